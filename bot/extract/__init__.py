@@ -1,0 +1,1 @@
+"""Issue text → testcase and claim. Nothing here executes, imports or fetches anything."""

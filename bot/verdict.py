@@ -1,0 +1,55 @@
+"""The answer and everything it rests on: what judge.py makes and comment.py, page.py and the JSON show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bot.extract.types import Extraction
+from bot.issue import Issue
+from runners.protocol import Bisection, Finding, Observation
+
+
+class VerdictKind(StrEnum):
+    REGRESSION = "regression"
+    CONFIRMED = "confirmed"
+    FIXED = "fixed"
+    NOT_REPRODUCED = "not-reproduced"
+    DIFFERENT_FAILURE = "different-failure"
+    INVALID_REPRO = "invalid-repro"
+    FLAKY = "flaky"
+    INCOMPLETE = "incomplete"
+    UNTESTABLE = "untestable"
+    INCONCLUSIVE = "inconclusive"
+    NO_REPRO = "no-repro"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    kind: VerdictKind
+    confidence: float
+    """0 … 1: how sure the evidence makes us of ``kind``."""
+    headline: str
+    """One sentence of ours. Untrusted words in it are limited to a validated version or identifier."""
+    reasons: tuple[str, ...] = ()
+    """The steps from observations to verdict, in words."""
+    labels: tuple[str, ...] = ()
+    evidence: tuple[int, ...] = ()
+    """Indices into ``Report.observations``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One document: the issue, what was read from it, what was seen, and what that means."""
+
+    issue: Issue
+    extraction: Extraction
+    observations: tuple[Observation, ...]
+    findings: tuple[Finding, ...]
+    bisections: tuple[Bisection, ...]
+    """At most two, the one that decides the verdict first."""
+    verdict: Verdict
+    command: str
+    """The shell line that repeats this run."""
+    notes: tuple[str, ...] = field(default=())
+    """What a reader must know of the conditions: engine used, forks instead of releases, limits lowered."""

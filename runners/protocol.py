@@ -1,0 +1,251 @@
+"""The letterbox between ``bot`` and ``runners``: every type that crosses it, and its schema number.
+
+All of them are frozen ``msgspec`` structs that refuse unknown fields, so that a document written by one side
+is either understood whole by the other or refused whole. Text fields carry length limits in their types:
+what comes out of a sandbox is a claim made by strangers' code.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+SCHEMA = 1
+
+MAX_TEXT_BYTES = 64 * 1024
+"""Longest excerpt, message or file list entry that crosses the letterbox, in characters."""
+
+Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT_BYTES)]
+Name = Annotated[str, msgspec.Meta(max_length=512)]
+
+
+class Wire(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of everything that crosses the letterbox."""
+
+
+# ---------------------------------------------------------------------------------------------- testcase
+
+
+class TestcaseKind(StrEnum):
+    PYTHON = "python"
+    COMMAND_LINE = "command-line"
+
+
+class Testcase(Wire, kw_only=True):
+    """What is run: files by relative path, then steps in order, each an argv whose first word is a *tool*.
+
+    A tool is ``python`` or a program of the toolchain (``iree-compile``): a name that the toolchain maps to a
+    path inside the sandbox, never a path taken from the issue.
+    """
+
+    __test__ = False  # not a pytest class, whatever its name
+
+    kind: TestcaseKind
+    toolchain: Name
+    files: dict[str, str]
+    steps: tuple[tuple[str, ...], ...]
+    requirements: tuple[Name, ...] = ()
+
+
+class Signature(Wire, kw_only=True):
+    """The identity of a failure, normalised (no addresses, paths, line numbers).
+
+    ``type`` is an exception class, ``SIGSEGV``, ``mlir-error``, ``status:INTERNAL`` … ; ``frames`` are functions of
+    the compiler, innermost first, never of the testcase.
+    """
+
+    type: Name
+    message: Text = ""
+    frames: tuple[Name, ...] = ()
+
+
+class ClaimKind(StrEnum):
+    CRASH = "crash"
+    ERROR = "error"
+    WRONG_RESULT = "wrong-result"
+    HANG = "hang"
+    UNKNOWN = "unknown"
+
+
+class Claim(Wire, kw_only=True):
+    """What the reporter says happens, as far as the text tells.
+
+    ``actual`` and ``expected`` are output lines quoted in the report (what is printed; what should have been).
+    """
+
+    kind: ClaimKind = ClaimKind.UNKNOWN
+    signature: Signature | None = None
+    versions: tuple[Name, ...] = ()
+    devices: tuple[Name, ...] = ()
+    actual: Text = ""
+    expected: Text = ""
+
+
+# ---------------------------------------------------------------------------------------------- one probe
+
+
+class Exited(Wire, kw_only=True, tag_field="kind", tag="exited"):
+    code: int
+
+
+class Signalled(Wire, kw_only=True, tag_field="kind", tag="signalled"):
+    code: int
+    """The signal's number."""
+
+
+class TimedOut(Wire, kw_only=True, tag_field="kind", tag="timed-out"):
+    where: Text = ""
+    """Which step, and the innermost frames when they are known."""
+
+
+class OutOfMemory(Wire, kw_only=True, tag_field="kind", tag="out-of-memory"):
+    limit_bytes: int = 0
+
+
+class NotRun(Wire, kw_only=True, tag_field="kind", tag="not-run"):
+    why: Text = ""
+    cause: Literal["unavailable", "infra"] = "infra"
+    """``unavailable``: no such build or device here. ``infra``: our own failure, worth a retry elsewhere."""
+
+
+Ended = Exited | Signalled | TimedOut | OutOfMemory | NotRun
+
+
+class StepResult(Wire, kw_only=True):
+    """One step as the host saw it end. ``stdout`` and ``stderr`` are the guest's words: bounded and unescaped."""
+
+    argv: tuple[str, ...]
+    ended: Ended
+    stdout: Text = ""
+    stderr: Text = ""
+    seconds: float = 0.0
+    truncated: bool = False
+
+
+class Outcome(StrEnum):
+    """What a probe shows, relative to the claim (design: only ``match`` is bad, only ``pass`` is good)."""
+
+    MATCH = "match"
+    OTHER_FAILURE = "other-failure"
+    PASS = "pass"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out-of-memory"
+    INCOMPATIBLE = "incompatible"
+    UNAVAILABLE = "unavailable"
+    INFRA = "infra"
+
+
+class Answer(StrEnum):
+    GOOD = "good"
+    BAD = "bad"
+    SKIP = "skip"
+
+
+class Variant(StrEnum):
+    """Which text was run: the reporter's, or one derived from it (and always shown as derived)."""
+
+    ORIGINAL = "original"
+    PORTED = "ported"
+    RETARGETED = "retargeted"
+    CONTROL = "control"
+
+
+class FindingKind(StrEnum):
+    OUT_OF_BOUNDS_ACCESS = "out-of-bounds-access"
+    NAN_INEQUALITY = "nan-inequality"
+    VALUES_REPLACED = "values-replaced"
+    DEVICE_SPECIFIC = "device-specific"
+    SIGNATURE_CHANGED = "signature-changed"
+    INPUT_MUTATED = "input-mutated"
+    NOT_IDEMPOTENT = "not-idempotent"
+    GUILTY_PASS = "guilty-pass"
+    NONDETERMINISTIC = "nondeterministic"
+    API_MOVED = "api-moved"
+    MISSING = "missing"
+
+
+class Finding(Wire, kw_only=True):
+    """One diagnosis. ``evidence`` holds plain JSON values that a maintainer can check."""
+
+    kind: FindingKind
+    summary: Text
+    evidence: dict[str, Any] = {}
+
+
+class Limits(Wire, kw_only=True):
+    """What one probe may use. Times in seconds, sizes in bytes."""
+
+    wall_s: float = 120.0
+    memory_bytes: int = 8 * 1024**3
+    processes: int = 256
+    output_bytes: int = 256 * 1024
+    disk_bytes: int = 512 * 1024**2
+
+
+class Cell(Wire, kw_only=True):
+    """One thing to run: which build, on which device, which text."""
+
+    id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._+-]{0,127}$")]
+    toolchain: Name
+    version: Name
+    device: Name
+    variant: Variant = Variant.ORIGINAL
+    testcase: Testcase
+    limits: Limits = Limits()
+
+
+class Observation(Wire, kw_only=True):
+    """What one run of one cell showed. The only thing a verdict may rest on."""
+
+    toolchain: Name
+    version: Name
+    device: Name
+    attempt: int
+    variant: Variant
+    outcome: Outcome
+    answer: Answer
+    ended: Ended
+    why: Text = ""
+    """The oracle's reason, in words."""
+    signature: Signature | None = None
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    excerpt: Text = ""
+    """The end of the output of the step that ended the probe: the guest's words."""
+    environment: Name = ""
+    """Digest of the environment's lock."""
+    engine: Name = ""
+    findings: tuple[Finding, ...] = ()
+
+
+# ---------------------------------------------------------------------------------------------- search
+
+
+class CommitRange(Wire, kw_only=True):
+    """``start`` (exclusive) to ``end`` (inclusive) in the toolchain's repository; names or shas."""
+
+    start: Name
+    end: Name
+    count: int | None = None
+    """Commits between them on the main branch; None where it isn't known offline."""
+    compare_url: Name = ""
+
+
+class Bisection(Wire, kw_only=True):
+    """Where the behaviour changes between releases. Either pair, or both, may be known.
+
+    ``skipped`` are the builds between a pair that could answer neither good nor bad: the change may lie on either
+    side of them.
+    """
+
+    direction: Literal["introduced", "fixed"]
+    last_good: Name | None = None
+    first_bad: Name | None = None
+    last_bad: Name | None = None
+    first_good: Name | None = None
+    skipped: tuple[Name, ...] = ()
+    confidence: float = 0.0
+    probes: int = 0
+    commits: CommitRange | None = None

@@ -1,0 +1,1 @@
+"""One contract, several engines: start strangers' code with nothing of ours in reach."""
