@@ -33,7 +33,7 @@ class TestcaseKind(StrEnum):
     COMMAND_LINE = "command-line"
 
 
-class Testcase(Wire, kw_only=True):
+class Testcase(Wire, frozen=True, kw_only=True):
     """What is run: files by relative path, then steps in order, each an argv whose first word is a *tool*.
 
     A tool is ``python`` or a program of the toolchain (``iree-compile``): a name that the toolchain maps to a
@@ -49,7 +49,7 @@ class Testcase(Wire, kw_only=True):
     requirements: tuple[Name, ...] = ()
 
 
-class Signature(Wire, kw_only=True):
+class Signature(Wire, frozen=True, kw_only=True):
     """The identity of a failure, normalised (no addresses, paths, line numbers).
 
     ``type`` is an exception class, ``SIGSEGV``, ``mlir-error``, ``status:INTERNAL`` … ; ``frames`` are functions of
@@ -69,7 +69,7 @@ class ClaimKind(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Claim(Wire, kw_only=True):
+class Claim(Wire, frozen=True, kw_only=True):
     """What the reporter says happens, as far as the text tells.
 
     ``actual`` and ``expected`` are output lines quoted in the report (what is printed; what should have been).
@@ -86,25 +86,25 @@ class Claim(Wire, kw_only=True):
 # ---------------------------------------------------------------------------------------------- one probe
 
 
-class Exited(Wire, kw_only=True, tag_field="kind", tag="exited"):
+class Exited(Wire, frozen=True, kw_only=True, tag_field="kind", tag="exited"):
     code: int
 
 
-class Signalled(Wire, kw_only=True, tag_field="kind", tag="signalled"):
+class Signalled(Wire, frozen=True, kw_only=True, tag_field="kind", tag="signalled"):
     code: int
     """The signal's number."""
 
 
-class TimedOut(Wire, kw_only=True, tag_field="kind", tag="timed-out"):
+class TimedOut(Wire, frozen=True, kw_only=True, tag_field="kind", tag="timed-out"):
     where: Text = ""
     """Which step, and the innermost frames when they are known."""
 
 
-class OutOfMemory(Wire, kw_only=True, tag_field="kind", tag="out-of-memory"):
+class OutOfMemory(Wire, frozen=True, kw_only=True, tag_field="kind", tag="out-of-memory"):
     limit_bytes: int = 0
 
 
-class NotRun(Wire, kw_only=True, tag_field="kind", tag="not-run"):
+class NotRun(Wire, frozen=True, kw_only=True, tag_field="kind", tag="not-run"):
     why: Text = ""
     cause: Literal["unavailable", "infra"] = "infra"
     """``unavailable``: no such build or device here. ``infra``: our own failure, worth a retry elsewhere."""
@@ -113,7 +113,7 @@ class NotRun(Wire, kw_only=True, tag_field="kind", tag="not-run"):
 Ended = Exited | Signalled | TimedOut | OutOfMemory | NotRun
 
 
-class StepResult(Wire, kw_only=True):
+class StepResult(Wire, frozen=True, kw_only=True):
     """One step as the host saw it end. ``stdout`` and ``stderr`` are the guest's words: bounded and unescaped."""
 
     argv: tuple[str, ...]
@@ -166,7 +166,7 @@ class FindingKind(StrEnum):
     MISSING = "missing"
 
 
-class Finding(Wire, kw_only=True):
+class Finding(Wire, frozen=True, kw_only=True):
     """One diagnosis. ``evidence`` holds plain JSON values that a maintainer can check."""
 
     kind: FindingKind
@@ -174,7 +174,7 @@ class Finding(Wire, kw_only=True):
     evidence: dict[str, Any] = {}
 
 
-class Limits(Wire, kw_only=True):
+class Limits(Wire, frozen=True, kw_only=True):
     """What one probe may use. Times in seconds, sizes in bytes."""
 
     wall_s: float = 120.0
@@ -184,7 +184,7 @@ class Limits(Wire, kw_only=True):
     disk_bytes: int = 512 * 1024**2
 
 
-class Cell(Wire, kw_only=True):
+class Cell(Wire, frozen=True, kw_only=True):
     """One thing to run: which build, on which device, which text."""
 
     id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._+-]{0,127}$")]
@@ -196,7 +196,7 @@ class Cell(Wire, kw_only=True):
     limits: Limits = Limits()
 
 
-class Observation(Wire, kw_only=True):
+class Observation(Wire, frozen=True, kw_only=True):
     """What one run of one cell showed. The only thing a verdict may rest on."""
 
     toolchain: Name
@@ -223,7 +223,7 @@ class Observation(Wire, kw_only=True):
 # ---------------------------------------------------------------------------------------------- search
 
 
-class CommitRange(Wire, kw_only=True):
+class CommitRange(Wire, frozen=True, kw_only=True):
     """``start`` (exclusive) to ``end`` (inclusive) in the toolchain's repository; names or shas."""
 
     start: Name
@@ -233,7 +233,7 @@ class CommitRange(Wire, kw_only=True):
     compare_url: Name = ""
 
 
-class Bisection(Wire, kw_only=True):
+class Bisection(Wire, frozen=True, kw_only=True):
     """Where the behaviour changes between releases. Either pair, or both, may be known.
 
     ``skipped`` are the builds between a pair that could answer neither good nor bad: the change may lie on either
