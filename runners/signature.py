@@ -1,0 +1,380 @@
+"""Failure text → Signature, and whether two signatures are the same failure. Pure.
+
+The same parser reads what a reporter pasted and what a probe printed, so that the two can be compared. Its
+input is a stranger's text: every pattern here is anchored to a line or runs on a bounded piece, so that the time
+stays linear in the size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from runners.protocol import Ended, Exited, NotRun, OutOfMemory, Signalled, Signature, TimedOut
+
+MAX_PARSED_CHARS = 200_000
+MAX_LINE_CHARS = 2_000
+MAX_MESSAGE_CHARS = 1_000
+MAX_FRAMES = 8
+
+SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
+"""The signals that a compiler dies of. Others (SIGKILL, SIGTERM) come from outside and are no failure of its own."""
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_PYTEST_PREFIX = re.compile(r"^(?:E {2,}|> ?)")
+_EXCEPTION = re.compile(
+    r"^\s{0,4}`{0,2}(?P<type>(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Fault))`{0,2}"
+    r"(?::(?P<message>.*))?$"
+)
+_PY_FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+(?:, in (?P<name>.{1,300}))?$')
+_NATIVE_FRAME = re.compile(
+    r"^\s*(?:\[bt\] )?(?:#?\(?\d+\)?:?)\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?"
+    r"(?P<name>(?:[a-z]+ )?[A-Za-z_(][^\n]{0,600})$"
+)
+_MLIR_ERROR = re.compile(r"^(?:[^\s:]{1,300}:\d+:\d+|<unknown>:0|loc\(.{1,300}?\)): (?:fatal )?error: (?P<m>.+)$")
+_STATUS = re.compile(
+    r"(?P<code>CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|"
+    r"RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|"
+    r"INCOMPATIBLE); (?P<m>[^\n]{1,600})"
+)
+_FLAG_ERROR = re.compile(
+    r"(?P<m>Unknown command line argument '[^']{1,200}'|Cannot find option named '[^']{1,200}'"
+    r"|for the --?[\w-]{1,100} option: [^\n]{1,200}|unknown command line flag '[^']{1,200}'"
+    r"|flag '[^']{1,200}' not found|unregistered device alias[^\n]{0,200})",
+    re.IGNORECASE,
+)
+_NATIVE_CRASH = (
+    (re.compile(r"\bSIGSEGV\b|[Ss]egmentation fault|\b[Ss]egfault encountered", re.M), "SIGSEGV"),
+    (re.compile(r"\bSIGFPE\b|[Ff]loating[ -]point exception"), "SIGFPE"),
+    (re.compile(r"\bSIGILL\b|[Ii]llegal instruction"), "SIGILL"),
+    (re.compile(r"\bSIGBUS\b|[Bb]us error"), "SIGBUS"),
+    (
+        re.compile(r"\bSIGABRT\b|^Aborted\b|\(core dumped\)|^LLVM ERROR: |Assertion [`'].{1,300}' failed", re.M),
+        "SIGABRT",
+    ),
+    (
+        re.compile(r"^Stack dump:|PLEASE submit a bug report|Please report issues to .{1,80}crash backtrace", re.M),
+        "SIGSEGV",
+    ),
+)
+_ABORT_MESSAGE = re.compile(
+    r"^(?:LLVM ERROR: (?P<llvm>.{1,600})|.{0,300}?Assertion [`'](?P<assertion>.{1,300})' failed)", re.M
+)
+
+
+def parse_signature(text: str, ended: Ended | None = None) -> Signature | None:
+    """The failure that ``text`` tells of, or None when it tells of none.
+
+    ``ended`` is how the engine saw the process end; it outranks the text. Without it (text pasted in a report),
+    only the text speaks.
+    """
+    lines = _lines(text)
+    match ended:
+        case Signalled(code=code):
+            return _crash(SIGNALS.get(code, f"signal {code}"), lines)
+        case Exited(code=code) if code in _SHELL_CODES:
+            return _crash(SIGNALS[_SHELL_CODES[code]], lines)
+        case OutOfMemory():
+            return Signature(type="out-of-memory")
+        case TimedOut(where=where):
+            return Signature(type="timed-out", message=where, frames=_python_frames(lines))
+        case NotRun():
+            return None
+        case Exited() | None:
+            return _from_text(lines)
+
+
+# A wrapper script or shell turns death by signal n into 128 + n; IREE's console scripts into 256 - n (facts.md).
+_SHELL_CODES = {offset: number for number in SIGNALS for offset in (128 + number, 256 - number)}
+
+
+def _lines(text: str) -> list[str]:
+    """The text as clean lines: no terminal codes, no pytest margin, nothing unboundedly long."""
+    if len(text) > MAX_PARSED_CHARS:
+        text = text[: MAX_PARSED_CHARS // 4] + "\n" + text[-3 * MAX_PARSED_CHARS // 4 :]
+    clean = _ANSI.sub("", text)
+    return [_PYTEST_PREFIX.sub("", line[:MAX_LINE_CHARS]).rstrip() for line in clean.splitlines()]
+
+
+def _from_text(lines: list[str]) -> Signature | None:
+    joined = "\n".join(lines)
+    exception = _python_exception(lines)
+    native = next((name for pattern, name in _NATIVE_CRASH if pattern.search(joined)), None)
+    if native and (exception is None or _is_crash_reported_by_python(exception, lines)):
+        return _crash(native, lines)
+    if exception is not None and exception.type != "SystemExit":
+        return exception
+    return _mlir_error(lines) or _flag_error(joined) or _status(joined)
+
+
+def _is_crash_reported_by_python(exception: Signature, lines: list[str]) -> bool:
+    """A compiler tool run from Python died: the exception only relays it (IREE's CompilerToolError)."""
+    return exception.type.endswith("CompilerToolError") or any(
+        line.startswith("Fatal Python error") for line in lines
+    )
+
+
+def _crash(name: str, lines: list[str]) -> Signature:
+    found = _ABORT_MESSAGE.search("\n".join(lines))
+    message = (found["llvm"] or found["assertion"] or "") if found else ""
+    return Signature(type=name, message=_readable(message), frames=_native_frames(lines) or _python_frames(lines))
+
+
+def _mlir_error(lines: list[str]) -> Signature | None:
+    # The first diagnostic is the cause; those after it ("failed to translate executables") are its echoes.
+    for line in lines:
+        if found := _MLIR_ERROR.match(line.strip().lstrip("`")):
+            return Signature(type="mlir-error", message=_readable(found["m"].rstrip("`")))
+        if line.lstrip().startswith("error: ") and not line.lstrip().startswith("error: aborting"):
+            return Signature(type="mlir-error", message=_readable(line.lstrip()[len("error: ") :]))
+    return None
+
+
+def _flag_error(text: str) -> Signature | None:
+    found = _FLAG_ERROR.search(text)
+    return Signature(type="flag-error", message=_readable(found["m"])) if found else None
+
+
+def _status(text: str) -> Signature | None:
+    found = _STATUS.search(text)
+    return Signature(type=f"status:{found['code']}", message=_readable(found["m"])) if found else None
+
+
+def _python_exception(lines: list[str]) -> Signature | None:
+    """The last exception printed: Python ends with the one that reached the top.
+
+    TVM nests a second "Traceback" with the native frames inside the message; its last header line is the telling one.
+    """
+    at = next((i for i in range(len(lines) - 1, -1, -1) if _exception_header(lines[i])), None)
+    if at is None:
+        return None
+    header = _EXCEPTION.match(lines[at])
+    assert header is not None
+    name = header["type"].rpartition(".")[2]
+    message = (header["message"] or "").strip()
+    if lines[at].lstrip().startswith("`") or message.count("`") % 2:
+        message = message.partition("`")[0]  # quoted in running text: the sentence goes on behind the code span
+    following = _continuation(lines, at)
+    if message.startswith("Traceback (most recent call last)"):
+        message = ""
+    if not message:
+        message = next((line.strip() for line in following if line.strip()), "")
+    telling = _telling_line(name, lines[:at], following)
+    return Signature(
+        type=name,
+        message=_readable(f"{message} | {telling}" if telling else message),
+        frames=_native_frames(lines[: at + 1]) or _python_frames(lines[: at + 1]),
+    )
+
+
+def _exception_header(line: str) -> bool:
+    found = _EXCEPTION.match(line)
+    return bool(found) and not line.lstrip().startswith(("File ", "raise "))
+
+
+def _continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
+    """The lines of a message that runs over several, up to the next traceback."""
+    taken: list[str] = []
+    for line in lines[at + 1 : at + 1 + most]:
+        if line.startswith(("Traceback (most recent", "During handling of", "The above exception")):
+            break
+        taken.append(line)
+    return taken
+
+
+def _telling_line(name: str, before: list[str], after: list[str]) -> str:
+    """What a generic header leaves to another line.
+
+    TVM's ScheduleError ends with "Error message: …"; its DiagnosticError says only that something was printed above.
+    """
+    if name.endswith("DiagnosticError"):
+        errors = [line.strip() for line in before if line.strip().startswith("error: ")]
+        return errors[-1] if errors else ""
+    return next((line.strip() for line in after if line.strip().startswith("Error message: ")), "")
+
+
+_NOISE_FRAMES = (
+    *("llvm::sys::", "llvm::function_ref", "SignalHandler", "std::", "operator()", "(anonymous namespace)::operator"),
+    *("tvm::ffi::", "TVMFFI", "TVMFuncCall", "__libc", "_start", "abort", "raise", "gsignal", "start_thread"),
+)
+"""Frames that every failure shares: signal plumbing, the C library, interpreters and call marshalling."""
+
+
+def _native_frames(lines: Iterable[str]) -> tuple[str, ...]:
+    """C++ functions of a stack dump, innermost first, without arguments and addresses."""
+    names = (_function_name(found["name"]) for line in lines if (found := _NATIVE_FRAME.match(line)))
+    return _distinct(name for name in names if name and "::" in name and not name.startswith(_NOISE_FRAMES))
+
+
+def _function_name(symbol: str) -> str:
+    """``void ns::f<int>(ns::A&) const x.cpp:0:0`` → ``ns::f<int>``; an anonymous namespace stays in the name."""
+    symbol = symbol.replace("(anonymous namespace)", "{anonymous}")
+    depth, end = 0, len(symbol)
+    for i, char in enumerate(symbol):
+        if char == "<":
+            depth += 1
+        elif char == ">" and (i == 0 or symbol[i - 1] != "-"):
+            depth = max(0, depth - 1)
+        elif char == "(" and depth == 0 and i > 0:
+            end = i
+            break
+    name = symbol[:end].strip()
+    depth = 0
+    for i in range(len(name) - 1, -1, -1):  # cut a return type: the last space outside angle brackets
+        if name[i] == ">":
+            depth += 1
+        elif name[i] == "<":
+            depth = max(0, depth - 1)
+        elif name[i] == " " and depth == 0:
+            name = name[i + 1 :]
+            break
+    return name.replace("{anonymous}", "(anonymous namespace)")[:300]
+
+
+def _python_frames(lines: Iterable[str]) -> tuple[str, ...]:
+    """Functions of the compiler's Python side, innermost first: ``tvm.relax.vm_build.build``."""
+    frames = []
+    for line in lines:
+        found = _PY_FRAME.match(line)
+        if not found or not found["name"]:
+            continue
+        path = found["path"].replace("\\", "/")
+        _, marker, inside = path.rpartition("site-packages/")
+        if not marker:
+            _, marker, inside = path.rpartition("/python/")
+        if marker and inside.split("/")[0] in _COMPILER_PACKAGES:
+            module = inside.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            frames.append(f"{module}.{found['name'].strip()}"[:300])
+    return _distinct(reversed(frames))
+
+
+_COMPILER_PACKAGES = {"tvm", "tvm_ffi", "iree"}
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))[:MAX_FRAMES]
+
+
+# ---------------------------------------------------------------------------------------------- normalising
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+_PATH = re.compile(r"(?<![\w:])/?(?:[\w.+@~-]{1,100}/){1,30}([\w.+-]{1,100})")
+_LINE_COLUMN = re.compile(r":\d+(?::\d+)?\b")
+_NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
+_TOKEN = re.compile(r"[A-Za-z_][\w.:]*|<N>|[^\s\w]")
+_SSA = re.compile(r"[%@#][\w.-]+")
+
+
+def _readable(message: str) -> str:
+    """The message as people may read it: one line, no addresses, no directories."""
+    text = _ADDRESS.sub("0x…", " ".join(message[:MAX_LINE_CHARS].split()))
+    return _PATH.sub(r"\1", text)[:MAX_MESSAGE_CHARS]
+
+
+def normalise(message: str, renames: Mapping[str, str] | None = None) -> str:
+    """The message without what differs between two sightings of one failure. Idempotent.
+
+    ``renames`` maps old API names to new ones, since messages drift with the API (facts.md §3).
+    """
+    text = _readable(message).replace("0x…", "<N>").replace("`", "'").replace('"', "'")
+    for old, new in (renames or {}).items():
+        text = re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", new.replace("\\", r"\\"), text)
+    text = _SSA.sub("%_", _LINE_COLUMN.sub("", text))
+    return " ".join(_NUMBER.sub("<N>", text).split())
+
+
+def tokens(message: str, renames: Mapping[str, str] | None = None) -> list[str]:
+    return [t for t in _TOKEN.findall(normalise(message, renames)) if t not in "'|,.;:()"]
+
+
+# ---------------------------------------------------------------------------------------------- comparing
+
+_SAME_CLASS = (
+    {"InternalError", "TVMError"},  # one class under two names: TVM raised TVMError until 0.8, InternalError since
+    {"DiagnosticError", "error", "mlir-error"},
+)
+NATIVE = frozenset(SIGNALS.values()) | {"crash"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Similarity:
+    """``score`` 0 … 1; ``why`` says in words what agreed or not. At least ``SAME`` counts as the same failure."""
+
+    score: float
+    why: str
+
+
+SAME = 0.7
+
+
+def compare(reported: Signature, observed: Signature, renames: Mapping[str, str] | None = None) -> Similarity:
+    """How alike two failures are. ``reported`` may be partial (one line, cut by "..."); ``observed`` is whole.
+
+    Frames follow ClusterFuzz's comparer (two common frames among the top ones count); the message is compared by
+    its words in order, relative to the shorter text, because reports quote only part of it.
+    """
+    if not _same_type(reported.type, observed.type):
+        return Similarity(score=0.0, why=f"ended with {observed.type}, the report says {reported.type}")
+    frames = _frame_overlap(reported.frames, observed.frames)
+    if reported.type in NATIVE:
+        return _compare_crashes(reported, observed, frames, renames)
+    words = _word_overlap(tokens(reported.message, renames), tokens(observed.message, renames))
+    if words is None:  # one side has no message: only the type and the frames speak
+        if frames is None:
+            both_bare = not reported.message and not observed.message
+            return Similarity(
+                score=0.75 if both_bare else 0.7, why=f"the same {observed.type}; no message to compare"
+            )
+        return Similarity(score=0.75 if frames else 0.4, why=f"the same {observed.type}, {_frames_in_words(frames)}")
+    score = words if frames is None else max(words, 0.85 * words + (0.15 if frames else 0.0))
+    return Similarity(score=round(score, 3), why=f"{observed.type} whose message agrees to {words:.0%}")
+
+
+def _compare_crashes(
+    reported: Signature, observed: Signature, frames: int | None, renames: Mapping[str, str] | None
+) -> Similarity:
+    words = _word_overlap(tokens(reported.message, renames), tokens(observed.message, renames))
+    if words is not None and words < SAME:
+        return Similarity(score=words, why=f"{observed.type} with another message")
+    if frames is not None:
+        return Similarity(score=0.95 if frames else 0.3, why=f"{observed.type}, {_frames_in_words(frames)}")
+    if words is not None:
+        return Similarity(score=0.9, why=f"{observed.type} with the same message")
+    return Similarity(score=0.75, why=f"{observed.type}, as reported; no stack to compare")
+
+
+def _same_type(reported: str, observed: str) -> bool:
+    a, b = reported.rpartition(".")[2], observed.rpartition(".")[2]
+    if a == "crash":
+        return b in NATIVE
+    return a == b or any(a in group and b in group for group in _SAME_CLASS)
+
+
+def _frame_overlap(reported: tuple[str, ...], observed: tuple[str, ...]) -> int | None:
+    """How many of the report's top five frames are in the probe's stack; None when either has none."""
+    if not reported or not observed:
+        return None
+    seen = {_bare(name) for name in observed}
+    return sum(_bare(name) in seen for name in reported[:5])
+
+
+def _bare(frame: str) -> str:
+    """A frame without namespaces' anonymous parts, lambdas and template arguments, which differ between builds."""
+    return re.sub(r"<.{0,300}>|\(anonymous namespace\)::|\$_\d+", "", frame)
+
+
+def _frames_in_words(common: int) -> str:
+    return f"{common} of the reported frames in the stack" if common else "in none of the reported frames"
+
+
+def _word_overlap(reported: list[str], observed: list[str]) -> float | None:
+    """Words in common, in order, as a share of the shorter side; None when either side has none."""
+    if not reported or not observed:
+        return None
+    a, b = reported[:200], observed[:200]
+    common = sum(block.size for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks())
+    share = common / min(len(a), len(b))
+    # A very short message is contained in almost anything: then both sides must agree in length as well.
+    return share if min(len(a), len(b)) >= 4 else common / max(len(a), len(b))
