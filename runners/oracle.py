@@ -1,0 +1,235 @@
+"""How a probe ended × what was claimed → what it shows. Pure; every branch gives its reason in words.
+
+The table (design: only ``match`` answers bad, only ``pass`` answers good):
+
+====================  =========================================================================================
+the probe             is
+====================  =========================================================================================
+not run               ``unavailable`` or ``infra``
+out of memory         ``out-of-memory`` (``match`` when that is what the report says)
+timed out             ``timeout`` (``match`` when the report says it hangs)
+failed                ``match`` when the failure is the reported one; else ``unavailable`` (device), ``incompatible``
+                      (API moved), ``other-failure``
+ran to its end        ``match`` when it prints what the report calls wrong; ``pass`` when nothing speaks against it;
+                      ``other-failure`` when a wrong result is claimed and nothing tells right from wrong
+====================  =========================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from runners.output import Reading, read_output
+from runners.protocol import (
+    Answer,
+    Claim,
+    ClaimKind,
+    Ended,
+    Exited,
+    NotRun,
+    Outcome,
+    OutOfMemory,
+    Signalled,
+    Signature,
+    StepResult,
+    TimedOut,
+)
+from runners.signature import NATIVE, SAME, compare, parse_signature, tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What a toolchain knows of its own moved API, as far as it explains one failure."""
+
+    name: str
+    """The name that is not there."""
+    successor: str | None
+    """What to write instead, when that is known."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What the oracle may know besides the probe: facts about the toolchain and the testcase, no opinions."""
+
+    claim: Claim
+    drift: Drift | None = None
+    """The moved name that explains this failure, if one does."""
+    missing_device: str | None = None
+    """The toolchain's own words that a device or runtime isn't there, if this output has them."""
+    checks_itself: bool = False
+    """The testcase contains an assertion, so that ending well means something."""
+    renames: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    outcome: Outcome
+    why: str
+    signature: Signature | None = None
+
+    @property
+    def answer(self) -> Answer:
+        return answer_of(self.outcome)
+
+
+def answer_of(outcome: Outcome) -> Answer:
+    """The one place where an outcome becomes evidence for or against."""
+    match outcome:
+        case Outcome.MATCH:
+            return Answer.BAD
+        case Outcome.PASS:
+            return Answer.GOOD
+        case (
+            Outcome.OTHER_FAILURE
+            | Outcome.TIMEOUT
+            | Outcome.OUT_OF_MEMORY
+            | Outcome.INCOMPATIBLE
+            | Outcome.UNAVAILABLE
+            | Outcome.INFRA
+        ):
+            return Answer.SKIP
+        case _ as never:
+            assert_never(never)
+
+
+def rule(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
+    """What this probe shows. ``steps`` are those that ran, the last one being the one that ended it."""
+    claim = context.claim
+    match ended:
+        case NotRun(why=why, cause=cause):
+            return Ruling(outcome=Outcome.UNAVAILABLE if cause == "unavailable" else Outcome.INFRA, why=why)
+        case OutOfMemory(limit_bytes=limit):
+            claimed = claim.signature is not None and claim.signature.type in ("out-of-memory", "MemoryError")
+            return Ruling(
+                outcome=Outcome.MATCH if claimed else Outcome.OUT_OF_MEMORY,
+                why=f"used more than {limit / 2**30:.1f} GiB of memory" + (", as reported" if claimed else ""),
+                signature=Signature(type="out-of-memory"),
+            )
+        case TimedOut(where=where):
+            hang = claim.kind is ClaimKind.HANG
+            return Ruling(
+                outcome=Outcome.MATCH if hang else Outcome.TIMEOUT,
+                why=f"still running when the time was up{f' ({where})' if where else ''}"
+                + (", as reported" if hang else ""),
+                signature=parse_signature(_text(steps), ended),
+            )
+        case Exited(code=0):
+            return _ran_to_its_end(steps, context)
+        case Exited() | Signalled():
+            return _failed(ended, steps, context)
+        case _ as never:
+            assert_never(never)
+
+
+def _text(steps: Sequence[StepResult]) -> str:
+    """The last step's own words: those that go with how the probe ended."""
+    return f"{steps[-1].stdout}\n{steps[-1].stderr}" if steps else ""
+
+
+# ---------------------------------------------------------------------------------------------- it failed
+
+
+def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
+    text = _text(steps)
+    seen = parse_signature(text, ended) or Signature(
+        type=f"exit code {ended.code}" if isinstance(ended, Exited) else "?"
+    )
+    claim = context.claim
+    if claim.signature is not None and claim.signature.type != OUTPUT:
+        likeness = compare(claim.signature, seen, context.renames)
+        if likeness.score >= SAME:
+            return Ruling(outcome=Outcome.MATCH, why=f"the reported failure: {likeness.why}", signature=seen)
+        if _printed_on_the_way(claim.signature, seen, text, context):
+            return Ruling(outcome=Outcome.MATCH, why="the reported message is in the output", signature=seen)
+        difference = likeness.why
+    elif claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
+        return Ruling(outcome=Outcome.MATCH, why=f"crashes ({seen.type}), as reported", signature=seen)
+    else:
+        difference = "the report quotes no failure to compare with"
+    if context.missing_device:
+        return Ruling(outcome=Outcome.UNAVAILABLE, why=context.missing_device, signature=seen)
+    if context.drift is not None:
+        return Ruling(outcome=Outcome.INCOMPATIBLE, why=context.drift.why, signature=seen)
+    if _asserts_a_wrong_result(claim, seen):
+        return Ruling(outcome=Outcome.MATCH, why="the testcase's own check of the result fails", signature=seen)
+    return Ruling(outcome=Outcome.OTHER_FAILURE, why=f"fails, but differently: {difference}", signature=seen)
+
+
+OUTPUT = "output"
+"""Signature type of a claim that quotes printed output rather than a failure."""
+
+
+def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context: Context) -> bool:
+    """The reported words stand in the output, though something else ended the process.
+
+    Seen when a driver wraps the compiler's error in its own exception. Short messages say too little for this; and
+    a signal is never explained by text.
+    """
+    wanted = tokens(reported.message, context.renames)
+    if len(wanted) < 5 or reported.type in NATIVE or seen.type in NATIVE:
+        return False
+    joined = " ".join(wanted)
+    return any(joined in " ".join(tokens(line, context.renames)) for line in text.splitlines()[-400:])
+
+
+def _asserts_a_wrong_result(claim: Claim, seen: Signature) -> bool:
+    """A report of wrong values that quotes no assertion, and a testcase whose own assertion fails."""
+    if claim.kind is not ClaimKind.WRONG_RESULT or seen.type != "AssertionError":
+        return False
+    return claim.signature is None or claim.signature.type == OUTPUT
+
+
+# ---------------------------------------------------------------------------------------------- it ended well
+
+
+def _ran_to_its_end(steps: Sequence[StepResult], context: Context) -> Ruling:
+    claim = context.claim
+    stdout = "\n".join(step.stdout for step in steps)
+    everything = stdout + "\n" + "\n".join(step.stderr for step in steps)
+    if claim.signature is not None and claim.signature.type not in (OUTPUT, *NATIVE):
+        swallowed = parse_signature(everything)
+        if swallowed is not None and compare(claim.signature, swallowed, context.renames).score >= SAME:
+            return Ruling(
+                outcome=Outcome.MATCH, why="prints the reported failure, though it exits with 0", signature=swallowed
+            )
+    match claim.kind:
+        case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
+            return _read_result(stdout, everything, context)
+        case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
+            return Ruling(outcome=Outcome.PASS, why="runs to its end without the reported failure")
+        case _ as never:
+            assert_never(never)
+
+
+def _read_result(stdout: str, everything: str, context: Context) -> Ruling:
+    claim = context.claim
+    reading = read_output(everything, actual=claim.actual, expected=claim.expected)
+    match reading:
+        case Reading.WRONG:
+            return Ruling(
+                outcome=Outcome.MATCH,
+                why="prints what the report calls wrong",
+                signature=Signature(type=OUTPUT, message=_first_line(claim.actual)),
+            )
+        case Reading.RIGHT:
+            return Ruling(outcome=Outcome.PASS, why="prints what the report expects")
+        case Reading.CHANGED:
+            return Ruling(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
+        case Reading.UNTOLD if context.checks_itself:
+            return Ruling(outcome=Outcome.PASS, why="runs to its end, its own checks hold")
+        case Reading.UNTOLD if claim.kind is ClaimKind.UNKNOWN:
+            return Ruling(outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for")
+        case Reading.UNTOLD:
+            return Ruling(
+                outcome=Outcome.OTHER_FAILURE,
+                why="runs to its end, and neither the testcase nor the report tells whether its output is right",
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:200]

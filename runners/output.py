@@ -1,0 +1,145 @@
+"""Printed output against what a report says is printed, and what should be. Pure.
+
+Many testcases end with exit status 0 whether or not the bug is there (facts.md §3); then only the values that they
+print tell. Lines are compared by their words, numbers with a tolerance, white space ignored.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from enum import Enum, auto
+
+MAX_LINES = 400
+MAX_TELLING = 60
+MAX_LINE_CHARS = 2_000
+RELATIVE = 1e-3
+ABSOLUTE = 1e-6
+
+Token = str | float
+Line = tuple[Token, ...]
+
+_TOKEN = re.compile(
+    r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?!\w)|\w+|[^\w\s]", re.IGNORECASE
+)
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)", re.IGNORECASE)
+_TRUTH = {"True", "False", "true", "false", "PASS", "FAIL", "OK"}
+_DIFFERENCE = re.compile(r"diff|err|mismatch|delta|deviation|discrepan", re.IGNORECASE)
+
+
+class Reading(Enum):
+    WRONG = auto()
+    """Prints what the report calls wrong, or contradicts the value it expects."""
+    RIGHT = auto()
+    """Prints what the report expects."""
+    CHANGED = auto()
+    """Prints, in the very place the report complains of, a value that is right by itself (True, no difference)."""
+    UNTOLD = auto()
+    """Nothing in the output can be held against the report."""
+
+
+def read_output(output: str, *, actual: str, expected: str) -> Reading:
+    """What ``output`` says about a report that quotes ``actual`` and ``expected`` lines (either may be empty)."""
+    printed = _lines(output)[-MAX_LINES:]
+    wrong, right = _lines(actual), _lines(expected)
+    wrong, right = (
+        [line for line in wrong if not _found(line, right)][:MAX_TELLING],
+        [line for line in right if not _found(line, wrong)][:MAX_TELLING],
+    )
+    wrong, right = [w for w in wrong if _has_value(w)], [r for r in right if _has_value(r)]
+    if not (wrong or right) or not printed:
+        return Reading.UNTOLD
+    as_reported = sum(_found(line, printed) for line in wrong)
+    as_expected = sum(_found(line, printed) for line in right)
+    if as_reported and as_expected:
+        return _weigh(as_reported / len(wrong), as_expected / len(right))
+    if as_reported:
+        return Reading.WRONG
+    if as_expected:
+        return Reading.RIGHT
+    if any(_contradicted(line, printed) for line in right):
+        return Reading.WRONG
+    if not right and any(_became_right(line, printed) for line in wrong):
+        return Reading.CHANGED
+    return Reading.UNTOLD
+
+
+def _weigh(reported: float, expected: float) -> Reading:
+    """Some lines of both are there: only a full house on one side decides."""
+    if reported == 1.0 and expected < 1.0:
+        return Reading.WRONG
+    if expected == 1.0 and reported < 1.0:
+        return Reading.RIGHT
+    return Reading.UNTOLD
+
+
+def _lines(text: str) -> list[Line]:
+    """Non-empty lines as tokens; lines cut by "..." say nothing certain and are left out."""
+    kept = (line.strip()[:MAX_LINE_CHARS] for line in text.splitlines())
+    return [
+        _tokens(line)
+        for line in kept
+        if line and "..." not in line and "…" not in line and not line.startswith("```")
+    ]
+
+
+def _tokens(line: str) -> Line:
+    return tuple(float(t) if _NUMBER.fullmatch(t) else t for t in _TOKEN.findall(line))
+
+
+def _has_value(line: Line) -> bool:
+    return any(isinstance(t, float) or t in _TRUTH for t in line)
+
+
+def _found(line: Line, among: Sequence[Line]) -> bool:
+    return any(_within(line, other) for other in among)
+
+
+def _within(part: Line, whole: Line) -> bool:
+    """``part`` stands in ``whole``, token by token. A lone value (``3``) must be the whole line."""
+    if len(part) < 2:
+        return len(part) == len(whole) and all(map(_same, part, whole))
+    return any(all(map(_same, part, whole[start : start + len(part)])) for start in range(len(whole) - len(part) + 1))
+
+
+def _same(a: Token, b: Token) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    return a == b
+
+
+def _shape(line: Line) -> tuple[str, ...]:
+    """The line with its values left open: ``max diff = 0.5`` → ``max diff = #``."""
+    return tuple("#" if isinstance(t, float) or t in _TRUTH else t for t in line)
+
+
+def _words(line: Line) -> int:
+    return sum(isinstance(t, str) and t not in _TRUTH and t[0].isalpha() for t in line)
+
+
+def _contradicted(expected: Line, printed: Sequence[Line]) -> bool:
+    """The output fills the very same words with another value."""
+    return _words(expected) > 0 and any(
+        _shape(line) == _shape(expected) and not all(map(_same, expected, line)) for line in printed
+    )
+
+
+def _became_right(reported: Line, printed: Sequence[Line]) -> bool:
+    """False where the report has False is now True; a difference is now nearly none; NaN is now a number."""
+    if not _words(reported):
+        return False
+    label = " ".join(t for t in reported if isinstance(t, str))
+    for line in (other for other in printed if _shape(other) == _shape(reported)):
+        pairs = [(old, new) for old, new in zip(reported, line, strict=True) if not _same(old, new)]
+        if pairs and all(_improved(old, new, bool(_DIFFERENCE.search(label))) for old, new in pairs):
+            return True
+    return False
+
+
+def _improved(old: Token, new: Token, is_difference: bool) -> bool:
+    if isinstance(old, float) and isinstance(new, float):
+        if not math.isfinite(old):
+            return math.isfinite(new)
+        return is_difference and abs(new) <= max(1e-4, abs(old) * 1e-3)
+    return (old, new) in {("False", "True"), ("false", "true"), ("FAIL", "PASS"), ("FAIL", "OK")}
