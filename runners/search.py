@@ -1,0 +1,106 @@
+"""Three-valued search for where the behaviour changes in an ordered list of builds. Pure.
+
+Nothing is remembered between calls: what to probe next, and where the edges lie, are computed from the answers
+known so far. So a search can be resumed, checked by the bot from the recorded observations, and run by any number
+of workers. A build that can answer neither good nor bad stays in the range that is reported: the change may lie on
+either side of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from runners.protocol import Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """One change of behaviour between two builds, older first.
+
+    ``untested`` lie between them and could still narrow it; ``skipped`` lie between them and cannot.
+    ``older`` is None when no build older than ``newer`` answers the other way.
+    """
+
+    older: str | None
+    newer: str
+    untested: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+    @property
+    def settled(self) -> bool:
+        return not self.untested
+
+
+def combine(answers: Iterable[Answer]) -> Answer:
+    """One answer from several attempts on one build: they must agree. Skips say nothing."""
+    spoken = {answer for answer in answers if answer is not Answer.SKIP}
+    return spoken.pop() if len(spoken) == 1 else Answer.SKIP
+
+
+def introduced(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
+    """good → bad: the last time the failure came in. None without any bad build.
+
+    Several changes are possible; this is the newest run of bad builds, which is the one a reader of today cares for.
+    """
+    bad = [i for i, version in enumerate(order) if answers.get(version) is Answer.BAD]
+    if not bad:
+        return None
+    good = [i for i, version in enumerate(order) if answers.get(version) is Answer.GOOD and i < bad[-1]]
+    start = good[-1] if good else -1
+    first_bad = min(i for i in bad if i > start)
+    return _edge(order, answers, start, first_bad)
+
+
+def fixed(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
+    """bad → good after the newest bad build. None without a bad build that a good one follows."""
+    bad = [i for i, version in enumerate(order) if answers.get(version) is Answer.BAD]
+    if not bad:
+        return None
+    good = [i for i, version in enumerate(order) if answers.get(version) is Answer.GOOD and i > bad[-1]]
+    return _edge(order, answers, bad[-1], good[0]) if good else None
+
+
+def _edge(order: Sequence[str], answers: Mapping[str, Answer], older: int, newer: int) -> Edge:
+    between = order[older + 1 : newer]
+    return Edge(
+        older=order[older] if older >= 0 else None,
+        newer=order[newer],
+        untested=tuple(v for v in between if v not in answers),
+        skipped=tuple(v for v in between if v in answers),
+    )
+
+
+def changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
+    """How often good and bad alternate along the builds that answered: more than two means an unsteady history."""
+    spoken = [answers[v] for v in order if answers.get(v) in (Answer.GOOD, Answer.BAD)]
+    return sum(a is not b for a, b in itertools.pairwise(spoken))
+
+
+def next_probes(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
+    """The builds worth probing next, at most one for each open question; empty when nothing more can be learned.
+
+    With a bad build: the middle of each unsettled edge, and of the untested builds below the oldest bad one when
+    none is good (how far back it goes). Without: spread over the untested builds, looking for one.
+    """
+    edges = [edge for edge in (introduced(order, answers), fixed(order, answers)) if edge is not None]
+    if not edges:
+        probe = _most_remote(order, answers)
+        return (probe,) if probe else ()
+    return tuple(dict.fromkeys(_middle(edge.untested) for edge in edges if not edge.settled))
+
+
+def _middle(versions: Sequence[str]) -> str:
+    return versions[len(versions) // 2]
+
+
+def _most_remote(order: Sequence[str], answers: Mapping[str, Answer]) -> str | None:
+    """The untested build farthest from every tested one: what a short-lived failure would hide behind."""
+    tested = [i for i, version in enumerate(order) if version in answers]
+    untested = [i for i, version in enumerate(order) if version not in answers]
+    if not untested:
+        return None
+    if not tested:
+        return order[-1]
+    return order[max(untested, key=lambda i: (min(abs(i - t) for t in tested), i))]
