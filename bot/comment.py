@@ -1,0 +1,450 @@
+"""A report as the one comment a maintainer reads: the verdict first, the evidence under it, the rest folded.
+
+GitHub refuses a comment over 65,536 characters; ``MAX_BYTES`` leaves room for what an adopter puts around it. Words
+of the issue and of a testcase pass ``bot.quote`` and so appear only inside fences and code spans.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.extract.types import Missing, NoRepro, Repro, Span
+from bot.matrix import MARK, WORDS, Row, Tally, by_version, matrix
+from bot.quote import clean, code, cut, cut_middle, fence, hides_characters, prose, unmention
+from bot.verdict import Report, Verdict, VerdictKind
+from runners.protocol import (
+    Answer,
+    Bisection,
+    Claim,
+    CommitRange,
+    Ended,
+    Exited,
+    Finding,
+    FindingKind,
+    NotRun,
+    Observation,
+    OutOfMemory,
+    Signalled,
+    Signature,
+    TimedOut,
+    Variant,
+)
+
+MAX_BYTES = 60_000
+
+LABELS = {
+    VerdictKind.REGRESSION: "Regression",
+    VerdictKind.CONFIRMED: "Confirmed",
+    VerdictKind.FIXED: "Fixed",
+    VerdictKind.NOT_REPRODUCED: "Not reproduced",
+    VerdictKind.DIFFERENT_FAILURE: "Different failure",
+    VerdictKind.INVALID_REPRO: "The repro is at fault",
+    VerdictKind.FLAKY: "Flaky",
+    VerdictKind.INCOMPLETE: "Incomplete",
+    VerdictKind.UNTESTABLE: "Not testable here",
+    VerdictKind.INCONCLUSIVE: "Inconclusive",
+    VerdictKind.NO_REPRO: "No repro found",
+}
+
+UNJUDGED = frozenset({VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO})
+"""Nothing was weighed, so a confidence would be noise."""
+
+FINDINGS = {
+    FindingKind.OUT_OF_BOUNDS_ACCESS: "The testcase reads or writes outside its own data",
+    FindingKind.NAN_INEQUALITY: "Equal modules compare unequal because of NaN",
+    FindingKind.VALUES_REPLACED: "A pass replaced live values by constants",
+    FindingKind.DEVICE_SPECIFIC: "It fails on one device and not on another, with the same input",
+    FindingKind.SIGNATURE_CHANGED: "A pass changed a function's parameters, and the testcase calls it the old way",
+    FindingKind.INPUT_MUTATED: "A pass changed its input module in place",
+    FindingKind.NOT_IDEMPOTENT: "Applying the pass a second time gives something else",
+    FindingKind.GUILTY_PASS: "The result is wrong from one pass on",
+    FindingKind.NONDETERMINISTIC: "The same input gives different results",
+    FindingKind.API_MOVED: "The testcase uses a name that this release no longer has",
+    FindingKind.MISSING: "The testcase needs something that the issue does not give",
+}
+
+VARIANTS = {
+    Variant.ORIGINAL: "",
+    Variant.PORTED: "ported to this release",
+    Variant.RETARGETED: "retargeted to this device",
+    Variant.CONTROL: "control: said to work",
+}
+
+_LANGUAGES = {"py": "python", "mlir": "mlir", "sh": "sh"}
+_COMPARE = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/compare/[\w.+-]+\.\.\.[\w.+-]+", re.ASCII)
+_MARKER = re.compile(r"<!-- reprobot:1 verdict=([a-z-]+) issue=([0-9a-f]{0,64}) -->", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Markdown under a title of ours. Folded sections open with a click; an open one with no title stands bare."""
+
+    title: str
+    body: str
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """How much is shown: characters per excerpt and per file, rows of the table, entries of a list."""
+
+    excerpt: int
+    source: int
+    rows: int
+    entries: int
+
+
+DETAILS = (
+    Detail(excerpt=6_000, source=24_000, rows=80, entries=40),
+    Detail(excerpt=2_500, source=12_000, rows=60, entries=24),
+    Detail(excerpt=1_000, source=6_000, rows=40, entries=12),
+    Detail(excerpt=300, source=2_000, rows=24, entries=6),
+    Detail(excerpt=0, source=0, rows=16, entries=3),
+)
+"""From everything to the least: outputs go first, then code, then rows."""
+
+
+def render_comment(report: Report) -> str:
+    """The whole comment: Markdown of at most ``MAX_BYTES`` bytes in UTF-8, ending with our hidden marker."""
+    for detail in DETAILS:
+        parts = [headline(report.verdict), *map(_render, sections(report, detail)), marker(report)]
+        text = "\n\n".join(parts) + "\n"
+        if len(text.encode()) <= MAX_BYTES:
+            return text
+    return f"{headline(report.verdict)}\n\n{marker(report)}\n"
+
+
+def _render(section: Section) -> str:
+    if section.folded:
+        return f"<details><summary>{section.title}</summary>\n\n{section.body}\n\n</details>"
+    return f"**{section.title}**\n\n{section.body}" if section.title else section.body
+
+
+def marker(report: Report) -> str:
+    """The hidden last line by which we find our own comment again."""
+    sha256 = report.issue.sha256.lower()
+    return f"<!-- reprobot:1 verdict={report.verdict.kind} issue={sha256 if _is_hex(sha256) else ''} -->"
+
+
+def _is_hex(text: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{64}", text, re.ASCII) is not None
+
+
+def read_marker(comment: str) -> tuple[str, str] | None:
+    """Verdict and issue digest from the last line of one of our comments, None for any other text.
+
+    Only the last line counts: what a testcase printed stands above it, and cannot spell the marker either.
+    """
+    found = _MARKER.fullmatch(comment.rstrip().rpartition("\n")[2])
+    return (found[1], found[2]) if found else None
+
+
+def headline(verdict: Verdict) -> str:
+    """``**Regression.** It passes on … (confidence: high)``; a headline that repeats the label is not doubled."""
+    label, text = LABELS[verdict.kind], prose(verdict.headline)
+    if text.casefold().startswith(label.casefold()):
+        line = f"**{text[: len(label)]}**{text[len(label) :]}"
+    else:
+        line = f"**{label}.** {text}".rstrip()
+    return line if verdict.kind in UNJUDGED else f"{line} (confidence: {confidence(verdict.confidence)})"
+
+
+def confidence(value: float) -> str:
+    """0 … 1 in a word."""
+    return "high" if value >= 0.9 else "moderate" if value >= 0.6 else "low"
+
+
+def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
+    """Everything under the first line, in the order of a reader's questions; nothing empty."""
+    candidates = (
+        _request(report, detail),
+        Section("", _table(report.observations, detail)),
+        Section("", "\n\n".join(_range(one) for one in report.bisections)),
+        Section("Findings", _findings(report.findings, detail)),
+        Section("Reported and observed", _compared(report, detail)),
+        Section("Run it again", fence(cut(report.command, 2_000), "sh") if report.observations else ""),
+        _what_ran(report, detail),
+        Section("Output of the runs", _outputs(report.observations, detail), folded=True),
+        Section("How this was decided", _conditions(report, detail), folded=True),
+    )
+    return (section for section in candidates if section.body)
+
+
+# ------------------------------------------------------------------------------------------ what is missing
+
+
+def _request(report: Report, detail: Detail) -> Section:
+    missing = report.extraction.missing
+    needs = "\n".join(f"- {_need(one)}" for one in missing[: detail.entries])
+    if isinstance(report.extraction, NoRepro):
+        asks = "Could you add the shortest code or command line that shows it, as text in a code block?"
+        return Section("", "\n\n".join(filter(None, (prose(report.extraction.reason), needs, asks))))
+    if not missing:
+        return Section("", "")
+    what = "it" if len(missing) == 1 else "them"
+    asks = f"Could you add {what} to the issue? A small stand-in that fails the same way is just as good."
+    return Section("", f"Thank you for the report. To run it, this is missing:\n\n{needs}\n\n{asks}")
+
+
+def _need(missing: Missing) -> str:
+    match missing.kind:
+        case "file":
+            return f"the file {code(missing.name)}"
+        case "name":
+            return f"the definition of {code(missing.name)}"
+        case "module":
+            return f"the module {code(missing.name)}"
+        case _:
+            return f"the code itself: {code(missing.name)}" if missing.name else "the code itself"
+
+
+# ------------------------------------------------------------------------------------------ the table
+
+
+def _table(observations: Sequence[Observation], detail: Detail) -> str:
+    if not observations:
+        return ""
+    whole = matrix(observations)
+    devices = whole.devices[: max(2, detail.rows // 8)]
+    several = len({row.toolchain for row in whole.rows}) > 1
+    lines = [_cells(["version", *map(code, devices)]), _cells(["---"] * (1 + len(devices)))]
+    lines += [_row(row, len(devices), several) for row in _shown(whole.rows, detail.rows)]
+    left_out = len(whole.rows) - detail.rows, len(whole.devices) - len(devices)
+    notes = [f"{n} more {what}" for n, what in zip(left_out, ("rows", "devices"), strict=True) if n > 0]
+    return "\n".join(lines) + (f"\n\nNot shown here: {' and '.join(notes)}." if notes else "")
+
+
+def _shown(rows: Sequence[Row], limit: int) -> Sequence[Row]:
+    """Both ends of a table that is too long: the newest releases and the oldest."""
+    return rows if len(rows) <= limit else [*rows[: limit // 2], *rows[len(rows) - (limit - limit // 2) :]]
+
+
+def _row(row: Row, width: int, several: bool) -> str:
+    build = code(f"{row.toolchain} {row.version}" if several else row.version)
+    variant = f" ({VARIANTS[row.variant]})" if VARIANTS[row.variant] else ""
+    return _cells([build + variant, *map(_place, row.places[:width])])
+
+
+def _place(tallies: Sequence[Tally]) -> str:
+    return ", ".join(tally.words() for tally in tallies[:3])
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+# ------------------------------------------------------------------------------------------ the range
+
+
+def _range(bisection: Bisection) -> str:
+    """``Last good A → first bad B`` with what lies between; an end nobody could test is said to be unknown."""
+    if bisection.direction == "introduced":
+        ends = _ends(("last good", bisection.last_good), ("first bad", bisection.first_bad))
+    else:
+        ends = _ends(("last bad", bisection.last_bad), ("first good", bisection.first_good))
+    skipped = ", ".join(code(version) for version in bisection.skipped[:8]) + (" …" if bisection.skipped[8:] else "")
+    between = f" Neither good nor bad: {skipped}." if skipped else ""
+    return f"{ends}{_commits(bisection.commits)}.{between}" if ends else ""
+
+
+def _ends(*ends: tuple[str, str | None]) -> str:
+    known = [f"{name} {code(version)}" for name, version in ends if version]
+    text = " → ".join(known)
+    return (
+        text[:1].upper() + text[1:] + ("" if len(known) == len(ends) else " (the other end is not known)")
+        if text
+        else ""
+    )
+
+
+def _commits(commits: CommitRange | None) -> str:
+    if commits is None:
+        return ""
+    words = (
+        f"{commits.count} commits" if commits.count not in (None, 1) else "1 commit" if commits.count else "commits"
+    )
+    if _COMPARE.fullmatch(commits.compare_url):
+        return f", [{words}](<{commits.compare_url}>)"
+    return f", {words}: {code(commits.start)} to {code(commits.end)}"
+
+
+# ------------------------------------------------------------------------------------------ report against runs
+
+
+def _compared(report: Report, detail: Detail) -> str:
+    ran = [seen for seen in report.observations if not isinstance(seen.ended, NotRun)]
+    if not ran:
+        return ""
+    reported = _said(report.extraction.claim)
+    lines = [f"reported: {reported}" if reported else "reported: no message that runs could be compared with"]
+    lines += [f"{sign} {text}" for sign, text in _failures(ran, detail.entries)]
+    return fence("\n".join(lines))
+
+
+def _said(claim: Claim) -> str:
+    if claim.signature:
+        return described(claim.signature)
+    pairs = (("prints", claim.actual), ("instead of", claim.expected))
+    return ", ".join(f"{word} {_line(text)}" for word, text in pairs if text.strip())
+
+
+def described(signature: Signature, limit: int = 300) -> str:
+    """``Type: message, in frame ← frame`` on one line; strangers' words, unquoted."""
+    frames = " ← ".join(signature.frames[:3])
+    parts = (signature.type, _line(signature.message, limit))
+    return ": ".join(filter(None, parts)) + (f", in {_line(frames, limit)}" if frames else "")
+
+
+def _line(text: str, limit: int = 300) -> str:
+    return cut(" ".join(clean(text).split()), limit)
+
+
+def _failures(ran: Sequence[Observation], limit: int) -> list[tuple[str, str]]:
+    """One line per distinct failure, with the builds that showed it: the reported one first, passes left out."""
+    groups: dict[tuple[Answer, str], list[str]] = {}
+    for seen in sorted((one for one in ran if one.answer is not Answer.GOOD), key=lambda one: one.answer):
+        what = described(seen.signature) if seen.signature else WORDS[seen.outcome]
+        why = f" ({_line(seen.why)})" if seen.why and seen.answer is Answer.SKIP else ""
+        groups.setdefault((seen.answer, f"{what}{why}"), []).append(seen.version)
+    names = {Answer.BAD: "matches: ", Answer.SKIP: "differs: ", Answer.GOOD: ""}
+    return [(names[answer], f"{what}  [{', '.join(by_version(on))}]") for (answer, what), on in groups.items()][
+        :limit
+    ]
+
+
+def _findings(findings: Sequence[Finding], detail: Detail) -> str:
+    return "\n\n".join(_finding(one, detail) for one in findings[: detail.entries])
+
+
+def _finding(finding: Finding, detail: Detail) -> str:
+    said = f"{FINDINGS[finding.kind]}: {code(finding.summary, 400)}" if finding.summary else FINDINGS[finding.kind]
+    if not finding.evidence:
+        return said
+    evidence = "\n".join(f"{name}: {_plainly(value)}" for name, value in finding.evidence.items())
+    return f"{said}\n\n{fence(cut(evidence, min(1_500, 200 + detail.excerpt)))}"
+
+
+def _plainly(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+# ------------------------------------------------------------------------------------------ folded: what ran
+
+
+def _what_ran(report: Report, detail: Detail) -> Section:
+    repro = report.extraction
+    if not isinstance(repro, Repro):
+        return Section("", "")
+    files, repairs = len(repro.testcase.files), len(repro.repairs)
+    title = f"What {'ran' if report.observations else 'was read'}: {_count(files, 'file')}, " + (
+        _count(repairs, "repair") if repairs else "as posted"
+    )
+    return Section(title, "\n\n".join(_code_that_ran(repro, detail)), folded=True)
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _code_that_ran(repro: Repro, detail: Detail) -> Iterator[str]:
+    for name, text in list(repro.testcase.files.items())[: detail.entries]:
+        yield f"{code(name)}{_provenance(name, repro.spans)}:"
+        yield fence(cut_middle(text, detail.source), language(name))
+        yield from _changed(text, language(name))
+    if repro.testcase.steps:
+        yield "Steps:"
+        yield fence(cut("\n".join(map(shlex.join, repro.testcase.steps)), 4_000), "sh")
+    if repro.testcase.requirements:
+        yield "Also installed: " + ", ".join(map(code, repro.testcase.requirements[: detail.entries]))
+    if repro.repairs:
+        repairs = (f"- {code(one.kind)}: {code(one.detail)}" for one in repro.repairs[: detail.entries])
+        yield "Changed so that it runs:\n\n" + "\n".join(repairs)
+
+
+def _changed(text: str, written: str) -> Iterator[str]:
+    """What our quoting did to the code, so that nobody takes it for the reporter's."""
+    if hides_characters(text):
+        yield "Characters that print as nothing are left out above."
+    if unmention(text, written) != text:
+        yield "What follows an `@` is spaced or quoted above, so that nobody is mentioned; it is the same program."
+
+
+def _provenance(file: str, spans: Sequence[Span]) -> str:
+    places = [provenance(span) for span in spans if span.file == file]
+    return ", from " + " and ".join(places[:10]) if places else ""
+
+
+def provenance(span: Span) -> str:
+    """``block 2 (lines 12-48)``: where in the issue a part of the testcase stands."""
+    first, last = span.lines
+    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    return f"block {span.block} ({lines})" if span.block else lines
+
+
+def language(file: str) -> str:
+    """The fence's language by the file's ending; ``text`` for all we don't name."""
+    return _LANGUAGES.get(file.rpartition(".")[2].lower(), "text")
+
+
+# ------------------------------------------------------------------------------------------ folded: the rest
+
+
+def _outputs(observations: Sequence[Observation], detail: Detail) -> str:
+    """The end of each distinct output, the reported failure first; what repeats is named once."""
+    groups: dict[str, list[Observation]] = {}
+    for seen in sorted(observations, key=lambda one: one.answer):
+        if seen.excerpt.strip():
+            groups.setdefault(seen.excerpt, []).append(seen)
+    if not detail.excerpt:
+        return ""
+    shown = list(groups.items())[: detail.entries]
+    return "\n\n".join(f"{_runs(seen)}\n\n{fence(cut_middle(text, detail.excerpt))}" for text, seen in shown)
+
+
+def _runs(seen: Sequence[Observation]) -> str:
+    first = seen[0]
+    also = by_version(one.version for one in seen[1:] if one.version != first.version)
+    where = f"{code(first.version)} on {code(first.device)}, run {first.attempt}"
+    more = f" (the same on {', '.join(map(code, also[:8]))})" if also else ""
+    return f"{MARK[first.answer]} {where}: {ended(first.ended)}, {first.seconds:.1f} s{more}"
+
+
+def ended(how: Ended) -> str:
+    """How a run ended, in words, as Markdown."""
+    match how:
+        case Exited(code=number):
+            return f"exit code {number}"
+        case Signalled(code=number):
+            return f"signal {number} ({signal_name(number)})"
+        case TimedOut(where=where):
+            return "stopped at the time limit" + (f" in {code(where)}" if where else "")
+        case OutOfMemory(limit_bytes=limit):
+            return f"out of memory at {limit / 1024**3:.1f} GiB" if limit else "out of memory"
+        case NotRun(why=why):
+            return f"not run: {code(why)}" if why else "not run"
+        case _:
+            assert_never(how)
+
+
+def signal_name(number: int) -> str:
+    """``SIGSEGV`` for 11; the number's own word for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unnamed"
+
+
+def _conditions(report: Report, detail: Detail) -> str:
+    lines = [prose(text) for text in (*report.verdict.reasons[: detail.entries], *report.notes[: detail.entries])]
+    engines = dict.fromkeys(seen.engine for seen in report.observations if seen.engine)
+    lines += [f"Sandbox: {', '.join(map(code, list(engines)[:4]))}"] if engines else []
+    built = {f"{seen.toolchain} {seen.version}": seen.environment for seen in report.observations if seen.environment}
+    digests = [f"{code(build)} {code(digest, 24)}" for build, digest in list(built.items())[: detail.entries]]
+    lines += [f"Environments: {', '.join(digests)}"] if digests else []
+    return "\n".join(f"- {line}" for line in lines)

@@ -1,0 +1,125 @@
+"""Strangers' words, made safe to show: cleaned of control sequences, then fenced, spanned or escaped.
+
+Everything an issue's author or a testcase printed goes through here before it is shown anywhere. Three forms leave
+this module: a *fence* (a block that its content cannot close), a *code* span, and *prose* (our own sentences, in
+which only spans between backticks may hold foreign words).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+ZERO_WIDTH_SPACE = "\u200b"
+"""Put between ``@`` and a name. A backslash does not stop a mention, and neither does a code block: a reply by
+e-mail quotes the text without its fence (dependabot-core#3157)."""
+
+_ESCAPES = re.compile(
+    r"""
+      (?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?                             # CSI: colours, cursor
+    | (?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?   # OSC, DCS, SOS, PM, APC
+    | \x1b[ -/]*[0-~]?                                              # all other escapes
+    """,
+    re.VERBOSE,
+)
+_LINE_ENDS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # letters by category that print as nothing
+_RUNS = re.compile(r"`+|~+")
+_MENTION = re.compile(r"@(?=\w)")
+_DECORATOR = re.compile(r"^([ \t]*)@(?=\w)", re.MULTILINE)
+_SYMBOL = re.compile(r'("(?:[^"\\\n]|\\.)*")|@([A-Za-z_][\w$.-]*)', re.ASCII)
+_MARKER = re.compile(r"<!(?=--\s*reprobot)", re.IGNORECASE)
+_BACKLINK = re.compile(r"(?<=#)(?=\d)|(?<=[Gg][Hh]-)(?=\d)|(?<=:)(?=//)|(?<=[Ww]{3})(?=\.)")
+_SPAN = re.compile(r"`([^`\n]+)`")
+_PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>()#!|~$&])")
+
+
+def clean(text: str) -> str:
+    """``text`` without terminal sequences, control, bidirectional, zero-width and unassigned characters.
+
+    Line ends of every kind become ``\\n``; lone surrogates become U+FFFD, so the result always encodes to UTF-8.
+    """
+    text = _LINE_ENDS.sub("\n", _ESCAPES.sub("", text))
+    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t" or " " <= character <= "~":
+        return character
+    category = unicodedata.category(character)
+    if category == "Cs":
+        return "\ufffd"
+    return "" if category in ("Cc", "Cf", "Cn") or character in _BLANK_LETTERS else character
+
+
+def hides_characters(text: str) -> bool:
+    """Whether ``clean`` takes anything but line ends out of ``text``."""
+    return len(clean(text)) != len(_LINE_ENDS.sub("\n", text))
+
+
+def cut(text: str, limit: int) -> str:
+    """The first ``limit`` characters; a cut is said, inside the limit when there is room for it."""
+    if len(text) <= limit:
+        return text
+    note = "… (cut)"
+    return text[: max(0, limit - len(note))] + note
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """Head and tail of ``text`` within ``limit`` characters: output tells most at its end."""
+    if len(text) <= limit:
+        return text
+    note = "\n… (cut)\n"
+    room = max(0, limit - len(note))
+    head, tail = room // 4, room - room // 4
+    return text[:head] + note + (text[-tail:] if tail else "")
+
+
+def unmention(text: str, language: str = "") -> str:
+    """``text`` in which no ``@name`` is left, still the same program where the language has another spelling.
+
+    Python allows a space after a decorator's ``@``, MLIR a quoted symbol name, and a shell an empty pair of quotes
+    anywhere in a word (inside single quotes too, where the pair closes and opens): code copied from a comment runs.
+    """
+    match language:
+        case "python":
+            text = _DECORATOR.sub(r"\1@ ", text)
+        case "mlir":
+            text = _SYMBOL.sub(lambda found: found[1] or f'@"{found[2]}"', text)
+        case "sh":
+            text = _MENTION.sub("@''", text)
+        case _:
+            pass
+    return _MENTION.sub("@" + ZERO_WIDTH_SPACE, text)
+
+
+def quoted(text: str, language: str = "") -> str:
+    """``text`` cleaned, without mentions, and unable to pass for our own marker."""
+    return _MARKER.sub("<!" + ZERO_WIDTH_SPACE, unmention(clean(text), language))
+
+
+def fence(text: str, language: str = "text") -> str:
+    """A Markdown code block that ``text`` cannot leave. ``language`` is ours, never the reporter's."""
+    body = quoted(text, language).strip("\n")
+    ticks = "`" * max(3, 1 + max((len(run) for run in _RUNS.findall(body)), default=0))
+    return f"{ticks}{language}\n{body}\n{ticks}"
+
+
+def code(text: str, limit: int = 200) -> str:
+    """A Markdown code span on one line, safe inside a table cell; runs of blanks become one space."""
+    line = cut(" ".join(quoted(text).split()), limit) or "(empty)"
+    line = _BACKLINK.sub(ZERO_WIDTH_SPACE, line).replace("|", "¦")  # a table ends its cell at | even inside a span
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"
+
+
+def prose(text: str, limit: int = 600) -> str:
+    """A sentence of ours as Markdown text: what stands between backticks is a span, the rest has no markup at all."""
+    line = cut(" ".join(quoted(text).split()), limit)
+    parts = _SPAN.split(line)
+    return "".join(code(part) if i % 2 else _plain(part) for i, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    return _PUNCTUATION.sub(r"\\\1", _BACKLINK.sub(ZERO_WIDTH_SPACE, text))
