@@ -372,7 +372,7 @@ def _changed(text: str, written: str) -> Iterator[str]:
     if hides_characters(text):
         yield "Characters that print as nothing are left out above."
     if unmention(text, written) != text:
-        yield "What follows an `@` is spaced or quoted above, so that nobody is mentioned; it is the same program."
+        yield "Each `@` is set apart from the name after it, so that nobody is mentioned by accident."
 
 
 def _provenance(file: str, spans: Sequence[Span]) -> str:
@@ -445,6 +445,6 @@ def _conditions(report: Report, detail: Detail) -> str:
     engines = dict.fromkeys(seen.engine for seen in report.observations if seen.engine)
     lines += [f"Sandbox: {', '.join(map(code, list(engines)[:4]))}"] if engines else []
     built = {f"{seen.toolchain} {seen.version}": seen.environment for seen in report.observations if seen.environment}
-    digests = [f"{code(build)} {code(digest, 24)}" for build, digest in list(built.items())[: detail.entries]]
+    digests = [f"{code(build)} {code(digest[:19])}" for build, digest in list(built.items())[: detail.entries]]
     lines += [f"Environments: {', '.join(digests)}"] if digests else []
     return "\n".join(f"- {line}" for line in lines)

@@ -1,0 +1,153 @@
+"""A report as the JSON document of ``--json``: names are a contract, fields may be added, none is renamed.
+
+Strangers' words stand here as they came; only lone surrogates (which no strict reader accepts) become U+FFFD, and the
+floats that JSON lacks become strings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from bot.extract.types import Extraction, NoRepro, Repro
+from bot.issue import Issue
+from bot.verdict import Report
+from runners.protocol import Bisection, Claim, Observation, Signature
+
+SCHEMA = 1
+
+Json = dict[str, Any]
+
+
+def document(report: Report, comment: str) -> Json:
+    """Everything a report knows, in the contract's order; ``None`` where it is not known."""
+    return {
+        **extract_document(report.issue, report.extraction),
+        "observations": [_observation(seen) for seen in report.observations],
+        "findings": [msgspec.to_builtins(finding) for finding in report.findings],
+        "bisection": _bisection(report.bisections),
+        "verdict": {
+            "kind": report.verdict.kind.value,
+            "confidence": report.verdict.confidence,
+            "headline": report.verdict.headline,
+            "labels": list(report.verdict.labels),
+            "reasons": list(report.verdict.reasons),
+            "evidence": list(report.verdict.evidence),
+        },
+        "command": report.command,
+        "notes": list(report.notes),
+        "comment": comment,
+    }
+
+
+def extract_document(issue: Issue, extraction: Extraction) -> Json:
+    """The parts that reading an issue gives, without running anything: issue, repro, missing and claim."""
+    return {
+        "schema": SCHEMA,
+        "issue": {
+            "source": issue.source,
+            "title": issue.title,
+            "sha256": issue.sha256,
+            "repository": issue.repository or None,
+            "number": issue.number,
+        },
+        "repro": _repro(extraction) if isinstance(extraction, Repro) else None,
+        "reason": extraction.reason if isinstance(extraction, NoRepro) else None,
+        "missing": [{"kind": missing.kind, "name": missing.name} for missing in extraction.missing],
+        "claim": _claim(extraction.claim),
+    }
+
+
+def dumps(value: Json) -> str:
+    """Readable UTF-8 JSON with a closing line end; the same document always gives the same text."""
+    return json.dumps(_sayable(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _sayable(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case float() if not math.isfinite(value):
+            return str(value)
+        case dict():
+            return {_sayable(str(key)): _sayable(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_sayable(inner) for inner in value]
+        case _:
+            return value
+
+
+def _repro(repro: Repro) -> Json:
+    testcase = repro.testcase
+    return {
+        "kind": testcase.kind.value,
+        "toolchain": testcase.toolchain,
+        "files": dict(testcase.files),
+        "steps": [list(step) for step in testcase.steps],
+        "spans": [{"file": span.file, "block": span.block, "lines": list(span.lines)} for span in repro.spans],
+        "repairs": [{"kind": repair.kind, "detail": repair.detail} for repair in repro.repairs],
+        "requirements": list(testcase.requirements),
+        "device": repro.device,
+    }
+
+
+def _claim(claim: Claim) -> Json:
+    return {
+        "kind": claim.kind.value,
+        "signature": _signature(claim.signature),
+        "versions": list(claim.versions),
+        "devices": list(claim.devices),
+        "actual": claim.actual,
+        "expected": claim.expected,
+    }
+
+
+def _signature(signature: Signature | None) -> Json | None:
+    if signature is None:
+        return None
+    return {"type": signature.type, "message": signature.message, "frames": list(signature.frames)}
+
+
+def _observation(seen: Observation) -> Json:
+    """The wire's own fields, with ``ended.code`` present (null) for endings that have none."""
+    plain: Json = msgspec.to_builtins(seen)
+    return {**plain, "ended": {"code": None, **plain["ended"]}}
+
+
+def _bisection(bisections: tuple[Bisection, ...]) -> Json | None:
+    """The bisection that decides, with the ends that only the other direction knows filled in; all under ``all``."""
+    if not bisections:
+        return None
+    first = bisections[0]
+    ends = {
+        name: next((found for one in bisections if (found := getattr(one, name)) is not None), None)
+        for name in ("last_good", "first_bad", "last_bad", "first_good")
+    }
+    return {"direction": first.direction, **ends, **_weight(first), "all": [_one(each) for each in bisections]}
+
+
+def _one(bisection: Bisection) -> Json:
+    ends = {name: getattr(bisection, name) for name in ("last_good", "first_bad", "last_bad", "first_good")}
+    return {"direction": bisection.direction, **ends, **_weight(bisection)}
+
+
+def _weight(bisection: Bisection) -> Json:
+    commits = bisection.commits
+    return {
+        "skipped": list(bisection.skipped),
+        "confidence": bisection.confidence,
+        "probes": bisection.probes,
+        "commits": None
+        if commits is None
+        else {
+            "from": commits.start,
+            "to": commits.end,
+            "count": commits.count,
+            "compare_url": commits.compare_url or None,
+        },
+        "culprit": None,
+        "suspects": [],
+    }
