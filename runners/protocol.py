@@ -196,6 +196,38 @@ class Cell(Wire, frozen=True, kw_only=True):
     limits: Limits = Limits()
 
 
+class Budget(Wire, frozen=True, kw_only=True):
+    """How much one investigation may spend."""
+
+    probes: int = 24
+    """Runs of the testcase altogether, repeats and diagnoses included."""
+    wall_s: float = 1500.0
+    workers: int = 2
+
+
+class Plan(Wire, frozen=True, kw_only=True):
+    """What is to be found out, and within which bounds: the whole input of a runner."""
+
+    schema: int = SCHEMA
+    testcase: Testcase
+    claim: Claim
+    device: Name
+    """The device that the testcase as posted asks for."""
+    checks_itself: bool = False
+    """The testcase contains an assertion, so that ending well means something."""
+    order: tuple[Name, ...]
+    """Every release that may be probed, oldest first."""
+    first: tuple[Name, ...]
+    """Those that are probed whatever happens: the reporter's, the oldest, the newest."""
+    reported: Name | None = None
+    """The release nearest to the one the report names; None when it names none that is available."""
+    devices: tuple[Name, ...] = ()
+    """Further devices to run the testcase on, retargeted."""
+    bisect: bool = True
+    limits: Limits = Limits()
+    budget: Budget = Budget()
+
+
 class Observation(Wire, frozen=True, kw_only=True):
     """What one run of one cell showed. The only thing a verdict may rest on."""
 

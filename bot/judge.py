@@ -1,0 +1,476 @@
+"""Observations and findings × claim → Verdict. Pure: the same records always give the same answer.
+
+The order of the questions is the order of trust: is there anything to run; do runs agree; is the repro itself at
+fault; what did the newest build that answered say; what did the others say. A build that skipped is never counted
+for or against. Below ``THRESHOLD`` a verdict becomes ``inconclusive`` and says what would settle it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.extract.types import Extraction, NoRepro, Repro
+from bot.verdict import Verdict, VerdictKind
+from runners import search
+from runners.protocol import (
+    Answer,
+    Claim,
+    ClaimKind,
+    Exited,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Variant,
+)
+
+THRESHOLD = 0.6
+
+LABELS = {
+    VerdictKind.REGRESSION: ("repro: confirmed", "regression"),
+    VerdictKind.CONFIRMED: ("repro: confirmed",),
+    VerdictKind.FIXED: ("repro: fixed",),
+    VerdictKind.NOT_REPRODUCED: ("repro: not reproduced",),
+    VerdictKind.DIFFERENT_FAILURE: ("repro: different failure",),
+    VerdictKind.INVALID_REPRO: ("repro: invalid",),
+    VerdictKind.FLAKY: ("repro: flaky",),
+    VerdictKind.INCOMPLETE: ("repro: incomplete",),
+    VerdictKind.UNTESTABLE: ("repro: untestable",),
+    VerdictKind.INCONCLUSIVE: ("repro: inconclusive",),
+    VerdictKind.NO_REPRO: (),
+}
+
+BLAMES_THE_REPRO = frozenset({FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.SIGNATURE_CHANGED, FindingKind.MISSING})
+"""With a matching failure, these put the fault in the testcase: undefined input, or an API called wrongly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """The observations, put in order once for all the questions below."""
+
+    plan: Plan
+    observations: tuple[Observation, ...]
+    findings: tuple[Finding, ...]
+
+    def answers(self, variant: Variant = Variant.ORIGINAL) -> dict[str, Answer]:
+        """One answer for each release that was probed on the testcase's own device."""
+        by_version: dict[str, list[Answer]] = {}
+        for seen in self.observations:
+            if seen.variant is variant and seen.device == self.plan.device:
+                by_version.setdefault(seen.version, []).append(seen.answer)
+        return {version: search.combine(answers) for version, answers in by_version.items()}
+
+    def versions(self, answer: Answer, variant: Variant = Variant.ORIGINAL) -> tuple[str, ...]:
+        """Releases that gave this answer, oldest first."""
+        answers = self.answers(variant)
+        return tuple(version for version in self.plan.order if answers.get(version) is answer)
+
+    def disagreeing(self) -> tuple[str, ...]:
+        """Releases on which one run was good and another bad."""
+        spoken: dict[str, set[Answer]] = {}
+        for seen in self.observations:
+            if seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP:
+                spoken.setdefault(seen.version, set()).add(seen.answer)
+        return tuple(version for version in self.plan.order if len(spoken.get(version, ())) > 1)
+
+    def indices(self, *versions: str, variant: Variant | None = None) -> tuple[int, ...]:
+        return tuple(
+            i
+            for i, seen in enumerate(self.observations)
+            if seen.version in versions and (variant is None or seen.variant is variant)
+        )
+
+    def runs(self, version: str) -> int:
+        """How many runs of the original on this release answered."""
+        return sum(
+            seen.version == version and seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP
+            for seen in self.observations
+        )
+
+    def skips(self) -> Counter[Outcome]:
+        """Why the releases that answered nothing did not."""
+        return Counter(
+            seen.outcome
+            for seen in self.observations
+            if seen.answer is Answer.SKIP and seen.variant is Variant.ORIGINAL and seen.device == self.plan.device
+        )
+
+
+def judge_without_running(extraction: Extraction) -> Verdict | None:
+    """The verdict on an issue that gives nothing to run, or not enough; None when there is something to run."""
+    match extraction:
+        case NoRepro(missing=missing, reason=reason) if missing:
+            return _verdict(
+                VerdictKind.INCOMPLETE, 0.9, "The report does not hold all that its steps need.", (reason,)
+            )
+        case NoRepro(reason=reason):
+            return _verdict(VerdictKind.NO_REPRO, 0.9, "There is no testcase in this report.", (reason,))
+        case Repro(missing=missing) if missing:
+            names = ", ".join(f"{item.kind} {item.name}" for item in missing)
+            return _verdict(
+                VerdictKind.INCOMPLETE, 0.9, "The testcase needs something that the report does not give.", (names,)
+            )
+        case Repro():
+            return None
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """The verdict on what was run."""
+    verdict = (
+        _repro_at_fault(evidence)
+        or _flaky(evidence)
+        or _seen_failing(evidence)
+        or _seen_only_ported(evidence)
+        or _never_seen_failing(evidence)
+    )
+    if verdict.confidence < THRESHOLD and verdict.kind not in _HUMBLE:
+        return _verdict(
+            VerdictKind.INCONCLUSIVE,
+            verdict.confidence,
+            f"Inconclusive: {verdict.headline[0].lower()}{verdict.headline[1:]}",
+            verdict.reasons,
+            verdict.evidence,
+        )
+    return verdict
+
+
+_HUMBLE = {VerdictKind.INCONCLUSIVE, VerdictKind.UNTESTABLE, VerdictKind.INCOMPLETE, VerdictKind.NO_REPRO}
+
+
+def _verdict(
+    kind: VerdictKind, confidence: float, headline: str, reasons: Sequence[str] = (), evidence: Sequence[int] = ()
+) -> Verdict:
+    return Verdict(
+        kind=kind,
+        confidence=round(confidence, 2),
+        headline=headline,
+        reasons=tuple(reason for reason in reasons if reason),
+        labels=LABELS[kind],
+        evidence=tuple(evidence),
+    )
+
+
+# ---------------------------------------------------------------------------------------------- the questions
+
+
+def _repro_at_fault(evidence: Evidence) -> Verdict | None:
+    """A diagnosis shows that the testcase asks for undefined behaviour or calls an API the wrong way."""
+    blame = next((finding for finding in evidence.findings if finding.kind in BLAMES_THE_REPRO), None)
+    if blame is None:
+        return None
+    bad = evidence.versions(Answer.BAD) or evidence.versions(Answer.BAD, Variant.PORTED)
+    said = {
+        FindingKind.OUT_OF_BOUNDS_ACCESS: "it reads or writes outside one of its own tensors",
+        FindingKind.SIGNATURE_CHANGED: "it calls a function the old way after a pass changed its parameters",
+        FindingKind.MISSING: "it uses a submodule that it never imports; with the import it runs",
+    }[blame.kind]
+    shown = f" The failure itself shows on {_span(bad)}." if bad else ""
+    return _verdict(
+        VerdictKind.INVALID_REPRO,
+        0.95 if bad else 0.8,
+        f"The testcase itself is at fault: {said}.{shown}",
+        ("a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is below",),
+        evidence.indices(*bad),
+    )
+
+
+def _flaky(evidence: Evidence) -> Verdict | None:
+    disagreeing = evidence.disagreeing()
+    if not disagreeing:
+        return None
+    version = disagreeing[-1]
+    seen = [s for s in evidence.observations if s.version == version and s.variant is Variant.ORIGINAL]
+    bad, spoken = sum(s.answer is Answer.BAD for s in seen), sum(s.answer is not Answer.SKIP for s in seen)
+    return _verdict(
+        VerdictKind.FLAKY,
+        0.8,
+        f"The same build gives different results: on {version} it fails in {bad} of {spoken} runs.",
+        (f"runs of one build disagree on {_span(disagreeing)}, so no change between releases can be told from them",),
+        evidence.indices(*disagreeing, variant=Variant.ORIGINAL),
+    )
+
+
+def _seen_failing(evidence: Evidence) -> Verdict | None:
+    bad = evidence.versions(Answer.BAD)
+    if not bad:
+        return None
+    answers, order = evidence.answers(), evidence.plan.order
+    spoken = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
+    sure = _certainty(evidence, bad[-1])
+    went, came = search.fixed(order, answers), search.introduced(order, answers)
+    if went is not None and went.older is not None:
+        return _fixed(evidence, went.older, went.newer, sure)
+    if spoken[-1] != order[-1]:
+        return _unknown_on_newest(evidence, spoken[-1], sure)
+    used = evidence.indices(*bad, *((came.older,) if came and came.older else ()))
+    if came is not None and came.older is not None:
+        return _verdict(
+            VerdictKind.REGRESSION,
+            sure,
+            f"Reproduced on {bad[-1]}, the newest release; it came in between {came.older} and {came.newer}.",
+            _skipped_between(came),
+            used,
+        )
+    return _verdict(
+        VerdictKind.CONFIRMED,
+        sure,
+        f"Reproduced on {_span(bad)}, the newest release included; no release that can run it is free of it.",
+        (),
+        used,
+    )
+
+
+def _fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float) -> Verdict:
+    newest = evidence.plan.order[-1]
+    answers = evidence.answers()
+    reasons = []
+    if answers.get(newest) is not Answer.GOOD:
+        ported = evidence.answers(Variant.PORTED).get(newest)
+        if ported is Answer.BAD:
+            return _verdict(
+                VerdictKind.INCONCLUSIVE,
+                0.5,
+                f"Inconclusive: {first_good} runs it cleanly as posted, but {newest} fails when it is ported.",
+                (),
+                evidence.indices(last_bad, first_good, newest),
+            )
+        reasons.append(
+            f"{newest} cannot run it as posted"
+            + ("; ported to its API it runs cleanly" if ported is Answer.GOOD else "")
+        )
+        sure -= 0.0 if ported is Answer.GOOD else 0.1
+    return _verdict(
+        VerdictKind.FIXED,
+        sure,
+        f"Already fixed: {last_bad} fails as reported, {first_good} does not.",
+        reasons,
+        evidence.indices(last_bad, first_good),
+    )
+
+
+def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verdict:
+    """Bad as far as builds can run it, and the newest cannot: the ported text may know."""
+    newest = evidence.plan.order[-1]
+    used = evidence.indices(newest_bad, newest)
+    match evidence.answers(Variant.PORTED).get(newest):
+        case Answer.BAD:
+            return _verdict(
+                VerdictKind.CONFIRMED,
+                sure - 0.05,
+                f"Reproduced on {newest_bad} as posted and, ported to its API, on {newest}, the newest release.",
+                (),
+                used,
+            )
+        case Answer.GOOD:
+            return _verdict(
+                VerdictKind.FIXED,
+                sure - 0.1,
+                f"Already fixed: {newest_bad} fails as reported; {newest}, to whose API it was ported, does not.",
+                (),
+                used,
+            )
+        case _:
+            why = _last_words(evidence, newest)
+            return _verdict(
+                VerdictKind.INCONCLUSIVE,
+                0.5,
+                f"Inconclusive: {newest_bad} fails as reported, but {newest}, the newest release, cannot tell.",
+                (f"on {newest}: {why}" if why else "",),
+                used,
+            )
+
+
+def _seen_only_ported(evidence: Evidence) -> Verdict | None:
+    """No build runs the text as posted, but ported it shows the failure."""
+    ported = evidence.answers(Variant.PORTED)
+    if evidence.versions(Answer.GOOD) or Answer.BAD not in ported.values():
+        return None
+    bad = evidence.versions(Answer.BAD, Variant.PORTED)
+    newest = evidence.plan.order[-1]
+    used = evidence.indices(*bad, variant=Variant.PORTED)
+    if ported.get(newest) is Answer.BAD:
+        return _verdict(
+            VerdictKind.CONFIRMED,
+            0.8,
+            f"Reproduced on {_span(bad)} after porting it to their API; no release here runs it as posted.",
+            ("every substitution that the port made is listed below",),
+            used,
+        )
+    return _verdict(
+        VerdictKind.INCONCLUSIVE,
+        0.5,
+        f"Inconclusive: ported to their API, it fails on {_span(bad)} but not on {newest}.",
+        (),
+        used,
+    )
+
+
+def _never_seen_failing(evidence: Evidence) -> Verdict:
+    good = evidence.versions(Answer.GOOD)
+    if good:
+        return _not_reproduced(evidence, good)
+    skips = evidence.skips()
+    if not skips:
+        return _verdict(VerdictKind.INCONCLUSIVE, 0.3, "Inconclusive: nothing was run.")
+    if skips[Outcome.OTHER_FAILURE]:
+        return _only_other_failures(evidence)
+    outcome, _ = skips.most_common(1)[0]
+    newest = _newest_run(evidence)
+    why = _last_words(evidence, newest)
+    used = evidence.indices(newest)
+    match outcome:
+        case Outcome.INCOMPATIBLE:
+            return _verdict(
+                VerdictKind.UNTESTABLE,
+                0.85,
+                f"No release here can run the testcase as posted: its API has moved (tried {_looked_at(evidence)}).",
+                (why,),
+                used,
+            )
+        case Outcome.UNAVAILABLE:
+            return _verdict(
+                VerdictKind.UNTESTABLE,
+                0.85,
+                f"Nothing here can run the testcase (looked at {_looked_at(evidence)}).",
+                (why,),
+                used,
+            )
+        case _:
+            named = {Outcome.TIMEOUT: "the time was up", Outcome.OUT_OF_MEMORY: "the memory was used up"}
+            return _verdict(
+                VerdictKind.INCONCLUSIVE,
+                0.4,
+                f"Inconclusive: on every release looked at, {named.get(outcome, 'the run could not be completed')}.",
+                (why,),
+                used,
+            )
+
+
+def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:
+    plan = evidence.plan
+    used = evidence.indices(*good)
+    if plan.claim.kind is ClaimKind.UNKNOWN:
+        return _verdict(
+            VerdictKind.INCONCLUSIVE,
+            0.4,
+            f"Inconclusive: it runs to its end on {_span(good)}, and the report names no failure to look for.",
+            ("the exact error, or the output that is wrong and the one expected, would settle it",),
+            used,
+        )
+    newest = plan.order[-1]
+    silent = [v for v in (plan.reported, newest) if v is not None and v not in good]
+    if silent:
+        why = _last_words(evidence, silent[0])
+        return _verdict(
+            VerdictKind.INCONCLUSIVE,
+            0.5,
+            f"Inconclusive: it runs cleanly on {_span(good)}, but {silent[0]} could not answer.",
+            (f"on {silent[0]}: {why}" if why else "",),
+            used,
+        )
+    named = bool(plan.claim.versions)
+    exact = plan.reported is not None
+    if named and not exact:
+        return _verdict(
+            VerdictKind.NOT_REPRODUCED,
+            0.7,
+            f"Not reproduced on {_span(good)}; the version that the report names is not available here.",
+            ("the failure may have been fixed before the oldest of these",),
+            used,
+        )
+    return _verdict(
+        VerdictKind.NOT_REPRODUCED,
+        0.85 if exact else 0.75,
+        f"Not reproduced: it runs cleanly on {_span(good)}.",
+        (),
+        used,
+    )
+
+
+def _only_other_failures(evidence: Evidence) -> Verdict:
+    """It fails, but never as reported: worth a verdict only on the reporter's own release, or on all."""
+    plan = evidence.plan
+    failing = [
+        s for s in evidence.observations if s.outcome is Outcome.OTHER_FAILURE and s.variant is Variant.ORIGINAL
+    ]
+    latest = failing[-1]
+    named = latest.signature.type if latest.signature is not None else "a failure"
+    used = tuple(i for i, s in enumerate(evidence.observations) if s.outcome is Outcome.OTHER_FAILURE)
+    if all(_ended_clean(s) for s in failing):
+        return _verdict(
+            VerdictKind.INCONCLUSIVE,
+            0.4,
+            "Inconclusive: it runs to its end, and nothing tells whether what it prints is right.",
+            ("an assertion, or the expected output next to the actual one, would settle it",),
+            used,
+        )
+    claim_is_known = plan.claim.signature is not None and plan.claim.kind is not ClaimKind.UNKNOWN
+    at_home = plan.reported is None or any(s.version == plan.reported for s in failing)
+    if claim_is_known and at_home:
+        return _verdict(
+            VerdictKind.DIFFERENT_FAILURE,
+            0.7,
+            f"It fails on {_span(_versions_of(plan, failing))}, but with {named} and not as reported.",
+            (latest.why, "nothing is said here about the reported failure"),
+            used,
+        )
+    return _verdict(
+        VerdictKind.INCONCLUSIVE,
+        0.45,
+        f"Inconclusive: it ends with {named} on {latest.version}, and that is not what the report describes.",
+        ("the full error as printed would settle it",),
+        used,
+    )
+
+
+# ---------------------------------------------------------------------------------------------- how sure, in words
+
+
+def _certainty(evidence: Evidence, version: str) -> float:
+    """From how often the failure was seen, and how specifically the report describes it."""
+    sure = 0.97 if evidence.runs(version) > 1 else 0.9
+    if _vague(evidence.plan.claim):
+        sure -= 0.1
+    return sure
+
+
+def _vague(claim: Claim) -> bool:
+    """The report gives neither a message nor frames nor output: only a kind to match."""
+    told = claim.signature is not None and bool(claim.signature.message or claim.signature.frames)
+    return not told and not claim.actual
+
+
+def _ended_clean(seen: Observation) -> bool:
+    return isinstance(seen.ended, Exited) and seen.ended.code == 0
+
+
+def _skipped_between(edge: search.Edge) -> tuple[str, ...]:
+    return (f"between them could not answer: {', '.join(edge.skipped)}",) if edge.skipped else ()
+
+
+def _versions_of(plan: Plan, observations: Sequence[Observation]) -> tuple[str, ...]:
+    present = {seen.version for seen in observations}
+    return tuple(version for version in plan.order if version in present)
+
+
+def _looked_at(evidence: Evidence) -> str:
+    return _span(_versions_of(evidence.plan, evidence.observations))
+
+
+def _newest_run(evidence: Evidence) -> str:
+    return _versions_of(evidence.plan, evidence.observations)[-1]
+
+
+def _last_words(evidence: Evidence, version: str) -> str:
+    said = [s.why for s in evidence.observations if s.version == version and s.variant is Variant.ORIGINAL]
+    return said[-1] if said else ""
+
+
+def _span(versions: Sequence[str]) -> str:
+    """``3.4.0, 3.5.0`` or, of many, ``3.4.0 … 3.11.0 (9 releases)``."""
+    if len(versions) <= 3:
+        return ", ".join(versions)
+    return f"{versions[0]} … {versions[-1]} ({len(versions)} releases)"

@@ -1,0 +1,115 @@
+"""Repro × catalogue × wishes → Plan: which releases are worth running, and which must be. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bot.extract.types import Repro
+from runners.catalogue import Catalogue, Release
+from runners.errors import UserError
+from runners.protocol import Budget, Limits, Plan, TestcaseKind
+
+MOST_CHOSEN = 8
+"""So many releases named by hand are all run at once; of more, the search chooses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the caller asked for; None or empty means: as the plan sees fit."""
+
+    versions: str | None = None
+    devices: tuple[str, ...] = ()
+    bisect: bool = True
+    limits: Limits = field(default_factory=Limits)
+    budget: Budget = field(default_factory=Budget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A plan, and in words how the reporter's version was understood."""
+
+    plan: Plan
+    notes: tuple[str, ...] = ()
+
+
+def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
+    """Choose the releases.
+
+    Raises:
+        UserError: a version or toolchain that does not exist was asked for.
+    """
+    toolchain = repro.testcase.toolchain
+    chosen = catalogue.select(toolchain, wishes.versions) if wishes.versions else catalogue.releases(toolchain)
+    if not chosen:
+        raise UserError(f"no release of {toolchain} is in the catalogue: run `reprobot refresh`")
+    reported, notes = _reported(repro, catalogue)
+    order = _in_order(chosen, reported, explicit=bool(wishes.versions))
+    return Planned(
+        plan=Plan(
+            testcase=repro.testcase,
+            claim=repro.claim,
+            device=repro.device,
+            checks_itself=checks_itself(repro),
+            order=order,
+            first=_first(order, reported, explicit=bool(wishes.versions)),
+            reported=reported.version if reported is not None and reported.version in order else None,
+            devices=tuple(d for d in wishes.devices if d != repro.device),
+            bisect=wishes.bisect,
+            limits=wishes.limits,
+            budget=wishes.budget,
+        ),
+        notes=notes,
+    )
+
+
+def _reported(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple[str, ...]]:
+    """The available build nearest to the first version of the report that maps to one."""
+    notes = []
+    for text in repro.claim.versions:
+        release, why = catalogue.nearest(repro.testcase.toolchain, text)
+        notes.append(why)
+        if release is not None:
+            return release, (why,)
+    return None, tuple(notes[:1])
+
+
+def _in_order(chosen: Sequence[Release], reported: Release | None, *, explicit: bool) -> tuple[str, ...]:
+    """The chosen releases, oldest first, with the reporter's own among them even when it is a pre-release."""
+    releases = {release.version: release for release in chosen}
+    if reported is not None and not explicit:
+        releases.setdefault(reported.version, reported)
+    return tuple(sorted(releases, key=lambda version: releases[version].order))
+
+
+def _first(order: Sequence[str], reported: Release | None, *, explicit: bool) -> tuple[str, ...]:
+    """The reporter's release first, so that its answer is there early; then the newest and the oldest."""
+    if explicit and len(order) <= MOST_CHOSEN:
+        return tuple(order)
+    wanted = [reported.version] if reported is not None and reported.version in order else []
+    return tuple(dict.fromkeys([*wanted, order[-1], order[0]]))
+
+
+def checks_itself(repro: Repro) -> bool:
+    """Whether the testcase asserts anything, so that running to its end is evidence. Parsed, never run."""
+    match repro.testcase.kind:
+        case TestcaseKind.PYTHON:
+            return any(_asserts(text) for name, text in repro.testcase.files.items() if name.endswith(".py"))
+        case TestcaseKind.COMMAND_LINE:
+            return any(word.startswith("--expected_output") for step in repro.testcase.steps for word in step)
+
+
+def _asserts(code: str) -> bool:
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(isinstance(node, ast.Assert | ast.Raise) or _is_assertion_call(node) for node in ast.walk(tree))
+
+
+def _is_assertion_call(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name.startswith("assert_")

@@ -1,0 +1,187 @@
+"""Plan → observations: runs the matrix, follows the search, repeats what the answer rests on, diagnoses a failure.
+
+What is decided here is only what to run next; what it means is the bot's to judge, from the observations alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from runners import search
+from runners.progress import Sink
+from runners.protocol import Answer, Cell, Finding, Observation, Outcome, Plan, Testcase, Variant
+
+HOPELESS = 6
+"""After so many builds that answer neither good nor bad, and none that does, more of them teach nothing."""
+
+Runner = Callable[[Cell, int], Observation]
+"""Runs one cell, the given attempt (1-based); never raises for what the testcase does."""
+
+Variation = Callable[[Testcase, str], Testcase | None]
+"""Testcase and release → the text ported to that release, or None where nothing changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Investigation:
+    """Everything seen. ``observations`` in the order of their runs."""
+
+    observations: tuple[Observation, ...]
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """The effects that an investigation uses, passed in so that its course can be tested without a compiler."""
+
+    run: Runner
+    port: Variation
+    retarget: Callable[[Testcase, str], Testcase | None]
+    diagnose: Callable[[Plan, Observation], tuple[tuple[Observation, ...], tuple[Finding, ...]]]
+    """One failing observation → control runs and findings."""
+    executor: Executor
+    progress: Sink
+    clock: Callable[[], float] = time.monotonic
+
+
+class _Course:
+    """One investigation under way: what was seen, and what may still be spent."""
+
+    def __init__(self, plan: Plan, tools: Tools) -> None:
+        self.plan = plan
+        self.tools = tools
+        self.seen: list[Observation] = []
+        self.deadline = tools.clock() + plan.budget.wall_s
+
+    @property
+    def exhausted(self) -> bool:
+        return len(self.seen) >= self.plan.budget.probes or self.tools.clock() > self.deadline
+
+    def answers(self, variant: Variant = Variant.ORIGINAL) -> dict[str, Answer]:
+        by_version: dict[str, list[Answer]] = {}
+        for seen in self.seen:
+            if seen.variant is variant and seen.device == self.plan.device:
+                by_version.setdefault(seen.version, []).append(seen.answer)
+        return {version: search.combine(answers) for version, answers in by_version.items()}
+
+    def run(self, cells: Iterable[Cell]) -> list[Observation]:
+        """Run cells side by side, as far as the budget reaches. An infrastructure failure is tried once more."""
+        left = self.plan.budget.probes - len(self.seen)
+        pending = [(cell, self.tools.executor.submit(self._attempt, cell)) for cell in list(cells)[: max(left, 0)]]
+        results = []
+        for _, future in pending:
+            results.append(future.result())
+            self.seen.append(results[-1])
+        return results
+
+    def _attempt(self, cell: Cell) -> Observation:
+        attempt = 1 + sum(
+            seen.version == cell.version and seen.device == cell.device and seen.variant is cell.variant
+            for seen in self.seen
+        )
+        self.tools.progress.cell(cell, None)
+        observation = self.tools.run(cell, attempt)
+        if observation.outcome is Outcome.INFRA:
+            observation = self.tools.run(cell, attempt)
+        self.tools.progress.cell(cell, observation)
+        return observation
+
+    def cell(self, version: str, *, variant: Variant = Variant.ORIGINAL, testcase: Testcase | None = None) -> Cell:
+        return make_cell(self.plan, version, variant=variant, testcase=testcase)
+
+
+def make_cell(
+    plan: Plan,
+    version: str,
+    *,
+    variant: Variant = Variant.ORIGINAL,
+    testcase: Testcase | None = None,
+    device: str | None = None,
+) -> Cell:
+    """A cell of the plan; its id is made of our own words and the release's, never of the issue's."""
+    return Cell(
+        id=f"{plan.testcase.toolchain}-{version}-{variant}".lower(),
+        toolchain=plan.testcase.toolchain,
+        version=version,
+        device=device or plan.device,
+        variant=variant,
+        testcase=testcase or plan.testcase,
+        limits=plan.limits,
+    )
+
+
+def investigate(plan: Plan, tools: Tools) -> Investigation:
+    """Run a plan to its end, or to the end of its budget."""
+    course = _Course(plan, tools)
+    with tools.progress.stage("matrix"):
+        course.run(course.cell(version) for version in plan.first)
+    if plan.bisect:
+        with tools.progress.stage("bisection"):
+            _search(course)
+    with tools.progress.stage("confirmation"):
+        _confirm(course)
+        _port(course)
+        _retarget(course)
+    with tools.progress.stage("diagnosis"):
+        findings = _diagnose(course)
+    return Investigation(observations=tuple(course.seen), findings=findings)
+
+
+def _search(course: _Course) -> None:
+    while not course.exhausted:
+        answers = course.answers()
+        if len(answers) >= HOPELESS and all(answer is Answer.SKIP for answer in answers.values()):
+            return
+        wanted = search.next_probes(course.plan.order, answers)
+        if not wanted:
+            return
+        course.run(course.cell(version) for version in wanted)
+
+
+def _confirm(course: _Course) -> None:
+    """Run once more what the answer rests on: both sides of each change, else the newest build that answered."""
+    answers = course.answers()
+    order = course.plan.order
+    edges = [edge for edge in (search.introduced(order, answers), search.fixed(order, answers)) if edge is not None]
+    spoken = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
+    ends = [version for edge in edges for version in (edge.older, edge.newer) if version is not None]
+    course.run(course.cell(version) for version in dict.fromkeys([*ends, *spoken[-1:]]))
+
+
+def _port(course: _Course) -> None:
+    """Where the newest builds cannot run the text as posted because the API moved, run it ported."""
+    plan = course.plan
+    moved = {seen.version for seen in course.seen if seen.outcome is Outcome.INCOMPATIBLE}
+    cells = []
+    for version in (v for v in (*plan.order[-1:], plan.order[0], plan.reported) if v in moved):
+        assert version is not None
+        ported = course.tools.port(plan.testcase, version)
+        if ported is not None:
+            cells.append(course.cell(version, variant=Variant.PORTED, testcase=ported))
+    course.run({cell.id: cell for cell in cells}.values())
+
+
+def _retarget(course: _Course) -> None:
+    """The same testcase on other devices, on the builds that the matrix holds."""
+    plan = course.plan
+    cells = [
+        make_cell(plan, version, variant=Variant.RETARGETED, testcase=moved, device=device)
+        for device in plan.devices
+        if (moved := course.tools.retarget(plan.testcase, device)) is not None
+        for version in plan.first
+    ]
+    course.run(cells)
+
+
+def _diagnose(course: _Course) -> tuple[Finding, ...]:
+    """Look for the cause on the newest build that shows the failure."""
+    answers = course.answers()
+    failing = [seen for seen in course.seen if seen.outcome is Outcome.MATCH and seen.variant is not Variant.CONTROL]
+    failing.sort(key=lambda seen: (seen.variant is Variant.ORIGINAL, course.plan.order.index(seen.version)))
+    if not failing or not any(answer is not Answer.GOOD for answer in answers.values()):
+        return ()
+    controls, findings = course.tools.diagnose(course.plan, failing[-1])
+    course.seen.extend(controls)
+    return findings
