@@ -1,0 +1,199 @@
+"""What is the same failure, and what is not. Texts are our own, in the shapes that compilers print."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.protocol import Exited, OutOfMemory, Signalled, Signature
+from runners.signature import SAME, compare, normalise, parse_signature
+
+PYTHON_TRACEBACK = """\
+building
+Traceback (most recent call last):
+  File "/home/kim/work/net.py", line 31, in <module>
+    lib = tvm.compile(Net, target="llvm")
+  File "/opt/env/lib/python3.11/site-packages/tvm/driver/build_module.py", line 104, in compile
+    return relax.build(mod)
+  File "/opt/env/lib/python3.11/site-packages/tvm/relax/vm_build.py", line 263, in build
+    mod = pipeline(mod)
+tvm.error.InternalError: Check failed: (it != slots.end()) is false: no slot for variable h_12
+"""
+NESTED_TVM = """\
+Traceback (most recent call last):
+  File "t.py", line 3, in <module>
+    f()
+tvm._ffi.base.TVMError: Traceback (most recent call last):
+  3: TVMFuncCall
+  2: tvm::runtime::PackedFuncObj::Extractor<tvm::relax::Lower>::Call(tvm::runtime::TVMArgs)
+  1: tvm::relax::LowerSlots::VisitExpr_(tvm::relax::CallNode const*)
+  0: tvm::relax::SlotMap::Find(tvm::relax::Var)
+  File "/src/relax/slots.cc", line 77
+TVMError: Check failed: (it != slots.end()) is false: no slot for variable h_3
+"""
+MLIR = """\
+net.mlir:4:9: error: 'flow.slice' op expected 2 offsets, got 3
+    %0 = flow.slice %a
+         ^
+net.mlir:4:9: note: see current operation: %7 = "flow.slice"(%4)
+net.mlir:1:1: error: failed to translate executables
+"""
+STACK = """\
+Please report issues to the tracker and include the crash backtrace.
+Stack dump:
+0.\tProgram arguments: /opt/x/iree-compile a.mlir
+ #0 0x00007f00 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/x/lib.so+0x63b49a8)
+ #1 0x00007f01 mlir::iree_compiler::(anonymous namespace)::Fold<mlir::CastOp>::matchAndRewrite(mlir::Op*) const F.cpp:0:0
+ #2 0x00007f02 mlir::iree_compiler::FoldPass::runOnOperation() Fold.cpp:0:0
+Segmentation fault (core dumped)
+"""
+NUMPY = """\
+Traceback (most recent call last):
+  File "t.py", line 9, in <module>
+    np.testing.assert_allclose(a, b, rtol=1e-5)
+AssertionError:
+Not equal to tolerance rtol=1e-05, atol=0
+
+Mismatched elements: 3 / 16 (18.8%)
+Max absolute difference: 0.25
+"""
+SCHEDULE = """\
+Traceback (most recent call last):
+  File "t.py", line 9, in <module>
+    s.compute_inline(b)
+tvm.s_tir.schedule.ScheduleError: An error occurred in the schedule primitive 'compute-inline'.
+
+The IR with diagnostic is:
+# from tvm.script import ir
+Error message: The block T_add is the only consumer of nothing
+"""
+
+
+def test_an_exception_is_named_without_its_module_and_without_paths() -> None:
+    """The same class is known by several module paths over the years."""
+    seen = parse_signature(PYTHON_TRACEBACK)
+    assert seen is not None
+    assert seen.type == "InternalError"
+    assert seen.message == "Check failed: (it != slots.end()) is false: no slot for variable h_12"
+    assert seen.frames == ("tvm.relax.vm_build.build", "tvm.driver.build_module.compile")
+
+
+def test_the_nested_native_traceback_gives_its_last_line_and_native_frames() -> None:
+    """TVM prints a second traceback inside the message; the check failure is what tells."""
+    seen = parse_signature(NESTED_TVM)
+    assert seen is not None
+    assert seen.message.startswith("Check failed: (it != slots.end())")
+    assert "tvm::relax::SlotMap::Find" in seen.frames
+
+
+def test_the_same_check_failing_under_two_class_names_is_one_failure() -> None:
+    """TVMError became InternalError; variables are numbered differently in each run."""
+    a, b = parse_signature(NESTED_TVM), parse_signature(PYTHON_TRACEBACK)
+    assert a is not None
+    assert b is not None
+    assert compare(a, b).score >= SAME
+
+
+def test_the_first_diagnostic_is_the_cause() -> None:
+    """Errors that follow are its echoes."""
+    seen = parse_signature(MLIR)
+    assert seen == Signature(type="mlir-error", message="'flow.slice' op expected 2 offsets, got 3")
+
+
+def test_a_stack_dump_gives_the_compilers_functions() -> None:
+    """Signal plumbing and arguments are left out."""
+    seen = parse_signature(STACK)
+    assert seen is not None
+    assert seen.type == "SIGSEGV"
+    assert seen.frames[0] == ("mlir::iree_compiler::(anonymous namespace)::Fold<mlir::CastOp>::matchAndRewrite")
+    assert seen.frames[1] == "mlir::iree_compiler::FoldPass::runOnOperation"
+
+
+def test_a_message_on_the_next_line_is_found() -> None:
+    """numpy begins its message with a line break."""
+    seen = parse_signature(NUMPY)
+    assert seen is not None
+    assert seen.message == "Not equal to tolerance rtol=1e-05, atol=0"
+
+
+def test_a_generic_header_is_completed_by_the_telling_line() -> None:
+    """Two schedule errors with one header differ in their last line."""
+    one = parse_signature(SCHEDULE)
+    other = parse_signature(SCHEDULE.replace("is the only consumer of nothing", "reads a buffer that it also writes"))
+    assert one is not None
+    assert other is not None
+    assert "only consumer" in one.message
+    assert compare(one, other).score < 1.0
+
+
+@pytest.mark.parametrize(
+    ("ended", "kind"),
+    [(Signalled(code=11), "SIGSEGV"), (Exited(code=139), "SIGSEGV"), (Exited(code=245), "SIGSEGV"),
+     (Exited(code=248), "SIGFPE"), (Signalled(code=6), "SIGABRT"), (OutOfMemory(), "out-of-memory")],
+)  # fmt: skip
+def test_how_it_ended_outranks_what_it_printed(ended: Signalled | Exited | OutOfMemory, kind: str) -> None:
+    """Exit statuses that stand for a signal (128 + n, 256 - n) are read as one."""
+    seen = parse_signature("AssertionError: nothing to do with it", ended)
+    assert seen is not None
+    assert seen.type == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "all good\n", "no error: 0 warnings", "def error(): pass", "expected error rate 0.1", "x = ValueError"],
+)
+def test_ordinary_text_tells_of_no_failure(text: str) -> None:
+    """The word error alone is not a failure."""
+    assert parse_signature(text) is None
+
+
+@pytest.mark.parametrize(
+    ("reported", "observed"),
+    [
+        (Signature(type="AssertionError", message="bad scale"), Signature(type="ValueError", message="bad scale")),
+        (
+            Signature(type="InternalError", message="Check failed: (n > 0) is false: empty shape in reshape"),
+            Signature(type="InternalError", message="Check failed: (lhs.dtype == rhs.dtype) is false: types differ"),
+        ),
+        (
+            Signature(type="mlir-error", message="operand #0 does not dominate this use"),
+            Signature(type="mlir-error", message="'hal.interface.binding' op lowering failed to a common type"),
+        ),
+        (
+            Signature(type="SIGSEGV", frames=("mlir::A::run", "mlir::B::visit")),
+            Signature(type="SIGSEGV", frames=("mlir::C::run", "mlir::D::visit")),
+        ),
+        (
+            Signature(type="AttributeError", message="module 'tvm.relax.frontend' has no attribute 'onnx'"),
+            Signature(type="AttributeError", message="module 'tvm' has no attribute 'relay'"),
+        ),
+    ],
+)  # fmt: skip
+def test_other_failures_do_not_match(reported: Signature, observed: Signature) -> None:
+    """Another class, another check, another diagnostic, another stack: another bug."""
+    assert compare(reported, observed).score < SAME
+
+
+def test_messages_that_drift_with_the_api_still_match() -> None:
+    """A class renamed between releases does not make another failure."""
+    old = Signature(
+        type="InternalError", message="expects a relax.TensorStructInfo but got relax.TupleStructInfo here"
+    )
+    new = Signature(type="InternalError", message="expects a relax.TensorType but got relax.TupleType here")
+    renames = {"relax.TensorStructInfo": "relax.TensorType", "relax.TupleStructInfo": "relax.TupleType"}
+    assert compare(old, new, renames).score >= SAME
+
+
+@given(st.text(max_size=300))
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    """Idempotence: a stored message compares like a fresh one."""
+    once = normalise(text)
+    assert normalise(once) == once
+
+
+@given(st.text(max_size=2000))
+def test_any_text_is_parsed_without_failing(text: str) -> None:
+    """The parser reads strangers' output."""
+    parse_signature(text)
+    parse_signature(text, Signalled(code=11))
