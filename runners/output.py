@@ -47,7 +47,6 @@ def read_output(output: str, *, actual: str, expected: str) -> Reading:
         [line for line in wrong if not _found(line, right)][:MAX_TELLING],
         [line for line in right if not _found(line, wrong)][:MAX_TELLING],
     )
-    wrong, right = [w for w in wrong if _has_value(w)], [r for r in right if _has_value(r)]
     if not (wrong or right) or not printed:
         return Reading.UNTOLD
     as_reported = sum(_found(line, printed) for line in wrong)
@@ -97,8 +96,11 @@ def _found(line: Line, among: Sequence[Line]) -> bool:
 
 
 def _within(part: Line, whole: Line) -> bool:
-    """``part`` stands in ``whole``, token by token. A lone value (``3``) must be the whole line."""
-    if len(part) < 2:
+    """``part`` stands in ``whole``, token by token.
+
+    A lone token (``3``), and words without any value (an expression, or prose), must be the whole line.
+    """
+    if len(part) < 2 or not _has_value(part):
         return len(part) == len(whole) and all(map(_same, part, whole))
     return any(all(map(_same, part, whole[start : start + len(part)])) for start in range(len(whole) - len(part) + 1))
 

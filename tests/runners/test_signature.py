@@ -44,7 +44,7 @@ Please report issues to the tracker and include the crash backtrace.
 Stack dump:
 0.\tProgram arguments: /opt/x/iree-compile a.mlir
  #0 0x00007f00 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/x/lib.so+0x63b49a8)
- #1 0x00007f01 mlir::iree_compiler::(anonymous namespace)::Fold<mlir::CastOp>::matchAndRewrite(mlir::Op*) const F.cpp:0:0
+ #1 0x00007f01 mlir::iree_compiler::(anonymous namespace)::Fold<mlir::CastOp>::run(mlir::Op*) const F.cpp:0:0
  #2 0x00007f02 mlir::iree_compiler::FoldPass::runOnOperation() Fold.cpp:0:0
 Segmentation fault (core dumped)
 """
@@ -106,7 +106,7 @@ def test_a_stack_dump_gives_the_compilers_functions() -> None:
     seen = parse_signature(STACK)
     assert seen is not None
     assert seen.type == "SIGSEGV"
-    assert seen.frames[0] == ("mlir::iree_compiler::(anonymous namespace)::Fold<mlir::CastOp>::matchAndRewrite")
+    assert seen.frames[0] == ("mlir::iree_compiler::(anonymous namespace)::Fold<mlir::CastOp>::run")
     assert seen.frames[1] == "mlir::iree_compiler::FoldPass::runOnOperation"
 
 
