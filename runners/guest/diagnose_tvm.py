@@ -1,0 +1,92 @@
+"""Re-runs an unmodified TVM testcase under instrumentation: ``python diagnose_tvm.py MODES repro.py [ARGUMENT…]``.
+
+MODES is a comma-separated list of ``bounds``, ``signature``, ``mutation`` and ``nan``. The testcase runs as
+``__main__`` in the working directory with its own arguments; its streams, exception and exit status are its own.
+Findings go, as JSON lines ``{"kind", "summary", "evidence"}``, to the file that REPROBOT_FINDINGS names; a line of
+kind ``note`` names an instrumentation that was not available, which limits what a missing finding means.
+
+What is trusted: nothing. This program shares its process with the testcase, which can read and write every object
+here, forge or erase findings, and end the process. Its file is a claim that the host bounds, checks against the
+protocol and weighs; a verdict needs the host's own observation of the failure beside it. What this program owes
+an *honest* testcase is to leave a valid run's results, output and exit status as they were.
+
+It needs the compiler under test with its numpy, and otherwise the standard library alone.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from runners.guest.tvm_findings import Findings
+
+MODES = ("bounds", "signature", "mutation", "nan")
+
+
+def main(arguments: list[str]) -> int:
+    modes, path, *rest = arguments
+    wanted = [mode for mode in modes.split(",") if mode]
+    unknown = sorted(set(wanted) - set(MODES))
+    if unknown:
+        sys.stderr.write(f"unknown diagnosers {', '.join(unknown)}; known: {', '.join(MODES)}\n")
+        return 2
+    finish = install(wanted, path)
+    sys.argv = [path, *rest]
+    # As the interpreter would have it; and the testcase must not import these modules by accident.
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    try:
+        return run_testcase(path)
+    finally:
+        finish()
+
+
+def install(modes: list[str], path: str) -> Callable[[], None]:
+    """Put the instrumentation in place; returns what to call when the testcase has ended."""
+    from tvm_findings import Findings
+
+    findings = Findings(os.environ.pop("REPROBOT_FINDINGS", None))
+    try:
+        from tvm_session import Session
+
+        session = Session(findings, path, modes)
+    except Exception as error:
+        # Such as a toolchain that can't be imported: the testcase itself will say so.
+        findings.note("no instrumentation could be installed", why=f"{type(error).__name__}: {error}"[-300:])
+        return lambda: None
+    return lambda: quietly(session.finish, findings)
+
+
+def quietly(action: Callable[[], None], findings: Findings) -> None:
+    try:
+        action()
+    except Exception as error:
+        findings.note("a diagnoser could not finish", why=f"{type(error).__name__}: {error}"[-300:])
+
+
+def run_testcase(path: str) -> int:
+    """Run the testcase as ``__main__``; an exception ends in the traceback that a plain run prints, and status 1."""
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit:
+        raise
+    except BaseException as error:
+        sys.excepthook(type(error), error, testcase_traceback(error, path))
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def testcase_traceback(error: BaseException, path: str) -> TracebackType | None:
+    """The traceback from the testcase's first frame on; whole when the testcase has none (a syntax error)."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename != path:
+        traceback = traceback.tb_next
+    return traceback
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

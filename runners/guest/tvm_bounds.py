@@ -1,0 +1,534 @@
+"""Out-of-bounds accesses of TVM kernels, checked while the unmodified testcase runs.
+
+Every kernel built for the CPU is rewritten just before the pipeline flattens its buffers, while each index still
+belongs to an axis. An access that the compiler's own analyzer proves to be inside stays as it is; before the others
+goes a check of exactly the indices the access would use, under exactly the conditions under which it would happen:
+
+    if 0 <= ids[i] < 12:  out[i] = table[ids[i]]        else:  call_packed("reprobot.out_of_bounds", site, ids[i], 12, …)
+
+So a faulty access is skipped and reported, and neither crashes the process nor hides the testcase's own failure.
+Functions without an unproven access are left untouched, which is why the cost is near that of the plain run.
+
+The compiler's own bound checker is not used: nothing in it emits the attribute it looks for, it checks both sides of
+a ``Select``, gives up behind the first ``if_then_else``, says neither axis nor index, and reports through an
+assertion that a ``T.parallel`` loop swallows. Parallel and vectorised loops around a check become serial here.
+
+An index outside is not yet a fault of the testcase. ``judge_access`` decides: the testcase wrote the kernel, or the
+testcase's data holds a value that the operator doesn't take. Everything else (an index computed wrongly by the
+compiler) is only noted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tvm
+import tvm_ffi
+import tvm_ir as ir
+from tvm import tirx
+from tvm_ir import Node
+
+if TYPE_CHECKING:
+    from runners.guest.tvm_findings import Findings
+    from runners.guest.tvm_trace import Tracer
+
+REPORT = "reprobot.out_of_bounds"
+MAX_REPORTS = 200_000
+"""Reports after which a run is given up: each costs microseconds, and the first one told the story."""
+MAX_SOURCES = 4
+MAX_SOURCE_ELEMENTS = 4 * 1024 * 1024
+SERIAL, PARALLEL, VECTORIZED, THREAD_BINDING = 0, 1, 2, 4
+PLAIN_DTYPE = re.compile(r"(u?int|float)(8|16|32|64)|bool")
+
+FORGIVING = ("strided_slice",)
+"""Operators that take any value by definition and clamp it: an index outside is never the testcase's fault."""
+TAKES_NEGATIVE = ("scatter_elements", "index_put")
+"""Operators whose kernels add the extent to a negative index."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """One load or store of an expression, with the conditions under which it happens, outermost first."""
+
+    node: Node
+    guards: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that must hold: ``low <= index < extent`` on an axis of a buffer."""
+
+    axis: int
+    index: Node
+    extent: Node
+    low: Node
+
+
+@dataclass(frozen=True)
+class Source:
+    """A buffer whose elements take part in an index. ``argument`` is its position among the kernel's arguments."""
+
+    name: str
+    dtype: str
+    rank: int
+    argument: int | None
+
+
+@dataclass
+class Site:
+    """A checked access: what is known when it is compiled, and what its reports add up to."""
+
+    kernel: str
+    buffer: str
+    argument: int | None
+    store: bool
+    checks: tuple[tuple[int, str, bool], ...]
+    """Axis, text of the index, whether the index is an element of a source as it stands."""
+    sources: tuple[Source, ...]
+    count: int = 0
+    axis: int = -1
+    low: int = 0
+    high: int = 0
+    extent: int = 0
+    data: list[Json] = field(default_factory=list)
+
+
+Json = dict[str, Any]
+
+
+def accesses(expression: Node, guards: tuple[Node, ...] = ()) -> Iterator[Access]:
+    """Loads of ``expression`` in the order in which their checks may be evaluated: inner indices first."""
+    kind = ir.kind_of(expression)
+    if kind in ("Select", "And", "Or") or ir.operator_of(expression) == "tirx.if_then_else":
+        yield from _lazy_accesses(expression, guards)
+    elif ir.operator_of(expression) in ("tirx.address_of", "tirx.tvm_access_ptr"):
+        return  # an address is not an access
+    elif kind == "Let":
+        yield from accesses(expression.value, guards)
+        yield from accesses(ir.substituted(expression.body, expression.var, expression.value), guards)
+    else:
+        for _, child in ir.children(expression):
+            yield from accesses(child, guards)
+        if kind in ir.LOADS:
+            yield Access(expression, guards)
+
+
+def _lazy_accesses(expression: Node, guards: tuple[Node, ...]) -> Iterator[Access]:
+    """Operands that count only when a condition holds, as every later pass of the compiler may assume."""
+    match ir.kind_of(expression):
+        case "Select":
+            first, then, otherwise = expression.condition, expression.true_value, expression.false_value
+        case "And":
+            first, then, otherwise = expression.a, expression.b, None
+        case "Or":
+            first, then, otherwise = expression.a, None, expression.b
+        case _:
+            first, then, otherwise = expression.args
+    yield from accesses(first, guards)
+    if then is not None:
+        yield from accesses(then, (*guards, ir.truth(first)))
+    if otherwise is not None:
+        yield from accesses(otherwise, (*guards, tirx.Not(ir.truth(first))))
+
+
+class KernelChecker:
+    """Rewrites one kernel. ``sites`` receives what was checked; the position in it names the site at run time."""
+
+    def __init__(self, function: Node, name: str, sites: list[Site]) -> None:
+        self._name = name
+        self._sites = sites
+        self._analyzer = ir.analyzer()
+        self._buffers = _parameters(function)
+        self._function = function
+        self.unchecked = 0
+
+    def run(self) -> Node:
+        """The function with its checks; the same function when nothing in it needs one."""
+        before = len(self._sites)
+        body = self._statement(self._function.body)
+        return self._function if len(self._sites) == before else self._function.with_body(_sequence(body))
+
+    # ------------------------------------------------------------------------------------------ statements
+
+    def _statement(self, node: Node) -> list[Node]:
+        match ir.kind_of(node):
+            case "SeqStmt":
+                return [out for child in node.seq for out in self._statement(child)]
+            case "For":
+                return self._loop(node)
+            case "IfThenElse":
+                return self._branch(node)
+            case "While":
+                return self._while(node)
+            case "Bind":
+                return self._bind(node)
+            case "BufferStore":
+                found = [*accesses(node.value)]
+                found += [access for index in node.indices for access in accesses(index)]
+                return self._guarded([*found, Access(node, ())], node)
+            case "AttrStmt":
+                return [ir.rebuilt(node, body=_sequence(self._statement(node.body)))]
+            case "Evaluate":
+                return self._guarded([*accesses(node.value)], node)
+        return [node]
+
+    def _loop(self, node: Node) -> list[Node]:
+        if int(node.kind) == THREAD_BINDING:
+            raise NotImplementedError("a loop bound to device threads")
+        before = len(self._sites)
+        self._analyzer.bind(node.loop_var, tvm.ir.Range.from_min_extent(node.min, node.extent))
+        body = self._statement(node.body)
+        if len(self._sites) != before:
+            kind = SERIAL if int(node.kind) in (PARALLEL, VECTORIZED) else int(node.kind)
+            node = ir.rebuilt(node, body=_sequence(body), kind=kind)
+        return self._guarded([*accesses(node.min), *accesses(node.extent)], node)
+
+    def _branch(self, node: Node) -> list[Node]:
+        condition = ir.truth(node.condition)
+        with self._analyzer.constraint_scope(condition):
+            then = _sequence(self._statement(node.then_case))
+        otherwise = node.else_case
+        if otherwise is not None:
+            with self._analyzer.constraint_scope(tirx.Not(condition)):
+                otherwise = _sequence(self._statement(otherwise))
+        return self._guarded([*accesses(node.condition)], ir.rebuilt(node, then_case=then, else_case=otherwise))
+
+    def _while(self, node: Node) -> list[Node]:
+        """The loop ends when its condition can't be evaluated; the check after it then says why it ended."""
+        body = _sequence(self._statement(node.body))
+        found = [*accesses(node.condition)]
+        inside = self._all_inside(found)
+        if inside is None:
+            return [ir.rebuilt(node, body=body)]
+        condition = tirx.if_then_else(inside, ir.truth(node.condition), tirx.Not(ir.true()))
+        return [
+            ir.rebuilt(node, body=body, condition=condition),
+            *self._guarded(found, tirx.Evaluate(ir.constant(0))),
+        ]
+
+    def _bind(self, node: Node) -> list[Node]:
+        """Later statements use the variable, so the value and not the statement gives way: to zero."""
+        found = [*accesses(node.value)]
+        if not found and ir.dtype_of(node.value) in ("int32", "int64"):
+            self._analyzer.bind(node.var, node.value)
+        inside = self._all_inside(found)
+        if inside is None or ir.dtype_of(node.value) == "handle":
+            return [node]
+        value = tirx.if_then_else(inside, node.value, tirx.Cast(ir.dtype_of(node.value), tirx.IntImm("int32", 0)))
+        return [*self._guarded(found, tirx.Evaluate(ir.constant(0))), ir.rebuilt(node, value=value)]
+
+    # ------------------------------------------------------------------------------------------ checks
+
+    def _guarded(self, found: list[Access], statement: Node) -> list[Node]:
+        """``statement``, run only when every unproven access is inside; the first that isn't is reported."""
+        for access in reversed(found):
+            checks = self._unproven(access)
+            if checks:
+                report = tirx.Evaluate(self._report(access, checks))
+                statement = tirx.IfThenElse(_condition(access.guards, checks), statement, report)
+        return [statement]
+
+    def _all_inside(self, found: list[Access]) -> Node | None:
+        """One condition for all of ``found``, evaluated lazily; None when all are proven."""
+        condition = None
+        for access in reversed(found):
+            if checks := self._unproven(access):
+                own = _condition(access.guards, checks)
+                condition = own if condition is None else tirx.if_then_else(own, condition, tirx.Not(ir.true()))
+        return condition
+
+    def _unproven(self, access: Access) -> list[Check]:
+        checks = []
+        node = access.node
+        buffer = ir.buffer_of(node)
+        for axis, (index, extent) in enumerate(zip(node.indices, buffer.shape, strict=False)):
+            for at in _lanes(index):
+                if at is None:
+                    self.unchecked += 1
+                elif not self._proves(access.guards, tirx.And(at >= 0, at < extent)):
+                    checks.append(Check(axis, ir.int64(at), ir.int64(extent), ir.constant(0)))
+        if "scatter_elements" in self._name and checks and ir.kind_of(node) == "BufferStore":
+            checks += _flattened_checks(node)
+        return checks
+
+    def _proves(self, guards: tuple[Node, ...], condition: Node) -> bool:
+        if not guards:
+            return bool(self._analyzer.can_prove(condition))
+        with self._analyzer.constraint_scope(guards[0]):
+            return self._proves(guards[1:], condition)
+
+    def _report(self, access: Access, checks: list[Check]) -> Node:
+        sources = self._sources(checks)
+        buffer = ir.buffer_of(access.node)
+        site = Site(
+            kernel=self._name,
+            buffer=str(buffer.name),
+            argument=self._argument(buffer),
+            store=ir.kind_of(access.node) == "BufferStore",
+            checks=tuple((check.axis, str(check.index), _is_element(check.index)) for check in checks),
+            sources=tuple(source for source, _ in sources),
+        )
+        self._sites.append(site)
+        arguments = [ir.constant(len(self._sites) - 1)]
+        for check in checks:
+            arguments += [check.index, check.low, check.extent]
+        for _, node in sources:
+            first = tirx.BufferLoad(node, [tirx.IntImm(ir.dtype_of(extent), 0) for extent in node.shape])
+            arguments += [tirx.address_of(first), *map(ir.int64, node.shape)]
+        return tirx.call_packed(REPORT, *arguments)
+
+    def _sources(self, checks: list[Check]) -> list[tuple[Source, Node]]:
+        """Integer buffers behind the indices; for one filled inside the kernel, also the kernel's integer arguments."""
+        nodes: list[Node] = []
+        for check in checks:
+            nodes += [ir.buffer_of(load) for load in ir.loads_in(check.index)]
+        if any(self._argument(node) is None for node in nodes):
+            nodes += [node for node in self._buffers.values() if str(node.dtype).startswith(("int", "uint"))]
+        known: list[tuple[Source, Node]] = []
+        for node in nodes:
+            plain = len(getattr(node, "strides", None) or ()) == 0 and PLAIN_DTYPE.fullmatch(str(node.dtype))
+            if plain and not any(ir.data_of(node).same_as(ir.data_of(other)) for _, other in known):
+                known.append((Source(str(node.name), str(node.dtype), len(node.shape), self._argument(node)), node))
+        return known[:MAX_SOURCES]
+
+    def _argument(self, buffer: Node) -> int | None:
+        for position, parameter in self._buffers.items():
+            if ir.data_of(parameter).same_as(ir.data_of(buffer)):
+                return position
+        return None
+
+
+def _parameters(function: Node) -> dict[int, Node]:
+    """Buffers among the arguments by position."""
+    bound = dict(function.buffer_map.items()) if hasattr(function, "buffer_map") else {}
+    buffers = {}
+    for position, parameter in enumerate(function.params):
+        if parameter in bound:
+            buffers[position] = bound[parameter]
+        elif ir.kind_of(getattr(parameter, "ty", None)) == "BufferType":
+            buffers[position] = parameter
+    return buffers
+
+
+def _condition(guards: tuple[Node, ...], checks: list[Check]) -> Node:
+    """``every check holds, or a guard doesn't``; lazily, for only a guard makes an index safe to compute."""
+    condition = None
+    for check in checks:
+        own = tirx.And(check.index >= check.low, check.index < check.extent)
+        condition = own if condition is None else tirx.And(condition, own)
+    for guard in reversed(guards):
+        condition = tirx.if_then_else(guard, condition, ir.true())
+    return condition
+
+
+def _lanes(index: Node) -> list[Node | None]:
+    """Scalars whose bounds are those of ``index``; None stands for a vector this can't take apart."""
+    if ir.kind_of(index) == "Ramp":
+        lanes = getattr(index.lanes, "value", None)
+        return [None] if lanes is None else [index.base, index.base + index.stride * (int(lanes) - 1)]
+    if ir.kind_of(index) == "Broadcast":
+        return [index.value]
+    return [None if "x" in ir.dtype_of(index) else index]
+
+
+def _is_element(index: Node) -> bool:
+    while ir.kind_of(index) == "Cast":
+        index = index.value
+    return ir.kind_of(index) in ir.LOADS
+
+
+def _flattened_checks(store: Node) -> list[Check]:
+    """The axis bound that flattening hides.
+
+    The generated scatter kernels compute a flat position and split it again (``x // n`` rows on, column ``x % n``),
+    so that an index beyond its axis silently lands in another row.
+    """
+    checks = []
+    for axis, index in enumerate(store.indices):
+        if ir.kind_of(index) == "FloorMod" and _is_element(index.a):
+            extent = ir.int64(index.b)
+            checks.append(Check(axis, ir.int64(index.a), extent, ir.constant(0) - extent))
+    return checks
+
+
+def _sequence(statements: list[Node]) -> Node:
+    return statements[0] if len(statements) == 1 else tirx.SeqStmt(statements)
+
+
+# ---------------------------------------------------------------------------------------------- run time
+
+
+class BoundsDiagnoser:
+    """Installs the rewriting into the build and turns reports into findings."""
+
+    def __init__(self, findings: Findings, tracer: Tracer) -> None:
+        self._findings = findings
+        self._tracer = tracer
+        self._sites: list[Site] = []
+        self._reports = 0
+
+    def install(self) -> None:
+        """Replace ``FlattenBuffer`` for the compiler's own pipelines; the testcase's own uses get the stock pass."""
+        stock = tirx.transform.FlattenBuffer
+        tvm_ffi.register_global_func(REPORT, self._reported, override=True)
+
+        def flatten_buffer() -> Node:
+            caller = str(sys._getframe(1).f_globals.get("__name__", ""))
+            if not caller.startswith("tvm."):
+                return stock()
+            check = tirx.transform.prim_func_pass(self._checked, opt_level=0, name="reprobot.CheckBounds")
+            return tvm.ir.transform.Sequential([check, stock()])
+
+        tirx.transform.FlattenBuffer = flatten_buffer
+
+    def _checked(self, function: Node, _module: Node, _context: Node) -> Node:
+        """The pass. Whatever goes wrong in it leaves the kernel as it was and says so in a note."""
+        name = str((function.attrs or {}).get("global_symbol", "main"))
+        before = len(self._sites)
+        try:
+            target = (function.attrs or {}).get("target", None)
+            if target is not None and str(target.kind.name) not in ("llvm", "c"):
+                raise NotImplementedError(f"target {target.kind.name}")
+            checker = KernelChecker(function, name, self._sites)
+            checked = checker.run()
+            if checker.unchecked:
+                self._findings.note("vector indices were not checked", kernel=name)
+            return checked
+        except Exception as error:
+            del self._sites[before:]
+            self._findings.note("a kernel was built without bound checks", kernel=name, why=str(error)[-200:])
+            return function
+
+    def _reported(self, site_number: int, *values: Any) -> None:
+        self._reports += 1
+        if self._reports > MAX_REPORTS:
+            raise RuntimeError(f"out of bounds more than {MAX_REPORTS} times, given up")
+        site = self._sites[site_number]
+        for position, (axis, _, _) in enumerate(site.checks):
+            index, low, extent = (int(value) for value in values[3 * position : 3 * position + 3])
+            if low <= index < extent:
+                continue
+            site.low = min(site.low, index) if site.count else index
+            site.high = max(site.high, index) if site.count else index
+            site.count += 1
+            if site.axis < 0:
+                site.axis, site.extent = position, extent
+                site.data = self._read_sources(site, values[3 * len(site.checks) :])
+                self._record(site)
+            return
+
+    def _read_sources(self, site: Site, values: tuple[Any, ...]) -> list[Json]:
+        """What each source holds now, and which value of the testcase that is."""
+        described = []
+        at = 0
+        for source in site.sources:
+            address, shape = values[at], tuple(int(extent) for extent in values[at + 1 : at + 1 + source.rank])
+            at += 1 + source.rank
+            elements = read_elements(address, source.dtype, shape)
+            entry: Json = {"kernel_argument": source.argument, "buffer": source.name, "dtype": source.dtype}
+            entry["shape"] = list(shape)
+            if elements is not None and elements.size:
+                entry["range"] = [int(elements.min()), int(elements.max())]
+                entry["testcase_value"] = self._tracer.name_of(elements)
+            described.append(entry)
+        return described
+
+    def _record(self, site: Site) -> None:
+        verdict = judge_access(site, self._tracer)
+        evidence = evidence_of(site, self._tracer, verdict)
+        key = f"bounds:{site.kernel}:{site.buffer}:{site.checks[site.axis][0]}"
+        if verdict in ("testcase-kernel", "testcase-data", "computed-data"):
+            self._findings.add(key, "out-of-bounds-access", summary_of(site, self._tracer), evidence)
+        else:
+            summary = "the compiler's own kernel computes an index outside: " + summary_of(site, self._tracer)
+            self._findings.add(key, "note", summary, evidence)
+
+    def finish(self) -> None:
+        """Write the final counts and ranges."""
+        for site in self._sites:
+            if site.count:
+                self._record(site)
+
+
+def read_elements(address: Any, dtype: str, shape: tuple[int, ...]) -> Any:
+    """A copy of ``shape`` elements of the numpy dtype ``dtype`` at ``address``, flat; None when too many to look at."""
+    where = getattr(address, "value", address)
+    count = int(np.prod(shape, dtype="int64"))
+    if not where or count > MAX_SOURCE_ELEMENTS or count < 0:
+        return None
+    raw = (ctypes.c_char * (count * np.dtype(dtype).itemsize)).from_address(int(where))
+    return np.frombuffer(bytes(raw), dtype=dtype)
+
+
+def judge_access(site: Site, tracer: Tracer) -> str:
+    """Whose fault the access is.
+
+    ``testcase-kernel``: the testcase wrote the kernel. ``testcase-data``: a value of the testcase lies outside what
+    the operator takes. ``computed-data``: an operand computed earlier does. ``compiler``: the kernel is generated and
+    its index is no data, or the data is legal and the index derived from it isn't.
+    """
+    if tracer.wrote_kernel(site.kernel):
+        return "testcase-kernel"
+    if not site.data or any(name in site.kernel for name in FORGIVING):
+        return "compiler"
+    _, _, is_element = site.checks[site.axis]
+    lowest = -site.extent if any(name in site.kernel for name in TAKES_NEGATIVE) else 0
+    outside = [
+        entry
+        for entry in site.data
+        if "range" in entry and (entry["range"][0] < lowest or entry["range"][1] >= site.extent or not is_element)
+    ]
+    if not outside:
+        return "compiler"
+    return "testcase-data" if any(entry.get("testcase_value") for entry in outside) else "computed-data"
+
+
+def culprit(site: Site) -> Json | None:
+    """The source that most likely holds the index: one outside the axis, and known in the testcase, comes first."""
+
+    def rank(entry: Json) -> tuple[bool, bool]:
+        low, high = entry.get("range", (0, 0))
+        return (not (low < 0 or high >= site.extent), entry.get("testcase_value") is None)
+
+    return min(site.data, key=rank, default=None)
+
+
+def evidence_of(site: Site, tracer: Tracer, origin: str) -> Json:
+    axis, index, _ = site.checks[site.axis]
+    source = culprit(site)
+    return {
+        "kernel": site.kernel,
+        "operator": tracer.operator_of(site.kernel),
+        "access": "store" if site.store else "load",
+        "buffer": site.buffer,
+        "buffer_argument": site.argument,
+        "axis": axis,
+        "index": index,
+        "index_range": source["range"] if source and "range" in source else [site.low, site.high],
+        "outside_range": [site.low, site.high],
+        "extent": site.extent,
+        "count": site.count,
+        "origin": origin,
+        "testcase_value": source.get("testcase_value") if source else None,
+        "sources": site.data,
+    }
+
+
+def summary_of(site: Site, tracer: Tracer) -> str:
+    axis, index, _ = site.checks[site.axis]
+    source = culprit(site)
+    where = f"[{site.low}, {site.high}]" if site.low != site.high else str(site.low)
+    what = "writes to" if site.store else "reads"
+    operator = tracer.operator_of(site.kernel)
+    subject = f"{operator} (kernel {site.kernel})" if operator else f"kernel {site.kernel}"
+    text = f"{subject} {what} {site.buffer} at index {where} of axis {axis}, which has {site.extent} elements"
+    if source and source.get("testcase_value"):
+        low, high = source["range"]
+        return f"{text}; the index comes from {source['testcase_value']}, whose values range over [{low}, {high}]"
+    return f"{text}; the index is {index}"
