@@ -15,6 +15,7 @@ It needs the compiler under test with its numpy, and otherwise the standard libr
 
 from __future__ import annotations
 
+import importlib
 import os
 import runpy
 import sys
@@ -24,6 +25,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from runners.guest.tvm_findings import Findings
+else:
+    from tvm_findings import Findings
 
 MODES = ("bounds", "signature", "mutation", "nan")
 
@@ -47,13 +50,10 @@ def main(arguments: list[str]) -> int:
 
 def install(modes: list[str], path: str) -> Callable[[], None]:
     """Put the instrumentation in place; returns what to call when the testcase has ended."""
-    from tvm_findings import Findings
-
     findings = Findings(os.environ.pop("REPROBOT_FINDINGS", None))
     try:
-        from tvm_session import Session
-
-        session = Session(findings, path, modes)
+        session_class = importlib.import_module("tvm_session").Session
+        session = session_class(findings, path, modes)
     except Exception as error:
         # Such as a toolchain that can't be imported: the testcase itself will say so.
         findings.note("no instrumentation could be installed", why=f"{type(error).__name__}: {error}"[-300:])

@@ -4,7 +4,8 @@ Every kernel built for the CPU is rewritten just before the pipeline flattens it
 belongs to an axis. An access that the compiler's own analyzer proves to be inside stays as it is; before the others
 goes a check of exactly the indices the access would use, under exactly the conditions under which it would happen:
 
-    if 0 <= ids[i] < 12:  out[i] = table[ids[i]]        else:  call_packed("reprobot.out_of_bounds", site, ids[i], 12, …)
+    if 0 <= ids[i] < 12:  out[i] = table[ids[i]]
+    else:                 call_packed("reprobot.out_of_bounds", site, ids[i], 0, 12, …)
 
 So a faulty access is skipped and reported, and neither crashes the process nor hides the testcase's own failure.
 Functions without an unproven access are left untouched, which is why the cost is near that of the plain run.
@@ -27,16 +28,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+import numpy as np  # type: ignore[import-not-found]  # the toolchain's own, absent where this is checked
 import tvm
 import tvm_ffi
-import tvm_ir as ir
 from tvm import tirx
-from tvm_ir import Node
 
 if TYPE_CHECKING:
+    from runners.guest import tvm_ir as ir
     from runners.guest.tvm_findings import Findings
+    from runners.guest.tvm_ir import Node
     from runners.guest.tvm_trace import Tracer
+else:
+    import tvm_ir as ir
+    from tvm_ir import Node
 
 REPORT = "reprobot.out_of_bounds"
 MAX_REPORTS = 200_000
@@ -284,7 +288,7 @@ class KernelChecker:
         return tirx.call_packed(REPORT, *arguments)
 
     def _sources(self, checks: list[Check]) -> list[tuple[Source, Node]]:
-        """Integer buffers behind the indices; for one filled inside the kernel, also the kernel's integer arguments."""
+        """Integer buffers behind the indices; for one the kernel fills itself, also the kernel's integer arguments."""
         nodes: list[Node] = []
         for check in checks:
             nodes += [ir.buffer_of(load) for load in ir.loads_in(check.index)]
@@ -410,7 +414,7 @@ class BoundsDiagnoser:
         if self._reports > MAX_REPORTS:
             raise RuntimeError(f"out of bounds more than {MAX_REPORTS} times, given up")
         site = self._sites[site_number]
-        for position, (axis, _, _) in enumerate(site.checks):
+        for position in range(len(site.checks)):
             index, low, extent = (int(value) for value in values[3 * position : 3 * position + 3])
             if low <= index < extent:
                 continue
@@ -457,7 +461,7 @@ class BoundsDiagnoser:
 
 
 def read_elements(address: Any, dtype: str, shape: tuple[int, ...]) -> Any:
-    """A copy of ``shape`` elements of the numpy dtype ``dtype`` at ``address``, flat; None when too many to look at."""
+    """A flat copy of the elements of a buffer at ``address``; None when they are too many to look at."""
     where = getattr(address, "value", address)
     count = int(np.prod(shape, dtype="int64"))
     if not where or count > MAX_SOURCE_ELEMENTS or count < 0:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import tvm
 from tvm import relax
-from tvm_bounds import BoundsDiagnoser
-from tvm_trace import Tracer
 
 if TYPE_CHECKING:
+    from runners.guest.tvm_bounds import BoundsDiagnoser
     from runners.guest.tvm_findings import Findings
+    from runners.guest.tvm_trace import Tracer
+else:
+    from tvm_bounds import BoundsDiagnoser
+    from tvm_trace import Tracer
 
 
 class Session:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-import numpy as np
+import numpy as np  # type: ignore[import-not-found]  # the toolchain's own, absent where this is checked
 import tvm
 from tvm import relax
 
@@ -50,8 +50,8 @@ class Tracer:
                 relax.analysis.post_order_visit(function, lambda node, gv=gv: self._saw_node(node, gv.name_hint))
 
     def _saw_node(self, node: Any, function: str) -> None:
-        if isinstance(node, relax.Constant) and len(self._constants) < 64:
-            data = array_of(node.data)
+        if type(node).__name__ in ("Constant", "GenericConst") and len(self._constants) < 64:
+            data = array_of(node.value if hasattr(node, "value") else node.data)
             if data is not None and data.dtype.kind in "iu" and data.size > 1:
                 self._constants.append((f"a constant of {function}", data.ravel()))
         name = getattr(getattr(node, "op", None), "name", None)
@@ -59,7 +59,7 @@ class Tracer:
             self._operators.add(name)
 
     def operator_of(self, kernel: str) -> str | None:
-        """The Relax operator that most likely became ``kernel``; kernels are named after theirs, fused ones after all."""
+        """The Relax operator that most likely became ``kernel``, which is named after it, or after all it fuses."""
         bare = re.sub(r"\d+$", "", kernel).removeprefix("te_")
         names = {name.rsplit(".", 1)[-1]: name for name in sorted(self._operators)}
         if bare in names:
