@@ -1,0 +1,355 @@
+"""Every build of a toolchain that can be had: names, dates, commits. A committed snapshot, refreshed on demand.
+
+Nothing here touches the network: `runners.refresh` writes newer snapshots into the user's cache directory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from importlib import resources
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from runners.errors import UserError
+from runners.protocol import CommitRange
+
+SNAPSHOT = "catalogue_data"
+"""Folder of this package with the committed snapshot: one JSON file per toolchain."""
+
+AS_OF_MARGIN = timedelta(days=2)
+"""A release and the dependencies published with it arrive within about a day of each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One build that can be installed. Frozen facts; `ordinal` and `ahead` come from the toolchain's history."""
+
+    toolchain: str
+    version: str
+    released: date
+    """When the last of its distributions was published."""
+    distributions: tuple[str, ...]
+    """Pinned, as ``name==version``."""
+    pythons: tuple[str, ...]
+    """CPython minors for which it and its dependencies have wheels, as of its date."""
+    prerelease: bool = False
+    commit: str | None = None
+    """Full sha that the build was made from."""
+    tag: str | None = None
+    """Git ref of that commit, where one exists."""
+    built: str | None = None
+    """The version the wheel was first published under, such as a nightly promoted to a release."""
+    ordinal: int | None = None
+    """First-parent commits on main up to where this build's history joins it."""
+    ahead: int = 0
+    """Commits of its own branch after that."""
+    pins: tuple[str, ...] = ()
+    """Requirements that the date alone does not get right."""
+    source: Literal["index", "machine"] = "index"
+    """Where it comes from: the package index, or the machine itself (CPython)."""
+
+    @property
+    def leaf(self) -> bool:
+        """Whether the build is off main: nothing newer descends from it."""
+        return self.ahead > 0
+
+    @property
+    def order(self) -> Version:
+        return Version(self.version)
+
+    @property
+    def as_of(self) -> datetime | None:
+        """Resolve its dependencies as they were then, in UTC: newer ones break older releases.
+
+        None for what comes from this machine: its packages are today's.
+        """
+        if self.source == "machine":
+            return None
+        return datetime.combine(self.released + AS_OF_MARGIN, time(), tzinfo=UTC)
+
+    @property
+    def built_on(self) -> date:
+        """The day its sources are from: the nightly it was promoted from, else its publishing date."""
+        return nightly_date(self.built or self.version) or self.released
+
+
+class Match(NamedTuple):
+    """The build that stands in for a version as someone wrote it, and why that one."""
+
+    release: Release | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """One toolchain's builds, ascending. ``taken`` is the day the index was asked."""
+
+    toolchain: str
+    repository: str | None
+    """``owner/name`` of the toolchain's history, for compare links."""
+    taken: date
+    releases: tuple[Release, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All listings, by toolchain."""
+
+    listings: Mapping[str, Listing]
+
+    def listing(self, toolchain: str) -> Listing:
+        """The builds of one toolchain.
+
+        Raises:
+            UserError: it isn't one we know.
+        """
+        try:
+            return self.listings[toolchain]
+        except KeyError:
+            known = ", ".join(sorted(self.listings))
+            raise UserError(f"unknown toolchain {toolchain!r}: choose one of {known}") from None
+
+    def releases(self, toolchain: str, *, prereleases: bool = False) -> tuple[Release, ...]:
+        """Ascending by version."""
+        every = self.listing(toolchain).releases
+        return tuple(r for r in every if prereleases or not r.prerelease)
+
+    def find(self, toolchain: str, version: str) -> Release:
+        """Exactly this version (``v`` prefix and trailing zeros aside).
+
+        Raises:
+            UserError: there is no such build; names the nearest.
+        """
+        release = self._exact(toolchain, version)
+        if release is not None:
+            return release
+        near = self.nearest(toolchain, version)
+        hint = f"nearest is {near.release.version} ({near.reason})" if near.release else near.reason
+        raise UserError(f"there is no {toolchain} {version}: {hint}")
+
+    def _exact(self, toolchain: str, version: str) -> Release | None:
+        wanted = parse_version(version)
+        return next((r for r in self.listing(toolchain).releases if wanted is not None and r.order == wanted), None)
+
+    def nearest(self, toolchain: str, text: str) -> Match:
+        """The build nearest to a version as people write it: a wheel's name, a nightly, a commit, ``main`` …"""
+        return _nearest(self.listing(toolchain), text)
+
+    def select(self, toolchain: str, spec: str) -> tuple[Release, ...]:
+        """The builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``; ascending.
+
+        Raises:
+            UserError: nothing matches, or a version named in it doesn't exist.
+        """
+        text = spec.strip()
+        if text[:1] in {"<", ">", "=", "!", "~"}:
+            chosen = set(self._by_specifier(toolchain, text))
+        else:
+            chosen = {r for part in text.split(",") if part.strip() for r in self._by_word(toolchain, part.strip())}
+        if not chosen:
+            raise UserError(f"no {toolchain} version matches {spec!r}: there are {self._span(toolchain)}")
+        return tuple(sorted(chosen, key=lambda r: r.order))
+
+    def _by_word(self, toolchain: str, word: str) -> tuple[Release, ...]:
+        if word == "all":
+            return self.releases(toolchain)
+        if word in {"latest", "newest"}:
+            return self.releases(toolchain)[-1:]
+        first, dots, last = word.partition("..")
+        if not dots:
+            return (self.find(toolchain, word),)
+        low, high = self.find(toolchain, first).order, self.find(toolchain, last).order
+        if low > high:
+            raise UserError(f"the range {word} is empty: write the older version first, {last}..{first}")
+        inside = self.releases(toolchain, prereleases=True)
+        return tuple(r for r in inside if r.order in {low, high} or (low < r.order < high and not r.prerelease))
+
+    def _by_specifier(self, toolchain: str, text: str) -> Iterator[Release]:
+        try:
+            wanted = SpecifierSet(text)
+        except InvalidSpecifier:
+            raise UserError(f"{text!r} is not a version range: write >=3.4,<3.8 or 3.4.0..3.8.0") from None
+        every = self.releases(toolchain, prereleases=bool(wanted.prereleases))
+        return (r for r in every if wanted.contains(r.order, prereleases=True))
+
+    def _span(self, toolchain: str) -> str:
+        stable = self.releases(toolchain)
+        return f"{stable[0].version} … {stable[-1].version}" if stable else "none"
+
+    def commit_range(self, old: Release, new: Release) -> CommitRange:
+        """The commits between two builds, with a compare link where the toolchain's history is public."""
+        repository = self.listing(new.toolchain).repository
+        start, end = old.tag or old.commit, new.tag or new.commit
+        link = f"https://github.com/{repository}/compare/{start}...{end}" if repository and start and end else ""
+        return CommitRange(
+            start=old.commit or old.tag or old.version,
+            end=new.commit or new.tag or new.version,
+            count=_count(old, new),
+            compare_url=link,
+        )
+
+
+def _count(old: Release, new: Release) -> int | None:
+    """Commits from ``old`` to ``new``; None from a leaf, whose cherry-picks would be counted a second time."""
+    if old.ordinal is None or new.ordinal is None or old.leaf:
+        return None
+    return new.ordinal - old.ordinal + new.ahead
+
+
+# ------------------------------------------------------------------------------------------- versions as written
+
+_WHEEL = re.compile(r"^[A-Za-z0-9_.]+-(?P<version>\d[^-]*)-.*\.whl$")
+_VERSION = re.compile(
+    r"(?<![\w.])v?(?P<version>\d+\.\d+(?:\.\d+)*(?:[.-]?(?:dev|rc|a|b|post)\.?\d*)*)(?:\+(?P<local>[\w.]+))?(?![\w])",
+    re.IGNORECASE,
+)
+_SHA = re.compile(r"(?<![0-9a-z])g?(?P<sha>(?=[0-9a-f]*[0-9])[0-9a-f]{7,40})(?![0-9a-z])", re.IGNORECASE)
+_NIGHTLY = re.compile(r"(?:rc|dev)\.?(?P<day>20\d{6})")
+_MOVING = frozenset({"main", "master", "head", "trunk", "tot", "nightly", "latest", "newest", "top of tree"})
+
+
+def parse_version(text: str) -> Version | None:
+    """A version with or without its ``v``; None when it isn't one."""
+    try:
+        return Version(text.strip())
+    except InvalidVersion:
+        return None
+
+
+def nightly_date(version: str) -> date | None:
+    """The day in a nightly's name: ``3.7.0rc20250904`` → 2025-09-04."""
+    found = _NIGHTLY.search(version)
+    if found is None:
+        return None
+    try:
+        return datetime.strptime(found["day"], "%Y%m%d").replace(tzinfo=UTC).date()
+    except ValueError:
+        return None
+
+
+def _nearest(listing: Listing, text: str) -> Match:
+    words = text.strip().lower()
+    wheel = _WHEEL.match(words)
+    by_commit = _by_commit(listing, words)
+    if by_commit is not None:
+        return by_commit
+    found = _VERSION.search(wheel["version"] if wheel else words)
+    version = parse_version(found["version"]) if found else None
+    if version is not None:
+        return _by_version(listing, version)
+    if any(re.search(rf"\b{word}\b", words) for word in _MOVING):
+        newest = _stable(listing)[-1]
+        return Match(newest, f"{newest.version} is the newest release")
+    sha = _SHA.search(words)
+    what = (
+        f"commit {sha['sha'][:12]} is not one that a build here was made from"
+        if sha
+        else f"{text!r} names no version"
+    )
+    return Match(None, what)
+
+
+def _by_commit(listing: Listing, words: str) -> Match | None:
+    shas = [m["sha"].lower() for m in _SHA.finditer(words)]
+    for release in listing.releases:
+        if release.commit and any(release.commit.startswith(sha) for sha in shas):
+            return Match(release, f"{release.version} was built from commit {release.commit[:12]}")
+    return None
+
+
+def _by_version(listing: Listing, version: Version) -> Match:
+    exact = next((r for r in listing.releases if r.order == version or r.built == str(version)), None)
+    if exact is not None:
+        return Match(exact, f"{exact.version} is that build")
+    stable = _stable(listing)
+    if version < listing.releases[0].order:
+        span = f"{listing.releases[0].version} … {listing.releases[-1].version}"
+        return Match(None, f"{version} is older than every build here ({span})")
+    if version > listing.releases[-1].order:
+        return Match(stable[-1], f"{version} is newer than every build here; {stable[-1].version} is the newest")
+    day = nightly_date(str(version))
+    if day is not None:
+        return _by_day(stable, version, day)
+    return _between(stable, version)
+
+
+def _by_day(stable: tuple[Release, ...], version: Version, day: date) -> Match:
+    near = min(stable, key=lambda r: abs((r.built_on - day).days))
+    gap = (near.built_on - day).days
+    when = "the same day" if gap == 0 else f"{abs(gap)} days {'later' if gap > 0 else 'earlier'}"
+    return Match(near, f"nightly {version} is not at hand; {near.version} was built {when}")
+
+
+def _between(stable: tuple[Release, ...], version: Version) -> Match:
+    """A development version stands for what it became; a missing patch release for the one before it."""
+    above = next((r for r in stable if r.order > version), stable[-1])
+    below = next((r for r in reversed(stable) if r.order < version), stable[0])
+    if version.is_prerelease:
+        return Match(above, f"{version} is not at hand; {above.version} is the first release after it")
+    return Match(below, f"{version} is not at hand; {below.version} is the last release before it")
+
+
+def _stable(listing: Listing) -> tuple[Release, ...]:
+    return tuple(r for r in listing.releases if not r.prerelease) or listing.releases
+
+
+# ------------------------------------------------------------------------------------------- reading snapshots
+
+
+def load_catalogue(refreshed: Path | None = None) -> Catalogue:
+    """The committed snapshot, each listing replaced by a newer one from the folder ``refreshed`` where it has one.
+
+    A refreshed file that cannot be read is ignored: the committed one always works.
+    """
+    listings = {listing.toolchain: listing for listing in committed()}
+    for path in sorted(refreshed.glob("*.json")) if refreshed else ():
+        listing = _read_refreshed(path)
+        if listing is not None and listing.taken >= listings[listing.toolchain].taken:
+            listings[listing.toolchain] = listing
+    return Catalogue(listings)
+
+
+def committed() -> tuple[Listing, ...]:
+    """The listings that ship with the package."""
+    folder = resources.files("runners") / SNAPSHOT
+    return tuple(decode_listing(f.read_bytes()) for f in folder.iterdir() if f.name.endswith(".json"))
+
+
+def _read_refreshed(path: Path) -> Listing | None:
+    try:
+        listing = decode_listing(path.read_bytes())
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return listing if listing.toolchain in {known.toolchain for known in committed()} else None
+
+
+def decode_listing(data: bytes) -> Listing:
+    """One snapshot file → its listing, ascending."""
+    listing = msgspec.json.decode(data, type=Listing)
+    return replace(listing, releases=tuple(sorted(listing.releases, key=lambda r: r.order)))
+
+
+def encode_listing(listing: Listing) -> bytes:
+    """The inverse: stable, diffable JSON. Defaults are left out."""
+    return msgspec.json.format(msgspec.json.encode(_plain(listing)), indent=1) + b"\n"
+
+
+def _plain(listing: Listing) -> dict[str, object]:
+    return {
+        "toolchain": listing.toolchain,
+        "repository": listing.repository,
+        "taken": listing.taken,
+        "releases": [_plain_release(r) for r in listing.releases],
+    }
+
+
+def _plain_release(release: Release) -> dict[str, object]:
+    every = msgspec.to_builtins(release)
+    return {name: value for name, value in every.items() if value not in (None, False, 0, [], ())}

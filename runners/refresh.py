@@ -1,0 +1,156 @@
+"""Ask the package index for builds the catalogue doesn't know yet, through uv."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from packaging.version import Version
+
+from runners.catalogue import Listing, Release, encode_listing
+from runners.errors import InfraError
+from runners.interpreters import Interpreter
+from runners.toolchains import Toolchain
+from runners.uv import NoSolution, Pin, Uv
+
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+"""Minors that the guest supports."""
+
+MAX_AGE = timedelta(days=1)
+"""How long a refreshed listing counts as fresh."""
+
+Say = Callable[[str], None]
+
+
+def is_stale(path: Path, now: datetime) -> bool:
+    """Whether a refreshed listing is missing or older than `MAX_AGE`."""
+    try:
+        written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError:
+        return True
+    return now - written > MAX_AGE
+
+
+def refresh(known: Listing, toolchain: Toolchain, uv: Uv, python: Interpreter, *, say: Say) -> Listing:
+    """``known`` and every build of the toolchain on the index that it lacks; ``commit`` is unknown for those.
+
+    Raises:
+        InfraError: the index cannot be reached.
+    """
+    have = {Version(r.version) for r in known.releases}
+    fresh = []
+    for version in _versions(toolchain.distributions("0")[0].partition("==")[0], have, uv, python):
+        release = describe(toolchain, version, uv, python)
+        if release is not None:
+            say(f"{toolchain.NAME} {version}, released {release.released}")
+            fresh.append(release)
+    every = sorted([*known.releases, *fresh], key=lambda r: r.order)
+    return replace(known, taken=datetime.now(UTC).date(), releases=tuple(every))
+
+
+def _versions(package: str, have: set[Version], uv: Uv, python: Interpreter) -> Iterator[str]:
+    """uv lists no versions: ask for the newest that is none of those seen, until none is left."""
+    seen = set(have)
+    while True:
+        wanted = package + ",".join(f"!={v}" for v in sorted(seen))
+        try:
+            (pin,) = uv.resolve(
+                [wanted], python=python.executable, minor=python.version, deps=False, prereleases=True
+            )
+        except NoSolution:
+            return
+        seen.add(Version(pin.version))
+        yield pin.version
+
+
+def describe(toolchain: Toolchain, version: str, uv: Uv, python: Interpreter) -> Release | None:
+    """What the index knows of one version: its date and the Python minors it can be installed on.
+
+    None when no minor has all its distributions.
+    """
+    distributions = toolchain.distributions(version)
+    published = [_publication(distributions, uv, python, minor) for minor in PYTHONS]
+    days = [day for day in published if day is not None]
+    if not days:
+        return None
+    released = max(days)
+    draft = Release(
+        toolchain=toolchain.NAME,
+        version=version,
+        released=released.date(),
+        prerelease=Version(version).is_prerelease,
+        distributions=distributions,
+        pythons=(),
+        tag=toolchain.tag(version),
+    )
+    return replace(draft, pythons=tuple(m for m in PYTHONS if _installable(draft, uv, python, m)))
+
+
+def _publication(distributions: tuple[str, ...], uv: Uv, python: Interpreter, minor: str) -> datetime | None:
+    with contextlib.suppress(NoSolution):
+        pins = uv.resolve(distributions, python=python.executable, minor=minor, deps=False, prereleases=True)
+        return max(_uploaded(pin) for pin in pins)
+    return None
+
+
+def _uploaded(pin: Pin) -> datetime:
+    if pin.uploaded is None:
+        raise InfraError(f"the package index gives no date for {pin.name} {pin.version}: use one that does")
+    return pin.uploaded
+
+
+def _installable(release: Release, uv: Uv, python: Interpreter, minor: str) -> bool:
+    try:
+        uv.resolve(
+            [*release.distributions, *release.pins], python=python.executable, minor=minor, newest=release.as_of
+        )
+    except NoSolution:
+        return False
+    return True
+
+
+def save(listing: Listing, folder: Path) -> Path:
+    """Write a listing for `load_catalogue`, atomically."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{listing.toolchain}.json"
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
+        file.write(encode_listing(listing))
+    Path(file.name).replace(path)
+    return path
+
+
+def with_history(listing: Listing, clone: Path, branch: str = "main") -> Listing:
+    """The listing with commits, ordinals and branch lengths from a local clone, where it has them.
+
+    Raises:
+        InfraError: ``clone`` is not a git repository.
+    """
+    if _git(clone, "rev-parse", "--verify", branch) is None:
+        raise InfraError(f"{clone} is not a git clone with a branch {branch}")
+    return replace(listing, releases=tuple(_placed(r, clone, branch) for r in listing.releases))
+
+
+def _placed(release: Release, clone: Path, branch: str) -> Release:
+    rev = release.commit or (f"refs/tags/{release.tag}" if release.tag else None)
+    commit = _git(clone, "rev-parse", "--verify", f"{rev}^{{commit}}") if rev else None
+    joins = _git(clone, "merge-base", branch, commit) if commit else None
+    if commit is None or joins is None:
+        return replace(release, tag=None) if release.commit else release
+    ordinal = _git(clone, "rev-list", "--first-parent", "--count", joins)
+    ahead = _git(clone, "rev-list", "--count", f"{joins}..{commit}")
+    tag = release.tag if release.tag and _git(clone, "rev-parse", "--verify", f"refs/tags/{release.tag}") else None
+    return replace(release, commit=commit, ordinal=int(ordinal or 0), ahead=int(ahead or 0), tag=tag)
+
+
+def _git(clone: Path, *arguments: str) -> str | None:
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    done = subprocess.run(
+        ["git", "-C", str(clone), *arguments], capture_output=True, text=True, check=False, env=environment
+    )
+    return done.stdout.strip() if done.returncode == 0 else None

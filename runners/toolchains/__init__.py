@@ -1,0 +1,103 @@
+"""What is particular about each toolchain, as data and small pure functions: one module each.
+
+A toolchain is a module that satisfies `Toolchain`. Adding one means writing that module and naming it in
+`TOOLCHAINS`; see docs/add-a-toolchain.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from runners.errors import UserError
+from runners.protocol import Testcase
+from runners.toolchains import iree, python, tvm
+from runners.toolchains.facts import Canary, Device, DriftEntry
+
+__all__ = ["TOOLCHAINS", "Canary", "Device", "DriftEntry", "Toolchain", "drift_named", "find_toolchain"]
+
+
+class Toolchain(Protocol):
+    """The contract of a toolchain module. Everything is a fact; nothing here runs anything."""
+
+    @property
+    def NAME(self) -> str:
+        """Short name on the command line and in the JSON."""
+
+    @property
+    def TITLE(self) -> str:
+        """Name in prose."""
+
+    @property
+    def REPOSITORY(self) -> str | None:
+        """``owner/name`` of its history."""
+
+    @property
+    def COMPANIONS(self) -> tuple[str, ...]:
+        """Requirements that every environment of it gets besides its distributions."""
+
+    @property
+    def VARIABLES(self) -> Mapping[str, str]:
+        """Process environment that makes it talk and keeps it still."""
+
+    @property
+    def DEVICES(self) -> Sequence[Device]: ...
+
+    @property
+    def DRIFT(self) -> Sequence[DriftEntry]: ...
+
+    @property
+    def CANARY(self) -> Canary: ...
+
+    def distributions(self, version: str) -> tuple[str, ...]:
+        """The pinned distributions of a version; the first names the toolchain's versions."""
+
+    def tag(self, version: str) -> str | None:
+        """The git ref of a version, by the project's custom; it may not exist."""
+
+    def tools(self, site_packages: Path) -> dict[str, tuple[str, ...]]:
+        """Programs in an environment: name → argv prefix.
+
+        A first word ``python`` stands for the interpreter; any other is a path relative to ``site_packages``. It is
+        the program itself rather than its console script, which would hide a signal behind an exit status.
+        """
+
+    def built_from(self, site_packages: Path) -> tuple[str | None, str | None]:
+        """Version and full commit sha that the wheel says it was built from; read as text, never imported."""
+
+
+TOOLCHAINS: Mapping[str, Toolchain] = {"tvm": tvm, "iree": iree, "python": python}
+
+
+def find_toolchain(name: str) -> Toolchain:
+    """By short name.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    try:
+        return TOOLCHAINS[name]
+    except KeyError:
+        raise UserError(f"unknown toolchain {name!r}: choose one of {', '.join(sorted(TOOLCHAINS))}") from None
+
+
+def drift_named(toolchain: Toolchain, name: str) -> tuple[DriftEntry, ...]:
+    """Entries about a dotted name, flag or keyword: exactly it, or a namespace that holds it."""
+    return tuple(entry for entry in toolchain.DRIFT if entry.covers(name))
+
+
+def find_device(toolchain: Toolchain, text: str) -> Device | None:
+    """The device that a reporter's word stands for."""
+    word = text.strip().lower()
+    return next((d for d in toolchain.DEVICES if word == d.name or word in d.aliases), None)
+
+
+def canary_testcase(toolchain: Toolchain) -> Testcase:
+    """The two-line program as a testcase."""
+    return Testcase(
+        kind=toolchain.CANARY.kind,
+        toolchain=toolchain.NAME,
+        files=dict(toolchain.CANARY.files),
+        steps=toolchain.CANARY.steps,
+    )

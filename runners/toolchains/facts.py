@@ -1,0 +1,82 @@
+"""The vocabulary in which a toolchain module states its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from packaging.version import Version
+
+from runners.protocol import TestcaseKind
+
+QUIET = {
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONFAULTHANDLER": "1",
+    "PYTHONHASHSEED": "0",
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONUTF8": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "LC_ALL": "C.UTF-8",
+}
+"""For every process inside: the same order, encoding and threads each time; output kept when it crashes.
+
+One BLAS thread so that a process can fork after it imported numpy.
+"""
+
+Kind = Literal["module", "attribute", "keyword", "flag", "op", "dialect"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """Where a program can run. ``needs`` is what a machine must have, in words; None where any machine will do."""
+
+    name: str
+    aliases: frozenset[str]
+    """Words that reporters use for it, lower case."""
+    needs: str | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether any machine with the wheels can run it."""
+        return self.needs is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftEntry:
+    """A name that a release took away (or brought): what it is called on the other side of that release."""
+
+    old: str
+    new: str | None
+    """Its successor; None where there is none."""
+    kind: Kind
+    gone_in: str | None = None
+    """First release without ``old``; None while it still works."""
+    introduced_in: str | None = None
+    """First release with ``new``; None where it was there all along, or isn't known."""
+    exact: bool = False
+    """Whether putting one name for the other leaves the meaning as it is."""
+    note: str = ""
+
+    def covers(self, name: str) -> bool:
+        """Whether ``name`` is this entry's old name or lies inside that namespace."""
+        return name == self.old or (self.kind in {"module", "dialect"} and name.startswith(f"{self.old}."))
+
+    def affects(self, version: str) -> bool:
+        """Whether ``old`` is missing from a version."""
+        return self.gone_in is not None and Version(version) >= Version(self.gone_in)
+
+    def too_new(self, version: str) -> bool:
+        """Whether ``new`` does not exist yet in a version."""
+        return self.introduced_in is not None and Version(version) < Version(self.introduced_in)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """A program so small that its failure means a broken environment, and the last line it must print."""
+
+    kind: TestcaseKind
+    files: Mapping[str, str]
+    steps: tuple[tuple[str, ...], ...]
+    prints: str
