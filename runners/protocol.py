@@ -40,8 +40,6 @@ class Testcase(Wire, frozen=True, kw_only=True):
     path inside the sandbox, never a path taken from the issue.
     """
 
-    __test__ = False  # not a pytest class, whatever its name
-
     kind: TestcaseKind
     toolchain: Name
     files: dict[str, str]

@@ -1,0 +1,70 @@
+"""Observations → where the behaviour changes between releases. Pure; the same search that chose the probes."""
+
+from __future__ import annotations
+
+from bot.judge import Evidence
+from bot.verdict import VerdictKind
+from runners import search
+from runners.catalogue import Catalogue, Release
+from runners.errors import UserError
+from runners.protocol import Bisection, CommitRange, Variant
+
+
+def bisections(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> tuple[Bisection, ...]:
+    """The changes seen, the one that decides the verdict first. None where runs of one build disagree."""
+    if evidence.disagreeing():
+        return ()
+    answers, order = evidence.answers(), evidence.plan.order
+    went, came = search.fixed(order, answers), search.introduced(order, answers)
+    found = []
+    if came is not None and (came.older is not None or went is not None):
+        found.append(
+            Bisection(
+                direction="introduced",
+                last_good=came.older,
+                first_bad=came.newer,
+                skipped=(*came.skipped, *came.untested),
+                confidence=_confidence(evidence, came),
+                probes=_probes(evidence),
+                commits=_commits(evidence, catalogue, came),
+            )
+        )
+    if went is not None:
+        found.append(
+            Bisection(
+                direction="fixed",
+                last_bad=went.older,
+                first_good=went.newer,
+                skipped=(*went.skipped, *went.untested),
+                confidence=_confidence(evidence, went),
+                probes=_probes(evidence),
+                commits=_commits(evidence, catalogue, went),
+            )
+        )
+    return tuple(sorted(found, key=lambda b: (b.direction == "fixed") is not (kind is VerdictKind.FIXED)))
+
+
+def _probes(evidence: Evidence) -> int:
+    return sum(seen.variant is Variant.ORIGINAL for seen in evidence.observations)
+
+
+def _confidence(evidence: Evidence, edge: search.Edge) -> float:
+    """Both ends seen twice is as sure as releases make it; a change that other builds hide is less so."""
+    if edge.older is None:
+        return 0.5
+    twice = all(evidence.runs(version) > 1 for version in (edge.older, edge.newer))
+    unsteady = search.changes(evidence.plan.order, evidence.answers()) > 2
+    return (0.98 if twice else 0.9) - (0.2 if unsteady else 0.0)
+
+
+def _commits(evidence: Evidence, catalogue: Catalogue, edge: search.Edge) -> CommitRange | None:
+    older = _release(evidence, catalogue, edge.older)
+    newer = _release(evidence, catalogue, edge.newer)
+    return catalogue.commit_range(older, newer) if older is not None and newer is not None else None
+
+
+def _release(evidence: Evidence, catalogue: Catalogue, version: str | None) -> Release | None:
+    try:
+        return catalogue.find(evidence.plan.testcase.toolchain, version) if version else None
+    except UserError:
+        return None

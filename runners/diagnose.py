@@ -1,0 +1,126 @@
+"""A failing probe → findings: re-runs the testcase under instrumentation, or changed in one known way.
+
+The instrumentation shares its process with the testcase, so what it writes is a claim: bounded, decoded strictly,
+and never more than an explanation of a failure that the host saw for itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from runners.protocol import (
+    Finding,
+    FindingKind,
+    Limits,
+    Observation,
+    Outcome,
+    Plan,
+    Testcase,
+    TestcaseKind,
+    Variant,
+    Wire,
+)
+
+TVM_MODES = ("bounds", "signature", "mutation", "nan")
+MAX_FINDINGS = 12
+MAX_CLAIM_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """The two things a diagnosis may do."""
+
+    run: Callable[[str, Variant, Testcase], Observation]
+    """Run a testcase on a release as a variant of the plan's."""
+    instrumented: Callable[[str, Testcase, tuple[str, ...]], str]
+    """Run a testcase on a release under the guest's instrumentation; returns what it wrote: JSON lines, a claim."""
+
+
+def diagnose(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+    """Control runs and findings for one failure, cheapest first; stops when the cause is settled."""
+    testcase = plan.testcase
+    if testcase.kind is not TestcaseKind.PYTHON:
+        return (), ()
+    observation, finding = _forgotten_import(testcase, failing, means)
+    controls = (observation,) if observation is not None else ()
+    if finding is not None:
+        return controls, (finding,)
+    if testcase.toolchain != "tvm":
+        return controls, ()
+    return controls, read_findings(means.instrumented(failing.version, testcase, TVM_MODES))
+
+
+# ---------------------------------------------------------------------------------------------- forgotten import
+
+_NO_SUBMODULE = re.compile(
+    r"module '(?P<owner>[A-Za-z_][\w.]{0,200})' has no attribute '(?P<name>[A-Za-z_]\w{0,100})'"
+)
+
+
+def _forgotten_import(
+    testcase: Testcase, failing: Observation, means: Means
+) -> tuple[Observation | None, Finding | None]:
+    """Attribute access to a submodule that exists and was never imported: with the import it runs."""
+    seen = failing.signature
+    found = _NO_SUBMODULE.search(seen.message) if seen is not None and seen.type == "AttributeError" else None
+    if found is None:
+        return None, None
+    module = f"{found['owner']}.{found['name']}"
+    mended = with_line_first(testcase, f"import {module}")
+    control = means.run(failing.version, Variant.CONTROL, mended)
+    if control.outcome is not Outcome.PASS:
+        return control, None
+    finding = Finding(
+        kind=FindingKind.MISSING,
+        summary=f"the submodule {module} exists but is not imported by its package; with `import {module}` it runs",
+        evidence={"module": module, "version": failing.version, "control": f"import {module}"},
+    )
+    return control, finding
+
+
+_FUTURE = re.compile(r"^from __future__ import .*\n", re.MULTILINE)
+
+
+def with_line_first(testcase: Testcase, line: str) -> Testcase:
+    """The testcase with one more line before its first file's code (after its ``__future__`` imports)."""
+    name = testcase.steps[0][1]
+    code = testcase.files[name]
+    futures = list(_FUTURE.finditer(code))
+    at = futures[-1].end() if futures else 0
+    return msgspec.structs.replace(testcase, files={**testcase.files, name: f"{code[:at]}{line}\n{code[at:]}"})
+
+
+# ---------------------------------------------------------------------------------------------- instrumentation
+
+
+class _Claimed(Wire, frozen=True, kw_only=True):
+    kind: str
+    summary: str
+    evidence: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+def read_findings(claims: str) -> tuple[Finding, ...]:
+    """JSON lines written in the guest → findings. What isn't one is dropped: it explains nothing."""
+    findings = []
+    known = {kind.value for kind in FindingKind}
+    for line in claims[:MAX_CLAIM_BYTES].splitlines()[:200]:
+        try:
+            claimed = msgspec.json.decode(line, type=_Claimed)
+        except (msgspec.MsgspecError, RecursionError):
+            continue
+        if claimed.kind in known:
+            findings.append(
+                Finding(
+                    kind=FindingKind(claimed.kind), summary=claimed.summary[:400], evidence=dict(claimed.evidence)
+                )
+            )
+    return tuple(findings[:MAX_FINDINGS])
+
+
+def instrumented_limits(limits: Limits) -> Limits:
+    """An instrumented run may take twice as long."""
+    return msgspec.structs.replace(limits, wall_s=2 * limits.wall_s)

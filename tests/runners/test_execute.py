@@ -1,0 +1,144 @@
+"""The course of an investigation: what it runs, what it repeats, when it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pytest
+
+from runners.execute import HOPELESS, Investigation, Tools, investigate
+from runners.oracle import answer_of
+from runners.progress import Silent
+from runners.protocol import (
+    Budget,
+    Cell,
+    Claim,
+    Exited,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Testcase,
+    TestcaseKind,
+    Variant,
+)
+
+ORDER = tuple(f"3.{minor}.0" for minor in range(12))
+TESTCASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
+
+
+def make_plan(**changes: object) -> Plan:
+    plan = Plan(
+        testcase=TESTCASE,
+        claim=Claim(),
+        device="llvm",
+        order=ORDER,
+        first=(ORDER[5], ORDER[-1], ORDER[0]),
+        reported=ORDER[5],
+    )
+    return msgspec.structs.replace(plan, **changes)
+
+
+def observe(cell: Cell, attempt: int, outcome: Outcome) -> Observation:
+    return Observation(
+        toolchain=cell.toolchain, version=cell.version, device=cell.device, attempt=attempt, variant=cell.variant,
+        outcome=outcome, answer=answer_of(outcome), ended=Exited(code=0),
+    )  # fmt: skip
+
+
+def run(plan: Plan, truth: Callable[[Cell, int], Outcome], **changes: object) -> Investigation:
+    with ThreadPoolExecutor(2) as executor:
+        settings: dict[str, object] = {
+            "run": lambda cell, attempt: observe(cell, attempt, truth(cell, attempt)),
+            "port": lambda testcase, version: None,
+            "retarget": lambda testcase, device: None,
+            "diagnose": lambda plan, failing: ((), ()),
+            "executor": executor,
+            "progress": Silent(),
+        }
+        return investigate(plan, Tools(**(settings | changes)))  # type: ignore[arg-type]  # merged for brevity
+
+
+def runs(seen: Investigation) -> list[str]:
+    return [observation.version for observation in seen.observations]
+
+
+def test_a_fix_is_bisected_and_both_of_its_sides_are_run_again() -> None:
+    """The pair of releases is found, and what it rests on was seen twice."""
+    seen = run(make_plan(), lambda cell, _: Outcome.MATCH if ORDER.index(cell.version) < 8 else Outcome.PASS)
+    assert runs(seen).count("3.7.0") == 2
+    assert runs(seen).count("3.8.0") == 2
+    assert len(seen.observations) <= 10
+
+
+def test_the_matrix_is_run_whatever_happens() -> None:
+    """Reporter's, newest and oldest release come first, in that order."""
+    seen = run(make_plan(), lambda *_: Outcome.PASS)
+    assert runs(seen)[:3] == ["3.5.0", "3.11.0", "3.0.0"]
+
+
+def test_without_bisection_only_the_matrix_is_run() -> None:
+    """--no-bisect means no more releases; the newest answer is still repeated."""
+    seen = run(make_plan(bisect=False), lambda *_: Outcome.MATCH)
+    assert set(runs(seen)) == {"3.5.0", "3.11.0", "3.0.0"}
+
+
+def test_a_testcase_that_no_release_can_run_is_given_up() -> None:
+    """Skips teach nothing: the search ends long before the releases do."""
+    seen = run(make_plan(), lambda *_: Outcome.INCOMPATIBLE)
+    assert len(seen.observations) == HOPELESS
+
+
+def test_the_budget_is_kept() -> None:
+    """Never more runs than allowed, repeats included."""
+    seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
+    assert len(seen.observations) == 4
+
+
+def test_an_infrastructure_failure_is_tried_again_before_it_counts() -> None:
+    """One hiccup of ours is not an observation."""
+    tries: list[int] = []
+
+    def hiccup(cell: Cell, attempt: int) -> Observation:
+        tries.append(attempt)
+        return observe(cell, attempt, Outcome.INFRA if len(tries) == 1 else Outcome.PASS)
+
+    seen = run(make_plan(order=ORDER[:1], first=ORDER[:1], reported=None), lambda *_: Outcome.PASS, run=hiccup)
+    assert [observation.outcome for observation in seen.observations] == [Outcome.PASS, Outcome.PASS]
+
+
+def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
+    """The port is an observation of its own; the original's stays incompatible."""
+    ported = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        if cell.variant is Variant.PORTED:
+            assert cell.testcase == ported
+            return Outcome.MATCH
+        return Outcome.INCOMPATIBLE if ORDER.index(cell.version) > 5 else Outcome.MATCH
+
+    seen = run(make_plan(), truth, port=lambda testcase, version: ported)
+    assert [(o.version, o.variant) for o in seen.observations if o.variant is Variant.PORTED] == [
+        ("3.11.0", Variant.PORTED)
+    ]
+
+
+def test_only_a_failure_is_diagnosed() -> None:
+    """Clean runs have no cause to look for."""
+
+    def diagnose(plan: Plan, failing: Observation) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+        return (), (Finding(kind=FindingKind.MISSING, summary=failing.version),)
+
+    assert run(make_plan(), lambda *_: Outcome.PASS, diagnose=diagnose).findings == ()
+    found = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=diagnose).findings
+    assert [finding.summary for finding in found] == ["3.11.0"]
+
+
+@pytest.mark.parametrize("bad", [{3}, {0}, {11}, {4, 5, 6}])
+def test_a_failure_on_any_release_is_found_when_the_budget_allows(bad: set[int]) -> None:
+    """A short-lived failure between clean releases is not missed."""
+    seen = run(make_plan(), lambda cell, _: Outcome.MATCH if ORDER.index(cell.version) in bad else Outcome.PASS)
+    assert any(observation.outcome is Outcome.MATCH for observation in seen.observations)
