@@ -17,6 +17,13 @@ class Mount:
     guest: str
 
 
+SCRATCH = ("/work", "/tmp", "/dev/shm")
+"""The only places that can be written inside: private, empty at the start, each capped at ``Limits.disk_bytes``."""
+
+WORK = "/work"
+"""Where the process starts. An engine that has no file system of its own uses a private temporary directory."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
     """One process to start: nothing it doesn't list is visible to it."""
@@ -27,6 +34,7 @@ class SandboxSpec:
     environment: dict[str, str] = field(default_factory=dict)
     """The whole environment: engines add nothing but PATH and HOME."""
     stdin: bytes = b""
+    """Written whole; the stream then stays open until the process ends, so that its end means the host is gone."""
     limits: Limits = field(default_factory=Limits)
     run_id: str = ""
     """Labels everything the engine creates, so that a sweep can find what a killed run left."""
@@ -40,7 +48,11 @@ class EngineReport:
     stdout: bytes
     seconds: float
     peak_bytes: int = 0
+    """Highest memory use that the engine's own counter saw (page cache included); 0 where it has none."""
     truncated: bool = False
+    """Output went over ``Limits.output_bytes``: the process was killed then."""
+    stderr: bytes = b""
+    """The last words of the engine and of the process itself: for our own error messages."""
 
 
 class Engine(Protocol):
@@ -52,6 +64,18 @@ class Engine(Protocol):
     @property
     def guarantees(self) -> tuple[str, ...]:
         """What holds, in words, for `reprobot doctor` and SECURITY.md."""
+
+    @property
+    def gives_up(self) -> tuple[str, ...]:
+        """What does *not* hold here, in words: shown whenever it isn't empty."""
+
+    @property
+    def remaps_paths(self) -> bool:
+        """Whether mounts appear at their ``guest`` paths. False: there are none, and argv names host paths."""
+
+    @property
+    def image(self) -> str:
+        """Digest of the file system the process starts from; empty where that is the host's."""
 
     def unusable(self) -> str | None:
         """None when a self-test on this machine passed; else one sentence: why not, and the mend."""

@@ -1,0 +1,326 @@
+"""Docker and podman, through their command lines: one builder of arguments, no library of either.
+
+Podman's defaults are not enough (measured with 4.3): new user namespaces are allowed inside, "OOMKilled" says
+false after the kernel killed for memory, ending politely takes ten seconds, and killing the client leaves the
+container. Hence the seccomp profile, a control group of our own around the container, ``--stop-timeout 0``, and a
+name to kill by.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import functools
+import io
+import os
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from runners.errors import InfraError
+from runners.protocol import OutOfMemory
+from runners.sandbox import cgroup, owner, seccomp, selftest, skeleton
+from runners.sandbox.contract import SCRATCH, WORK, EngineReport, Mount, SandboxSpec
+from runners.sandbox.process import Conversation, close_streams, communicate, ended_by
+
+Program = Literal["docker", "podman"]
+
+NOBODY = "65534:65534"
+MAX_OPEN_FILES = 4096
+MAX_PROCESSES_OF_NOBODY = 16384
+"""A ceiling over all sandboxes of this machine (the kernel counts per user); a probe's own limit is its group's."""
+CLIENT_S = 60.0
+"""How long a client may take for anything but a probe."""
+ENGINE_FAILED = (125, 126, 127)
+"""Exit codes of ``run`` for: the engine failed; the program can't be executed; there is no such program."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How this machine's engine wants to be called."""
+
+    client: tuple[str, ...]
+    grouped: bool
+    """Whether the container runs below a control group of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Containers:
+    """See ``contract.Engine``. ``image_name`` empty: the skeleton."""
+
+    name: Program
+    image_name: str = field(default_factory=lambda: os.environ.get("REPROBOT_IMAGE", ""))
+    remaps_paths: bool = True
+
+    @property
+    def guarantees(self) -> tuple[str, ...]:
+        return (
+            "no network, not even the host's loopback",
+            "read-only system; /work, /tmp and /dev/shm private, empty and capped",
+            "its own processes only; nothing of the host's environment",
+            "not root, no capabilities, no new privileges, no new user namespaces",
+            "dangerous system calls refused (seccomp)",
+            "memory and process limits by control group; running out is the kernel's or the engine's word",
+            "killed by name, and everything in it",
+        )
+
+    @property
+    def gives_up(self) -> tuple[str, ...]:
+        if self.unusable() is None and not _way(self)[0].grouped:
+            return ("peak memory is not measured, and running out of it is the engine's word, not the kernel's",)
+        return ()
+
+    @property
+    def image(self) -> str:
+        return _image_id(_way(self)[0].client, self.image_name or _skeleton(_way(self)[0].client))
+
+    def unusable(self) -> str | None:
+        return _way(self)[1]
+
+    def run(self, spec: SandboxSpec) -> EngineReport:
+        """Start, wait, kill everything, report.
+
+        Raises:
+            InfraError: the engine could not start the container.
+        """
+        return _run(_way(self)[0], self.image_name, spec)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fixed(Containers):
+    """One way of calling, on trial."""
+
+    way: Way
+
+    def run(self, spec: SandboxSpec) -> EngineReport:
+        return _run(self.way, self.image_name, spec)
+
+
+# ------------------------------------------------------------------------------------------- finding out
+
+
+@functools.cache
+def _way(engine: Containers) -> tuple[Way, str | None]:
+    """The first way of calling that passes the self-test, and None; or the last one tried and why it failed."""
+    if shutil.which(engine.name) is None:
+        return Way(client=(engine.name,), grouped=False), f"{engine.name} is not installed: install it, or start it"
+    why = None
+    for way in _ways(engine.name):
+        trial = _Fixed(name=engine.name, image_name=engine.image_name, way=way)
+        why = selftest.failure(trial)
+        if why is None:
+            return way, None
+    return way, why
+
+
+def _ways(program: Program) -> list[Way]:
+    grouped = cgroup.unavailable() is None
+    if program == "docker":
+        grouped = grouped and _client_says(("docker",), "info", "--format", "{{.CgroupDriver}}") == "cgroupfs"
+        return [Way(client=("docker",), grouped=grouped)]
+    manager = ("--cgroup-manager", "cgroupfs") if grouped else ()
+    plain = Way(client=("podman", *manager), grouped=grouped)
+    if shutil.which("runc") is None:
+        return [plain]
+    # crun, the usual default, refuses machines that mix control groups of versions 1 and 2.
+    return [plain, Way(client=("podman", "--runtime", "runc", *manager), grouped=grouped)]
+
+
+def _client_says(client: tuple[str, ...], *words: str) -> str:
+    """Standard output of a client command, stripped; empty when it fails."""
+    try:
+        done = subprocess.run([*client, *words], capture_output=True, text=True, timeout=CLIENT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _image_id(client: tuple[str, ...], name: str) -> str:
+    return _client_says(client, "image", "inspect", "--format", "{{.Id}}", name)
+
+
+@functools.cache
+def _skeleton(client: tuple[str, ...]) -> str:
+    """The skeleton image's name, imported if it isn't there yet.
+
+    Raises:
+        InfraError: the engine refused it.
+    """
+    data = skeleton.archive()
+    name = skeleton.tag(data)
+    if not _image_id(client, name):
+        done = subprocess.run(
+            [*client, "import", "-", name], input=data, capture_output=True, timeout=CLIENT_S, check=False
+        )
+        if done.returncode != 0:
+            raise InfraError(f"{client[0]} import failed: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}")
+    return name
+
+
+# ------------------------------------------------------------------------------------------- command line
+
+
+def bind(mount: Mount) -> str:
+    """The value of ``--mount``: comma-separated values, quoted where a path has a comma."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(["type=bind", f"src={mount.host}", f"dst={mount.guest}", "ro=true"])
+    return line.getvalue()
+
+
+def _ulimit(name: str, kind: int, wanted: int) -> str:
+    """As wanted, or what we have ourselves: raising a hard limit needs a capability that not every root has."""
+    hard = resource.getrlimit(kind)[1]
+    value = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    return f"--ulimit={name}={value}:{value}"
+
+
+def limit_options(spec: SandboxSpec, *, grouped: bool) -> list[str]:
+    limits = spec.limits
+    memory = [] if grouped else [f"--memory={limits.memory_bytes}", f"--memory-swap={limits.memory_bytes}"]
+    return [
+        *memory,
+        f"--pids-limit={limits.processes}",
+        f"--shm-size={limits.disk_bytes}",
+        *(f"--tmpfs={path}:rw,exec,size={limits.disk_bytes},mode=1777" for path in SCRATCH if path != "/dev/shm"),
+        _ulimit("nofile", resource.RLIMIT_NOFILE, MAX_OPEN_FILES),
+        _ulimit("nproc", resource.RLIMIT_NPROC, MAX_PROCESSES_OF_NOBODY),
+        _ulimit("fsize", resource.RLIMIT_FSIZE, limits.disk_bytes),
+        "--ulimit=core=0:0",
+    ]
+
+
+def podman_only(spec: SandboxSpec) -> list[str]:
+    """What podman adds by default and docker doesn't; and an end of its own, should we be killed."""
+    seconds = int(spec.limits.wall_s) + 60
+    return ["--http-proxy=false", "--no-hosts", "--read-only-tmpfs=false", f"--timeout={seconds}"]
+
+
+def command_line(
+    way: Way,
+    spec: SandboxSpec,
+    *,
+    name: str,
+    image: str,
+    mounts: tuple[Mount, ...],
+    profile: Path,
+    parent: str | None,
+) -> list[str]:
+    """The whole ``run`` command. Order of the options doesn't matter to either program."""
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", **spec.environment}
+    return [
+        *way.client,
+        "run",
+        *(f"--name={name}", f"--label={owner.PREFIX}.run={spec.run_id}", f"--label={owner.PREFIX}.owner={name}"),
+        *("--interactive", "--pull=never", "--log-driver=none", "--stop-timeout=0", "--hostname=sandbox"),
+        *("--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"),
+        *(f"--security-opt=seccomp={profile}", f"--user={NOBODY}", f"--workdir={WORK}"),
+        # Relabelling the host's /usr would be worse than doing without labels.
+        *(["--security-opt=label=disable"] if Path("/sys/fs/selinux/enforce").exists() else []),
+        *([f"--cgroup-parent={parent}"] if parent is not None else []),
+        *(podman_only(spec) if way.client[0] == "podman" else []),
+        *limit_options(spec, grouped=parent is not None),
+        *(f"--env={key}={value}" for key, value in environment.items()),
+        *(f"--mount={bind(mount)}" for mount in mounts),
+        *("--entrypoint=", image),
+        *spec.argv,
+    ]
+
+
+# ------------------------------------------------------------------------------------------- running
+
+
+@contextlib.contextmanager
+def _profile() -> Iterator[Path]:
+    with owner.private_directory() as directory:
+        path = directory / "seccomp.json"
+        path.write_text(seccomp.profile_json())
+        yield path
+
+
+@contextlib.contextmanager
+def _group(way: Way, name: str, spec: SandboxSpec) -> Iterator[cgroup.Cgroup | None]:
+    if not way.grouped:
+        yield None
+        return
+    group = cgroup.create(name, spec.limits)
+    try:
+        yield group
+    finally:
+        group.close()
+
+
+@contextlib.contextmanager
+def _client(way: Way, name: str, words: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """The running client; on the way out the container is gone, whatever became of the client."""
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is ours to handle
+    )
+    try:
+        yield process
+    finally:
+        remove(way.client, name)
+        process.kill()
+        process.wait()
+        close_streams(process)
+
+
+def remove(client: tuple[str, ...], name: str) -> None:
+    """Kill at once and remove, by name; nothing happens when it is gone already.
+
+    Killing first, because ``rm --force`` alone begins with a polite signal and waits.
+    """
+    for words in (("kill", "--signal=KILL", name), ("rm", "--force", name)):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run([*client, *words], capture_output=True, timeout=CLIENT_S, check=False)
+
+
+def _run(way: Way, image_name: str, spec: SandboxSpec) -> EngineReport:
+    name = owner.new_name()
+    image = image_name or _skeleton(way.client)
+    system = () if image_name else tuple(Mount(host=Path(path), guest=path) for path in skeleton.host_mounts())
+    began = time.monotonic()
+    with _profile() as profile, _group(way, name, spec) as group:
+        parent = None if group is None else group.parent_path
+        words = command_line(
+            way, spec, name=name, image=image, mounts=(*system, *spec.mounts), profile=profile, parent=parent
+        )
+        with _client(way, name, words) as process:
+            talk = communicate(
+                process, stdin=spec.stdin, stdout_limit=spec.limits.output_bytes, wall_s=spec.limits.wall_s
+            )
+            oom = _ran_out_of_memory(way, name, group)
+        if talk.status in ENGINE_FAILED and not oom:
+            raise InfraError(f"{way.client[0]} run failed: {_last_words(talk)}")
+        return EngineReport(
+            ended=OutOfMemory(limit_bytes=spec.limits.memory_bytes) if oom else ended_by(talk),
+            stdout=talk.stdout,
+            stderr=talk.stderr,
+            seconds=time.monotonic() - began,
+            peak_bytes=0 if group is None else group.peak_bytes(),
+            truncated=talk.truncated,
+        )
+
+
+def _ran_out_of_memory(way: Way, name: str, group: cgroup.Cgroup | None) -> bool:
+    if group is not None:
+        return group.ran_out_of_memory()
+    return _client_says(way.client, "inspect", "--format", "{{.State.OOMKilled}}", name) == "true"
+
+
+def _last_words(talk: Conversation) -> str:
+    return talk.stderr.decode("utf-8", "replace").strip()[-500:] or "it said nothing"
+
+
+def leftovers(client: tuple[str, ...]) -> list[str]:
+    """Names of containers whose makers are dead."""
+    names = _client_says(client, "ps", "--all", "--filter", f"name=^{owner.PREFIX}-", "--format", "{{.Names}}")
+    return [name for name in names.split() if owner.is_leftover(name)]

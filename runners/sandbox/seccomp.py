@@ -1,0 +1,133 @@
+"""Which system calls the sandbox refuses: one table, exported as BPF (bubblewrap) and as JSON (containers).
+
+A list of refusals on top of "allow": everything that Docker's default profile refuses to a process without
+capabilities, and what that profile lets through although no compiler needs it (mounting, tracing, keys, nested
+namespaces, io_uring, sockets to the hypervisor). An allow-list was rejected: a call that a new compiler release
+begins to use would then fail on it and be taken for a regression.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import Literal
+
+Op = Literal["EQ", "NE", "GT", "MASKED_EQ"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """``argument[index] op value``; with MASKED_EQ, ``argument[index] & value == value``."""
+
+    index: int
+    op: Op
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Refuse these calls with ``error``, where the argument (if given) matches."""
+
+    names: tuple[str, ...]
+    error: int = errno.EPERM
+    arg: Arg | None = None
+
+
+_NAMESPACE_FLAGS = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000)
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET (linux/sched.h)."""
+
+_AF_NETLINK = 16
+_ALLOWED_FAMILIES = (1, 2, 10, _AF_NETLINK)
+"""AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which name look-ups ask for routes. Not AF_VSOCK: it reaches the
+hypervisor whatever the network namespace; not AF_ALG, AF_PACKET, AF_BLUETOOTH …: kernel surface nobody needs."""
+
+RULES: tuple[Rule, ...] = (
+    # Namespaces and mounts: a new user namespace would give every capability back, inside it.
+    Rule(("unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick")),
+    Rule(("move_mount", "open_tree", "mount_setattr", "name_to_handle_at", "open_by_handle_at")),
+    *(Rule(("clone",), arg=Arg(0, "MASKED_EQ", flag)) for flag in _NAMESPACE_FLAGS),
+    # clone3 takes its flags in memory, where a filter can't look; C libraries fall back to clone on ENOSYS.
+    Rule(("clone3",), errno.ENOSYS),
+    # Other processes.
+    Rule(("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp")),
+    Rule(("prlimit64",), arg=Arg(0, "NE", 0)),
+    # Kernel surface with a record of holes.
+    Rule(("bpf", "perf_event_open", "userfaultfd", "fanotify_init", "lookup_dcookie")),
+    Rule(("io_uring_setup", "io_uring_enter", "io_uring_register"), errno.ENOSYS),
+    Rule(("keyctl", "add_key", "request_key", "vmsplice", "migrate_pages", "move_pages")),
+    # The machine itself.
+    Rule(("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot")),
+    Rule(("swapon", "swapoff", "quotactl", "acct", "syslog", "vhangup", "iopl", "ioperm")),
+    Rule(("settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname")),
+    # Sockets.
+    Rule(("socket",), errno.EAFNOSUPPORT, Arg(0, "GT", max(_ALLOWED_FAMILIES))),
+    *(
+        Rule(("socket",), errno.EAFNOSUPPORT, Arg(0, "EQ", family))
+        for family in range(max(_ALLOWED_FAMILIES))
+        if family not in _ALLOWED_FAMILIES
+    ),
+)
+
+
+def profile_json() -> str:
+    """The table as an OCI seccomp profile (what ``--security-opt seccomp=FILE`` takes)."""
+    return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [_as_json(rule) for rule in RULES]}, indent=1)
+
+
+def _as_json(rule: Rule) -> dict[str, object]:
+    entry: dict[str, object] = {"names": list(rule.names), "action": "SCMP_ACT_ERRNO", "errnoRet": rule.error}
+    if rule.arg is not None:
+        entry["args"] = [
+            {
+                "index": rule.arg.index,
+                "op": f"SCMP_CMP_{rule.arg.op}",
+                "value": rule.arg.value,
+                "valueTwo": rule.arg.value if rule.arg.op == "MASKED_EQ" else 0,
+            }
+        ]
+    return entry
+
+
+@functools.cache
+def unavailable() -> str | None:
+    """None when the BPF can be built here; else why not, and the mend."""
+    try:
+        import pyseccomp  # noqa: F401  (raises RuntimeError when the C library is missing, hence not at the top)
+    except (ImportError, RuntimeError, OSError) as error:
+        return f"no seccomp filter ({error}): install libseccomp (Debian: libseccomp2)"
+    return None
+
+
+@functools.cache
+def program() -> bytes:
+    """The table as a BPF program for this machine's architecture; call only where ``unavailable()`` is None."""
+    import pyseccomp
+
+    table = pyseccomp.SyscallFilter(defaction=pyseccomp.ALLOW)
+    for rule in RULES:
+        for name in rule.names:
+            number = _number(pyseccomp, name)
+            if number is not None:
+                table.add_rule(pyseccomp.ERRNO(rule.error), number, *_as_args(pyseccomp, rule))
+    with tempfile.TemporaryFile() as file:
+        table.export_bpf(file)
+        file.seek(0, os.SEEK_SET)
+        return file.read()
+
+
+def _number(library: object, name: str) -> int | None:
+    """The call's number; None where this architecture (or an older C library) has no call of that name."""
+    number: int = library.resolve_syscall(library.Arch.NATIVE, name)  # type: ignore[attr-defined]  # untyped library
+    return number if number >= 0 else None
+
+
+def _as_args(library: object, rule: Rule) -> list[object]:
+    if rule.arg is None:
+        return []
+    op = getattr(library, rule.arg.op)
+    second = rule.arg.value if rule.arg.op == "MASKED_EQ" else 0
+    return [library.Arg(rule.arg.index, op, rule.arg.value, second)]  # type: ignore[attr-defined]  # untyped library

@@ -1,0 +1,61 @@
+"""Which engine runs the probes, and what dead runs left behind."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from runners.errors import UserError
+from runners.sandbox import cgroup, containers, owner
+from runners.sandbox.bubblewrap import Bubblewrap
+from runners.sandbox.containers import Containers
+from runners.sandbox.contract import Engine
+from runners.sandbox.none import Unprotected
+
+EngineName = Literal["auto", "docker", "podman", "bubblewrap", "none"]
+
+
+def sandboxes() -> tuple[Engine, ...]:
+    """Every engine that confines, the preferred one first."""
+    return (Containers(name="docker"), Containers(name="podman"), Bubblewrap())
+
+
+def engines() -> tuple[Engine, ...]:
+    """Every engine, for ``reprobot doctor``."""
+    return (*sandboxes(), Unprotected())
+
+
+def select_engine(name: str) -> Engine:
+    """The engine of that name, or with ``auto`` the first sandbox that passes its self-test here; never ``none``.
+
+    Raises:
+        UserError: no such engine, or it doesn't work here: with each one's reason and mend.
+    """
+    if name not in get_args(EngineName):
+        raise UserError(f"no sandbox is named {name!r}: choose one of {', '.join(get_args(EngineName))}")
+    candidates = [engine for engine in engines() if engine.name == name] or list(sandboxes())
+    reasons = []
+    for engine in candidates:
+        why = engine.unusable()
+        if why is None:
+            return engine
+        reasons.append(f"{engine.name}: {why}")
+    raise UserError(f"no sandbox works here. {'; '.join(reasons)}. (`--sandbox none` runs without one.)")
+
+
+def sweep() -> Sequence[str]:
+    """Remove what runs left that were killed before they could clean up; returns what it was, in words."""
+    removed = []
+    for program in ("docker", "podman"):
+        if shutil.which(program) is not None:
+            for name in containers.leftovers((program,)):
+                containers.remove((program,), name)
+                removed.append(f"{program} container {name}")
+    for name in cgroup.leftovers():
+        cgroup.remove(name)
+        removed.append(f"control group {name}")
+    for path in owner.leftover_directories():
+        shutil.rmtree(path, ignore_errors=True)
+        removed.append(f"directory {path}")
+    return removed

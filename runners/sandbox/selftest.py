@@ -1,0 +1,43 @@
+"""Does an engine really start a sandbox here, and does the sandbox hold the essentials?"""
+
+from __future__ import annotations
+
+from runners.errors import InfraError
+from runners.protocol import Exited, Limits
+from runners.sandbox.contract import Engine, SandboxSpec
+
+_LOOK = "cat /proc/self/status && echo interfaces && cat /proc/net/dev"
+"""Runs in any image with a shell: who am I, and which networks do I see?"""
+_LIMITS = Limits(wall_s=30, memory_bytes=256 * 1024**2, processes=64, disk_bytes=16 * 1024**2)
+
+
+def failure(engine: Engine) -> str | None:
+    """None when a container was started and the essentials hold in it; else one sentence with the reason."""
+    spec = SandboxSpec(argv=("/bin/sh", "-c", _LOOK), mounts=(), limits=_LIMITS, run_id="selftest")
+    try:
+        report = engine.run(spec)
+    except (InfraError, OSError) as error:
+        return f"its self-test could not start: {error}"
+    if report.ended != Exited(code=0):
+        words = report.stderr.decode("utf-8", "replace").strip()[-300:]
+        return f"its self-test ended with {report.ended}: {words or 'no message'}"
+    wrong = breaches(report.stdout.decode("utf-8", "replace"))
+    return f"its self-test found that it does not hold: {', '.join(wrong)}" if wrong else None
+
+
+def breaches(output: str) -> list[str]:
+    """What the look-around shows that must not be."""
+    status, _, rest = output.partition("interfaces\n")
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    value = {name: text.split() for name, text in fields.items()}
+    interfaces = {line.split(":")[0].strip() for line in rest.splitlines() if ":" in line}
+    wrong = []
+    if "0" in value.get("Uid", ["0"]):
+        wrong.append("it runs as root")
+    if any(int(word, 16) for word in (value.get(name, ["f"])[0] for name in ("CapEff", "CapPrm", "CapBnd"))):
+        wrong.append("it has capabilities")
+    if value.get("NoNewPrivs") != ["1"]:
+        wrong.append("it may gain privileges")
+    if interfaces - {"lo"}:
+        wrong.append(f"it sees the network ({', '.join(sorted(interfaces - {'lo'}))})")
+    return wrong
