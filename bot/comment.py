@@ -12,11 +12,12 @@ import shlex
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import assert_never
 
 from bot.extract.types import Missing, NoRepro, Repro, Span
 from bot.matrix import MARK, WORDS, Row, Tally, by_version, matrix
-from bot.quote import clean, code, cut, cut_middle, fence, hides_characters, prose, unmention
+from bot.quote import clean, code, cut, cut_middle, fence, hides_characters, one_line, prose, unmention
 from bot.verdict import Report, Verdict, VerdictKind
 from runners.protocol import (
     Answer,
@@ -76,7 +77,7 @@ VARIANTS = {
     Variant.CONTROL: "control: said to work",
 }
 
-_LANGUAGES = {"py": "python", "mlir": "mlir", "sh": "sh"}
+_LANGUAGES = {".py": "python", ".mlir": "mlir", ".sh": "sh"}
 _COMPARE = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/compare/[\w.+-]+\.\.\.[\w.+-]+", re.ASCII)
 _MARKER = re.compile(r"<!-- reprobot:1 verdict=([a-z-]+) issue=([0-9a-f]{0,64}) -->", re.ASCII)
 
@@ -297,12 +298,12 @@ def _said(claim: Claim) -> str:
 def described(signature: Signature, limit: int = 300) -> str:
     """``Type: message, in frame ← frame`` on one line; strangers' words, unquoted."""
     frames = " ← ".join(signature.frames[:3])
-    parts = (signature.type, _line(signature.message, limit))
+    parts = (_line(signature.type, 120), _line(signature.message, limit))
     return ": ".join(filter(None, parts)) + (f", in {_line(frames, limit)}" if frames else "")
 
 
 def _line(text: str, limit: int = 300) -> str:
-    return cut(" ".join(clean(text).split()), limit)
+    return one_line(clean(text[: 4 * limit]), limit)
 
 
 def _failures(ran: Sequence[Observation], limit: int) -> list[tuple[str, str]]:
@@ -371,7 +372,7 @@ def _changed(text: str, written: str) -> Iterator[str]:
     """What our quoting did to the code, so that nobody takes it for the reporter's."""
     if hides_characters(text):
         yield "Characters that print as nothing are left out above."
-    if unmention(text, written) != text:
+    if unmention(clean(text), written) != clean(text):
         yield "Each `@` is set apart from the name after it, so that nobody is mentioned by accident."
 
 
@@ -389,7 +390,7 @@ def provenance(span: Span) -> str:
 
 def language(file: str) -> str:
     """The fence's language by the file's ending; ``text`` for all we don't name."""
-    return _LANGUAGES.get(file.rpartition(".")[2].lower(), "text")
+    return _LANGUAGES.get(PurePosixPath(file).suffix.lower(), "text")
 
 
 # ------------------------------------------------------------------------------------------ folded: the rest

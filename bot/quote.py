@@ -24,6 +24,7 @@ _ESCAPES = re.compile(
 )
 _LINE_ENDS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # letters by category that print as nothing
+_UNUSUAL = re.compile(r"[^\n\t -~]")
 _RUNS = re.compile(r"`+|~+")
 _MENTION = re.compile(r"@(?=\w)")
 _DECORATOR = re.compile(r"^([ \t]*)@(?=\w)", re.MULTILINE)
@@ -31,6 +32,7 @@ _SYMBOL = re.compile(r'("(?:[^"\\\n]|\\.)*")|@([A-Za-z_][\w$.-]*)', re.ASCII)
 _MARKER = re.compile(r"<!(?=--\s*reprobot)", re.IGNORECASE)
 _BACKLINK = re.compile(r"(?<=#)(?=\d)|(?<=[Gg][Hh]-)(?=\d)|(?<=:)(?=//)|(?<=[Ww]{3})(?=\.)")
 _SPAN = re.compile(r"`([^`\n]+)`")
+_OPENING = re.compile(r"^(\d*)([-+=.:)])")  # a list, a rule or an underline, at the start of a line only
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>()#!|~$&])")
 
 
@@ -40,12 +42,11 @@ def clean(text: str) -> str:
     Line ends of every kind become ``\\n``; lone surrogates become U+FFFD, so the result always encodes to UTF-8.
     """
     text = _LINE_ENDS.sub("\n", _ESCAPES.sub("", text))
-    return text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
+    return _UNUSUAL.sub(_visible, text)
 
 
-def _visible(character: str) -> str:
-    if character in "\n\t" or " " <= character <= "~":
-        return character
+def _visible(found: re.Match[str]) -> str:
+    character = found[0]
     category = unicodedata.category(character)
     if category == "Cs":
         return "\ufffd"
@@ -107,7 +108,7 @@ def fence(text: str, language: str = "text") -> str:
 
 def code(text: str, limit: int = 200) -> str:
     """A Markdown code span on one line, safe inside a table cell; runs of blanks become one space."""
-    line = cut(" ".join(quoted(text).split()), limit) or "(empty)"
+    line = one_line(quoted(text[: 4 * limit]), limit) or "(empty)"
     line = _BACKLINK.sub(ZERO_WIDTH_SPACE, line).replace("|", "¦")  # a table ends its cell at | even inside a span
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
     pad = " " if line.startswith("`") or line.endswith("`") else ""
@@ -116,9 +117,13 @@ def code(text: str, limit: int = 200) -> str:
 
 def prose(text: str, limit: int = 600) -> str:
     """A sentence of ours as Markdown text: what stands between backticks is a span, the rest has no markup at all."""
-    line = cut(" ".join(quoted(text).split()), limit)
-    parts = _SPAN.split(line)
-    return "".join(code(part) if i % 2 else _plain(part) for i, part in enumerate(parts))
+    parts = _SPAN.split(one_line(quoted(text[: 4 * limit]), limit))
+    return _OPENING.sub(r"\1\\\2", "".join(code(part) if i % 2 else _plain(part) for i, part in enumerate(parts)))
+
+
+def one_line(text: str, limit: int) -> str:
+    """``text`` on one line of at most ``limit`` characters, runs of blanks as one space; not cleaned."""
+    return cut(" ".join(text.split()), limit)
 
 
 def _plain(text: str) -> str:
