@@ -15,6 +15,8 @@ class Span:
     block: int
     """1-based index of the block in the issue; 0 when the text stands outside any block."""
     lines: tuple[int, int]
+    comment: int = 0
+    """0 when ``lines`` are in the description; n when in the author's n-th comment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,8 @@ class Missing:
     kind: str
     """``file``, ``name``, ``module`` or ``code``."""
     name: str
+    url: str = ""
+    """Where the issue offers it (an attachment, a gist); empty when it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

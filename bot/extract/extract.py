@@ -1,0 +1,240 @@
+"""The order of reading: blocks, pieces, toolchain, testcase, claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bot.extract.claim import Report, find_signature, read_claim
+from bot.extract.classify import Kind, Piece, read_pieces
+from bot.extract.command_line import CommandLine, assemble_commands, find_commands, plain_compile
+from bot.extract.devices import iree_device, iree_devices, tvm_device, tvm_devices
+from bot.extract.links import attached_files
+from bot.extract.markdown import Document, parse_markdown
+from bot.extract.shell import Command
+from bot.extract.snippet import MAIN_FILE, Ambiguous, Program, assemble, words_of
+from bot.extract.toolchain import find_toolchain
+from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
+from bot.issue import Issue
+from runners.protocol import Claim, ClaimKind, Testcase, TestcaseKind
+
+MAX_BODY_BYTES = 1_000_000
+MAX_COMMENTS = 5
+"""Comments by the author that are read when the description holds no code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """An issue read into pieces, before anything is decided."""
+
+    issue: Issue
+    document: Document
+    pieces: tuple[Piece, ...]
+    prose: str
+    toolchain: str | None
+
+
+def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str, str] | None = None) -> Extraction:
+    """The repro of ``issue`` and the reporter's claim, or why there is none. Pure, and linear in the size.
+
+    ``toolchain`` overrides what the text is taken to be about; ``allowed`` extends the allow-list of imports
+    (import name → distribution).
+    """
+    size = len(issue.body.encode(errors="replace"))
+    if size > MAX_BODY_BYTES:
+        reason = f"The issue has {size:,} bytes of text; at most {MAX_BODY_BYTES:,} are read. Please shorten it."
+        return NoRepro(reason=reason, claim=Claim(), toolchain=toolchain)
+    reading = _read(issue, toolchain)
+    match reading.toolchain:
+        case "iree":
+            return _iree(reading, allowed)
+        case None:
+            reason = "Nothing in the issue says which compiler it is about; please name it and its version."
+            return NoRepro(reason=reason, claim=_claim(reading, "", ()), toolchain=None)
+        case _:
+            return _python(reading, reading.toolchain, allowed) or _nothing(reading)
+
+
+def _read(issue: Issue, toolchain: str | None) -> Reading:
+    document = parse_markdown(issue.body)
+    pieces = read_pieces(document)
+    if not any(p.kind in _RUNNABLE for p in pieces):
+        document, pieces = _with_comments(issue, document, pieces)
+    prose = "\n".join(p.text for p in document.prose)
+    found = toolchain or find_toolchain(issue.repository, f"{issue.title}\n{issue.body}")
+    return Reading(issue=issue, document=document, pieces=pieces, prose=prose, toolchain=found)
+
+
+_RUNNABLE = (Kind.PYTHON, Kind.TVMSCRIPT, Kind.MLIR, Kind.FRAGMENT)
+
+
+def _with_comments(issue: Issue, document: Document, pieces: tuple[Piece, ...]) -> tuple[Document, tuple[Piece, ...]]:
+    """The description and the author's first comments up to the one that brings the code."""
+    own = [c for c in issue.comments if c.author == issue.author and c.author][:MAX_COMMENTS]
+    for number, comment in enumerate(own, start=1):
+        if len(comment.body) > MAX_BODY_BYTES:
+            continue
+        more = parse_markdown(comment.body, comment=number, first_index=len(document.blocks) + 1)
+        pieces = (*pieces, *read_pieces(more))
+        document = replace(document, blocks=(*document.blocks, *more.blocks), prose=(*document.prose, *more.prose))
+        if any(p.kind in _RUNNABLE for p in pieces):
+            break
+    return document, pieces
+
+
+def _claim(reading: Reading, code: str, devices: Sequence[str]) -> Claim:
+    return read_claim(
+        Report(
+            title=reading.issue.title,
+            document=reading.document,
+            pieces=reading.pieces,
+            code=code,
+            devices=tuple(devices),
+            toolchain=reading.toolchain,
+        )
+    )
+
+
+# ---------------------------------------------------------------------------------------------- Python
+
+
+def _python(reading: Reading, toolchain: str, allowed: Mapping[str, str] | None) -> Extraction | None:
+    """The Python repro, or None when the issue has no Python."""
+    program, controls = assemble(reading.pieces, toolchain, _claim_words(reading), allowed)
+    match program:
+        case None:
+            return None
+        case Ambiguous(lines=lines):
+            places = " and ".join(f"line {first}" for first, _ in lines)
+            reason = (
+                f"The issue holds two unrelated programs ({places}) and does not say which one shows the failure."
+            )
+            return NoRepro(reason=reason, claim=_claim(reading, "", ()), toolchain=toolchain)
+        case Program():
+            return _python_repro(reading, toolchain, program, controls)
+
+
+def _claim_words(reading: Reading) -> frozenset[str]:
+    signature = find_signature(reading.issue.title, reading.document, reading.pieces)
+    told = f"{signature.message} {' '.join(signature.frames)}" if signature else ""
+    return words_of(f"{reading.issue.title} {told}")
+
+
+def _python_repro(reading: Reading, toolchain: str, program: Program, controls: tuple[Program, ...]) -> Repro:
+    if toolchain == "iree":
+        devices = iree_devices((), (program.code,), reading.prose if "compile" in program.code else "")
+        device = iree_device(devices)
+    else:
+        devices, device = (
+            tvm_devices(program.code, f"{reading.issue.title}\n{reading.prose}"),
+            tvm_device(program.code),
+        )
+    testcase = _python_testcase(program, toolchain)
+    spans = [_span(MAIN_FILE, unit.piece) for unit in program.units]
+    spans += [_span(name, unit.piece) for name, unit in program.extra_files.items()]
+    return Repro(
+        testcase=testcase,
+        claim=_claim(reading, program.code, devices),
+        spans=tuple(spans),
+        repairs=program.repairs,
+        missing=_not_attached(reading, program.missing),
+        device=device,
+        controls=tuple(_python_testcase(c, toolchain) for c in controls),
+    )
+
+
+def _python_testcase(program: Program, toolchain: str) -> Testcase:
+    others = {name: unit.piece.text for name, unit in program.extra_files.items()}
+    return Testcase(
+        kind=TestcaseKind.PYTHON,
+        toolchain=toolchain,
+        files={MAIN_FILE: program.code, **others},
+        steps=(("python", MAIN_FILE),),
+        requirements=program.requirements,
+    )
+
+
+def _span(name: str, piece: Piece) -> Span:
+    return Span(file=name, block=piece.block, lines=piece.lines, comment=piece.comment)
+
+
+def _not_attached(reading: Reading, missing: tuple[Missing, ...]) -> tuple[Missing, ...]:
+    """``missing`` with the addresses where the issue offers those files."""
+    return attached_files(missing, f"{reading.issue.body}")
+
+
+# ---------------------------------------------------------------------------------------------- IREE
+
+
+def _iree(reading: Reading, allowed: Mapping[str, str] | None) -> Extraction:
+    commands, ignored = find_commands(reading.document, reading.pieces)
+    tools = [(c, p) for c, p in commands if c.argv[0] != "python"]
+    has_mlir = any(p.kind is Kind.MLIR for p in reading.pieces)
+    python = _python(reading, "iree", allowed) if not tools or not has_mlir else None
+    if isinstance(python, Repro) and (not tools or _is_whole(python)):
+        return python
+    if tools:
+        return _command_line(reading, tools, ignored)
+    if python is not None:
+        return python
+    return _only_mlir(reading) or _nothing(reading)
+
+
+def _is_whole(python: Repro) -> bool:
+    """The Python does by itself what it is about, rather than prepare an input for the command lines."""
+    code = python.testcase.files[MAIN_FILE]
+    return "iree" in code and not python.missing
+
+
+def _command_line(reading: Reading, commands: list[tuple[Command, Piece | None]], ignored: Sequence[str]) -> Repro:
+    quoted = "\n".join(p.text for p in reading.pieces if p.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL))
+    devices = iree_devices([c.argv for c, _ in commands], (), reading.prose)
+    device = iree_device(devices)
+    line = assemble_commands(commands, ignored, reading.pieces, quoted, device)
+    return _command_line_repro(reading, line, devices, device)
+
+
+def _command_line_repro(reading: Reading, line: CommandLine, devices: Sequence[str], device: str) -> Repro:
+    testcase = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files=line.files, steps=line.steps)
+    code = "\n".join([*line.files.values(), *(" ".join(step) for step in line.steps)])
+    return Repro(
+        testcase=testcase,
+        claim=_claim(reading, code, devices),
+        spans=tuple(_span(name, piece) for name, piece in line.sources.items()),
+        repairs=line.repairs,
+        missing=_not_attached(reading, line.missing),
+        device=device,
+    )
+
+
+def _only_mlir(reading: Reading) -> Repro | None:
+    """MLIR without any command: compiled in the most ordinary way when compiling it is what the issue is about."""
+    devices = iree_devices((), [p.text for p in reading.pieces if p.kind is Kind.MLIR], reading.prose)
+    claim = _claim(reading, "", devices)
+    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG):
+        return None
+    line = plain_compile(reading.pieces, iree_device(devices))
+    return _command_line_repro(reading, line, devices, iree_device(devices)) if line else None
+
+
+def _nothing(reading: Reading) -> NoRepro:
+    """No testcase: the reason names what was found instead."""
+    kinds = {p.kind for p in reading.pieces}
+    missing: tuple[Missing, ...] = ()
+    if Kind.FRAGMENT in kinds:
+        reason = (
+            "The issue shows single MLIR operations; a whole function and the command that compiles it are needed."
+        )
+        missing = (Missing(kind="code", name="the function around the MLIR operations shown"),)
+    elif Kind.MLIR in kinds:
+        reason = "The issue gives MLIR, but neither the command nor what goes wrong with it."
+        missing = (Missing(kind="code", name="the command that was run"),)
+    elif kinds & {Kind.OUTPUT, Kind.TRACEBACK}:
+        reason = "The issue shows output, but no program or command that leads to it."
+        missing = (Missing(kind="code", name="the program that prints this"),)
+    else:
+        reason = "The issue holds no code that could be run."
+        missing = (Missing(kind="code", name="a program or command that shows the failure"),)
+    found = attached_files(missing, reading.issue.body)
+    devices = iree_devices((), (), reading.prose) if reading.toolchain == "iree" else tvm_devices("", reading.prose)
+    return NoRepro(reason=reason, claim=_claim(reading, "", devices), toolchain=reading.toolchain, missing=found)

@@ -1,0 +1,202 @@
+"""What a Python testcase binds, uses and needs, found without running it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import symtable
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__builtins__", "__spec__", "WindowsError"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """Module-level names of a text: ``free`` ones are used (anywhere in it) and bound nowhere."""
+
+    bound: frozenset[str]
+    free: tuple[str, ...]
+    """In order of first use."""
+    star: bool
+    """``from x import *``: anything may be bound."""
+
+
+NO_NAMES = Names(bound=frozenset(), free=(), star=False)
+
+
+def read_names(code: str) -> Names:
+    """Names of a module's text; `NO_NAMES` when it does not compile."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            top = symtable.symtable(code, "repro.py", "exec")
+            tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+        return NO_NAMES
+    bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
+    used: set[str] = set()
+    for table in _tables(top):
+        for symbol in table.get_symbols():
+            name = symbol.get_name()
+            if table is not top and symbol.is_declared_global() and symbol.is_assigned():
+                bound.add(name)
+            if symbol.is_referenced() and (table is top or symbol.is_global()):
+                used.add(name)
+    unbound = used - bound - _BUILTINS
+    order = dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in unbound)
+    star = any(isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names) for node in ast.walk(tree))
+    return Names(bound=frozenset(bound), free=() if star else tuple(order), star=star)
+
+
+def _tables(top: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    pending = [top]
+    while pending:
+        table = pending.pop()
+        yield table
+        pending.extend(table.get_children())
+
+
+# ---------------------------------------------------------------------------------------------- modules
+
+
+def imported_modules(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Each module imported, dotted (relative ones with their dots), and whether the import must succeed.
+
+    An import inside ``try`` may fail without harm: the text says what to do then.
+    """
+    guarded = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Try) and node.handlers
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, id(node) not in guarded
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or ""), id(node) not in guarded
+
+
+def is_stdlib(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+# ---------------------------------------------------------------------------------------------- files
+
+_READERS = {
+    *("onnx.load", "onnx.load_model", "torch.load", "torch.jit.load", "np.load", "numpy.load", "np.fromfile"),
+    *("numpy.fromfile", "np.loadtxt", "numpy.loadtxt", "np.genfromtxt", "np.memmap", "cv2.imread", "Image.open"),
+    *("tvm.runtime.load_module", "runtime.load_module", "tvm.module.load", "relax.vm.load_exec"),
+    *("load_model", "keras.models.load_model", "tf.keras.models.load_model", "tf.saved_model.load"),
+    *("torch.export.load", "pd.read_csv", "safetensors.torch.load_file", "load_file", "ort.InferenceSession"),
+    *("onnxruntime.InferenceSession", "VmModule.mmap", "ireert.VmModule.mmap", "rt.VmModule.mmap"),
+    *("compile_file", "ireec.compile_file", "iree.compiler.compile_file", "tools.compile_file"),
+    *("compiler.compile_file", "ireec.tools.compile_file", "ModelProto.FromFile", "tf.lite.Interpreter"),
+    *("onnx.checker.check_model", "load_vm_flatbuffer_file", "ireert.load_vm_flatbuffer_file"),
+    *("load_vm_module_from_file", "tvm.ir.load_json_file", "torchvision.io.read_image", "Path.read_text"),
+}
+_WRITERS = {
+    *("onnx.save", "onnx.save_model", "torch.save", "torch.jit.save", "np.save", "np.savez", "numpy.save"),
+    *("torch.onnx.export", "torch.export.save", "cv2.imwrite", "tofile", "export_library", "save", "write_text"),
+    *("write_bytes", "savez", "savez_compressed", "onnx.export", "save_to_mlir", "convert", "print_to_file"),
+    *("save_model", "SaveModel", "save_file", "dump_to_file", "compile_str", "to_file", "export"),
+}
+_NETWORK = ("from_pretrained", "download_testdata", "urlretrieve", "urlopen", "hf_hub_download", "snapshot_download")
+
+
+def files_read(tree: ast.AST) -> tuple[str, ...]:
+    """Paths given literally to a call that reads a file, save those that the text itself writes first."""
+    constants = dict(_string_constants(tree))
+    read: dict[str, None] = {}
+    written: set[str] = set()
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = dotted(node.func)
+        tail = called.rpartition(".")[2]
+        paths = [p for p in (_literal_path(a, constants) for a in _arguments(node)) if p]
+        if tail == "open" and called in ("open", "io.open"):
+            (written.update if _opens_to_write(node) else read.update)(dict.fromkeys(paths[:1]))
+        elif called in _READERS or (tail in ("read_text", "read_bytes") and not node.args):
+            read.update(dict.fromkeys(paths[:1] or _receiver_path(node, constants)))
+        elif called in _WRITERS or tail in _WRITERS:
+            written.update(paths or _receiver_path(node, constants))
+        elif tail in _NETWORK:
+            read.update(dict.fromkeys(paths[:1]))
+    return tuple(path for path in read if path not in written and not _is_no_file(path))
+
+
+def _is_no_file(path: str) -> bool:
+    return path in ("/dev/null", "-", "") or path.startswith("/proc/")
+
+
+def dotted(node: ast.AST) -> str:
+    """``a.b.c`` of an attribute chain; the chain's end alone when it starts at something else than a name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def _arguments(node: ast.Call) -> Iterable[ast.expr]:
+    yield from node.args
+    yield from (keyword.value for keyword in node.keywords if keyword.arg in _PATH_KEYWORDS)
+
+
+_PATH_KEYWORDS = {"file", "path", "filename", "f", "fname", "model_path", "filepath"}
+
+
+def _opens_to_write(node: ast.Call) -> bool:
+    modes = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]
+    return any(isinstance(m, ast.Constant) and isinstance(m.value, str) and set(m.value) & set("wax") for m in modes)
+
+
+def _string_constants(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            path = _literal_path(node.value, {})
+            if path is not None:
+                yield node.targets[0].id, path
+
+
+def _literal_path(node: ast.expr, constants: dict[str, str], depth: int = 0) -> str | None:
+    """The path an expression denotes, as far as that is written in the text."""
+    if depth > 8:
+        return None
+    match node:
+        case ast.Constant(value=str() as value):
+            return value if "\n" not in value and len(value) <= 400 else None
+        case ast.Name(id=name):
+            return constants.get(name)
+        case ast.Call(func=func, args=args) if dotted(func) in (
+            "os.path.join",
+            "Path",
+            "pathlib.Path",
+            "str",
+            "open",
+        ):
+            parts = [_literal_path(a, constants, depth + 1) for a in args[: 1 if dotted(func) == "open" else None]]
+            known = [p for p in parts if p is not None]
+            return "/".join(known) if known and len(known) == len(parts) else None
+        case ast.BinOp(left=left, op=ast.Div() | ast.Add() as op, right=right):
+            a, b = _literal_path(left, constants, depth + 1), _literal_path(right, constants, depth + 1)
+            joint = "/" if isinstance(op, ast.Div) else ""
+            return f"{a}{joint}{b}" if a is not None and b is not None else None
+        case _:
+            return None
+
+
+def _receiver_path(node: ast.Call, constants: dict[str, str]) -> list[str]:
+    """``Path("x").read_text()`` → ``x``."""
+    if isinstance(node.func, ast.Attribute):
+        path = _literal_path(node.func.value, constants)
+        return [path] if path else []
+    return []

@@ -1,0 +1,132 @@
+"""Text that is meant to be Python → its top-level statements, good and bad. Linear, and nothing is run.
+
+A fence often holds more than code (a prompt, output, a traceback), so the text is cut into top-level statements by
+a scanner that knows strings and brackets only, and each is parsed by itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_STATEMENT_CHARS = 200_000
+"""A longer statement is not looked into: the parser's memory grows with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One top-level statement (decorators and ``else`` included), or a stretch that is none (``tree`` is None)."""
+
+    text: str
+    row: int
+    """0-based row in the text it was cut from."""
+    rows: int
+    tree: ast.Module | None
+
+
+def parse_python(text: str) -> ast.Module | None:
+    """The syntax tree, or None when this is not Python. Never raises, whatever the text."""
+    if len(text) > MAX_STATEMENT_CHARS:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in strings are the reporter's own affair
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+        return None
+
+
+def split_statements(text: str) -> list[Statement]:
+    """``text`` (not indented as a whole) cut into top-level statements, in order, covering every line."""
+    rows = text.split("\n")
+    if rows and rows[-1] == "":
+        rows.pop()
+    starts = _statement_rows(rows)
+    found = []
+    for begin, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+        piece = "\n".join(rows[begin:end]) + "\n"
+        found.append(Statement(text=piece, row=begin, rows=end - begin, tree=parse_python(piece)))
+    return found
+
+
+_CONTINUES = re.compile(r"(?:else|elif|except|finally)\b")
+_RESYNC = re.compile(
+    r"(?:import \w|from [\w.]+ import|def \w|class \w|@\w|with \w|if __name__|print\(|\$ |>>> |Traceback \(most)"
+)
+
+
+def _statement_rows(rows: list[str]) -> list[int]:
+    """The rows where a top-level statement begins (row 0 always does)."""
+    starts: list[int] = []
+    decorated = False
+    for row, inside in _logical_rows(rows):
+        line = rows[row]
+        blank_or_comment = not line.strip() or line.lstrip().startswith("#")
+        if inside or (row and (blank_or_comment or line[0] in " \t" or _CONTINUES.match(line))):
+            continue
+        if not decorated or not starts:
+            starts.append(row)
+        decorated = line.startswith("@") or (decorated and blank_or_comment)
+    return starts
+
+
+_TOKEN = re.compile(r"'''|\"\"\"|['\"]|[(\[{]|[)\]}]|#|\\$")
+
+
+_STRING_BODY = {quote: re.compile(rf"[^{quote}\\]*(?:\\.[^{quote}\\]*)*{quote}") for quote in "'\""}
+
+
+def _logical_rows(rows: list[str]) -> Iterator[tuple[int, bool]]:
+    """Each row and whether it lies inside an open bracket, string or continuation begun above it."""
+    closings = {quote: _last_row_with(rows, quote) for quote in ("'''", '"""')}
+    depth, quote, continued = 0, "", False
+    for row, line in enumerate(rows):
+        if depth and not quote and _RESYNC.match(line):
+            depth = 0  # a bracket that never closes must not swallow the rest
+        yield row, bool(depth or quote or continued)
+        continued, at = False, 0
+        unclosed: set[str] = set()
+        while at < len(line):
+            if quote:
+                end = line.find(quote, at)
+                while end > 0 and _escaped(line, end):
+                    end = line.find(quote, end + 1)
+                if end < 0:
+                    break
+                at, quote = end + 3, ""
+                continue
+            found = _TOKEN.search(line, at)
+            if found is None:
+                break
+            token, at = found[0], found.end()
+            if token == "#":
+                break
+            if token == "\\":
+                continued = True
+            elif token in ("'''", '"""'):
+                here = line.find(token, at) >= 0
+                if here or closings[token] > row:
+                    quote = token
+            elif token in "'\"" and token not in unclosed:
+                found = _STRING_BODY[token].match(line, at)
+                if found is None:
+                    unclosed.add(token)  # an apostrophe; looking again for each of them would be quadratic
+                else:
+                    at = found.end()
+            elif token in "'\"":
+                pass
+            elif token in "([{":
+                depth += 1
+            else:
+                depth = max(0, depth - 1)
+
+
+def _last_row_with(rows: list[str], quote: str) -> int:
+    return next((row for row in range(len(rows) - 1, -1, -1) if quote in rows[row]), -1)
+
+
+def _escaped(line: str, at: int) -> bool:
+    return at > 0 and line[at - 1] == "\\" and not (at > 1 and line[at - 2] == "\\")

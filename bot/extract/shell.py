@@ -1,0 +1,186 @@
+"""Command lines of a report → argv lists. A shell is never started, and its syntax only read where it is plain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+MAX_COMMAND_CHARS = 32_000
+
+TOOLS = frozenset(
+    {
+        *(
+            "iree-compile",
+            "iree-opt",
+            "iree-run-module",
+            "iree-benchmark-module",
+            "iree-dump-module",
+            "iree-import-onnx",
+        ),
+        *("iree-run-mlir", "iree-check-module", "iree-translate", "iree-benchmark-executable", "python"),
+    }
+)
+"""Programs that may become steps. Everything else in a report's command lines is left out, and said so."""
+
+_LEAD = re.compile(
+    r"^\s*(?:\$ ?|% |> |# ?|//+ ?(?:RUN: ?)?|[\w.-]{1,60}@[\w.-]{1,60}:[^$#\n]{0,80}[$#] ?|[❯➜]\s*"
+    r"|\(\w+\) ?\$ ?|[-*] |\d{1,2}[.)] )?"
+)
+_WRAPPERS = {"time", "sudo", "catchsegv", "env", "nohup", "strace", "valgrind", "numactl", "rlwrap"}
+_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w{0,60}=")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One program call. ``argv[0]`` is the bare tool name; ``written`` is how the report spells the program."""
+
+    argv: tuple[str, ...]
+    written: str
+    stdin: str = ""
+    """File redirected in; ``-`` when the program before it in a pipe feeds it."""
+    stdout: str = ""
+    """File redirected to; ``|`` when it feeds the next program."""
+    heredoc: str | None = None
+    ignored: tuple[str, ...] = field(default=())
+    """Words around it that were not taken over: environment variables, wrappers."""
+
+
+def logical_lines(text: str) -> Iterator[str]:
+    """Lines with backslash continuations (and rows of flags whose backslash was forgotten) joined."""
+    held = ""
+    for row in text.split("\n"):
+        bare = row.strip() if held else row
+        if held and bare.startswith("//"):
+            bare = bare[2:].strip()
+        if held and not held.endswith("\\") and not _FLAG_ROW.match(bare):
+            yield held
+            held, bare = "", row
+        held = f"{held.removesuffix(chr(92)).rstrip()} {bare.strip()}".strip() if held else bare.strip()
+        held = held.rstrip()
+        if not held:
+            continue
+        if len(held) > MAX_COMMAND_CHARS:
+            yield held[:MAX_COMMAND_CHARS]
+            held = ""
+    if held:
+        yield held.removesuffix("\\")
+
+
+_FLAG_ROW = re.compile(r"--?[A-Za-z][\w-]+(?:[= ]|$)|(?:-o|\||>) ?\S")
+
+
+def parse_commands(text: str) -> tuple[list[Command], list[str]]:
+    """The calls of known tools in ``text``, in order, and the first words of commands that were left out."""
+    found: list[Command] = []
+    ignored: list[str] = []
+    for line in logical_lines(text):
+        stripped = line[_LEAD.match(line).end() :] if _LEAD.match(line) else line  # type: ignore[union-attr]  # matches ""
+        fed = False
+        for words in _simple_commands(stripped):
+            command = _command(words, fed)
+            if command is None:
+                if words:
+                    ignored.append(words[0])
+                fed = False
+                continue
+            found.append(command)
+            fed = command.stdout == "|"
+    return found, ignored
+
+
+_WORD = re.compile(r"\s+|(\|\||&&|\||;(?=\s|$)|(?<=\s)&(?=\s|$)|2>&1|&>|2>>?|>>?|<<-?|<(?![\w .-]{1,40}>))|#(?=\s)")
+
+
+def _simple_commands(line: str) -> Iterator[list[str]]:
+    """The words of each simple command; redirections and pipes stay in as the words ``>``, ``<`` and ``|``."""
+    words: list[str] = []
+    for word, operator in _words(line):
+        if operator in ("|", "||", "&&", ";", "&"):
+            if operator == "|":
+                words.append("|")
+            if words:
+                yield words
+            words = []
+        else:
+            words.append(f"\0{word}" if operator else word)
+    if words:
+        yield words
+
+
+def _words(line: str) -> Iterator[tuple[str, str]]:
+    """(word, operator): one of the two is the text. Quotes and backslashes as in a shell; nothing is expanded."""
+    at, word, quoted = 0, "", False
+    while at < len(line):
+        found = _WORD.match(line, at)
+        if found is not None:
+            if found[0].startswith("#"):
+                if not word:
+                    break
+                word, at = word + "#", at + 1
+                continue
+            if word or quoted:
+                yield word, ""
+            word, quoted = "", False
+            if found[1]:
+                yield found[1], found[1]
+            at = found.end()
+            continue
+        char = line[at]
+        if char in "'\"":
+            end = line.find(char, at + 1)
+            if end < 0:
+                word, at = word + line[at + 1 :], len(line)
+                continue
+            inner = line[at + 1 : end]
+            word, at, quoted = word + inner, end + 1, True
+        elif char == "\\" and at + 1 < len(line):
+            word, at = word + line[at + 1], at + 2
+        else:
+            plain = _PLAIN.match(line, at)
+            end = plain.end() if plain else at + 1
+            word, at = word + line[at:end], end
+    if word or quoted:
+        yield word, ""
+
+
+_PLAIN = re.compile(r"[^\s|;&<>'\"\\#]+")
+
+
+def _command(words: list[str], fed: bool) -> Command | None:
+    ignored: list[str] = []
+    rest = list(words)
+    while rest and (
+        _ASSIGNMENT.match(rest[0]) or rest[0] in _WRAPPERS or rest[0] in ("gdb", "lldb", "rocgdb", "--args", "--")
+    ):
+        ignored.append(rest.pop(0))
+    if not rest:
+        return None
+    tool = _tool(rest[0])
+    if tool is None:
+        return None
+    argv, stdin, stdout = [tool], "-" if fed else "", ""
+    at = 1
+    while at < len(rest):
+        word = rest[at]
+        if word == "|":
+            stdout = "|"
+        elif word.startswith("\0"):
+            operator, target = word[1:], rest[at + 1] if at + 1 < len(rest) else ""
+            if operator in (">", ">>", "&>"):
+                stdout = target
+            elif operator == "<":
+                stdin = target
+            at += 0 if operator == "2>&1" else 1
+        else:
+            argv.append(word)
+        at += 1
+    return Command(argv=tuple(argv), written=rest[0], stdin=stdin, stdout=stdout, ignored=tuple(ignored))
+
+
+def _tool(word: str) -> str | None:
+    """The bare name of a known program: build-tree paths, ``.exe`` and Python's version number cut off."""
+    name = re.split(r"[\\/]", word)[-1].removesuffix(".exe")
+    if re.fullmatch(r"python(?:3(?:\.\d{1,2})?)?", name):
+        return "python"
+    return name if name in TOOLS else None
