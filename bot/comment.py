@@ -42,10 +42,10 @@ MAX_BYTES = 60_000
 LABELS = {
     VerdictKind.REGRESSION: "Regression",
     VerdictKind.CONFIRMED: "Confirmed",
-    VerdictKind.FIXED: "Fixed",
+    VerdictKind.FIXED: "Already fixed",
     VerdictKind.NOT_REPRODUCED: "Not reproduced",
     VerdictKind.DIFFERENT_FAILURE: "Different failure",
-    VerdictKind.INVALID_REPRO: "The repro is at fault",
+    VerdictKind.INVALID_REPRO: "The testcase itself is at fault",
     VerdictKind.FLAKY: "Flaky",
     VerdictKind.INCOMPLETE: "Incomplete",
     VerdictKind.UNTESTABLE: "Not testable here",

@@ -205,7 +205,9 @@ def fixed_crash() -> Report:
             Bisection(direction="introduced", first_bad="3.4.0", skipped=("3.3.0",), confidence=0.5, probes=5),
         ),
         verdict=Verdict(
-            kind=VerdictKind.FIXED, confidence=0.99, headline="It crashes on 3.4.0 and 3.5.0; since 3.6.0 it passes."
+            kind=VerdictKind.FIXED,
+            confidence=0.99,
+            headline="Already fixed: 3.5.0 fails as reported, 3.6.0 does not.",
         ),
         command="reprobot reproduce erase.md",
     )
@@ -228,7 +230,9 @@ def at_fault() -> Report:
         ),
         bisections=(),
         verdict=Verdict(
-            kind=VerdictKind.INVALID_REPRO, confidence=0.93, headline="`take` is given indices outside its table."
+            kind=VerdictKind.INVALID_REPRO,
+            confidence=0.93,
+            headline="The testcase itself is at fault: `take` is given indices outside its table.",
         ),
         command="reprobot reproduce issue.md",
     )
