@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from datetime import UTC, date, datetime, time, timedelta
 from importlib import resources
 from pathlib import Path
@@ -351,5 +351,7 @@ def _plain(listing: Listing) -> dict[str, object]:
 
 
 def _plain_release(release: Release) -> dict[str, object]:
-    every = msgspec.to_builtins(release)
-    return {name: value for name, value in every.items() if value not in (None, False, 0, [], ())}
+    """Without what a reader would assume anyway."""
+    assumed = {f.name: msgspec.to_builtins(f.default) for f in fields(release) if f.default is not MISSING}
+    plain = msgspec.to_builtins(release)
+    return {name: value for name, value in plain.items() if name not in assumed or value != assumed[name]}

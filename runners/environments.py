@@ -15,6 +15,7 @@ executed here: uv unpacks, and compiles bytecode without importing.
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
 import fcntl
 import hashlib
@@ -39,13 +40,13 @@ from runners.errors import InfraError, UserError
 from runners.interpreters import Interpreter
 from runners.sandbox.contract import Mount
 from runners.toolchains import Toolchain, find_toolchain
-from runners.uv import NoSolution, Pin, Uv
+from runners.uv import NoSolution, Pin, Uv, download_bytes
 
 GUEST_SITE = "/opt/site"
 """Where an environment's packages appear inside a sandbox."""
 
-MAX_DOWNLOAD_BYTES = 3 * 1024**3
-"""A testcase's requirements may not make one environment larger than this to download."""
+MAX_DOWNLOAD_BYTES = 1536 * 1024**2
+"""A testcase's requirements may not make one environment larger than this to download (torch with CUDA: 3 GB)."""
 
 Say = Callable[[str], None]
 
@@ -174,6 +175,7 @@ class Store:
 
     root: Path
     uv: Uv
+    max_download_bytes: int = MAX_DOWNLOAD_BYTES
     say: Say = field(default=lambda message: None)
     """Told, in words, what takes time."""
 
@@ -224,7 +226,19 @@ class Store:
                 f"{asked} as of {_day(release)} does not go with {release.toolchain} {release.version} in wheels: "
                 f"{explanation}"
             ) from None
+        if requirements:
+            self._weigh(pins, release)
         return render_lock(pins)
+
+    def _weigh(self, pins: Sequence[Pin], release: Release) -> None:
+        """Refuse what a stranger's testcase makes too big to fetch; the toolchain itself is never refused."""
+        size = download_bytes(pins)
+        if size > self.max_download_bytes:
+            largest = max(pins, key=lambda p: download_bytes([p])).name
+            raise Unresolvable(
+                f"the testcase's requirements make {release.toolchain} {release.version} a download of "
+                f"{size // 1024**2} MiB (most of it for {largest}); the limit is {self.max_download_bytes // 1024**2}"
+            )
 
     # ---- finding
 
@@ -271,9 +285,8 @@ class Store:
         parent = _make(self.root / "building")
         draft = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=parent))
         try:
-            site = _make(draft / "site")
             if lock:
-                self.uv.install(lock, site, python=interpreter.executable)
+                self._install(lock, draft / "site", interpreter)
             self._seal(draft, release, lock, digest)
             _make(folder.parent)
             if folder.exists():  # it was there and unreadable
@@ -283,8 +296,28 @@ class Store:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
+    def _install(self, lock: str, site: Path, interpreter: Interpreter) -> None:
+        """Install, and check that each file has the length its wheel says.
+
+        An environment shares its files with uv's cache, so what damaged one has damaged the other: such a package is
+        downloaded anew.
+        """
+        self.uv.install(lock, site, python=interpreter.executable)
+        damaged = damaged_packages(site)
+        if not damaged:
+            return
+        self.say(f"uv's cache of {', '.join(damaged)} is damaged: downloading again")
+        for package in damaged:
+            self.uv.forget(package)
+        shutil.rmtree(site)
+        self.uv.install(lock, site, python=interpreter.executable)
+        still = damaged_packages(site)
+        if still:
+            raise InfraError(f"{', '.join(still)} does not unpack to what its wheel lists: run `reprobot clean`")
+
     def _seal(self, draft: Path, release: Release, lock: str, digest: str) -> None:
         """Lock first, record last. What a power cut truncates is found by the sizes in the record."""
+        _make(draft / "site")
         built, commit = find_toolchain(release.toolchain).built_from(draft / "site")
         files, size = _measure(draft / "site")
         record = _Record(schema=_SCHEMA, digest=digest, files=files, bytes=size, commit=commit, built=built)
@@ -361,6 +394,21 @@ def _digest(text: str) -> str:
 
 def _environment_digest(lock: str, interpreter: Interpreter) -> str:
     return "sha256:" + _digest(f"{_SCHEMA}\n{interpreter.version}\n{interpreter.platform}\n{lock}")
+
+
+def damaged_packages(site: Path) -> tuple[str, ...]:
+    """Names of the packages of which a file is missing or has another length than its RECORD says."""
+    records = sorted(site.glob("*.dist-info/RECORD"))
+    return tuple(r.parent.name.partition("-")[0] for r in records if not all(_as_recorded(site, r)))
+
+
+def _as_recorded(site: Path, record: Path) -> Iterator[bool]:
+    for path, _, size in csv.reader(record.read_text(encoding="utf-8").splitlines()):
+        if size and not path.startswith("../"):
+            with contextlib.suppress(FileNotFoundError):
+                yield (site / path).stat().st_size == int(size)
+                continue
+            yield False
 
 
 def _read_resolution(path: Path) -> str | None:

@@ -1,0 +1,225 @@
+"""The catalogue: what versions there are, and which of them stands in for what people write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from runners.catalogue import Catalogue, Listing, Release, committed, decode_listing, encode_listing, load_catalogue
+from runners.errors import UserError
+from runners.refresh import save
+from runners.toolchains import TOOLCHAINS
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load_catalogue()
+
+
+def versions(releases: tuple[Release, ...]) -> list[str]:
+    return [release.version for release in releases]
+
+
+# ------------------------------------------------------------------------------------------------- the snapshot
+
+
+def test_the_snapshot_has_every_toolchain_and_no_addresses() -> None:
+    """What ships names versions, never places to fetch them from."""
+    assert {listing.toolchain for listing in committed()} == set(TOOLCHAINS)
+    for listing in committed():
+        assert b"://" not in encode_listing(listing)
+
+
+@pytest.mark.parametrize("listing", committed(), ids=lambda listing: listing.toolchain)
+def test_the_snapshot_hangs_together(listing: Listing) -> None:
+    """Ascending, without repeats, with the distributions and repository that the toolchain itself states."""
+    toolchain = TOOLCHAINS[listing.toolchain]
+    assert listing.repository == toolchain.REPOSITORY
+    orders = [release.order for release in listing.releases]
+    assert orders == sorted(set(orders))
+    for release in listing.releases:
+        assert release.distributions == toolchain.distributions(release.version)
+        assert release.prerelease == release.order.is_prerelease
+        assert release.pythons
+        assert release.commit is None or len(release.commit) == 40
+
+
+def test_a_snapshot_survives_the_round_trip() -> None:
+    """Writing and reading a listing changes nothing."""
+    for listing in committed():
+        assert decode_listing(encode_listing(listing)) == listing
+
+
+def test_dependencies_are_resolved_as_of_the_release(catalogue: Catalogue) -> None:
+    """0.25.0 must not see what was published after it: a later FFI breaks its import."""
+    release = catalogue.find("tvm", "0.25.0")
+    assert release.as_of == datetime(2026, 6, 21, tzinfo=UTC)
+
+
+def test_history_orders_builds_as_versions_do(catalogue: Catalogue) -> None:
+    """On main, a later version is never made from an earlier commit."""
+    for toolchain in ("tvm", "iree"):
+        ordinals = [r.ordinal for r in catalogue.releases(toolchain) if r.ordinal is not None and not r.leaf]
+        assert ordinals == sorted(ordinals)
+    assert catalogue.find("iree", "3.7.1").leaf
+    assert catalogue.find("tvm", "0.25.0").leaf
+    assert not catalogue.find("iree", "3.7.0").leaf
+
+
+# ------------------------------------------------------------------------------------------------- selecting
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "spec", "chosen"),
+    [
+        ("tvm", "0.26.0,0.25.0", ["0.25.0", "0.26.0"]),
+        ("tvm", "0.25.0.post1..0.27.0", ["0.25.0.post1", "0.26.0", "0.27.0"]),
+        ("tvm", "0.27.0rc0..0.27.0", ["0.27.0rc0", "0.27.0"]),
+        ("tvm", "v0.26", ["0.26.0"]),
+        ("iree", ">=3.4,<3.8", ["3.4.0", "3.5.0", "3.6.0", "3.7.0", "3.7.1"]),
+        ("iree", "3.4.0..3.6.0,3.9.0", ["3.4.0", "3.5.0", "3.6.0", "3.9.0"]),
+        ("iree", "~=3.7.0", ["3.7.0", "3.7.1"]),
+        ("tvm", "==0.25.0rc1", ["0.25.0rc1"]),
+        ("python", "all", ["3.10", "3.11", "3.12", "3.13"]),
+    ],
+)
+def test_selecting(catalogue: Catalogue, toolchain: str, spec: str, chosen: list[str]) -> None:
+    """Lists, ranges and specifiers choose what they say, ascending."""
+    assert versions(catalogue.select(toolchain, spec)) == chosen
+
+
+def test_all_leaves_out_prereleases(catalogue: Catalogue) -> None:
+    """``all`` means releases; candidates must be asked for by name."""
+    assert not any(release.prerelease for release in catalogue.select("tvm", "all"))
+    assert any(release.prerelease for release in catalogue.releases("tvm", prereleases=True))
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "spec", "says"),
+    [
+        ("tvm", "0.24.0", "older than every build"),
+        ("iree", "3.7.5", "nearest is 3.7.1"),
+        ("iree", "3.8.0..3.4.0", "write the older version first"),
+        ("iree", ">=99", "no iree version matches"),
+        ("iree", ">=x", "is not a version range"),
+        ("tvm", "banana", "names no version"),
+        ("tvm", "", "no tvm version matches"),
+        ("gcc", "14", "unknown toolchain"),
+    ],
+)
+def test_selecting_what_is_not_there(catalogue: Catalogue, toolchain: str, spec: str, says: str) -> None:
+    """Every mistake is answered with the value and what to write instead."""
+    with pytest.raises(UserError, match=says):
+        catalogue.select(toolchain, spec)
+
+
+# ------------------------------------------------------------------------------------------------- as people write
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "text", "version"),
+    [
+        ("tvm", "0.26.0", "0.26.0"),
+        ("tvm", "v0.25", "0.25.0"),
+        ("tvm", "apache-tvm 0.25.0.post1 (pip)", "0.25.0.post1"),
+        ("tvm", "apache_tvm-0.26.0-py3-none-manylinux_2_28_x86_64.whl", "0.26.0"),
+        ("tvm", "0.25.0rc1", "0.25.0rc1"),
+        ("tvm", "0.26.dev0", "0.26.0"),
+        ("tvm", "0.26.dev112+g1234abcde", "0.26.0"),
+        ("tvm", "main", "0.27.0.post1"),
+        ("tvm", "latest main branch", "0.27.0.post1"),
+        ("tvm", "0.99", "0.27.0.post1"),
+        ("tvm", "b3e249b7d7", "0.25.0.post1"),
+        ("iree", "3.5.0rc20250605", "3.5.0"),
+        ("iree", "3.5.0rc20250609", "3.5.0"),
+        ("iree", "3.7.0rc20250904 @ b4da7b202cf21e07c418250f697565734f9e5f19", "3.7.0"),
+        ("iree", "IREE compiler version 3.9.0rc20251107 @ 0123456789abcdef0123456789abcdef01234567", "3.9.0"),
+        ("iree", "iree_base_compiler-3.4.0-cp311-cp311-manylinux_2_28_x86_64.whl", "3.4.0"),
+        ("iree", "3.7.9", "3.7.1"),
+    ],
+)
+def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, text: str, version: str) -> None:
+    """Each is mapped to the nearest build that can be had, with a reason."""
+    match = catalogue.nearest(toolchain, text)
+    assert match.release is not None
+    assert match.release.version == version
+    assert match.reason
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "text", "says"),
+    [
+        ("tvm", "0.17.dev0", "older than every build"),
+        ("tvm", "0.16.0", "older than every build"),
+        ("iree", "2.8.0rc20240901", "older than every build"),
+        ("tvm", "commit 0a1b2c3d4e", "not one that a build here was made from"),
+        ("tvm", "the one from conda", "names no version"),
+        ("tvm", "", "names no version"),
+    ],
+)
+def test_versions_that_nothing_stands_for(catalogue: Catalogue, toolchain: str, text: str, says: str) -> None:
+    """Where no build is near, none is invented."""
+    match = catalogue.nearest(toolchain, text)
+    assert match.release is None
+    assert says in match.reason
+
+
+def test_a_nightly_stands_nearest_in_time(catalogue: Catalogue) -> None:
+    """A nightly a day after 3.5.0 was built is nearer to 3.5.0 than to 3.6.0, six weeks later."""
+    assert catalogue.nearest("iree", "3.6.0rc20250610").release == catalogue.find("iree", "3.5.0")
+    assert catalogue.nearest("iree", "3.6.0rc20250715").release == catalogue.find("iree", "3.6.0")
+
+
+# ------------------------------------------------------------------------------------------------- commit ranges
+
+
+def test_a_range_between_nightlies_is_counted(catalogue: Catalogue) -> None:
+    """Both ends on main: the commits between them are known without a network."""
+    found = catalogue.commit_range(catalogue.find("iree", "3.5.0"), catalogue.find("iree", "3.6.0"))
+    assert found.count == 236
+    assert found.start == "2e8738e81cb205197eb636440038d0c4e37b6f4d"
+    assert found.compare_url == "https://github.com/iree-org/iree/compare/v3.5.0...v3.6.0"
+
+
+def test_a_range_from_a_leaf_is_not_counted(catalogue: Catalogue) -> None:
+    """Cherry-picks of a release branch would be counted again on main: no number is better than a wrong one."""
+    found = catalogue.commit_range(catalogue.find("tvm", "0.25.0"), catalogue.find("tvm", "0.26.0"))
+    assert found.count is None
+    assert found.compare_url == "https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"
+    assert found.start == "c7ba0735a4f346c67b761e1fde38a68a60be8adb"
+
+
+def test_a_range_to_a_leaf_includes_its_branch(catalogue: Catalogue) -> None:
+    """3.7.1 is one commit on top of 3.7.0, and off main."""
+    found = catalogue.commit_range(catalogue.find("iree", "3.7.0"), catalogue.find("iree", "3.7.1"))
+    assert found.count == 1
+
+
+# ------------------------------------------------------------------------------------------------- refreshed
+
+
+def test_a_newer_listing_replaces_the_committed_one(tmp_path: Path) -> None:
+    """What the index was asked last wins, per toolchain."""
+    known = load_catalogue().listing("tvm")
+    extra = replace(known.releases[-1], version="9.0.0", commit=None)
+    save(replace(known, taken=date(2027, 1, 1), releases=(*known.releases, extra)), tmp_path)
+    merged = load_catalogue(tmp_path)
+    assert versions(merged.select("tvm", "latest")) == ["9.0.0"]
+    assert merged.listing("iree") == load_catalogue().listing("iree")
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"toolchain": "zzz", "repository": null}', b"\xff"])
+def test_an_unreadable_refreshed_listing_is_ignored(tmp_path: Path, content: bytes) -> None:
+    """The committed snapshot always works."""
+    (tmp_path / "tvm.json").write_bytes(content)
+    assert load_catalogue(tmp_path) == load_catalogue()
+
+
+def test_an_older_refreshed_listing_is_ignored(tmp_path: Path) -> None:
+    """After an upgrade the snapshot that came with it may know more."""
+    known = load_catalogue().listing("iree")
+    save(replace(known, taken=date(2020, 1, 1), releases=known.releases[:1]), tmp_path)
+    assert load_catalogue(tmp_path) == load_catalogue()

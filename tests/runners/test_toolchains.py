@@ -1,0 +1,166 @@
+"""What is particular about each toolchain: facts, and the small functions over them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.catalogue import Release, load_catalogue
+from runners.environments import Environment, Store, open_store
+from runners.errors import UserError
+from runners.toolchains import TOOLCHAINS, Toolchain, canary_testcase, drift_named, find_device, find_toolchain, iree
+
+CATALOGUE = load_catalogue()
+ENDS = [(name, end) for name in ("tvm", "iree") for end in (0, -1)]
+
+
+def each_toolchain() -> list[Toolchain]:
+    return list(TOOLCHAINS.values())
+
+
+@pytest.mark.parametrize("toolchain", each_toolchain(), ids=lambda t: t.NAME)
+def test_each_is_filed_under_its_own_name_and_complete(toolchain: Toolchain) -> None:
+    """A toolchain has a device that any machine can run, a canary that starts a tool, and quiet variables."""
+    assert TOOLCHAINS[toolchain.NAME] is toolchain
+    assert any(device.available for device in toolchain.DEVICES)
+    assert canary_testcase(toolchain).steps
+    assert toolchain.CANARY.prints
+    assert toolchain.VARIABLES["PYTHONHASHSEED"] == "0"
+
+
+@pytest.mark.parametrize("toolchain", each_toolchain(), ids=lambda t: t.NAME)
+def test_no_word_stands_for_two_devices(toolchain: Toolchain) -> None:
+    """What a reporter calls a device means one of them."""
+    words = [word for device in toolchain.DEVICES for word in {device.name, *device.aliases}]
+    assert len(words) == len(set(words))
+
+
+def test_an_unknown_toolchain_is_named_with_the_known_ones() -> None:
+    """A typo is answered with the choice."""
+    with pytest.raises(UserError, match=r"'tmv'.*iree, python, tvm"):
+        find_toolchain("tmv")
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "word", "device", "available"),
+    [
+        ("tvm", "CPU", "llvm", True),
+        ("tvm", "nvidia", "cuda", False),
+        ("iree", "llvm-cpu", "llvm-cpu", True),
+        ("iree", "rocm", "hip", False),
+        ("iree", "vulkan-spirv", "vulkan", False),
+    ],
+)
+def test_devices_by_the_words_people_use(toolchain: str, word: str, device: str, available: bool) -> None:
+    """Reporters' words find the device, and it says what it needs."""
+    found = find_device(TOOLCHAINS[toolchain], word)
+    assert found is not None
+    assert (found.name, found.available) == (device, available)
+    assert available or found.needs
+
+
+def test_a_word_that_is_no_device() -> None:
+    """Nothing is guessed."""
+    assert find_device(TOOLCHAINS["tvm"], "toaster") is None
+
+
+# ------------------------------------------------------------------------------------------------- drift
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "name", "version", "successor"),
+    [
+        ("tvm", "tvm.relax.TensorStructInfo", "0.26.0", "tvm.relax.TensorType"),
+        ("tvm", "tvm.arith.Analyzer", "0.27.0", "tvm.sym"),
+        ("tvm", "tvm.relay.build", "0.25.0", None),
+        ("tvm", "out_sinfo", "0.27.0.post1", "out_ty"),
+        ("iree", "--iree-hip-target", "3.12.0", "--iree-rocm-target"),
+        ("iree", "--iree-hal-target-device=llvm-cpu", "3.4.0", "--iree-hal-target-backends=llvm-cpu"),
+        ("iree", "flow.dispatch.tensor.load", "3.4.0", "iree_tensor_ext.dispatch.tensor"),
+    ],
+)
+def test_a_moved_name_leads_to_its_successor(toolchain: str, name: str, version: str, successor: str | None) -> None:
+    """The table knows what is missing from a release and what to write instead."""
+    entries = [entry for entry in drift_named(TOOLCHAINS[toolchain], name) if entry.affects(version)]
+    assert [entry.new for entry in entries] == [successor]
+
+
+def test_a_name_works_until_the_release_that_drops_it() -> None:
+    """``tvm.arith`` is there in 0.26.0; ``--iree-opt-level`` is not before 3.3.0."""
+    (arith,) = drift_named(TOOLCHAINS["tvm"], "tvm.arith")
+    assert not arith.affects("0.26.0")
+    (level,) = drift_named(TOOLCHAINS["iree"], "--iree-opt-level")
+    assert level.too_new("3.2.0")
+    assert not level.too_new("3.3.0")
+    assert not level.affects("3.13.0")
+
+
+def test_unrelated_names_have_not_moved() -> None:
+    """A namespace covers what is inside it, not what begins with the same letters."""
+    assert not drift_named(TOOLCHAINS["tvm"], "tvm.tirx.Var")
+    assert not drift_named(TOOLCHAINS["iree"], "--iree-hal-target-device")
+
+
+@pytest.mark.parametrize("toolchain", each_toolchain(), ids=lambda t: t.NAME)
+def test_drift_is_listed_once_and_exact_only_with_a_successor(toolchain: Toolchain) -> None:
+    """Each name has one entry, and only a rename can be exact."""
+    names = [entry.old for entry in toolchain.DRIFT]
+    assert len(names) == len(set(names))
+    assert all(entry.new for entry in toolchain.DRIFT if entry.exact)
+
+
+# ------------------------------------------------------------------------------------------------- wheels as text
+
+
+def test_built_from_is_read_as_text(tmp_path: Path) -> None:
+    """The version file of a wheel is never imported, whatever else it says."""
+    folder = tmp_path / "iree/compiler"
+    folder.mkdir(parents=True)
+    commit = "0123456789abcdef" * 2 + "01234567"
+    text = f'raise SystemExit("imported")\nVERSION = "3.1.4rc20250101"\nREVISIONS = {{"IREE": "{commit}"}}\n'
+    (folder / "version.py").write_text(text)
+    assert iree.built_from(tmp_path) == ("3.1.4rc20250101", commit)
+    assert iree.built_from(tmp_path / "nowhere") == (None, None)
+
+
+def test_tools_are_the_programs_that_are_there(tmp_path: Path) -> None:
+    """Releases differ in their programs: what can be run is what is there and executable."""
+    folder = tmp_path / "iree/_runtime_libs"
+    folder.mkdir(parents=True)
+    for name, mode in (("iree-run-module", 0o755), ("iree-notes", 0o644), ("other", 0o755)):
+        (folder / name).touch()
+        (folder / name).chmod(mode)
+    assert iree.tools(tmp_path) == {"python": ("python",), "iree-run-module": ("iree/_runtime_libs/iree-run-module",)}
+
+
+@pytest.mark.parametrize(
+    ("version", "tag"), [("0.25.0rc1", "v0.25.0.rc1"), ("0.25.0.post1", "v0.25.0.post1"), ("0.26.0", "v0.26.0")]
+)
+def test_tvm_tags(version: str, tag: str) -> None:
+    """Its wheels carry no commit: the tag is the way to it."""
+    assert TOOLCHAINS["tvm"].tag(version) == tag
+
+
+# ------------------------------------------------------------------------------------------------- real wheels
+
+
+@pytest.fixture(scope="module")
+def store() -> Store:
+    return open_store()
+
+
+def oldest_or_newest(toolchain: str, end: int) -> Release:
+    return CATALOGUE.releases(toolchain)[end]
+
+
+@pytest.mark.compilers
+@pytest.mark.parametrize(("toolchain", "end"), ENDS)
+def test_the_oldest_and_the_newest_build(store: Store, toolchain: str, end: int) -> None:
+    """Their environments can be built, and have every tool that the canary starts."""
+    release = oldest_or_newest(toolchain, end)
+    environment: Environment = store.environment(release)
+    assert environment.commit == release.commit
+    assert environment.built == release.built
+    for step in canary_testcase(TOOLCHAINS[toolchain]).steps:
+        assert step[0] in environment.tools()
