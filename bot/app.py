@@ -6,12 +6,13 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from bot.change import bisections
 from bot.comment import render_comment
 from bot.document import document, dumps
 from bot.extract import extract
-from bot.extract.types import Repro
+from bot.extract.types import Missing, Repro
 from bot.issue import Issue
 from bot.judge import Evidence, judge, judge_without_running
 from bot.page import render_page
@@ -20,10 +21,17 @@ from bot.verdict import Report
 from runners.catalogue import Catalogue
 from runners.errors import InfraError, UserError
 from runners.execute import Investigation
-from runners.protocol import Observation, Outcome, Plan, Variant
+from runners.protocol import Finding, FindingKind, Observation, Outcome, Plan, Variant
 
-RunPlan = Callable[[Plan], Investigation]
-"""Runs a plan in sandboxes; the only thing here that executes anything, and not in this package."""
+
+class Bench(Protocol):
+    """Runs plans in sandboxes: the only thing here that executes anything, and not of this package."""
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What a reader of the verdict must know of how it was run."""
+
+    def run(self, plan: Plan) -> Investigation: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +49,9 @@ def reproduce(
     toolchain: str | None,
     wishes: Wishes,
     catalogue: Catalogue,
-    run: RunPlan,
-    conditions: Sequence[str],
+    open_bench: Callable[[], Bench],
 ) -> Report:
-    """Issue → report.
+    """Issue → report. The bench is opened only when there is something to run.
 
     Raises:
         UserError: a version or toolchain that does not exist was asked for.
@@ -57,14 +64,15 @@ def reproduce(
             issue=issue,
             extraction=extraction,
             observations=(),
-            findings=(),
+            findings=tuple(_missing(item) for item in extraction.missing),
             bisections=(),
             verdict=verdict,
             command=command,
         )
     assert isinstance(extraction, Repro)
     planned = make_plan(extraction, catalogue, wishes)
-    seen = run(planned.plan)
+    bench = open_bench()
+    seen = bench.run(planned.plan)
     _refuse_mere_infrastructure(seen.observations)
     evidence = Evidence(plan=planned.plan, observations=seen.observations, findings=seen.findings)
     verdict = judge(evidence)
@@ -76,7 +84,15 @@ def reproduce(
         bisections=bisections(evidence, verdict.kind, catalogue),
         verdict=verdict,
         command=command,
-        notes=(*planned.notes, *conditions),
+        notes=(*planned.notes, *bench.conditions),
+    )
+
+
+def _missing(item: Missing) -> Finding:
+    return Finding(
+        kind=FindingKind.MISSING,
+        summary=f"the testcase needs the {item.kind} {item.name}, which the report does not give",
+        evidence={"kind": item.kind, "name": item.name},
     )
 
 
@@ -105,15 +121,20 @@ def write(report: Report, outputs: Outputs) -> str:
     """
     comment = render_comment(report)
     if outputs.comment is not None:
-        _write(outputs.comment, comment)
+        write_file(outputs.comment, comment)
     if outputs.json is not None:
-        _write(outputs.json, dumps(document(report, comment)))
+        write_file(outputs.json, dumps(document(report, comment)))
     if outputs.html is not None:
-        _write(outputs.html, render_page(report))
+        write_file(outputs.html, render_page(report))
     return comment
 
 
-def _write(path: Path, text: str) -> None:
+def write_file(path: Path, text: str) -> None:
+    """Write one output.
+
+    Raises:
+        UserError: it cannot be written.
+    """
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -126,7 +126,18 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
         _retarget(course)
     with tools.progress.stage("diagnosis"):
         findings = _diagnose(course)
-    return Investigation(observations=tuple(course.seen), findings=findings)
+    return Investigation(observations=tuple(course.seen), findings=_distinct([*findings, *_noted(course.seen)]))
+
+
+def _noted(seen: Iterable[Observation]) -> Iterable[Finding]:
+    """What single probes found out by the way: names that have moved."""
+    return (finding for observation in seen for finding in observation.findings)
+
+
+def _distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """One finding of each kind about each name."""
+    by_name = {(finding.kind, finding.evidence.get("name", finding.summary)): finding for finding in findings}
+    return tuple(by_name.values())
 
 
 def _search(course: _Course) -> None:

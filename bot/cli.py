@@ -1,0 +1,129 @@
+"""argv → verb. What the verbs do is in app.py; what they print in terminal.py."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot import app as shell
+from bot import github, terminal
+from bot.document import dumps, extract_document
+from bot.extract import extract
+from bot.issue import Issue
+from bot.plan import Wishes
+from bot.source import read_source
+from runners.catalogue import load_catalogue
+from runners.checkup import examine
+from runners.environments import default_root, open_store
+from runners.protocol import Limits
+from runners.refresh import refresh_catalogue
+from runners.sandbox.select import sweep
+from runners.toolchains import find_toolchain
+from runners.workbench import open_workbench
+
+app = typer.Typer(
+    name="reprobot",
+    help="Answers a bug report for an ML compiler: runs its repro against many releases and says what it saw.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+IssueArgument = Annotated[
+    str,
+    typer.Argument(metavar="ISSUE", help="A Markdown file ('# title' first), '-', owner/repo#N, or an issue's URL."),
+]
+ToolchainOption = Annotated[
+    str | None, typer.Option(help="tvm or iree; found from the text when not given.", metavar="NAME")
+]
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the JSON document here.", metavar="FILE")]
+
+
+def _read(source: str) -> Issue:
+    today = datetime.now(tz=UTC).date()
+    return read_source(
+        source, today=today, fetch=lambda repo, number: github.fetch_issue(github.connect(), repo, number)
+    )
+
+
+@app.command()
+def reproduce(
+    issue: IssueArgument,
+    toolchain: ToolchainOption = None,
+    versions: Annotated[
+        str | None,
+        typer.Option(help="'0.25.0,0.26.0', '3.4.0..3.8.0', '>=3.4,<3.8', 'latest' or 'all'.", metavar="LIST|RANGE"),
+    ] = None,
+    devices: Annotated[str, typer.Option(help="Further devices to run it on, such as 'vmvx'.", metavar="LIST")] = "",
+    bisect: Annotated[
+        bool, typer.Option("--bisect/--no-bisect", help="Look for the releases where it changes.")
+    ] = True,
+    sandbox: Annotated[
+        str, typer.Option(help="auto, docker, podman, bubblewrap or none.", metavar="ENGINE")
+    ] = "auto",
+    timeout: Annotated[float, typer.Option(help="Seconds that one run may take.", min=1, max=3600)] = 120,
+    json: JsonOption = None,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
+    comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
+) -> None:
+    """Take the repro out of an issue, run it in sandboxes against releases, and say what happened and since when."""
+    if toolchain is not None:
+        find_toolchain(toolchain)
+    read = _read(issue)
+    wishes = Wishes(
+        versions=versions,
+        devices=tuple(name for name in devices.replace(" ", "").split(",") if name),
+        bisect=bisect,
+        limits=Limits(wall_s=timeout),
+    )
+    catalogue = load_catalogue(default_root() / "catalogue")
+    with terminal.progress() as progress:
+        report = shell.reproduce(
+            read,
+            toolchain=toolchain,
+            wishes=wishes,
+            catalogue=catalogue,
+            open_bench=lambda: open_workbench(sandbox, catalogue, progress),
+        )
+    text = shell.write(report, shell.Outputs(json=json, html=html, comment=comment))
+    terminal.show(report, text)
+
+
+@app.command(name="extract")
+def extract_(issue: IssueArgument, toolchain: ToolchainOption = None, json: JsonOption = None) -> None:
+    """Only read the issue: its testcase, what is missing, and what the reporter claims. Runs nothing."""
+    read = _read(issue)
+    text = dumps(extract_document(read, extract(read, toolchain=toolchain)))
+    if json is None:
+        typer.echo(text)
+    else:
+        shell.write_file(json, text)
+
+
+@app.command()
+def doctor(json: JsonOption = None) -> None:
+    """What works on this machine, and why the rest does not."""
+    findings = examine()
+    if json is not None:
+        shell.write_file(json, dumps({"schema": 1, "checks": findings}))
+    terminal.show_checks(findings)
+
+
+@app.command()
+def clean() -> None:
+    """Remove what runs left behind and everything in the cache."""
+    for left in sweep():
+        typer.echo(f"removed {left}")
+    freed = open_store(default_root()).clean()
+    typer.echo(f"freed {freed / 2**20:.0f} MiB in {default_root()}")
+
+
+@app.command()
+def refresh() -> None:
+    """Ask the package index for releases that the catalogue does not know yet."""
+    with terminal.progress() as progress:
+        for name, count in refresh_catalogue(progress):
+            typer.echo(f"{name}: {count} releases known")

@@ -1,0 +1,37 @@
+"""Is a failure only hardware, a driver or a runtime that isn't here? Pure: failure text → reason in words, or None.
+
+The toolchain's own message is the signal, never the mere word: ``target="cuda"`` compiles on any machine (facts.md).
+"""
+
+from __future__ import annotations
+
+import re
+
+_DEVICE = r"(?P<device>cuda|hip|rocm|vulkan|metal|opencl|libcuda|nvcuda|libamdhip64|libvulkan|amdgpu)"
+_SIGNS = [
+    re.compile(sign, re.IGNORECASE)
+    for sign in (
+        rf"{_DEVICE} runtime is not linked into this build",
+        rf"Device API {_DEVICE} is not enabled",
+        rf"(?:Build target|target\.build\.)\s?{_DEVICE} is not enabled",
+        rf"Cannot find global function (?:target\.build|device_api)\.{_DEVICE}",
+        rf"no driver '{_DEVICE}[\w-]{{0,20}}' registered",
+        rf"(?:UNAVAILABLE|INCOMPATIBLE|NOT_FOUND|FAILED_PRECONDITION); [^\n]{{0,300}}?{_DEVICE}",
+        rf"{_DEVICE}[^\n]{{0,60}}(?:library|driver|runtime)[^\n]{{0,40}} not (?:available|found)",
+        rf"{_DEVICE}_ERROR_NO_DEVICE|no (?:CUDA|ROCm)-capable device",
+        r"(?P<device>VK)_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED)",
+    )
+]
+
+
+def missing_device(text: str) -> str | None:
+    """One sentence naming the device that the output says is not here; None when it says nothing of the kind."""
+    tail = text[-60_000:]
+    for sign in _SIGNS:
+        if found := sign.search(tail):
+            device = (found["device"] or "gpu").lower()
+            return f"no {_COMMON.get(device, device)} device or runtime here"
+    return None
+
+
+_COMMON = {"libcuda": "cuda", "nvcuda": "cuda", "libamdhip64": "hip", "libvulkan": "vulkan", "vk": "vulkan"}

@@ -1,0 +1,305 @@
+"""The one entry that runs a plan on this machine: engine, store and toolchains put together.
+
+``bot`` hands a `Plan` in and gets an `Investigation` out; everything between is on this side of the trust boundary.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from runners import drift
+from runners.catalogue import Catalogue
+from runners.devices import missing_device
+from runners.diagnose import Means, diagnose, instrumented_limits
+from runners.environments import Environment, Store, Unresolvable, default_root, open_store
+from runners.errors import InfraError
+from runners.execute import Investigation, Tools, investigate, make_cell
+from runners.oracle import Context, Drift, Ruling, rule
+from runners.port import port
+from runners.probe import GUEST_ENV, Layout, Probe, Program, run_probe
+from runners.progress import Sink
+from runners.protocol import (
+    Cell,
+    Exited,
+    Finding,
+    FindingKind,
+    Limits,
+    NotRun,
+    Observation,
+    Outcome,
+    Plan,
+    StepResult,
+    Testcase,
+    Variant,
+)
+from runners.retarget import retarget
+from runners.sandbox.contract import Engine, Mount
+from runners.sandbox.owner import new_name
+from runners.sandbox.process import Stopped, stoppable
+from runners.sandbox.select import select_engine, sweep
+from runners.toolchains import Toolchain, canary_testcase, find_toolchain
+
+HOOKS = Path(__file__).parent / "guest"
+GUEST_HOOKS = "/opt/hooks"
+FINDINGS_FILE = "/tmp/reprobot-findings.jsonl"
+"""A path inside the sandbox, whose /tmp is its own."""
+CANARY_LIMITS = Limits(wall_s=120)
+EXCERPT_CHARS = 6_000
+
+
+def open_workbench(sandbox: str, catalogue: Catalogue, progress: Sink) -> Workbench:
+    """Everything a run on this machine needs; first clears away what killed runs left.
+
+    Raises:
+        UserError: the sandbox asked for, or any with ``auto``, does not work here.
+    """
+    for leftover in sweep():
+        progress.say(f"removed what a killed run left: {leftover}")
+    with progress.stage("choosing a sandbox"):
+        engine = select_engine(sandbox)
+    for loss in engine.gives_up:
+        progress.say(f"{engine.name} gives up: {loss}")
+    store = open_store(default_root(), say=progress.say)
+    return Workbench(engine=engine, store=store, catalogue=catalogue, progress=progress, run_id=new_name())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench:
+    """What running needs of this machine. ``run_id`` labels everything that the engine creates."""
+
+    engine: Engine
+    store: Store
+    catalogue: Catalogue
+    progress: Sink
+    run_id: str
+    canaries: Canaries = field(default_factory=lambda: Canaries())
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What a reader of the verdict must know of how it was run."""
+        return (f"sandbox: {self.engine.name}", *(f"the sandbox gave up: {loss}" for loss in self.engine.gives_up))
+
+    def run(self, plan: Plan) -> Investigation:
+        """Run a plan to its end, or to the end of its budget. Never raises for what a testcase does."""
+        toolchain = find_toolchain(plan.testcase.toolchain)
+        with stoppable(), _executor(plan.budget.workers) as executor:
+            return investigate(
+                plan,
+                Tools(
+                    run=lambda cell, attempt: self._observe(plan, cell, attempt),
+                    port=lambda testcase, version: _ported(testcase, version, toolchain),
+                    retarget=retarget,
+                    diagnose=lambda plan, failing: diagnose(plan, failing, self._means(plan)),
+                    executor=executor,
+                    progress=self.progress,
+                ),
+            )
+
+    # ------------------------------------------------------------------------------------------ one cell
+
+    def _observe(self, plan: Plan, cell: Cell, attempt: int) -> Observation:
+        environment = self._environment(cell.version, cell.testcase)
+        probe = (
+            _not_run(self.engine, environment)
+            if isinstance(environment, NotRun)
+            else self._probe(environment, cell.testcase, cell.limits)
+        )
+        toolchain = find_toolchain(cell.toolchain)
+        text = _words(probe.steps)
+        moved = drift.explain(text, cell.testcase, toolchain.DRIFT, cell.version)
+        ruling = rule(
+            probe.ended,
+            probe.steps,
+            Context(
+                claim=plan.claim,
+                drift=moved,
+                missing_device=missing_device(text),
+                checks_itself=plan.checks_itself,
+                renames={entry.old: entry.new for entry in toolchain.DRIFT if entry.exact and entry.new},
+            ),
+        )
+        return _observation(cell, attempt, probe, ruling, environment, moved)
+
+    def _environment(self, version: str, testcase: Testcase) -> Environment | NotRun:
+        """The environment of a release, canary passed; or why the testcase cannot be run on it."""
+        release = self.catalogue.find(testcase.toolchain, version)
+        try:
+            environment = self.store.environment(release, testcase.requirements)
+        except Unresolvable as reason:
+            return NotRun(why=str(reason), cause="unavailable")
+        except InfraError as reason:
+            return NotRun(why=str(reason), cause="infra")
+        broken = self.canaries.ask(environment.digest, lambda: self._canary(environment))
+        return NotRun(why=broken, cause="unavailable") if broken else environment
+
+    def _canary(self, environment: Environment) -> str | None:
+        """None when a program of two lines runs in this environment; else why nothing may be blamed on a testcase."""
+        toolchain = find_toolchain(environment.toolchain)
+        probe = self._probe(environment, canary_testcase(toolchain), CANARY_LIMITS)
+        if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
+            return None
+        said = _words(probe.steps).strip().splitlines()[-1:] or [str(probe.ended)]
+        return f"{toolchain.TITLE} {environment.version} fails its canary here: {said[0][:300]}"
+
+    def _probe(
+        self, environment: Environment, testcase: Testcase, limits: Limits, *, instrumented: bool = False
+    ) -> Probe:
+        try:
+            return run_probe(
+                self.engine,
+                _layout(environment, instrumented=instrumented),
+                testcase,
+                tools=_tools(environment),
+                environment=_variables(environment, instrumented=instrumented),
+                limits=limits,
+                run_id=self.run_id,
+                probe_file=FINDINGS_FILE if instrumented else None,
+            )
+        except Stopped:
+            raise
+        except InfraError as reason:
+            return Probe(steps=(), ended=NotRun(why=str(reason)), seconds=0.0, peak_bytes=0, engine=self.engine.name)
+
+    # ------------------------------------------------------------------------------------------ diagnosis
+
+    def _means(self, plan: Plan) -> Means:
+        return Means(
+            run=lambda version, variant, testcase: self._control(plan, version, variant, testcase),
+            instrumented=lambda version, testcase, modes: self._instrumented(plan, version, testcase, modes),
+        )
+
+    def _control(self, plan: Plan, version: str, variant: Variant, testcase: Testcase) -> Observation:
+        cell = make_cell(plan, version, variant=variant, testcase=testcase)
+        self.progress.cell(cell, None)
+        seen = self._observe(plan, cell, 1)
+        self.progress.cell(cell, seen)
+        return seen
+
+    def _instrumented(self, plan: Plan, version: str, testcase: Testcase, modes: tuple[str, ...]) -> str:
+        environment = self._environment(version, testcase)
+        if isinstance(environment, NotRun):
+            return ""
+        (_, script, *arguments) = testcase.steps[0]
+        step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", ",".join(modes), script, *arguments)
+        wrapped = msgspec.structs.replace(testcase, steps=(step,))
+        probe = self._probe(environment, wrapped, instrumented_limits(plan.limits), instrumented=True)
+        return probe.probe_file or ""
+
+
+def _ported(testcase: Testcase, version: str, toolchain: Toolchain) -> Testcase | None:
+    ported = port(testcase, version, toolchain.DRIFT)
+    return ported.testcase if ported is not None else None
+
+
+@contextmanager
+def _executor(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads around sandbox processes; an interrupt drops what has not begun."""
+    executor = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="probe")
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+class Canaries:
+    """What the canary of each environment said, asked once per environment and process."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, str | None] = {}
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    def ask(self, digest: str, run: Callable[[], str | None]) -> str | None:
+        with self._guard:
+            lock = self._locks.setdefault(digest, threading.Lock())
+        with lock:
+            if digest not in self._answers:
+                self._answers[digest] = run()
+            return self._answers[digest]
+
+
+# ---------------------------------------------------------------------------------------------- shapes
+
+
+def _layout(environment: Environment, *, instrumented: bool) -> Layout:
+    interpreter = environment.interpreter
+    return Layout(
+        site_packages=environment.site_packages,
+        prefix=interpreter.prefix,
+        executable=interpreter.executable,
+        version=interpreter.version,
+        extra=(Mount(host=HOOKS, guest=GUEST_HOOKS),) if instrumented else (),
+    )
+
+
+def _tools(environment: Environment) -> dict[str, Program]:
+    """Programs of the environment with paths as seen inside."""
+    site = f"{GUEST_ENV}/lib/python{environment.interpreter.version}/site-packages"
+    inside = {"python": f"{GUEST_ENV}/bin/python"}
+    return {
+        name: tuple(inside.get(word, f"{site}/{word}" if "/" in word else word) for word in argv)
+        for name, argv in find_toolchain(environment.toolchain).tools(environment.site_packages).items()
+    }
+
+
+def _variables(environment: Environment, *, instrumented: bool) -> dict[str, str]:
+    variables = dict(find_toolchain(environment.toolchain).VARIABLES)
+    return {**variables, "REPROBOT_FINDINGS": FINDINGS_FILE} if instrumented else variables
+
+
+def _not_run(engine: Engine, reason: NotRun) -> Probe:
+    return Probe(steps=(), ended=reason, seconds=0.0, peak_bytes=0, engine=engine.name)
+
+
+def _words(steps: tuple[StepResult, ...]) -> str:
+    return f"{steps[-1].stdout}\n{steps[-1].stderr}" if steps else ""
+
+
+def _observation(
+    cell: Cell,
+    attempt: int,
+    probe: Probe,
+    ruling: Ruling,
+    environment: Environment | NotRun,
+    moved: Drift | None,
+) -> Observation:
+    explained = ruling.outcome is Outcome.INCOMPATIBLE
+    return Observation(
+        toolchain=cell.toolchain,
+        version=cell.version,
+        device=cell.device,
+        attempt=attempt,
+        variant=cell.variant,
+        outcome=ruling.outcome,
+        answer=ruling.answer,
+        ended=probe.ended,
+        why=ruling.why[:2000],
+        signature=ruling.signature,
+        seconds=round(probe.seconds, 3),
+        peak_bytes=probe.peak_bytes,
+        excerpt=_excerpt(probe.steps),
+        environment="" if isinstance(environment, NotRun) else environment.digest,
+        engine=probe.engine,
+        findings=(_api_moved(moved),) if moved is not None and explained else (),
+    )
+
+
+def _api_moved(moved: Drift) -> Finding:
+    return Finding(
+        kind=FindingKind.API_MOVED,
+        summary=moved.why[:400],
+        evidence={"name": moved.name, "successor": moved.successor},
+    )
+
+
+def _excerpt(steps: tuple[StepResult, ...]) -> str:
+    """The end of what the last step printed: failures speak last."""
+    text = "\n".join(part.rstrip() for part in (steps[-1].stdout, steps[-1].stderr) if part.strip()) if steps else ""
+    return text if len(text) <= EXCERPT_CHARS else "[…]\n" + text[-EXCERPT_CHARS:]
