@@ -10,7 +10,7 @@ import json
 import re
 import shlex
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import assert_never
@@ -147,13 +147,13 @@ def read_marker(comment: str) -> tuple[str, str] | None:
 
 
 def headline(verdict: Verdict) -> str:
-    """``**Regression.** It passes on … (confidence: high)``; a headline that repeats the label is not doubled."""
+    """``**Regression.** It passes on … Confidence: high.``; a headline that repeats the label is not doubled."""
     label, text = LABELS[verdict.kind], prose(verdict.headline)
     if text.casefold().startswith(label.casefold()):
         line = f"**{text[: len(label)]}**{text[len(label) :]}"
     else:
         line = f"**{label}.** {text}".rstrip()
-    return line if verdict.kind in UNJUDGED else f"{line} (confidence: {confidence(verdict.confidence)})"
+    return line if verdict.kind in UNJUDGED else f"{line} Confidence: {confidence(verdict.confidence)}."
 
 
 def confidence(value: float) -> str:
@@ -164,11 +164,11 @@ def confidence(value: float) -> str:
 def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
     """Everything under the first line, in the order of a reader's questions; nothing empty."""
     candidates = (
-        _request(report, detail),
+        request(report, detail),
         Section("", _table(report.observations, detail)),
-        Section("", "\n\n".join(_range(one) for one in report.bisections)),
-        Section("Findings", _findings(report.findings, detail)),
-        Section("Reported and observed", _compared(report, detail)),
+        Section("", "\n\n".join(change(one) for one in report.bisections)),
+        Section("Findings", diagnoses(report.findings, detail)),
+        Section("Reported and observed", compared(report, detail)),
         Section("Run it again", fence(cut(report.command, 2_000), "sh") if report.observations else ""),
         _what_ran(report, detail),
         Section("Output of the runs", _outputs(report.observations, detail), folded=True),
@@ -180,7 +180,8 @@ def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
 # ------------------------------------------------------------------------------------------ what is missing
 
 
-def _request(report: Report, detail: Detail) -> Section:
+def request(report: Report, detail: Detail = DETAILS[0]) -> Section:
+    """What is missing and one question for it; an empty body when nothing is."""
     missing = report.extraction.missing
     needs = "\n".join(f"- {_need(one)}" for one in missing[: detail.entries])
     if isinstance(report.extraction, NoRepro):
@@ -243,7 +244,7 @@ def _cells(cells: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------ the range
 
 
-def _range(bisection: Bisection) -> str:
+def change(bisection: Bisection) -> str:
     """``Last good A → first bad B`` with what lies between; an end nobody could test is said to be unknown."""
     if bisection.direction == "introduced":
         ends = _ends(("last good", bisection.last_good), ("first bad", bisection.first_bad))
@@ -278,7 +279,8 @@ def _commits(commits: CommitRange | None) -> str:
 # ------------------------------------------------------------------------------------------ report against runs
 
 
-def _compared(report: Report, detail: Detail) -> str:
+def compared(report: Report, detail: Detail = DETAILS[0]) -> str:
+    """The reported failure beside each distinct one that was seen, as one fence."""
     ran = [seen for seen in report.observations if not isinstance(seen.ended, NotRun)]
     if not ran:
         return ""
@@ -319,7 +321,8 @@ def _failures(ran: Sequence[Observation], limit: int) -> list[tuple[str, str]]:
     ]
 
 
-def _findings(findings: Sequence[Finding], detail: Detail) -> str:
+def diagnoses(findings: Sequence[Finding], detail: Detail = DETAILS[0]) -> str:
+    """Each finding in our words, with the guest's summary and evidence quoted."""
     return "\n\n".join(_finding(one, detail) for one in findings[: detail.entries])
 
 
@@ -416,19 +419,19 @@ def _runs(seen: Sequence[Observation]) -> str:
     return f"{MARK[first.answer]} {where}: {ended(first.ended)}, {first.seconds:.1f} s{more}"
 
 
-def ended(how: Ended) -> str:
-    """How a run ended, in words, as Markdown."""
+def ended(how: Ended, quote: Callable[[str], str] = code) -> str:
+    """How a run ended, in words; ``quote`` takes the words that are not ours."""
     match how:
         case Exited(code=number):
             return f"exit code {number}"
         case Signalled(code=number):
             return f"signal {number} ({signal_name(number)})"
         case TimedOut(where=where):
-            return "stopped at the time limit" + (f" in {code(where)}" if where else "")
+            return "stopped at the time limit" + (f" in {quote(where)}" if where else "")
         case OutOfMemory(limit_bytes=limit):
             return f"out of memory at {limit / 1024**3:.1f} GiB" if limit else "out of memory"
         case NotRun(why=why):
-            return f"not run: {code(why)}" if why else "not run"
+            return f"not run: {quote(why)}" if why else "not run"
         case _:
             assert_never(how)
 

@@ -288,7 +288,7 @@ def test_the_first_line_is_the_verdict(kind: VerdictKind) -> None:
     line = headline(Verdict(kind=kind, confidence=0.7, headline="It was seen."))
     assert re.match(r"\*\*[A-Z][a-z ]+\.\*\* It was seen\.", line)
     unjudged = kind in (VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO)
-    assert ("(confidence: moderate)" in line) is not unjudged
+    assert line.endswith("Confidence: moderate.") is not unjudged
 
 
 def test_a_headline_that_says_the_verdict_is_not_doubled() -> None:
@@ -296,7 +296,7 @@ def test_a_headline_that_says_the_verdict_is_not_doubled() -> None:
     verdict = Verdict(
         kind=VerdictKind.INCONCLUSIVE, confidence=0.2, headline="Inconclusive, because no build could run it."
     )
-    assert headline(verdict) == "**Inconclusive**, because no build could run it. (confidence: low)"
+    assert headline(verdict) == "**Inconclusive**, because no build could run it. Confidence: low."
 
 
 @pytest.mark.parametrize("name", ["incomplete", "no_repro"])

@@ -1,0 +1,88 @@
+"""A report as one HTML file that needs nothing else: no script, no font, no address is loaded.
+
+It is opened from an artifact or a mail, so it carries its own policy: nothing may run or load, and the only style is
+the one whose hash stands in the head.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shlex
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from bot.comment import (
+    LABELS,
+    VARIANTS,
+    change,
+    compared,
+    diagnoses,
+    ended,
+    headline,
+    provenance,
+    render_comment,
+    request,
+)
+from bot.document import document, dumps
+from bot.extract.types import Repro
+from bot.matrix import MARK, WORDS, matrix
+from bot.quote import clean, prose
+from bot.verdict import Report
+
+
+def render_page(report: Report) -> str:
+    """The whole file. Every word that is not ours is cleaned and escaped, the report's JSON included."""
+    style = files("bot").joinpath("templates/page.css").read_text(encoding="utf-8")
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            report=report,
+            repro=report.extraction if isinstance(report.extraction, Repro) else None,
+            matrix=matrix(report.observations),
+            label=LABELS[report.verdict.kind],
+            headline=_html(headline(report.verdict)),
+            request=_html(request(report).body),
+            changes=[_html(change(one)) for one in report.bisections],
+            compared=_html(compared(report)),
+            findings=_html(diagnoses(report.findings)),
+            decided=[_html(prose(text)) for text in (*report.verdict.reasons, *report.notes)],
+            style=Markup(style),
+            policy=_policy(style),
+            data=_embedded(dumps(document(report, render_comment(report)))),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("bot"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(
+        clean=clean, provenance=provenance, shell=shlex.join, ended=lambda how: ended(how, clean)
+    )
+    environment.globals.update(MARK=MARK, WORDS=WORDS, VARIANTS=VARIANTS)
+    return environment
+
+
+def _html(markdown: str) -> Markup:
+    """Our own Markdown, in which strangers' words stand in code alone; raw HTML in it would be shown, not used."""
+    return Markup(MarkdownIt("commonmark", {"html": False}).render(markdown)) if markdown else Markup("")
+
+
+def _policy(style: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+def _embedded(json: str) -> Markup:
+    """JSON that no text in it can end: in a data block only ``<`` could, and escapes of it mean the same in JSON."""
+    for character in "<>&\u2028\u2029":
+        json = json.replace(character, f"\\u{ord(character):04x}")
+    return Markup(json)
