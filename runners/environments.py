@@ -1,44 +1,39 @@
-"""The store of toolchain environments: built once with uv, named by what is in them, never used half-built.
+"""The store of toolchain environments: resolved as of the release's day, built with uv, named by what is in them.
 
 Layout under the root, all of it disposable::
 
-    uv/                         uv's cache; environments are hard links into it
+    uv/                         uv's cache
     resolutions/<key>.json      requirements and date → lock
-    environments/<digest>/      site/ (mounted into sandboxes), lock.txt, environment.json
-    building/<digest>-*/        an environment on its way; swept when its builder is gone
-    locks/<digest>              held while building that environment
+    wheels/<sha256>-<minor>/    one wheel, unpacked, bytecode compiled
+    environments/<digest>/      site/ (mounted into sandboxes) and lock.txt: wheels put together by hard links
+    building/  locks/           of `runners.shelf`
+    catalogue/                  refreshed listings
 
-An environment appears under its name by one rename, when everything in it has been checked. Nothing from a wheel is
-executed here: uv unpacks, and compiles bytecode without importing.
+Nothing from a wheel is executed here: uv unpacks, and compiles bytecode without importing.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import errno
-import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
 
-import msgspec
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
+from packaging.requirements import Requirement
 
 from runners import interpreters
 from runners.catalogue import Release
 from runners.errors import InfraError, UserError
 from runners.interpreters import Interpreter
+from runners.requirements import check_requirements
 from runners.sandbox.contract import Mount
+from runners.shelf import Shelf, disk_bytes, disk_errors, link_tree, make_folder, write_text
 from runners.toolchains import Toolchain, find_toolchain
 from runners.uv import NoSolution, Pin, Uv, download_bytes
 
@@ -47,6 +42,9 @@ GUEST_SITE = "/opt/site"
 
 MAX_DOWNLOAD_BYTES = 1536 * 1024**2
 """A testcase's requirements may not make one environment larger than this to download (torch with CUDA: 3 GB)."""
+
+BUILDERS = 4
+"""Wheels of one environment that are fetched and unpacked at once."""
 
 Say = Callable[[str], None]
 
@@ -60,52 +58,7 @@ def default_root() -> Path:
 
 
 class Unresolvable(UserError):
-    """No set of wheels meets the testcase's requirements together with this release: says nothing about a bug."""
-
-
-# ------------------------------------------------------------------------------------------------ requirements
-
-
-class Refusal(NamedTuple):
-    """A requirement that no environment may have, and why, in words."""
-
-    requirement: str
-    why: str
-
-
-def allowed_requirements() -> frozenset[str]:
-    """Names that a testcase may ask for: a closed list, because its author is a stranger."""
-    text = (resources.files("runners") / "allowed_requirements.json").read_text(encoding="utf-8")
-    return frozenset(json.loads(text)["names"])
-
-
-def check_requirements(requirements: Sequence[str]) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
-    """Requirements split into those that may be installed, in canonical spelling and order, and those refused."""
-    allowed = allowed_requirements()
-    kept, refused = set(), []
-    for text in requirements:
-        parsed = _parse_requirement(text, allowed)
-        if isinstance(parsed, Refusal):
-            refused.append(parsed)
-        else:
-            kept.add(parsed)
-    return tuple(sorted(kept)), tuple(refused)
-
-
-def _parse_requirement(text: str, allowed: frozenset[str]) -> str | Refusal:
-    try:
-        parsed = Requirement(text)
-    except InvalidRequirement:
-        return Refusal(text, "is not a requirement such as numpy or numpy>=2")
-    name = canonicalize_name(parsed.name)
-    if parsed.url:
-        return Refusal(text, "names an address; only wheels of the package index are installed")
-    if name not in allowed:
-        return Refusal(text, f"{name} is not on the list of packages that a testcase may install")
-    return f"{name}{parsed.specifier}"
-
-
-# ------------------------------------------------------------------------------------------------ environments
+    """A testcase's requirements cannot be had together with this release: says nothing about a bug."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,20 +108,6 @@ def _guest_word(word: str) -> str:
     return f"{GUEST_SITE}/{word}" if "/" in word else word
 
 
-class _Record(msgspec.Struct, frozen=True, kw_only=True):
-    """``environment.json``: written last; an entry without one that reads back does not exist."""
-
-    schema: int
-    digest: str
-    files: int
-    bytes: int
-    commit: str | None = None
-    built: str | None = None
-
-
-_SCHEMA = 1
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
     """All environments of this user on this machine. Safe for any number of processes at once."""
@@ -188,11 +127,21 @@ class Store:
         """
         kept, refused = check_requirements(requirements)
         if refused:
-            raise UserError(f"requirement {refused[0].requirement!r} {refused[0].why}")
+            raise Unresolvable(f"requirement {refused[0].requirement!r} {refused[0].why}")
         interpreter = interpreters.choose(release.pythons)
-        with _disk_errors(self.root):
+        with disk_errors(self.root):
             lock = self._lock_text(release, kept, interpreter)
-            return self._found(release, lock, interpreter) or self._built(release, lock, interpreter)
+            digest = environment_digest(lock, interpreter)
+            folder = self._environments.find(digest) or self._built(release, lock, interpreter, digest)
+        return _describe(release, folder, lock, interpreter, digest)
+
+    @property
+    def _environments(self) -> Shelf:
+        return Shelf(root=self.root, kind="environments")
+
+    @property
+    def _wheels(self) -> Shelf:
+        return Shelf(root=self.root, kind="wheels")
 
     # ---- resolving
 
@@ -208,7 +157,7 @@ class Store:
         if known is None:
             self.say(f"resolving {release.toolchain} {release.version} as of {_day(release)}")
             known = self._resolve(release, wanted, requirements, interpreter)
-            _write(path, json.dumps({"wanted": wanted, "lock": known}, indent=1))
+            write_text(path, json.dumps({"wanted": wanted, "lock": known}, indent=1))
         return known
 
     def _resolve(
@@ -240,116 +189,58 @@ class Store:
                 f"{size // 1024**2} MiB (most of it for {largest}); the limit is {self.max_download_bytes // 1024**2}"
             )
 
-    # ---- finding
-
-    def _found(self, release: Release, lock: str, interpreter: Interpreter) -> Environment | None:
-        digest = _environment_digest(lock, interpreter)
-        folder = self._folder(digest)
-        record = _read_record(folder, digest)
-        if record is None:
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(folder)  # when it was last used, for `clean`
-        return Environment(
-            digest=digest,
-            toolchain=release.toolchain,
-            version=release.version,
-            folder=folder,
-            interpreter=interpreter,
-            lock=lock,
-            commit=record.commit or release.commit,
-            built=record.built or release.built,
-        )
-
-    def _folder(self, digest: str) -> Path:
-        return self.root / "environments" / digest.removeprefix("sha256:")
-
     # ---- building
 
-    def _built(self, release: Release, lock: str, interpreter: Interpreter) -> Environment:
-        digest = _environment_digest(lock, interpreter)
-        with self._building_lock(digest, f"{release.toolchain} {release.version}"):
-            found = self._found(release, lock, interpreter)  # someone else built it while we waited
-            if found is not None:
-                return found
-            self._sweep(digest)
-            self.say(f"building {release.toolchain} {release.version} for Python {interpreter.version}")
-            self._build(release, lock, interpreter, digest)
-        built = self._found(release, lock, interpreter)
-        if built is None:
-            raise InfraError(f"the environment of {release.toolchain} {release.version} vanished after it was built")
-        return built
+    def _built(self, release: Release, lock: str, interpreter: Interpreter, digest: str) -> Path:
+        what = f"{release.toolchain} {release.version}"
 
-    def _build(self, release: Release, lock: str, interpreter: Interpreter, digest: str) -> None:
-        folder = self._folder(digest)
-        parent = _make(self.root / "building")
-        draft = Path(tempfile.mkdtemp(prefix=f"{folder.name}-", dir=parent))
-        try:
-            if lock:
-                self._install(lock, draft / "site", interpreter)
-            self._seal(draft, release, lock, digest)
-            _make(folder.parent)
-            if folder.exists():  # it was there and unreadable
-                shutil.rmtree(folder)
-            draft.rename(folder)
-            _sync(folder.parent)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+        def fill(draft: Path) -> None:
+            self.say(f"building {what} for Python {interpreter.version}")
+            self._assemble(lock, draft / "site", interpreter)
+            write_text(draft / "lock.txt", lock)
 
-    def _install(self, lock: str, site: Path, interpreter: Interpreter) -> None:
-        """Install, and check that each file has the length its wheel says.
+        return self._environments.build(
+            digest, fill, waiting=lambda: self.say(f"waiting for another process that is building {what}")
+        )
 
-        An environment shares its files with uv's cache, so what damaged one has damaged the other: such a package is
+    def _assemble(self, lock: str, site: Path, interpreter: Interpreter) -> None:
+        make_folder(site)
+        with ThreadPoolExecutor(max_workers=BUILDERS) as pool:
+            wheels = list(pool.map(lambda line: self._wheel(line, interpreter), lock.splitlines()))
+        for wheel in wheels:
+            link_tree(wheel / "site", site)
+
+    def _wheel(self, line: str, interpreter: Interpreter) -> Path:
+        name = f"{line.rpartition(':')[2]}-{interpreter.version}"
+        return self._wheels.find(name) or self._wheels.build(
+            name,
+            lambda draft: self._unpack(line, draft / "site", interpreter),
+            waiting=lambda: self.say(f"waiting for another process that is unpacking {line.partition(' ')[0]}"),
+        )
+
+    def _unpack(self, line: str, site: Path, interpreter: Interpreter) -> None:
+        """Install one wheel, and check that each file has the length that its wheel says.
+
+        Files are shared with uv's cache, so what damaged them here has damaged them there: then the wheel is
         downloaded anew.
         """
-        self.uv.install(lock, site, python=interpreter.executable)
-        damaged = damaged_packages(site)
-        if not damaged:
-            return
-        self.say(f"uv's cache of {', '.join(damaged)} is damaged: downloading again")
-        for package in damaged:
-            self.uv.forget(package)
-        shutil.rmtree(site)
-        self.uv.install(lock, site, python=interpreter.executable)
-        still = damaged_packages(site)
-        if still:
-            raise InfraError(f"{', '.join(still)} does not unpack to what its wheel lists: run `reprobot clean`")
-
-    def _seal(self, draft: Path, release: Release, lock: str, digest: str) -> None:
-        """Lock first, record last. What a power cut truncates is found by the sizes in the record."""
-        _make(draft / "site")
-        built, commit = find_toolchain(release.toolchain).built_from(draft / "site")
-        files, size = _measure(draft / "site")
-        record = _Record(schema=_SCHEMA, digest=digest, files=files, bytes=size, commit=commit, built=built)
-        draft.chmod(0o755)
-        _write(draft / "lock.txt", lock)
-        _write(draft / "environment.json", msgspec.json.encode(record).decode())
-        _sync(draft)
-
-    @contextlib.contextmanager
-    def _building_lock(self, digest: str, what: str) -> Iterator[None]:
-        """Hold this digest's lock; the kernel lets go of it when its holder dies."""
-        path = _make(self.root / "locks") / digest.removeprefix("sha256:")
-        with path.open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self.say(f"waiting for another process that is building {what}")
-                fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
-    def _sweep(self, ours: str) -> None:
-        """Remove what killed builders left: drafts whose lock nobody holds, or we do."""
-        for draft in (self.root / "building").glob("*-*"):
-            name = draft.name.partition("-")[0]
-            if name == ours.removeprefix("sha256:") or _is_free(self.root / "locks" / name):
-                shutil.rmtree(draft, ignore_errors=True)
+        package = line.partition("==")[0]
+        for attempt in (1, 2):
+            self.uv.install(line, site, python=interpreter.executable)
+            (site / ".lock").unlink(missing_ok=True)  # uv's own
+            if is_as_recorded(site):
+                return
+            if attempt == 1:
+                self.say(f"uv's cache of {package} is damaged: downloading it again")
+                self.uv.forget(package)
+                shutil.rmtree(site)
+        raise InfraError(f"the wheel of {package} does not unpack to what it lists: run `reprobot clean`")
 
     # ---- housekeeping
 
     def size(self) -> int:
         """Bytes on disk, hard links counted once."""
-        return _disk_bytes(self.root)
+        return disk_bytes(self.root)
 
     def clean(self) -> int:
         """Remove everything; returns the bytes freed.
@@ -359,7 +250,7 @@ class Store:
         """
         before = self.size()
         try:
-            for part in ("building", "environments", "resolutions", "locks", "uv", "catalogue"):
+            for part in ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue"):
                 if (self.root / part).exists():
                     shutil.rmtree(self.root / part)
         except OSError as error:
@@ -392,23 +283,22 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _environment_digest(lock: str, interpreter: Interpreter) -> str:
-    return "sha256:" + _digest(f"{_SCHEMA}\n{interpreter.version}\n{interpreter.platform}\n{lock}")
+def environment_digest(lock: str, interpreter: Interpreter) -> str:
+    """Names an environment by what is in it."""
+    return _digest(f"{interpreter.version}\n{interpreter.platform}\n{lock}")
 
 
-def damaged_packages(site: Path) -> tuple[str, ...]:
-    """Names of the packages of which a file is missing or has another length than its RECORD says."""
-    records = sorted(site.glob("*.dist-info/RECORD"))
-    return tuple(r.parent.name.partition("-")[0] for r in records if not all(_as_recorded(site, r)))
+def is_as_recorded(site: Path) -> bool:
+    """Whether every file that a wheel's RECORD lists is there, as long as it says."""
+    records = list(site.glob("*.dist-info/RECORD"))
+    return bool(records) and all(ok for record in records for ok in _checked(site, record))
 
 
-def _as_recorded(site: Path, record: Path) -> Iterator[bool]:
+def _checked(site: Path, record: Path) -> Iterator[bool]:
     for path, _, size in csv.reader(record.read_text(encoding="utf-8").splitlines()):
-        if size and not path.startswith("../"):
-            with contextlib.suppress(FileNotFoundError):
-                yield (site / path).stat().st_size == int(size)
-                continue
-            yield False
+        if size:
+            file = site / path
+            yield file.exists() and file.stat().st_size == int(size)
 
 
 def _read_resolution(path: Path) -> str | None:
@@ -419,86 +309,15 @@ def _read_resolution(path: Path) -> str | None:
     return lock if isinstance(lock, str) else None
 
 
-def _read_record(folder: Path, digest: str) -> _Record | None:
-    """The record of a complete entry; None where there is none, or it doesn't describe what is there."""
-    try:
-        record = msgspec.json.decode((folder / "environment.json").read_bytes(), type=_Record)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    whole = record.schema == _SCHEMA and record.digest == digest
-    return record if whole and _measure(folder / "site") == (record.files, record.bytes) else None
-
-
-def _measure(folder: Path) -> tuple[int, int]:
-    """Number and total size of the files below a folder: tells a truncated or lost file at the price of a walk."""
-    files = size = 0
-    for _, entry in _walk(folder):
-        files, size = files + 1, size + entry.st_size
-    return files, size
-
-
-def _disk_bytes(folder: Path) -> int:
-    return sum({(e.st_dev, e.st_ino): e.st_blocks * 512 for _, e in _walk(folder)}.values())
-
-
-def _walk(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Files below a folder; what vanishes meanwhile is left out."""
-    try:
-        with os.scandir(folder) as entries:
-            inside = list(entries)
-    except OSError:
-        return
-    for entry in inside:
-        with contextlib.suppress(FileNotFoundError):
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk(Path(entry.path))
-            else:
-                yield entry.path, entry.stat(follow_symlinks=False)
-
-
-def _is_free(lock: Path) -> bool:
-    try:
-        with lock.open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _make(folder: Path) -> Path:
-    """A folder that other users may read: sandboxes run as nobody."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(OSError):
-        folder.chmod(0o755)
-    return folder
-
-
-def _write(path: Path, text: str) -> None:
-    """Atomic and durable."""
-    _make(path.parent)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-        os.fchmod(file.fileno(), 0o644)
-    Path(file.name).replace(path)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _disk_errors(root: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}:
-            raise InfraError(
-                f"the store {root} cannot be written ({error.strerror}): free some space, or set REPROBOT_CACHE"
-            ) from error
-        raise
+def _describe(release: Release, folder: Path, lock: str, interpreter: Interpreter, digest: str) -> Environment:
+    built, commit = find_toolchain(release.toolchain).built_from(folder / "site")
+    return Environment(
+        digest=f"sha256:{digest}",
+        toolchain=release.toolchain,
+        version=release.version,
+        folder=folder,
+        interpreter=interpreter,
+        lock=lock,
+        commit=commit or release.commit,
+        built=built or release.built,
+    )

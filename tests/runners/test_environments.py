@@ -28,11 +28,10 @@ from runners.environments import (
     Environment,
     Store,
     Unresolvable,
-    allowed_requirements,
-    check_requirements,
     render_lock,
 )
-from runners.errors import InfraError, UserError
+from runners.errors import InfraError
+from runners.requirements import allowed_requirements, check_requirements
 from runners.uv import Pin, Uv
 
 RELEASE = Release(
@@ -128,6 +127,16 @@ def test_content_names_the_environment(store: Store, wheels: Path) -> None:
     assert other.digest != one.digest
 
 
+def test_environments_share_their_wheels(store: Store, wheels: Path) -> None:
+    """A wheel is unpacked and compiled once, however many environments have it."""
+    build_wheel(wheels, "other", "1.0", {"other.py": ""})
+    one = store.environment(RELEASE)
+    two = store.environment(replace(RELEASE, distributions=("tiny==1.0", "other==1.0")))
+    assert one.digest != two.digest
+    for file in one.site_packages.rglob("tiny/**/*.py*"):
+        assert file.samefile(two.site_packages / file.relative_to(one.site_packages))
+
+
 def test_nobody_can_read_it(store: Store) -> None:
     """Folders and files of an environment are readable by every user, because sandboxes run as nobody."""
     old = os.umask(0o077)
@@ -179,7 +188,7 @@ def test_a_lost_record_is_built_again(store: Store) -> None:
     """An entry without its record, or with one that doesn't read back, does not exist."""
     environment = store.environment(RELEASE)
     for damage in (None, b"", b'{"schema": 99}', b"\xff\xfe"):
-        record = environment.folder / "environment.json"
+        record = environment.folder / "record.json"
         record.unlink() if damage is None else record.write_bytes(damage)
         assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
 
@@ -359,7 +368,7 @@ def test_only_listed_names_are_installed(store: Store, requirement: str) -> None
     kept, refused = check_requirements([requirement])
     assert not kept
     assert len(refused) == 1
-    with pytest.raises(UserError):
+    with pytest.raises(Unresolvable):
         store.environment(RELEASE, (requirement,))
 
 

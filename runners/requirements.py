@@ -1,0 +1,45 @@
+"""What a testcase may ask to have installed: names from a closed list, because its author is a stranger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import resources
+from typing import NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+
+class Refusal(NamedTuple):
+    """A requirement that no environment may have, and why, in words."""
+
+    requirement: str
+    why: str
+
+
+def allowed_requirements() -> frozenset[str]:
+    """The list, in canonical spelling."""
+    text = (resources.files("runners") / "allowed_requirements.json").read_text(encoding="utf-8")
+    return frozenset(json.loads(text)["names"])
+
+
+def check_requirements(requirements: Sequence[str]) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
+    """Requirements split into those that may be installed, in canonical spelling and order, and those refused."""
+    allowed = allowed_requirements()
+    read = [_read(text, allowed) for text in requirements]
+    kept = {one for one in read if isinstance(one, str)}
+    return tuple(sorted(kept)), tuple(one for one in read if isinstance(one, Refusal))
+
+
+def _read(text: str, allowed: frozenset[str]) -> str | Refusal:
+    try:
+        parsed = Requirement(text)
+    except InvalidRequirement:
+        return Refusal(text, "is not a requirement such as numpy or numpy>=2")
+    name = canonicalize_name(parsed.name)
+    if parsed.url:
+        return Refusal(text, "names an address; only wheels of the package index are installed")
+    if name not in allowed:
+        return Refusal(text, f"is not on the list of packages that a testcase may install ({name})")
+    return f"{name}{parsed.specifier}"
