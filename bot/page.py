@@ -21,22 +21,27 @@ from bot.comment import (
     VARIANTS,
     change,
     compared,
+    confidence,
     diagnoses,
     ended,
-    headline,
     provenance,
     render_comment,
     request,
 )
 from bot.document import document, dumps
 from bot.extract.types import Repro
-from bot.matrix import MARK, WORDS, matrix
+from bot.matrix import WORDS, matrix
 from bot.quote import clean, prose
 from bot.verdict import Report
+from runners.protocol import Answer
+
+GLYPH = {Answer.GOOD: "✓", Answer.BAD: "✗", Answer.SKIP: "–"}
+"""A page cannot bring a font for the comment's emoji, and not every machine that opens it has one."""
 
 
 def render_page(report: Report) -> str:
     """The whole file. Every word that is not ours is cleaned and escaped, the report's JSON included."""
+    verdict = report.verdict
     style = files("bot").joinpath("templates/page.css").read_text(encoding="utf-8")
     return (
         _environment()
@@ -45,13 +50,13 @@ def render_page(report: Report) -> str:
             report=report,
             repro=report.extraction if isinstance(report.extraction, Repro) else None,
             matrix=matrix(report.observations),
-            label=LABELS[report.verdict.kind],
-            headline=_html(headline(report.verdict)),
+            label=LABELS[verdict.kind],
+            headline=_html(f"{prose(verdict.headline)} Confidence: {confidence(verdict.confidence)}."),
             request=_html(request(report).body),
             changes=[_html(change(one)) for one in report.bisections],
             compared=_html(compared(report)),
             findings=_html(diagnoses(report.findings)),
-            decided=[_html(prose(text)) for text in (*report.verdict.reasons, *report.notes)],
+            decided=[_html(prose(text)) for text in (*verdict.reasons, *report.notes)],
             style=Markup(style),
             policy=_policy(style),
             data=_embedded(dumps(document(report, render_comment(report)))),
@@ -67,7 +72,7 @@ def _environment() -> Environment:
     environment.filters.update(
         clean=clean, provenance=provenance, shell=shlex.join, ended=lambda how: ended(how, clean)
     )
-    environment.globals.update(MARK=MARK, WORDS=WORDS, VARIANTS=VARIANTS)
+    environment.globals.update(GLYPH=GLYPH, WORDS=WORDS, VARIANTS=VARIANTS)
     return environment
 
 
