@@ -153,12 +153,15 @@ def headline(verdict: Verdict) -> str:
         line = f"**{text[: len(label)]}**{text[len(label) :]}"
     else:
         line = f"**{label}.** {text}".rstrip()
-    return line if verdict.kind in UNJUDGED else f"{line} Confidence: {confidence(verdict.confidence)}."
+    return line + confidence(verdict)
 
 
-def confidence(value: float) -> str:
-    """0 … 1 in a word."""
-    return "high" if value >= 0.9 else "moderate" if value >= 0.6 else "low"
+def confidence(verdict: Verdict) -> str:
+    """A last, short sentence with the confidence in a word; empty where nothing was weighed."""
+    if verdict.kind in UNJUDGED:
+        return ""
+    word = "high" if verdict.confidence >= 0.9 else "moderate" if verdict.confidence >= 0.6 else "low"
+    return f" Confidence: {word}."
 
 
 def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:

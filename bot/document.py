@@ -72,6 +72,8 @@ def _sayable(value: Any) -> Any:
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case float() if not math.isfinite(value):
             return str(value)
+        case msgspec.Struct():
+            return _sayable(msgspec.to_builtins(value))
         case dict():
             return {_sayable(str(key)): _sayable(inner) for key, inner in value.items()}
         case list() | tuple():

@@ -51,7 +51,7 @@ def render_page(report: Report) -> str:
             repro=report.extraction if isinstance(report.extraction, Repro) else None,
             matrix=matrix(report.observations),
             label=LABELS[verdict.kind],
-            headline=_html(f"{prose(verdict.headline)} Confidence: {confidence(verdict.confidence)}."),
+            headline=_html(prose(verdict.headline) + confidence(verdict)),
             request=_html(request(report).body),
             changes=[_html(change(one)) for one in report.bisections],
             compared=_html(compared(report)),

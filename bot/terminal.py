@@ -9,9 +9,10 @@ from __future__ import annotations
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from rich.console import Console
 from rich.markdown import Markdown
@@ -71,6 +72,29 @@ def _open(section: Section) -> str:
 def _markdown(text: str) -> Markdown:
     # Without hyperlinks the address itself is shown, as in a log; with them only terminals that know OSC 8 would.
     return Markdown(text, code_theme="ansi_dark", hyperlinks=False)
+
+
+class Check(Protocol):
+    """What ``reprobot doctor`` found out about one thing."""
+
+    @property
+    def area(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def works(self) -> bool: ...
+    @property
+    def detail(self) -> str: ...
+
+
+def show_checks(checks: Sequence[Check]) -> None:
+    """One line for each check on stdout, with a mark; what does not work says how to mend it."""
+    console = Console(highlight=False)
+    width = max((len(f"{check.area} {check.name}") for check in checks), default=0)
+    for check in checks:
+        mark, style = ("ok", "green") if check.works else ("no", "yellow")
+        line = Text(f"{mark}  ", style=style).append(f"{check.area} {check.name}".ljust(width + 2), style="bold")
+        console.print(line.append(clean(check.detail), style=""), soft_wrap=not console.is_terminal)
 
 
 @dataclass(frozen=True, slots=True)

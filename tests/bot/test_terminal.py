@@ -11,7 +11,8 @@ from hypothesis import example, given
 from rich.console import Console
 
 from bot.comment import render_comment
-from bot.terminal import LineSink, LiveSink, lay_out, progress, show, spinners
+from bot.terminal import LineSink, LiveSink, lay_out, progress, show, show_checks, spinners
+from runners.checkup import Check
 from runners.progress import Sink
 from runners.protocol import Cell, Observation, Outcome, Testcase, TestcaseKind, Variant
 from tests.bot import reports
@@ -131,6 +132,17 @@ def test_a_person_sees_verdict_matrix_range_and_command() -> None:
     assert "reprobot reproduce apache/tvm#4711" in shown
     assert "What ran: 1 file, 2 repairs" in shown
     assert "<details>" not in shown
+
+
+def test_a_doctor_says_what_works_and_what_would_mend_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every check is one line in a log, in order, with its reason."""
+    podman = Check(
+        area="sandbox", name="podman", works=False, detail="not installed: apt install podman " + "x" * 200
+    )
+    show_checks([Check(area="sandbox", name="bubblewrap", works=True, detail="no network"), podman])
+    first, second = capsys.readouterr().out.splitlines()
+    assert re.match(r"ok\s+sandbox bubblewrap\s+no network", first)
+    assert re.match(r"no\s+sandbox podman\s+not installed: apt install podman", second)
 
 
 @given(text=WORDS)
