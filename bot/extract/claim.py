@@ -70,8 +70,35 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
             found = parse_signature(span)
             if found is not None and _is_quoted_failure(span, found):
                 return found
-    titled = parse_signature(re.sub(r"^(?:\s*\[[^\]]{1,40}\])+\s*", "", title))
-    return titled or bare
+    untagged = re.sub(r"^(?:\s*\[[^\]]{1,40}\])+\s*", "", title)
+    titled = parse_signature(untagged)
+    if titled is not None and titled.message:
+        return titled
+    running = "\n".join([untagged, *(p.text for p in document.prose if not p.heading)])
+    return _in_running_text(running) or titled or bare
+
+
+_IN_TEXT = re.compile(
+    r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error"
+    r"|Exception))\b`{0,2}(?:: ?(?P<message>[^\n]{1,400}))?"
+)
+_RAISED = re.compile(
+    r"\b(?:rais\w+|throw\w*|thr[eo]wn?|fails? with|dies? with|stops? with|gets?|got|gives?"
+    r"|an?|with|in)\s+(?:an? )?`{0,2}$",
+    re.I,
+)
+
+
+def _in_running_text(text: str) -> Signature | None:
+    """``… dies with TypeError: no such thing``: amid a sentence; one with a message before a bare one."""
+    bare: Signature | None = None
+    for found in _IN_TEXT.finditer(text):
+        name, message = found["type"].rpartition(".")[2], (found["message"] or "").strip()
+        if message:
+            return parse_signature(f"{found['type']}: {message}") or Signature(type=name, message=message)
+        if bare is None and _RAISED.search(text[max(0, found.start() - 30) : found.start()]):
+            bare = Signature(type=name)
+    return bare
 
 
 def _failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:

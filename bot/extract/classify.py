@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import takewhile
 
 from bot.extract.markdown import Block, Document, Shape
 from bot.extract.names import dotted
-from bot.extract.pytext import Statement, parse_python, split_statements
+from bot.extract.pytext import Statement, iter_statements, parse_python, split_statements
 from bot.extract.sections import Cue, Section, cue_of, section_of
 from bot.extract.types import Repair
 
@@ -89,7 +90,8 @@ def split_block(block: Block) -> list[Piece]:
         return [replace(whole, kind=Kind.NATIVE)]
     if word not in _SHELL_INFO and _is_python_program(text):
         return _python_pieces(whole, word)
-    found = [inner for part in _split_at_commands(whole, word in _SHELL_INFO) for inner in _classify(part, word)]
+    parts = [inner for part in _split_at_commands(whole) for inner in _heredoc(part)]
+    found = [inner for part in _named_by_cat(parts) for inner in _classify(part, word)]
     return [piece for piece in found if piece.text.strip()]
 
 
@@ -128,7 +130,10 @@ def _file_name(block: Block) -> str:
 
 def rows_of(piece: Piece, begin: int, end: int, kind: Kind | None = None) -> Piece:
     """The part of ``piece`` from row ``begin`` to before row ``end`` (0-based), blank edges cut."""
-    rows = piece.text.split("\n")
+    return _part(piece, piece.text.split("\n"), begin, end, kind)
+
+
+def _part(piece: Piece, rows: Sequence[str], begin: int, end: int, kind: Kind | None = None) -> Piece:
     while begin < end and not rows[begin].strip():
         begin += 1
     while begin < end and not rows[end - 1].strip():
@@ -140,8 +145,8 @@ def rows_of(piece: Piece, begin: int, end: int, kind: Kind | None = None) -> Pie
 
 # ---------------------------------------------------------------------------------------------- transcripts
 
-_PROMPT = re.compile(r"^\s*(>>>|\.\.\.|In \[\d*\]:|\s*\.{3,}:)(?: |$)")
-_PYTHON_PROMPT = re.compile(r"^[ \t]*(?:>>> |In \[\d*\]: )", re.M)
+_PROMPT = re.compile(r"^\s*(>>>|\.\.\.|In \[\d*\]:|\s*\.{3,}:|\$(?= (?:import|from) \w))(?: |$)")
+_PYTHON_PROMPT = re.compile(r"^[ \t]*(?:>>> |In \[\d*\]: |\$ (?:import|from) \w)", re.M)
 
 
 def _prompted(text: str) -> bool:
@@ -366,7 +371,7 @@ _COMMAND = re.compile(
     r"|gdb --args |[A-Z_]{2,40}=\S{0,200} )*"
     r"(?:[\w.~<>{}$/-]{0,200}/)?"
     r"(?:iree-(?:compile|opt|run-module|benchmark-module|dump-module|run-mlir|check-module|translate|import-onnx|"
-    r"benchmark-executable|run-trace|e2e-matmul-test)\b(?!\.)|python[23.]*\s+(?:-\w )?[\w./-]+\.py\b"
+    r"benchmark-executable|run-trace|e2e-matmul-test)\b(?![.:])|python[23.]*\s+(?:-\w )?[\w./-]+\.py\b"
     r"|python[23.]* -m \w|pytest )"
 )
 _PROMPTED_LINE = re.compile(r"^\s{0,8}(?:\$ |\w+@[\w.-]+:[^$#\n]{0,80}[$#] )")
@@ -380,7 +385,7 @@ def is_command(line: str) -> bool:
     return bool(_COMMAND.match(line[:2000]))
 
 
-def _split_at_commands(piece: Piece, shell: bool) -> Iterator[Piece]:
+def _split_at_commands(piece: Piece) -> Iterator[Piece]:
     """Commands (with their continuation lines and here-documents) apart from the text between them."""
     rows = piece.text.split("\n")[:-1]
     begin = row = 0
@@ -390,12 +395,12 @@ def _split_at_commands(piece: Piece, shell: bool) -> Iterator[Piece]:
             row += 1
             continue
         if row > begin:
-            yield rows_of(piece, begin, row)
+            yield _part(piece, rows, begin, row)
         end = _command_end(rows, row)
-        yield rows_of(piece, row, end, Kind.SHELL)
+        yield _part(piece, rows, row, end, Kind.SHELL)
         begin = row = end
     if begin < len(rows):
-        yield rows_of(piece, begin, len(rows))
+        yield _part(piece, rows, begin, len(rows))
 
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1")
@@ -413,6 +418,34 @@ def _command_end(rows: Sequence[str], row: int) -> int:
     while end < len(rows) and (_goes_on(rows[end - 1]) or (not comment and _is_flag_row(rows[end]))):
         end += 1
     return end
+
+
+def _heredoc(piece: Piece) -> list[Piece]:
+    """A here-document apart from the command that it feeds; the file that it writes gives it its name."""
+    rows = piece.text.split("\n")
+    found = _HEREDOC.search(rows[0]) if piece.kind is Kind.SHELL else None
+    if found is None:
+        return [piece]
+    end = next((i for i in range(1, len(rows)) if rows[i].strip() == found[2]), len(rows) - 1)
+    target = re.search(r">>? *([\w./+-]{1,200})", rows[0])
+    name = target[1].rpartition("/")[2] if target else ""
+    body = replace(_part(piece, rows, 1, end, Kind.OUTPUT), name=name or piece.name, cue=Cue.NONE)
+    return [_part(piece, rows, 0, 1), body]
+
+
+_CAT = re.compile(r"[ \t]*\$? ?(?:cat|less|more|bat) +([\w./+-]{1,200})\s*$")
+
+
+def _named_by_cat(parts: Sequence[Piece]) -> Iterator[Piece]:
+    """What follows ``$ cat model.mlir`` is that file."""
+    name = ""
+    for part in parts:
+        if part.kind is Kind.SHELL:
+            shown = _CAT.match(part.text)
+            name = shown[1].rpartition("/")[2] if shown else ""
+        elif name:
+            part, name = replace(part, name=name, cue=Cue.NONE), ""
+        yield part
 
 
 def _goes_on(line: str) -> bool:
@@ -584,17 +617,15 @@ MAX_BARE_ROWS = 2_000
 
 def _bare_python(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
     """The program that starts at row ``begin``, if one does, and the row to go on from."""
-    text = "".join(f"{row}\n" for row in document.source[begin : min(end, begin + MAX_BARE_ROWS)])
-    statements = split_statements(text)
-    stop = next((i for i, s in enumerate(statements) if s.tree is None), len(statements))
-    kept = list(statements[:stop])
+    window = document.source[begin : min(end, begin + MAX_BARE_ROWS)]
+    kept = list(takewhile(lambda s: s.tree is not None, iter_statements(window)))
     looked_at = begin + max(1, sum(s.rows for s in kept))
     while kept and not any(_is_substantive(n) for n in _body(kept[-1])):
         kept.pop()
     acts = [s for s in kept if s.tree and any(not isinstance(n, ast.Import | ast.ImportFrom) for n in s.tree.body)]
     if not acts:
         return None, looked_at
-    rows = text.split("\n")[: kept[-1].row + kept[-1].rows]
+    rows = list(window[: kept[-1].row + kept[-1].rows])
     while rows and (not rows[-1].strip() or rows[-1].startswith("#")):
         rows.pop()
     return _bare_piece(Kind.PYTHON, rows, begin), begin + len(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.extract.classify import Kind, Piece, is_command, is_dump
 from bot.extract.markdown import Document, code_spans
@@ -38,6 +38,7 @@ class CommandLine:
     """Which piece each file came from."""
     repairs: tuple[Repair, ...]
     missing: tuple[Missing, ...]
+    requirements: tuple[str, ...] = ()
 
 
 def find_commands(
@@ -51,9 +52,10 @@ def find_commands(
             commands, left_out = parse_commands(piece.text)
             found += [(c, piece) for c in commands]
             ignored += left_out
-    for text in _prose_commands(document):
-        found += [(c, None) for c in parse_commands(text)[0]]
     found = _useful(found)
+    shown = {c.argv[0] for c, _ in found}
+    said = _useful([(c, None) for text in _prose_commands(document) for c in parse_commands(text)[0]])
+    found += [(c, p) for c, p in said if c.argv[0] not in shown]
     if not any(c.argv[0] in COMPILERS for c, _ in found):
         hidden = _useful([(c, p) for p in pieces for text in _hidden_commands(p) for c in parse_commands(text)[0]])
         found = [*hidden, *found]
@@ -214,7 +216,9 @@ def _add_step(desk: _Desk, command: Command, device: str) -> None:
     for word in command.ignored:
         desk.repair("drop-word", f"left out {word}")
     argv = [tool, *(_local(desk, word) for word in _mended(desk, command.argv[1:]))]
-    if tool == "python":
+    if tool == "iree-run-mlir":
+        _run_mlir(desk, argv, command, device)
+    elif tool == "python":
         _python_step(desk, argv)
     elif tool in COMPILERS:
         argv = _compile_step(desk, argv, command)
@@ -265,6 +269,21 @@ def _python_step(desk: _Desk, argv: list[str]) -> None:
         desk.steps.append(tuple(argv))
     else:
         desk.lack(script)
+
+
+def _run_mlir(desk: _Desk, argv: list[str], command: Command, device: str) -> None:
+    """``iree-run-mlir`` is not in the wheels: it is a compile and a run, whose flags differ by their prefix."""
+    places = [i for i in _positions(argv) if _is_input(argv[i])]
+    inputs = [argv[i] for i in places] or ["-"]
+    flags = [w for i, w in enumerate(argv[1:], start=1) if i not in places]
+    compiling = [w for w in flags if re.match(r"--?(?:iree|mlir|Xcompiler)[-,]", w)]
+    running = [re.sub(r"^--Xruntime[,=]", "", w) for w in flags if w not in compiling]
+    if not any("iree-hal-target" in w for w in compiling):
+        compiling.insert(0, f"--iree-hal-target-backends={BACKENDS.get(device, 'llvm-cpu')}")
+    first = _compile_step(desk, ["iree-compile", *compiling, inputs[0]], replace(command, stdout=""))
+    desk.steps.append(tuple(first))
+    desk.steps.append(("iree-run-module", f"--module={_output_of(first)}", *running))
+    desk.repair("split-run-mlir", "iree-run-mlir to iree-compile and iree-run-module")
 
 
 # ---------------------------------------------------------------------------------------------- compiling

@@ -116,5 +116,5 @@ _IREE_NAMES = {
 
 
 def iree_device(devices: Iterable[str]) -> str:
-    """The testcase's device by one name: ``llvm-cpu``, ``vmvx``, ``vulkan``, ``cuda``, ``hip``, ``rocm`` or ``metal``."""
+    """The testcase's device by one name: ``llvm-cpu``, ``vmvx``, ``vulkan``, ``cuda``, ``hip``, ``metal`` …"""
     return next((_IREE_NAMES[name] for name in devices if name in _IREE_NAMES), "llvm-cpu")

@@ -11,6 +11,7 @@ from bot.extract.command_line import CommandLine, assemble_commands, find_comman
 from bot.extract.devices import iree_device, iree_devices, tvm_device, tvm_devices
 from bot.extract.links import attached_files
 from bot.extract.markdown import Document, parse_markdown
+from bot.extract.sections import Cue
 from bot.extract.shell import Command
 from bot.extract.snippet import MAIN_FILE, Ambiguous, Program, assemble, words_of
 from bot.extract.toolchain import find_toolchain
@@ -186,16 +187,44 @@ def _is_whole(python: Repro) -> bool:
     return "iree" in code and not python.missing
 
 
-def _command_line(reading: Reading, commands: list[tuple[Command, Piece | None]], ignored: Sequence[str]) -> Repro:
-    quoted = "\n".join(p.text for p in reading.pieces if p.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL))
-    devices = iree_devices([c.argv for c, _ in commands], (), reading.prose)
+Calls = list[tuple[Command, Piece | None]]
+
+
+def _command_line(reading: Reading, commands: Calls, ignored: Sequence[str]) -> Repro:
+    failing, working = _by_cue(commands)
+    devices = iree_devices([c.argv for c, _ in failing], (), reading.prose)
     device = iree_device(devices)
-    line = assemble_commands(commands, ignored, reading.pieces, quoted, device)
-    return _command_line_repro(reading, line, devices, device)
+    quoted = "\n".join(p.text for p in reading.pieces if p.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL))
+    line = assemble_commands(failing, ignored, reading.pieces, quoted, device)
+    repro = _command_line_repro(reading, line, devices, device)
+    if not working:
+        return repro
+    control = assemble_commands(working, (), reading.pieces, quoted, device)
+    return replace(repro, controls=() if control.missing else (_command_line_testcase(control),))
+
+
+def _by_cue(commands: Calls) -> tuple[Calls, Calls]:
+    """The calls said to fail (or said nothing of), and those said to work, each with the calls both need."""
+    works = [(c, p) for c, p in commands if p is not None and p.cue is Cue.WORKS]
+    fails = [(c, p) for c, p in commands if (c, p) not in works]
+    if not works or not {c.argv[0] for c, _ in works} & {c.argv[0] for c, _ in fails}:
+        return commands, []
+    tools = {c.argv[0] for c, _ in works}
+    return fails, [pair for pair in commands if pair in works or pair[0].argv[0] not in tools]
+
+
+def _command_line_testcase(line: CommandLine) -> Testcase:
+    return Testcase(
+        kind=TestcaseKind.COMMAND_LINE,
+        toolchain="iree",
+        files=line.files,
+        steps=line.steps,
+        requirements=line.requirements,
+    )
 
 
 def _command_line_repro(reading: Reading, line: CommandLine, devices: Sequence[str], device: str) -> Repro:
-    testcase = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files=line.files, steps=line.steps)
+    testcase = _command_line_testcase(line)
     code = "\n".join([*line.files.values(), *(" ".join(step) for step in line.steps)])
     return Repro(
         testcase=testcase,

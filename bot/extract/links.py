@@ -13,6 +13,7 @@ _LINK = re.compile(
     r"|[\w.-]{1,100}/[\w.-]{1,100}/files/\d{1,20})/(?P<name>[\w.+%-]{1,200})"
     r"|gist\.github(?:usercontent)?\.com/(?P<gist>[\w-]{1,100}/[0-9a-f]{8,64}))"
 )
+_LOG = re.compile(r"\b(?:logs?|trace|stack ?trace|backtrace|output|dump(?:ed)?|IR after|error)\b[^\n]{0,30}$", re.I)
 MAX_LINKS = 20
 
 
@@ -22,6 +23,8 @@ class Link:
 
     name: str
     url: str
+    shows_output: bool = False
+    """The words before it call it a log, a trace or a dump, not an input."""
 
 
 def find_links(text: str) -> tuple[Link, ...]:
@@ -32,7 +35,8 @@ def find_links(text: str) -> tuple[Link, ...]:
 
 def _links(text: str) -> Iterator[Link]:
     for found in _LINK.finditer(text):
-        yield Link(name=found["name"] or found["gist"], url=found[0])
+        before = text[max(0, found.start() - 60) : found.start()].rpartition("\n")[2]
+        yield Link(name=found["name"] or found["gist"], url=found[0], shows_output=bool(_LOG.search(before)))
 
 
 def attached_files(missing: Sequence[Missing], text: str) -> tuple[Missing, ...]:
@@ -40,7 +44,7 @@ def attached_files(missing: Sequence[Missing], text: str) -> tuple[Missing, ...]
 
     A name's stem decides (``pool.mlir`` in ``pool.zip``); a single attachment serves a single missing thing.
     """
-    links = find_links(text)
+    links = tuple(link for link in find_links(text) if not link.shows_output)
     told = []
     for entry in missing:
         stem = re.split(r"[\\/]", entry.name)[-1].partition(".")[0]

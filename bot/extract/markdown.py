@@ -73,7 +73,8 @@ def normalise_newlines(text: str) -> str:
 def parse_markdown(body: str, comment: int = 0, first_index: int = 1) -> Document:
     """The blocks and prose of ``body``; blocks are numbered from ``first_index``."""
     source = normalise_newlines(body).split("\n")
-    builder = _Builder(source=source, comment=comment, next_index=first_index)
+    fenced = any(_ANY_FENCE.match(line) for line in source)
+    builder = _Builder(source=source, comment=comment, next_index=first_index, quotes_are_fences=not fenced)
     start = 0
     for _ in range(MAX_RESPLITS):
         cut = builder.read(start)
@@ -91,6 +92,8 @@ _PARSER.core.ruler.enableOnly(["normalize", "block"])
 _HTML_LINE = re.compile(r"^ {0,3}</?(?:details|summary|div|p|center|blockquote)\b[^<>]*>", re.IGNORECASE)
 _HTML_TAG = re.compile(r"<[^<>]{0,200}>")
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}|~{3,})\s*$")
+_ANY_FENCE = re.compile(r"^[ >*+-]{0,12}(?:```|~~~)")
+_QUOTE_FENCE = re.compile(r"^(?:'''|\"\"\")[ \t]*(\w{0,12})[ \t]*$")
 _PRE = re.compile(r"^\s*<pre\b[^<>]{0,200}>\s*(?:<code\b[^<>]{0,200}>)?", re.IGNORECASE)
 _PRE_END = re.compile(r"(?:</code>)?\s*</pre>\s*$", re.IGNORECASE)
 _BOLD_HEADING = re.compile(r"^(?:\*\*|__)([^*_\n]{2,80})(?:\*\*|__):?\s*$")
@@ -99,7 +102,8 @@ _BOLD_HEADING = re.compile(r"^(?:\*\*|__)([^*_\n]{2,80})(?:\*\*|__):?\s*$")
 class _Builder:
     """Collects blocks and prose from one token stream (and from the rest behind a fence left open)."""
 
-    def __init__(self, source: list[str], comment: int, next_index: int) -> None:
+    def __init__(self, source: list[str], comment: int, next_index: int, quotes_are_fences: bool) -> None:
+        self.quotes_are_fences = quotes_are_fences
         self.source = source
         self.comment = comment
         self.next_index = next_index
@@ -110,7 +114,7 @@ class _Builder:
 
     def read(self, start: int, resplit: bool = True) -> int | None:
         """Read from line ``start`` (0-based) on; a line to start again from, when a fence was left open there."""
-        text, plain = _without_html_lines(self.source[start:])
+        text, plain = _as_meant(self.source[start:], self.quotes_are_fences)
         tokens = _PARSER.parse(text)
         for position, token in enumerate(tokens):
             if token.map is None:
@@ -195,19 +199,29 @@ class _Builder:
             self.prose.append(Prose(text=text, lines=(at[0] + 1, at[1]), section=self.section, comment=self.comment))
 
 
-def _without_html_lines(source: Sequence[str]) -> tuple[str, frozenset[int]]:
+def _as_meant(source: Sequence[str], quotes_are_fences: bool) -> tuple[str, frozenset[int]]:
     """The text with lines that open or close ``<details>`` and the like reduced to their words.
 
     CommonMark ends such a block at a blank line only, so that a fence right under ``<details>`` would be HTML; people
-    forget the blank line, and mean a fence. Also returned: which lines were changed (0-based).
+    forget the blank line, and mean a fence. In a text without any fence, lines of three quotes are taken for fences.
+    Also returned: which lines were changed (0-based).
     """
-    changed = {i for i, line in enumerate(source) if _HTML_LINE.match(line)}
-    rows = [_HTML_TAG.sub("", line).strip() if i in changed else line for i, line in enumerate(source)]
+    changed: set[int] = set()
+    rows: list[str] = []
+    for i, line in enumerate(source):
+        if _HTML_LINE.match(line):
+            changed.add(i)
+            rows.append(_HTML_TAG.sub("", line).strip())
+        elif quotes_are_fences and (found := _QUOTE_FENCE.match(line)):
+            changed.add(i)
+            rows.append(f"~~~{found[1]}")
+        else:
+            rows.append(line)
     return "\n".join(rows), frozenset(changed)
 
 
 def _restored(content: str, first: int, changed: frozenset[int], source: Sequence[str], start: int) -> str:
-    """``content`` with the lines that `_without_html_lines` changed as they were written."""
+    """``content`` with the lines that `_as_meant` changed as they were written."""
     if not changed:
         return content
     rows = content.split("\n")

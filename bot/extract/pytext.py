@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 MAX_STATEMENT_CHARS = 200_000
 """A longer statement is not looked into: the parser's memory grows with it."""
@@ -44,12 +45,16 @@ def split_statements(text: str) -> list[Statement]:
     rows = text.split("\n")
     if rows and rows[-1] == "":
         rows.pop()
-    starts = _statement_rows(rows)
-    found = []
-    for begin, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+    return list(iter_statements(rows))
+
+
+def iter_statements(rows: Sequence[str]) -> Iterator[Statement]:
+    """As `split_statements`, of lines, one by one: who stops early has read only that far."""
+    begin = 0
+    for end in chain(islice(_statement_rows(rows), 1, None), [len(rows)] if rows else []):
         piece = "\n".join(rows[begin:end]) + "\n"
-        found.append(Statement(text=piece, row=begin, rows=end - begin, tree=parse_python(piece)))
-    return found
+        yield Statement(text=piece, row=begin, rows=end - begin, tree=parse_python(piece))
+        begin = end
 
 
 _CONTINUES = re.compile(r"(?:else|elif|except|finally)\b")
@@ -58,19 +63,17 @@ _RESYNC = re.compile(
 )
 
 
-def _statement_rows(rows: list[str]) -> list[int]:
+def _statement_rows(rows: Sequence[str]) -> Iterator[int]:
     """The rows where a top-level statement begins (row 0 always does)."""
-    starts: list[int] = []
     decorated = False
     for row, inside in _logical_rows(rows):
         line = rows[row]
         blank_or_comment = not line.strip() or line.lstrip().startswith("#")
         if inside or (row and (blank_or_comment or line[0] in " \t" or _CONTINUES.match(line))):
             continue
-        if not decorated or not starts:
-            starts.append(row)
+        if not decorated:
+            yield row
         decorated = line.startswith("@") or (decorated and blank_or_comment)
-    return starts
 
 
 _TOKEN = re.compile(r"'''|\"\"\"|['\"]|[(\[{]|[)\]}]|#|\\$")
@@ -79,9 +82,9 @@ _TOKEN = re.compile(r"'''|\"\"\"|['\"]|[(\[{]|[)\]}]|#|\\$")
 _STRING_BODY = {quote: re.compile(rf"[^{quote}\\]*(?:\\.[^{quote}\\]*)*{quote}") for quote in "'\""}
 
 
-def _logical_rows(rows: list[str]) -> Iterator[tuple[int, bool]]:
+def _logical_rows(rows: Sequence[str]) -> Iterator[tuple[int, bool]]:
     """Each row and whether it lies inside an open bracket, string or continuation begun above it."""
-    closings = {quote: _last_row_with(rows, quote) for quote in ("'''", '"""')}
+    closings: dict[str, int] = {}  # last row with each triple quote, looked up when the first one opens
     depth, quote, continued = 0, "", False
     for row, line in enumerate(rows):
         if depth and not quote and _RESYNC.match(line):
@@ -108,6 +111,8 @@ def _logical_rows(rows: list[str]) -> Iterator[tuple[int, bool]]:
                 continued = True
             elif token in ("'''", '"""'):
                 here = line.find(token, at) >= 0
+                if token not in closings:
+                    closings[token] = _last_row_with(rows, token)
                 if here or closings[token] > row:
                     quote = token
             elif token in "'\"" and token not in unclosed:
@@ -124,7 +129,7 @@ def _logical_rows(rows: list[str]) -> Iterator[tuple[int, bool]]:
                 depth = max(0, depth - 1)
 
 
-def _last_row_with(rows: list[str], quote: str) -> int:
+def _last_row_with(rows: Sequence[str], quote: str) -> int:
     return next((row for row in range(len(rows) - 1, -1, -1) if quote in rows[row]), -1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 MAX_COMMAND_CHARS = 32_000
 
@@ -80,8 +80,9 @@ def parse_commands(text: str) -> tuple[list[Command], list[str]]:
         for words in _simple_commands(stripped):
             command = _command(words, fed)
             if command is None:
-                if words:
-                    ignored.append(words[0])
+                ignored += words[:1]
+                if fed:  # piped into a program that is left out (FileCheck): its output is not needed
+                    found[-1] = replace(found[-1], stdout="")
                 fed = False
                 continue
             found.append(command)

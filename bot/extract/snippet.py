@@ -220,9 +220,11 @@ def _program(
     if len(members) > 1:
         places = [f"block {u.piece.block}" if u.piece.block else f"lines {u.piece.lines[0]} on" for u in members]
         repairs.append(Repair(kind="join-blocks", detail=", ".join(places)))
-    code, added = add_imports(code, toolchain)
+    names = members[0].names if len(members) == 1 else read_names(code)
+    code, added = add_imports(code, names, toolchain)
     code, called = call_main(code)
-    program_missing, requirements, files = needs_of(code, toolchain, units, extra)
+    undefined = [n for n in names.free if not well_known(n, toolchain, code)]
+    program_missing, requirements, files = needs_of(code, undefined, toolchain, units, extra)
     return Program(
         code=code,
         units=members,
@@ -293,9 +295,8 @@ def _rivals(ranked: Sequence[Program]) -> Ambiguous | None:
 # ---------------------------------------------------------------------------------------------- repairs
 
 
-def add_imports(code: str, toolchain: str) -> tuple[str, tuple[Repair, ...]]:
+def add_imports(code: str, names: Names, toolchain: str) -> tuple[str, tuple[Repair, ...]]:
     """``code`` with imports of the well-known names that it uses and nobody binds, and a repair for each."""
-    names = read_names(code)
     lines = list(dict.fromkeys(line for line in well_known_lines(names.free, toolchain, code)))
     if not lines:
         return code, ()
@@ -351,7 +352,7 @@ def _is_entry(node: ast.FunctionDef) -> bool:
 
 
 def needs_of(
-    code: str, toolchain: str, units: Sequence[Unit] = (), extra: Mapping[str, str] | None = None
+    code: str, undefined: Iterable[str], toolchain: str, units: Sequence[Unit], extra: Mapping[str, str] | None
 ) -> tuple[tuple[Missing, ...], tuple[str, ...], dict[str, Unit]]:
     """What the program lacks, what has to be installed for it, and the other files of the issue that it imports."""
     tree = parse_python(code)
@@ -365,8 +366,7 @@ def needs_of(
         *(Missing(kind="file", name=f) for f in files_read(tree)),
         *_missing_code(tree),
     ]
-    free = [n for n in read_names(code).free if n != "metadata"]
-    missing += [Missing(kind="name", name=n) for n in free]
+    missing += [Missing(kind="name", name=n) for n in undefined if n != "metadata"]
     files = {f"{name}.py": unit for name, unit in given.items()}
     return tuple(dict.fromkeys(missing)), imports.requirements, files
 

@@ -63,11 +63,13 @@ _IREE = {
     "ireec": "from iree import compiler as ireec",
     "aot": "from iree.turbine import aot",
 }
+_TABLES = {"tvm": {**_COMMON, **_TVM}, "iree": {**_COMMON, **_IREE}}
+_ORDER = {name: order for order, name in enumerate({**_COMMON, **_TVM, **_IREE})}
 
 
 def well_known(name: str, toolchain: str, code: str = "") -> WellKnown | None:
     """How ``name`` is bound by convention in a text about ``toolchain``, or None."""
-    table = {**_COMMON, **(_TVM if toolchain == "tvm" else _IREE if toolchain == "iree" else {})}
+    table = _TABLES.get(toolchain, _COMMON)
     line = table.get(name)
     if name == "T" and "T.sblock" in code:
         line = "from tvm.script import tirx as T"
@@ -83,8 +85,7 @@ def well_known(name: str, toolchain: str, code: str = "") -> WellKnown | None:
         line = f"import {name}"
     if line is None:
         return None
-    order = list(table).index(name) if name in table else -1
-    return WellKnown(line=line, order=order)
+    return WellKnown(line=line, order=_ORDER.get(name, -1))
 
 
 _NOT_MODULES = {
