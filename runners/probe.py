@@ -117,7 +117,7 @@ def run_probe(
         return Probe(
             steps=(), ended=NotRun(why=why, cause="unavailable"), seconds=0.0, peak_bytes=0, engine=engine.name
         )
-    with _view(layout, remapped=engine.remaps_paths) as place:
+    with _view(layout, remapped=engine.remaps_paths, probe_file=probe_file) as place:
         spec = _spec(place, layout, testcase, tools, environment, limits, run_id, probe_file)
         report = engine.run(spec)
     return _judge(engine.name, testcase, limits, report)
@@ -128,19 +128,21 @@ def run_probe(
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Mounts, and for an engine without mounts how paths inside translate to the host's."""
+    """Mounts, or for an engine without mounts the host's paths that stand for those inside."""
 
     mounts: tuple[Mount, ...]
-    substitutes: tuple[tuple[str, str], ...]
+    substitutes: Mapping[str, str]
 
     def path(self, text: str) -> str:
-        for guest, host in self.substitutes:
-            text = text.replace(guest, host)
-        return text
+        """``text`` with each path inside replaced, the longest that fits first."""
+        if not self.substitutes:
+            return text
+        known = "|".join(re.escape(guest) for guest in sorted(self.substitutes, key=len, reverse=True))
+        return re.sub(rf"({known})(?![\w.-])", lambda match: self.substitutes[match[1]], text)
 
 
 @contextlib.contextmanager
-def _view(layout: Layout, *, remapped: bool) -> Iterator[_Place]:
+def _view(layout: Layout, *, remapped: bool, probe_file: str | None) -> Iterator[_Place]:
     """A virtual environment whose home is the base interpreter as seen from where it will run."""
     with owner.private_directory() as directory:
         view = directory / "env"
@@ -155,10 +157,11 @@ def _view(layout: Layout, *, remapped: bool) -> Iterator[_Place]:
         _open_to_all(view)
         if remapped:
             (library / "site-packages").mkdir(mode=0o755)  # a place to mount on
-            yield _Place(_mounts(layout, view), ())
+            yield _Place(_mounts(layout, view), {})
         else:
             (library / "site-packages").symlink_to(layout.site_packages)
-            yield _Place((), _substitutes(layout, view))
+            found = {} if probe_file is None else {probe_file: str(directory / "probe-file")}
+            yield _Place((), {mount.guest: str(mount.host) for mount in _mounts(layout, view)} | found)
 
 
 def _open_to_all(view: Path) -> None:
@@ -177,12 +180,6 @@ def _mounts(layout: Layout, view: Path) -> tuple[Mount, ...]:
         Mount(host=layout.site_packages, guest=f"{GUEST_ENV}/lib/python{layout.version}/site-packages"),
         *layout.extra,
     )
-
-
-def _substitutes(layout: Layout, view: Path) -> tuple[tuple[str, str], ...]:
-    """Longest path first, so that a mount below another one wins."""
-    pairs = [(mount.guest, str(mount.host)) for mount in _mounts(layout, view)]
-    return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
 
 
 def _spec(
@@ -223,10 +220,10 @@ def _spec(
 
 
 def _argv(step: tuple[str, ...], tools: Mapping[str, Program], place: _Place) -> list[str]:
-    """A tool becomes its path inside; the testcase's own words stay as they are."""
+    """A tool becomes its path inside."""
     program = tools[step[0]]
     words = (program,) if isinstance(program, str) else program
-    return [*(place.path(word) for word in words), *step[1:]]
+    return [place.path(word) for word in (*words, *step[1:])]
 
 
 # ------------------------------------------------------------------------------------------- what is believed

@@ -1,0 +1,72 @@
+"""Engines that work on this machine, and one way to run an attack on them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from runners.probe import Layout, Probe, run_probe
+from runners.protocol import Limits, Testcase, TestcaseKind
+from runners.sandbox.contract import Engine
+from runners.sandbox.select import sandboxes
+from tests.runners.sandbox.attacks import LIMITS
+
+KIT = Path(__file__).parent / "kit.py"
+TOOLS = {"python": "/opt/env/bin/python"}
+
+
+@pytest.fixture(params=[engine.name for engine in sandboxes()])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine that confines; skipped, with its own reason, where it doesn't work."""
+    (found,) = [engine for engine in sandboxes() if engine.name == request.param]
+    why = found.unusable()
+    if why is not None:
+        pytest.skip(why)
+    return found
+
+
+@pytest.fixture
+def secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something in our environment that must not be found inside."""
+    monkeypatch.setenv("CONFORMANCE_SECRET", "s3cr3t")
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """This interpreter, with no packages."""
+    return python_layout(tmp_path)
+
+
+def python_layout(directory: Path) -> Layout:
+    packages = directory / "site-packages"
+    packages.mkdir(mode=0o755)
+    prefix = Path(sys.base_prefix).resolve()
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return Layout(
+        site_packages=packages, prefix=prefix, executable=prefix / "bin" / f"python{version}", version=version
+    )
+
+
+def run_source(
+    engine: Engine,
+    layout: Layout,
+    source: str,
+    *,
+    limits: Limits = LIMITS,
+    steps: tuple[tuple[str, ...], ...] = (("python", "attack.py"),),
+    probe_file: str | None = None,
+) -> Probe:
+    """One probe of ``source``, with the kit beside it."""
+    files = {"attack.py": source, "kit.py": KIT.read_text()}
+    return run_probe(
+        engine,
+        layout,
+        Testcase(kind=TestcaseKind.PYTHON, toolchain="none", files=files, steps=steps),
+        tools=TOOLS,
+        environment={"PYTHONFAULTHANDLER": "1"},
+        limits=limits,
+        run_id="conformance",
+        probe_file=probe_file,
+    )
