@@ -21,7 +21,7 @@ from bot.verdict import Report
 from runners.catalogue import Catalogue
 from runners.errors import InfraError, UserError
 from runners.execute import Investigation
-from runners.protocol import Finding, FindingKind, Observation, Outcome, Plan, Variant
+from runners.protocol import Answer, Finding, FindingKind, Observation, Outcome, Plan, Variant
 
 
 class Bench(Protocol):
@@ -97,10 +97,12 @@ def _missing(item: Missing) -> Finding:
 
 
 def _refuse_mere_infrastructure(observations: Sequence[Observation]) -> None:
-    """When every probe failed on our side there is no verdict to give, only an apology."""
+    """Without any answer, and mostly failures of ours, there is no verdict to give, only an apology."""
     originals = [seen for seen in observations if seen.variant is Variant.ORIGINAL]
-    if originals and all(seen.outcome is Outcome.INFRA for seen in originals):
-        raise InfraError(originals[0].why)
+    ours = [seen for seen in originals if seen.outcome is Outcome.INFRA]
+    answered = any(seen.answer is not Answer.SKIP for seen in observations)
+    if not answered and 2 * len(ours) >= len(originals) > 0:
+        raise InfraError(ours[0].why)
 
 
 def repeat_command(issue: Issue, toolchain: str | None, wishes: Wishes) -> str:

@@ -17,6 +17,8 @@ def bisections(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> t
     answers, order = evidence.answers(), evidence.plan.order
     went, came = search.fixed(order, answers), search.introduced(order, answers)
     found = []
+    came = came if came is not None and (came.settled or came.older is not None) else None
+    went = went if went is not None and went.newer is not None else None
     if came is not None and (came.older is not None or went is not None):
         found.append(
             Bisection(
@@ -50,7 +52,7 @@ def _probes(evidence: Evidence) -> int:
 
 def _confidence(evidence: Evidence, edge: search.Edge) -> float:
     """Both ends seen twice is as sure as releases make it; a change that other builds hide is less so."""
-    if edge.older is None:
+    if edge.older is None or edge.newer is None:
         return 0.5
     twice = all(evidence.runs(version) > 1 for version in (edge.older, edge.newer))
     unsteady = search.changes(evidence.plan.order, evidence.answers()) > 2

@@ -172,7 +172,11 @@ def _repro_at_fault(evidence: Evidence) -> Verdict | None:
         VerdictKind.INVALID_REPRO,
         0.95 if bad else 0.8,
         f"The testcase itself is at fault: {said}.{shown}",
-        ("a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is below",),
+        (
+            "the same testcase with that import added runs cleanly"
+            if blame.kind is FindingKind.MISSING
+            else "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is below",
+        ),
         evidence.indices(*bad),
     )
 
@@ -201,7 +205,7 @@ def _seen_failing(evidence: Evidence) -> Verdict | None:
     spoken = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
     sure = _certainty(evidence, bad[-1])
     went, came = search.fixed(order, answers), search.introduced(order, answers)
-    if went is not None and went.older is not None:
+    if went is not None and went.older is not None and went.newer is not None:
         return _fixed(evidence, went.older, went.newer, sure)
     if spoken[-1] != order[-1]:
         return _unknown_on_newest(evidence, spoken[-1], sure)

@@ -69,9 +69,9 @@ def _reported(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple
     notes = []
     for text in repro.claim.versions:
         release, why = catalogue.nearest(repro.testcase.toolchain, text)
-        notes.append(why)
+        notes.append(f"the version that the report names: {why}")
         if release is not None:
-            return release, (why,)
+            return release, (notes[-1],)
     return None, tuple(notes[:1])
 
 

@@ -84,4 +84,10 @@ def _entry(name: str, owner: str, table: Sequence[DriftEntry]) -> DriftEntry | N
 
 def _speaks_of(old: str, name: str) -> bool:
     bare = old.lstrip("-").rstrip("=")
-    return bare == name or bare.endswith(f".{name}") or name.startswith(f"{bare}.") or bare.split("=")[0] == name
+    return (
+        bare == name
+        or bare.endswith(f".{name}")
+        or bare.endswith(f"={name}")
+        or name.startswith(f"{bare}.")
+        or bare.split("=")[0] == name
+    )

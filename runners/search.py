@@ -20,11 +20,11 @@ class Edge:
     """One change of behaviour between two builds, older first.
 
     ``untested`` lie between them and could still narrow it; ``skipped`` lie between them and cannot.
-    ``older`` is None when no build older than ``newer`` answers the other way.
+    ``older`` is None when no build before ``newer`` answers the other way; ``newer`` when none after ``older`` does.
     """
 
     older: str | None
-    newer: str
+    newer: str | None
     untested: tuple[str, ...]
     skipped: tuple[str, ...]
 
@@ -44,31 +44,44 @@ def introduced(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | No
 
     Several changes are possible; this is the newest run of bad builds, which is the one a reader of today cares for.
     """
-    bad = [i for i, version in enumerate(order) if answers.get(version) is Answer.BAD]
+    bad = _answering(order, answers, Answer.BAD)
     if not bad:
         return None
-    good = [i for i, version in enumerate(order) if answers.get(version) is Answer.GOOD and i < bad[-1]]
-    start = good[-1] if good else -1
-    first_bad = min(i for i in bad if i > start)
-    return _edge(order, answers, start, first_bad)
+    good = [i for i in _answering(order, answers, Answer.GOOD) if i < bad[-1]]
+    start = good[-1] if good else None
+    return _edge(order, answers, start, min(i for i in bad if start is None or i > start))
 
 
 def fixed(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
-    """bad → good after the newest bad build. None without a bad build that a good one follows."""
-    bad = [i for i, version in enumerate(order) if answers.get(version) is Answer.BAD]
+    """bad → good after the newest bad build. None without any bad build."""
+    bad = _answering(order, answers, Answer.BAD)
     if not bad:
         return None
-    good = [i for i, version in enumerate(order) if answers.get(version) is Answer.GOOD and i > bad[-1]]
-    return _edge(order, answers, bad[-1], good[0]) if good else None
+    good = [i for i in _answering(order, answers, Answer.GOOD) if i > bad[-1]]
+    return _edge(order, answers, bad[-1], good[0] if good else None)
 
 
-def _edge(order: Sequence[str], answers: Mapping[str, Answer], older: int, newer: int) -> Edge:
-    between = order[older + 1 : newer]
+def _answering(order: Sequence[str], answers: Mapping[str, Answer], wanted: Answer) -> list[int]:
+    return [i for i, version in enumerate(order) if answers.get(version) is wanted]
+
+
+def _edge(order: Sequence[str], answers: Mapping[str, Answer], older: int | None, newer: int | None) -> Edge:
+    """With one end open, only the builds up to the nearest one that cannot answer are worth a probe.
+
+    Builds that cannot answer come in blocks (an API that moved): beyond the first of them lie more.
+    """
+    low = -1 if older is None else older
+    high = len(order) if newer is None else newer
+    tested = [i for i in range(low + 1, high) if order[i] in answers]
+    if older is None:
+        low = tested[-1] if tested else low
+    elif newer is None:
+        high = tested[0] if tested else high
     return Edge(
-        older=order[older] if older >= 0 else None,
-        newer=order[newer],
-        untested=tuple(v for v in between if v not in answers),
-        skipped=tuple(v for v in between if v in answers),
+        older=None if older is None else order[older],
+        newer=None if newer is None else order[newer],
+        untested=tuple(v for v in order[low + 1 : high] if v not in answers),
+        skipped=tuple(order[i] for i in tested),
     )
 
 
@@ -81,8 +94,8 @@ def changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
 def next_probes(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
     """The builds worth probing next, at most one for each open question; empty when nothing more can be learned.
 
-    With a bad build: the middle of each unsettled edge, and of the untested builds below the oldest bad one when
-    none is good (how far back it goes). Without: spread over the untested builds, looking for one.
+    With a bad build: the middle of each unsettled edge, open ones too (how far back it goes; whether a build before
+    the newest already lacks it). Without: spread over the untested builds, looking for one.
     """
     edges = [edge for edge in (introduced(order, answers), fixed(order, answers)) if edge is not None]
     if not edges:

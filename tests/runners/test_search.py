@@ -61,8 +61,9 @@ def test_any_history_is_bracketed_truthfully(truth: list[Answer], data: st.DataO
     for edge, older, newer in ((came, GOOD, BAD), (went, BAD, GOOD)):
         if edge is None:
             continue
-        assert answers[edge.newer] is newer
+        assert edge.newer is None or answers[edge.newer] is newer
         assert edge.older is None or answers[edge.older] is older
+        assert edge.older is not None or edge.newer is not None
         assert all(answers[version] is SKIP for version in edge.skipped)
         assert edge.settled
 
@@ -84,6 +85,24 @@ def test_a_skipped_build_stays_in_the_range() -> None:
     edge = introduced(order, answers)
     assert edge is not None
     assert (edge.older, edge.newer, edge.skipped) == ("1.1", "1.4", ("1.2", "1.3"))
+
+
+def test_a_fix_is_found_although_the_newest_builds_cannot_run_it() -> None:
+    """Bad, then good for one release, then an API that moved: the good release is looked for and found."""
+    order, answers = run_search([BAD] * 4 + [GOOD] + [SKIP] * 11, [3, 15, 0])
+    edge = fixed(order, answers)
+    assert edge is not None
+    assert (edge.older, edge.newer) == ("1.3", "1.4")
+    assert len(answers) <= 8
+
+
+def test_how_far_back_it_goes_is_told_even_when_older_builds_cannot_run_it() -> None:
+    """Skip, then bad: the first bad build is exact, found by halving."""
+    order, answers = run_search([SKIP] * 6 + [BAD] * 10, [0, 15])
+    edge = introduced(order, answers)
+    assert edge is not None
+    assert (edge.older, edge.newer) == (None, "1.6")
+    assert len(answers) <= 6
 
 
 def test_attempts_that_disagree_answer_nothing() -> None:
