@@ -75,7 +75,9 @@ def run_testcase(path: str) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        sys.excepthook(type(error), error, testcase_traceback(error, path))
+        # Set on the exception too: the default hook prints what the exception carries.
+        error.__traceback__ = testcase_traceback(error, path)
+        sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
@@ -85,7 +87,7 @@ def testcase_traceback(error: BaseException, path: str) -> TracebackType | None:
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename != path:
         traceback = traceback.tb_next
-    return traceback
+    return traceback or error.__traceback__
 
 
 if __name__ == "__main__":

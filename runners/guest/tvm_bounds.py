@@ -109,9 +109,9 @@ Json = dict[str, Any]
 def accesses(expression: Node, guards: tuple[Node, ...] = ()) -> Iterator[Access]:
     """Loads of ``expression`` in the order in which their checks may be evaluated: inner indices first."""
     kind = ir.kind_of(expression)
-    if kind in ("Select", "And", "Or") or ir.operator_of(expression) == "tirx.if_then_else":
+    if kind in ("Select", "And", "Or") or ir.operator_of(expression) == "if_then_else":
         yield from _lazy_accesses(expression, guards)
-    elif ir.operator_of(expression) in ("tirx.address_of", "tirx.tvm_access_ptr"):
+    elif ir.operator_of(expression) in ("address_of", "tvm_access_ptr"):
         return  # an address is not an access
     elif kind == "Let":
         yield from accesses(expression.value, guards)

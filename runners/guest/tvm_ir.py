@@ -135,8 +135,8 @@ def true() -> Node:
 
 
 def operator_of(call: Node) -> str:
-    """The name of the operator a call node applies, empty when it applies something else."""
-    return str(getattr(getattr(call, "op", None), "name", ""))
+    """The bare name of the operator a call node applies (its namespace moved), empty when it applies none."""
+    return str(getattr(getattr(call, "op", None), "name", "")).rsplit(".", 1)[-1]
 
 
 def analyzer() -> Node:
