@@ -90,13 +90,15 @@ class Evidence:
             for seen in self.observations
         )
 
+    def originals(self) -> list[Observation]:
+        """Runs of the text as posted on its own device, oldest release first: however they came in."""
+        place = {version: i for i, version in enumerate(self.plan.order)}
+        own = [s for s in self.observations if s.variant is Variant.ORIGINAL and s.device == self.plan.device]
+        return sorted(own, key=lambda seen: (place.get(seen.version, -1), seen.attempt, seen.outcome))
+
     def skips(self) -> Counter[Outcome]:
         """Why the releases that answered nothing did not."""
-        return Counter(
-            seen.outcome
-            for seen in self.observations
-            if seen.answer is Answer.SKIP and seen.variant is Variant.ORIGINAL and seen.device == self.plan.device
-        )
+        return Counter(seen.outcome for seen in self.originals() if seen.answer is Answer.SKIP)
 
 
 def judge_without_running(extraction: Extraction) -> Verdict | None:
@@ -186,7 +188,7 @@ def _flaky(evidence: Evidence) -> Verdict | None:
     if not disagreeing:
         return None
     version = disagreeing[-1]
-    seen = [s for s in evidence.observations if s.version == version and s.variant is Variant.ORIGINAL]
+    seen = [s for s in evidence.originals() if s.version == version]
     bad, spoken = sum(s.answer is Answer.BAD for s in seen), sum(s.answer is not Answer.SKIP for s in seen)
     return _verdict(
         VerdictKind.FLAKY,
@@ -321,7 +323,7 @@ def _never_seen_failing(evidence: Evidence) -> Verdict:
         return _verdict(VerdictKind.INCONCLUSIVE, 0.3, "Inconclusive: nothing was run.")
     if skips[Outcome.OTHER_FAILURE]:
         return _only_other_failures(evidence)
-    outcome, _ = skips.most_common(1)[0]
+    outcome = max(sorted(skips), key=lambda kind: skips[kind])
     newest = _newest_run(evidence)
     why = _last_words(evidence, newest)
     used = evidence.indices(newest)
@@ -397,9 +399,7 @@ def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:
 def _only_other_failures(evidence: Evidence) -> Verdict:
     """It fails, but never as reported: worth a verdict only on the reporter's own release, or on all."""
     plan = evidence.plan
-    failing = [
-        s for s in evidence.observations if s.outcome is Outcome.OTHER_FAILURE and s.variant is Variant.ORIGINAL
-    ]
+    failing = [seen for seen in evidence.originals() if seen.outcome is Outcome.OTHER_FAILURE]
     latest = failing[-1]
     named = latest.signature.type if latest.signature is not None else "a failure"
     used = tuple(i for i, s in enumerate(evidence.observations) if s.outcome is Outcome.OTHER_FAILURE)
@@ -469,8 +469,7 @@ def _newest_run(evidence: Evidence) -> str:
 
 
 def _last_words(evidence: Evidence, version: str) -> str:
-    said = [s.why for s in evidence.observations if s.version == version and s.variant is Variant.ORIGINAL]
-    return said[-1] if said else ""
+    return next((seen.why for seen in reversed(evidence.originals()) if seen.version == version), "")
 
 
 def _span(versions: Sequence[str]) -> str:

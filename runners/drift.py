@@ -69,7 +69,7 @@ def _missing_names(text: str) -> Iterable[tuple[str, str]]:
 
 def _used(name: str, testcase: Testcase) -> bool:
     last = name.rpartition(".")[2]
-    word = re.compile(rf"(?<![\w-]){re.escape(last)}(?![\w-])")
+    word = re.compile(rf"(?<!\w)(?<!\w-){re.escape(last)}(?![\w-])")
     return any(word.search(text) for text in testcase.files.values()) or any(
         word.search(argument) for step in testcase.steps for argument in step
     )

@@ -1,0 +1,169 @@
+"""From observations to a verdict: precision first, and the same answer whatever the order of the records."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.extract.types import Missing, NoRepro
+from bot.judge import Evidence, judge, judge_without_running
+from bot.verdict import VerdictKind
+from runners.oracle import answer_of
+from runners.protocol import (
+    Claim,
+    ClaimKind,
+    Exited,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Signature,
+    Testcase,
+    TestcaseKind,
+    Variant,
+)
+
+M, P, S, I = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE, Outcome.INCOMPATIBLE  # noqa: E741 -- a table reads by letters
+U, T = Outcome.UNAVAILABLE, Outcome.TIMEOUT
+ORDER = ("1.0", "1.1", "1.2", "1.3")
+CLAIM = Claim(kind=ClaimKind.ERROR, signature=Signature(type="InternalError", message="no slot for the variable"))
+PLAN = Plan(
+    testcase=Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": ""}, steps=(("python", "a.py"),)),
+    claim=CLAIM,
+    device="llvm",
+    order=ORDER,
+    first=ORDER,
+)
+
+
+def observe(version: str, outcome: Outcome, *, attempt: int = 1, variant: Variant = Variant.ORIGINAL) -> Observation:
+    return Observation(
+        toolchain="tvm", version=version, device="llvm", attempt=attempt, variant=variant, outcome=outcome,
+        answer=answer_of(outcome), ended=Exited(code=0 if outcome is P else 1), why="seen",
+    )  # fmt: skip
+
+
+def evidence(outcomes: Sequence[Outcome | None], *more: Observation, plan: Plan = PLAN, **kept: object) -> Evidence:
+    seen = [
+        observe(version, outcome) for version, outcome in zip(ORDER, outcomes, strict=True) if outcome is not None
+    ]
+    return Evidence(plan=plan, observations=(*seen, *more), findings=kept.get("findings", ()))  # type: ignore[arg-type]  # one keyword
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ((M, M, M, M), VerdictKind.CONFIRMED),
+        ((I, M, M, M), VerdictKind.CONFIRMED),
+        ((S, S, M, M), VerdictKind.CONFIRMED),
+        ((P, P, M, M), VerdictKind.REGRESSION),
+        ((P, I, M, M), VerdictKind.REGRESSION),
+        ((M, M, P, P), VerdictKind.FIXED),
+        ((P, M, P, P), VerdictKind.FIXED),
+        ((M, P, I, I), VerdictKind.FIXED),
+        ((M, M, I, I), VerdictKind.INCONCLUSIVE),
+        ((M, M, M, S), VerdictKind.INCONCLUSIVE),
+        ((P, P, P, P), VerdictKind.NOT_REPRODUCED),
+        ((P, P, P, S), VerdictKind.INCONCLUSIVE),
+        ((I, I, I, I), VerdictKind.UNTESTABLE),
+        ((U, U, U, U), VerdictKind.UNTESTABLE),
+        ((S, S, S, S), VerdictKind.DIFFERENT_FAILURE),
+        ((T, T, T, T), VerdictKind.INCONCLUSIVE),
+    ],
+)
+def test_verdicts_from_answers(outcomes: tuple[Outcome, ...], kind: VerdictKind) -> None:
+    """One row of releases, oldest first."""
+    assert judge(evidence(outcomes)).kind is kind
+
+
+def test_runs_of_one_build_that_disagree_are_flaky() -> None:
+    """The rate is said, and nothing is bisected from it."""
+    verdict = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2)))
+    assert verdict.kind is VerdictKind.FLAKY
+    assert "1 of 2" in verdict.headline
+
+
+def test_a_fault_of_the_repro_outranks_the_flakiness_it_causes() -> None:
+    """Reading outside a tensor gives other garbage each time: the cause is the verdict."""
+    finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="index 17 of 12")
+    verdict = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2), findings=(finding,)))
+    assert verdict.kind is VerdictKind.INVALID_REPRO
+
+
+def test_a_finding_that_blames_a_pass_is_no_fault_of_the_repro() -> None:
+    """A pass that mutates its input is the compiler's bug."""
+    finding = Finding(kind=FindingKind.INPUT_MUTATED, summary="RealizeDevice")
+    assert judge(evidence((M, M, M, M), findings=(finding,))).kind is VerdictKind.CONFIRMED
+
+
+def test_a_ported_run_decides_only_where_the_original_cannot() -> None:
+    """Ported evidence is named as such in the headline."""
+    ported_bad = observe("1.3", M, variant=Variant.PORTED)
+    verdict = judge(evidence((I, I, I, I), ported_bad))
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert "port" in verdict.headline
+    verdict = judge(evidence((M, M, I, I), observe("1.3", P, variant=Variant.PORTED)))
+    assert verdict.kind is VerdictKind.FIXED
+    assert "port" in verdict.headline
+
+
+def test_a_report_without_a_failure_to_look_for_is_never_not_reproduced() -> None:
+    """Nothing was claimed, so a clean run refutes nothing."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim())
+    assert judge(evidence((P, P, P, P), plan=plan)).kind is VerdictKind.INCONCLUSIVE
+
+
+def test_an_issue_without_all_its_parts_is_not_run() -> None:
+    """What is missing is the answer."""
+    nothing = NoRepro(reason="no code", claim=Claim(), toolchain=None)
+    partial = NoRepro(
+        reason="no file", claim=Claim(), toolchain="iree", missing=(Missing(kind="file", name="m.mlir"),)
+    )
+    without, incomplete = judge_without_running(nothing), judge_without_running(partial)
+    assert without is not None
+    assert incomplete is not None
+    assert (without.kind, incomplete.kind) == (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
+
+
+OUTCOMES = st.tuples(*[st.sampled_from([M, P, S, I, U, T, Outcome.INFRA, Outcome.OUT_OF_MEMORY, None])] * 4)
+
+
+@given(outcomes=OUTCOMES, seed=st.integers(0, 1000))
+def test_the_order_of_observations_is_irrelevant(outcomes: tuple[Outcome | None, ...], seed: int) -> None:
+    """Cells end in any order."""
+    whole = evidence(outcomes)
+    shuffled = list(whole.observations)
+    random.Random(seed).shuffle(shuffled)
+    other = Evidence(plan=PLAN, observations=tuple(shuffled), findings=())
+    assert judge(other).kind is judge(whole).kind
+
+
+DIRECTED = {VerdictKind.FIXED, VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.NOT_REPRODUCED}
+
+
+@given(outcomes=OUTCOMES, skip=st.sampled_from([T, Outcome.INFRA, U, Outcome.OUT_OF_MEMORY]), at=st.integers(0, 3))
+def test_one_more_skip_never_turns_a_verdict_round(
+    outcomes: tuple[Outcome | None, ...], skip: Outcome, at: int
+) -> None:
+    """A build that cannot answer may make us less sure, never sure of something else."""
+    before = judge(evidence(outcomes)).kind
+    after = judge(evidence(outcomes, observe(ORDER[at], skip, attempt=2))).kind
+    if before in DIRECTED and after in DIRECTED:
+        assert after is before
+
+
+@given(outcomes=OUTCOMES)
+def test_a_verdict_about_the_bug_rests_on_observations_of_it(outcomes: tuple[Outcome | None, ...]) -> None:
+    """No bad run, no confirmation; no good run, no fix."""
+    verdict = judge(evidence(outcomes))
+    if verdict.kind in {VerdictKind.CONFIRMED, VerdictKind.REGRESSION, VerdictKind.FIXED}:
+        assert M in outcomes
+    if verdict.kind in {VerdictKind.FIXED, VerdictKind.REGRESSION, VerdictKind.NOT_REPRODUCED}:
+        assert P in outcomes
+    assert 0.0 <= verdict.confidence <= 1.0
