@@ -1,0 +1,45 @@
+# make demo | test | check | lock | clean: each sets up what it needs, and again only when that changed.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := check
+
+TVM_EXAMPLE ?= examples/issues/two-dense-layers-share-one-weight.md
+IREE_EXAMPLE ?= examples/issues/unused-tensor-argument-crash.md
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check style lock clean system python
+
+demo: system $(READY)  ## two issues, real compilers, two verdicts
+	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
+	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
+
+test: system $(READY) style  ## everything: sandboxes and compilers too
+	$(BIN)/python -m pytest
+
+check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
+	$(BIN)/python -m pytest -m "not sandbox and not compilers"
+
+style: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lock: $(READY)  ## resolve anew: names, versions and hashes, no addresses
+	$(BIN)/uv pip compile pyproject.toml tools/build-requirements.in --extra dev --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --upgrade --quiet \
+	    --custom-compile-command "make lock" --output-file requirements.lock
+
+clean:  ## what was made here; the compilers' store goes with `reprobot clean`
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+system:
+	@tools/setup-system.sh
+
+python:
+	@tools/setup-system.sh --python-only
+
+$(READY): requirements.lock pyproject.toml | python
+	@tools/setup-venv.sh
+	@touch $@

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Install the system packages that are missing: a Python (>= 3.11, with venv) and something to confine testcases with.
+#
+#   tools/setup-system.sh [--python-only]
+#
+# Asks nothing, does nothing when nothing is missing, and says in one sentence what it cannot do. Debian and Ubuntu;
+# elsewhere it names what to install.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+python_only=${1:-}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+missing_python() {
+    "$here/python.sh" >/dev/null && return
+    if ! have python3 || python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+        echo python3-venv
+    else
+        echo python3.11-venv # Ubuntu 22.04: its python3 is 3.10
+    fi
+}
+
+missing_sandbox() {
+    [ "$python_only" = --python-only ] && return
+    # bubblewrap is small and needs no daemon: it is there even where a container engine refuses to work.
+    have bwrap || echo bubblewrap
+    have docker || have podman || echo podman
+    have runc || have crun || echo runc
+    have newuidmap || echo uidmap
+    have git || echo git
+    if have ldconfig && ldconfig -p | grep -q 'libseccomp\.so\.2'; then return; fi
+    echo libseccomp2
+}
+
+install() {
+    local as_root=()
+    if [ "$(id -u)" != 0 ]; then
+        if have sudo && sudo -n true 2>/dev/null; then as_root=(sudo -n); else
+            echo "reprobot needs system packages: run 'apt-get install $*' as root, then try again." >&2
+            return 1
+        fi
+    fi
+    if ! have apt-get; then
+        echo "reprobot needs these Debian packages, or what they are called here: $*. Install them, then try again." >&2
+        return 1
+    fi
+    echo "installing $*" >&2
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive sh -ec '
+        apt-get update -qq
+        apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null' install "$@"
+}
+
+PATH=$PATH:/usr/sbin:/sbin
+mapfile -t packages < <(missing_python; missing_sandbox)
+[ ${#packages[@]} -eq 0 ] || install "${packages[@]}"
+# A machine without any python3 may have been given one that is too old.
+mapfile -t packages < <(missing_python)
+[ ${#packages[@]} -eq 0 ] || install "${packages[@]}"
