@@ -281,8 +281,9 @@ def _run(spec: SandboxSpec, group: cgroup.Cgroup | None) -> EngineReport:
     with _started(spec, group) as started:
         talk = communicate(started.process, stdin=spec.stdin, stdout_limit=limits.output_bytes, wall_s=limits.wall_s)
         oom = group is not None and group.ran_out_of_memory()
-        if talk.status is not None and not oom and not started.executed():
-            raise InfraError(f"bwrap failed: {talk.stderr.decode('utf-8', 'replace').strip()[-500:]}")
+        if talk.status is not None and not oom and (talk.status < 0 or not started.executed()):
+            words = talk.stderr.decode("utf-8", "replace").strip()[-500:]
+            raise InfraError(f"bwrap failed ({talk.status}): {words or 'it said nothing'}")
     return EngineReport(
         ended=OutOfMemory(limit_bytes=limits.memory_bytes) if oom else ended_by(talk),
         stdout=talk.stdout,

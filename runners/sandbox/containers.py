@@ -140,6 +140,7 @@ def _client_says(client: tuple[str, ...], *words: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+@functools.cache
 def _image_id(client: tuple[str, ...], name: str) -> str:
     return _client_says(client, "image", "inspect", "--format", "{{.Id}}", name)
 
@@ -153,7 +154,7 @@ def _skeleton(client: tuple[str, ...]) -> str:
     """
     data = skeleton.archive()
     name = skeleton.tag(data)
-    if not _image_id(client, name):
+    if not _client_says(client, "image", "inspect", "--format", "{{.Id}}", name):
         done = subprocess.run(
             [*client, "import", "-", name], input=data, capture_output=True, timeout=CLIENT_S, check=False
         )
@@ -221,7 +222,8 @@ def command_line(
         *(f"--security-opt=seccomp={profile}", f"--user={NOBODY}", f"--workdir={WORK}"),
         # Relabelling the host's /usr would be worse than doing without labels.
         *(["--security-opt=label=disable"] if Path("/sys/fs/selinux/enforce").exists() else []),
-        *([f"--cgroup-parent={parent}"] if parent is not None else []),
+        # Without a group of ours the container must outlive its process: it is asked how that ended.
+        *(["--rm", f"--cgroup-parent={parent}"] if parent is not None else []),
         *(podman_only(spec) if way.client[0] == "podman" else []),
         *limit_options(spec, grouped=parent is not None),
         *(f"--env={key}={value}" for key, value in environment.items()),
@@ -256,7 +258,11 @@ def _group(way: Way, name: str, spec: SandboxSpec) -> Iterator[cgroup.Cgroup | N
 
 @contextlib.contextmanager
 def _client(way: Way, name: str, words: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """The running client; on the way out the container is gone, whatever became of the client."""
+    """The running client; on the way out the container is gone, whatever became of the client.
+
+    Removing costs two more clients, about half of the whole overhead; a client that was asked to remove (``--rm``)
+    and came to its own end has done it.
+    """
     process = subprocess.Popen(
         words,
         stdin=subprocess.PIPE,
@@ -267,10 +273,16 @@ def _client(way: Way, name: str, words: list[str]) -> Iterator[subprocess.Popen[
     try:
         yield process
     finally:
-        remove(way.client, name)
+        if "--rm" not in words or _failed(process.poll()):
+            remove(way.client, name)
         process.kill()
         process.wait()
         close_streams(process)
+
+
+def _failed(status: int | None) -> bool:
+    """Whether a client's status is about itself: still running, killed, or the engine could not do it."""
+    return status is None or status < 0 or status in ENGINE_FAILED
 
 
 def remove(client: tuple[str, ...], name: str) -> None:
@@ -298,8 +310,8 @@ def _run(way: Way, image_name: str, spec: SandboxSpec) -> EngineReport:
                 process, stdin=spec.stdin, stdout_limit=spec.limits.output_bytes, wall_s=spec.limits.wall_s
             )
             oom = _ran_out_of_memory(way, name, group)
-        if talk.status in ENGINE_FAILED and not oom:
-            raise InfraError(f"{way.client[0]} run failed: {_last_words(talk)}")
+        if talk.status is not None and _failed(talk.status) and not oom:
+            raise InfraError(f"{way.client[0]} run failed ({talk.status}): {_last_words(talk)}")
         return EngineReport(
             ended=OutOfMemory(limit_bytes=spec.limits.memory_bytes) if oom else ended_by(talk),
             stdout=talk.stdout,
