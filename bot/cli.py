@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from bot import app as shell
@@ -106,10 +107,10 @@ def extract_(issue: IssueArgument, toolchain: ToolchainOption = None, json: Json
 @app.command()
 def doctor(json: JsonOption = None) -> None:
     """What works on this machine, and why the rest does not."""
-    findings = examine()
+    checks = examine()
     if json is not None:
-        shell.write_file(json, dumps({"schema": 1, "checks": findings}))
-    terminal.show_checks(findings)
+        shell.write_file(json, dumps({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
+    terminal.show_checks(checks)
 
 
 @app.command()
@@ -125,5 +126,5 @@ def clean() -> None:
 def refresh() -> None:
     """Ask the package index for releases that the catalogue does not know yet."""
     with terminal.progress() as progress:
-        for name, count in refresh_catalogue(progress):
-            typer.echo(f"{name}: {count} releases known")
+        for name, known in refresh_catalogue(progress):
+            typer.echo(f"{name}: {known} releases known")

@@ -13,10 +13,13 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from runners.catalogue import Listing, Release, encode_listing
+from runners import interpreters
+from runners.catalogue import Catalogue, Listing, Release, encode_listing, load_catalogue
+from runners.environments import open_store
 from runners.errors import InfraError
 from runners.interpreters import Interpreter
-from runners.toolchains import Toolchain
+from runners.progress import Sink
+from runners.toolchains import TOOLCHAINS, Toolchain
 from runners.uv import NoSolution, Pin, Uv
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
@@ -26,6 +29,26 @@ MAX_AGE = timedelta(days=1)
 """How long a refreshed listing counts as fresh."""
 
 Say = Callable[[str], None]
+
+
+def refresh_catalogue(progress: Sink, root: Path | None = None) -> Iterator[tuple[str, int]]:
+    """Bring every toolchain's listing in the user's cache up to date; gives its name and how many builds it has.
+
+    Raises:
+        InfraError: the index cannot be reached; what was refreshed before is kept.
+    """
+    store = open_store(root, say=progress.say)
+    folder = store.root / "catalogue"
+    known = load_catalogue(folder)
+    for name, toolchain in TOOLCHAINS.items():
+        if not toolchain.distributions("0"):
+            continue  # comes with the machine
+        with progress.stage(f"asking the package index for {toolchain.TITLE}"):
+            listing = refresh(
+                known.listing(name), toolchain, store.uv, interpreters.choose(PYTHONS), say=progress.say
+            )
+        save(listing, folder)
+        yield name, len(listing.releases)
 
 
 def is_stale(path: Path, now: datetime) -> bool:
@@ -121,6 +144,7 @@ def save(listing: Listing, folder: Path) -> Path:
     path = folder / f"{listing.toolchain}.json"
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:
         file.write(encode_listing(listing))
+    Path(file.name).chmod(0o644)
     Path(file.name).replace(path)
     return path
 
