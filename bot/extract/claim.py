@@ -39,6 +39,10 @@ def read_claim(report: Report) -> Claim:
     kind = _kind(report, signature)
     if kind is ClaimKind.UNKNOWN and actual and expected:
         kind = ClaimKind.WRONG_RESULT
+    if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
+        actual = expected = ""
+    if kind is ClaimKind.CRASH and signature is None and _SEGFAULT.search(f"{report.title}\n{_said(report)}"):
+        signature = Signature(type="SIGSEGV")
     if kind is ClaimKind.WRONG_RESULT and signature is None and actual:
         signature = Signature(type=OUTPUT_TYPE, message=_telling_line(actual, expected)[:500])
     return Claim(
@@ -149,15 +153,17 @@ _CRASH = re.compile(
     re.I,
 )
 _HARD_CRASH = re.compile(
-    r"\b(?:seg(?:mentation)? ?faults?|segfault\w*|segv|sigsegv|sigabrt|sigfpe|core dump(?:ed)?)\b", re.I
+    r"\b(?:seg(?:mentation)? ?faults?|segfault\w*|segv|sigsegv|sigabrt|sigfpe|core ?dump(?:ed|s)?)\b", re.I
 )
+_SEGFAULT = re.compile(r"\bseg(?:mentation)? ?faults?\b|\bsegfault|\bsegv\b", re.I)
 _WRONG = re.compile(
     r"\b(?:wrong|incorrect\w*|inaccura\w+|mis-?match\w*|garbage|trash|inconsisten\w+|different (?:result"
     r"|output|value|answer)s?|mis-?compil\w+|numerical(?:ly)?"
     r"|results? differ\w*|outputs? differ\w*|not (?:equal|match\w*|the same|simplified|correct|optimi[sz]ed"
     r"|folded|eliminated|removed)|does ?n[o'’]t match|silently|NaNs?|all zeros?"
     r"|far too (?:small|large|big)|expected .{1,60} but (?:got|get)|unexpected (?:result|output|value)s?"
-    r"|corrupt\w*|instead of|should (?:be|have been|print|return|give))",
+    r"|corrupt\w*|instead of|should (?:be|have been|print|return|give|still|remain|keep|preserve)"
+    r"|correctness|in ?correct|accuracy)",
     re.I,
 )
 _ERROR = re.compile(
@@ -180,12 +186,15 @@ def _kind(report: Report, signature: Signature | None) -> ClaimKind:
         return ClaimKind.WRONG_RESULT
     if signature is not None:
         return _kind_of_failure(report, signature, quoted)
-    prose = "\n".join(p.text for p in report.document.prose)
-    for text in (title, prose):
+    for text in (title, _said(report)):
         for kind, pattern in _KINDS:
             if pattern.search(text):
                 return kind
     return ClaimKind.UNKNOWN
+
+
+def _said(report: Report) -> str:
+    return "\n".join(p.text for p in report.document.prose)
 
 
 _KINDS = (
@@ -228,12 +237,12 @@ _LABEL = re.compile(
 )
 _EXPECT_SPAN = re.compile(
     r"(?:expect(?:ed|s)?|should (?:be|print|have|give|return|say)|want(?:ed)?|instead of|rather than"
-    r"|correct \w+ is)[^`\n]{0,80}$",
+    r"|correct \w+ is)[^`\n.]{0,60}$",
     re.I,
 )
 _ACTUAL_SPAN = re.compile(
-    r"(?:\bgot|\bget|gives?|prints?|printed|returns?|shows?|says?|outputs?|but (?:it )?is"
-    r"|actual(?:ly)?)[^`\n]{0,60}$",
+    r"\b(?:got|get|gives?|prints?|printed|returns?|shows?|says?|outputs?|but (?:it )?is|actual(?:ly)?)\b"
+    r"(?:(?!\b(?:in|for|on|from|with|using|by|when|of)\b)[^`\n.]){0,30}$",
     re.I,
 )
 
@@ -290,12 +299,16 @@ def _passages(report: Report) -> Iterator[Passage]:
     rest = [p for p in prose if section_of(p.section) is not Section.ENVIRONMENT]
     yield from (Passage(text=p.text, heading=p.section) for p in headed)
     blocks = [p for p in report.pieces if p.kind in (Kind.OUTPUT, Kind.SHELL, Kind.CONFIG)]
+    traces = [p for p in report.pieces if p.kind is Kind.TRACEBACK]
     yield from (Passage(text=b.text, heading=b.heading) for b in blocks if b.section is Section.ENVIRONMENT)
     yield from (Passage(text=p.text) for p in rest)
     yield Passage(text=report.title)
     for block in blocks:
         if block.section is not Section.ENVIRONMENT:
             yield from (Passage(text=line) for line in block.text.split("\n")[:400] if _VERSION_LINE.search(line))
+    for trace in traces:
+        found = re.findall(r"(?:site|dist)-packages/\S{1,200}", trace.text[:100_000])
+        yield Passage(text="\n".join(found[:50]))
 
 
 _VERSION_LINE = re.compile(

@@ -262,7 +262,7 @@ def _unmangled(text: str) -> tuple[str, tuple[Repair, ...]]:
     margin = _margin(text)
     if margin:
         text = _dedented(text)
-        repairs.append(Repair(kind="dedent", detail=f"removed {margin} columns of indentation"))
+        repairs.append(_dedent_repair(margin))
     for kind, detail, change in _CHANGES:
         changed = change(text)
         if changed != text and parse_python(text) is None and _parsed_rows(changed) > _parsed_rows(text):
@@ -376,7 +376,8 @@ _COMMAND = re.compile(
 )
 _PROMPTED_LINE = re.compile(r"^\s{0,8}(?:\$ |\w+@[\w.-]+:[^$#\n]{0,80}[$#] )")
 _PLAIN_SHELL = re.compile(
-    r"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |curl |sudo |apt "
+    r"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |iree-[a-z-]+ "
+    r"|curl |sudo |apt "
     r"|conda |docker |cat |rm |echo )"
 )
 
@@ -555,17 +556,23 @@ _IMPORT_ROW = re.compile(
     r"^ {0,3}(?:import [A-Za-z_][\w.]*(?: as \w+)?(?:, ?[A-Za-z_][\w.]*(?: as \w+)?)*"
     r"|from [A-Za-z_.][\w.]* import [\w*(][^\n]{0,300})\s*(?:#.*)?$"
 )
+_CODE_ROW = re.compile(
+    r"^ {0,3}(?:[A-Za-z_][\w.]*(?:, ?[A-Za-z_]\w*){0,8} ?= ?[\w(\[{'\"-]|@[A-Za-z]|with [\w.]+\(|def \w+\("
+    r"|class \w+[(:]|[A-Za-z_][\w.]*\()"
+)
+_FIELD_NAME = re.compile(r"\b(?:tvm|relax|relay|tir|te|iree|ireert|ireec|onnx|torch|np)\.\w")
 _MLIR_ROW = re.compile(r"^ {0,3}(?:func\.func|util\.func|module) ?[^\n]{0,1000}\{\s*$|^ {0,3}func\.func @\w+\(")
 
 
 def _bare_code(document: Document) -> Iterator[Piece]:
     """Code that stands in the text without a fence: from an import row to the last statement that parses."""
     above = _Above(document)
+    steps = _rows_of_steps(document)
     for begin, end in _open_ranges(document):
         row = begin
         while row < end:
             line = document.source[row]
-            if _IMPORT_ROW.match(line):
+            if _IMPORT_ROW.match(line) or (row in steps and _CODE_ROW.match(line)):
                 piece, row = _bare_python(document, row, end)
             elif _MLIR_ROW.match(line):
                 piece, row = _bare_mlir(document, row, end)
@@ -573,6 +580,25 @@ def _bare_code(document: Document) -> Iterator[Piece]:
                 piece, row = None, row + 1
             if piece is not None:
                 yield above.describe(piece)
+
+
+def _rows_of_steps(document: Document) -> frozenset[int]:
+    """Rows (0-based) under a heading that announces how to reproduce; there, code needs no import to be seen as code.
+
+    A heading of no known sort does not end them: a comment in unfenced Python looks like one.
+    """
+    rows: set[int] = set()
+    begin: int | None = None
+    for prose in document.prose:
+        section = section_of(prose.text) if prose.heading else Section.OTHER
+        if section is Section.OTHER:
+            continue
+        if begin is not None:
+            rows.update(range(begin, prose.lines[0] - 1))
+        begin = prose.lines[1] if section is Section.STEPS else None
+    if begin is not None:
+        rows.update(range(begin, len(document.source)))
+    return frozenset(rows)
 
 
 class _Above:
@@ -617,18 +643,31 @@ MAX_BARE_ROWS = 2_000
 
 def _bare_python(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
     """The program that starts at row ``begin``, if one does, and the row to go on from."""
-    window = document.source[begin : min(end, begin + MAX_BARE_ROWS)]
+    margin = len(document.source[begin]) - len(document.source[begin].lstrip(" "))
+    window = [_outdented(row, margin) for row in document.source[begin : min(end, begin + MAX_BARE_ROWS)]]
     kept = list(takewhile(lambda s: s.tree is not None, iter_statements(window)))
     looked_at = begin + max(1, sum(s.rows for s in kept))
     while kept and not any(_is_substantive(n) for n in _body(kept[-1])):
         kept.pop()
     acts = [s for s in kept if s.tree and any(not isinstance(n, ast.Import | ast.ImportFrom) for n in s.tree.body)]
-    if not acts:
-        return None, looked_at
-    rows = list(window[: kept[-1].row + kept[-1].rows])
+    rows = list(window[: kept[-1].row + kept[-1].rows]) if kept else []
     while rows and (not rows[-1].strip() or rows[-1].startswith("#")):
         rows.pop()
-    return _bare_piece(Kind.PYTHON, rows, begin), begin + len(rows)
+    imports = _IMPORT_ROW.match(window[0])
+    if not acts or (not imports and (len(kept) < 2 or not _FIELD_NAME.search("\n".join(rows)))):
+        return None, looked_at
+    piece = _bare_piece(Kind.PYTHON, rows, begin)
+    if margin:
+        piece = replace(piece, repairs=(_dedent_repair(margin),))
+    return piece, begin + len(rows)
+
+
+def _outdented(row: str, margin: int) -> str:
+    return row[margin:] if not row[:margin].strip() else row
+
+
+def _dedent_repair(margin: int) -> Repair:
+    return Repair(kind="dedent", detail=f"removed {margin} column(s) of indentation")
 
 
 def _bare_mlir(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:

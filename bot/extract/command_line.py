@@ -91,9 +91,10 @@ def _prose_commands(document: Document) -> Iterator[str]:
         for span in code_spans(prose.text):
             if is_command(span):
                 yield span
-        outside = re.sub(r"^(?:[-*>] |\d{1,2}[.)] )", "", prose.text)
-        if is_command(outside) and "`" not in outside[:40]:
-            yield outside
+        rows = [re.sub(r"^(?:[-*>] |\d{1,2}[.)] )", "", row) for row in prose.text.split("\n")]
+        begin = next((i for i, row in enumerate(rows) if is_command(row) and "`" not in row[:40]), None)
+        if begin is not None:
+            yield "\n".join(rows[begin:])
 
 
 _PROGRAM_ARGUMENTS = re.compile(r"Program arguments: ([^\n]{1,32000})")
@@ -289,8 +290,7 @@ def _run_mlir(desk: _Desk, argv: list[str], command: Command, device: str) -> No
 # ---------------------------------------------------------------------------------------------- compiling
 
 _PLACEHOLDER = re.compile(r"%s|<[^<>]{1,60}>|\$\{?\w{1,40}\}?|\{[\w-]{1,40}\}|\.{3}|…")
-_INPUT_NAME = re.compile(r"[\w.+@-]+\.(?:mlir|mlirbc|mlir\.bc|bc|ir|txt|torch|stablehlo|onnx|irpa|npy|bin)")
-_VALUED = {"-o", "--o", "-split-input-file"}
+_FILE_WORD = re.compile(r"[\w.+@-]{1,200}")
 
 
 def _positions(argv: Sequence[str]) -> list[int]:
@@ -298,8 +298,13 @@ def _positions(argv: Sequence[str]) -> list[int]:
     return [
         i
         for i in range(1, len(argv))
-        if (not argv[i].startswith("-") or argv[i] == "-") and argv[i - 1] not in ("-o", "--o")
+        if (not argv[i].startswith("-") or argv[i] == "-") and not _takes_value(argv[i - 1], argv[i])
     ]
+
+
+def _takes_value(flag: str, word: str) -> bool:
+    """``-o x`` and ``--iree-hal-target-backends llvm-cpu``: a word without a dot behind a flag without a value."""
+    return flag in ("-o", "--o") or (flag.startswith("--") and "=" not in flag and "." not in word and word != "-")
 
 
 def _compile_step(desk: _Desk, argv: list[str], command: Command) -> list[str]:
@@ -320,7 +325,7 @@ def _compile_step(desk: _Desk, argv: list[str], command: Command) -> list[str]:
 
 
 def _is_input(word: str) -> bool:
-    return word == "-" or bool(_PLACEHOLDER.fullmatch(word) or _INPUT_NAME.fullmatch(word) or "." in word)
+    return word == "-" or bool(_PLACEHOLDER.fullmatch(word) or _FILE_WORD.fullmatch(word))
 
 
 def _fed(desk: _Desk, argv: list[str], places: Sequence[int]) -> list[str]:
@@ -405,7 +410,7 @@ def _give_flag_files(desk: _Desk, argv: Sequence[str]) -> None:
             desk.lack(found[2])
 
 
-_WRITES = re.compile(r"dump|output|export|trace|save|-to=", re.I)
+_WRITES = re.compile(r"dump|output|export|trace|save|reproducer|-to=", re.I)
 
 
 def _named_output(desk: _Desk, argv: list[str], command: Command) -> list[str]:
@@ -418,6 +423,8 @@ def _named_output(desk: _Desk, argv: list[str], command: Command) -> list[str]:
         suffix = "mlir" if any(re.match(r"--?compile-to=(?!vm$|end$)", w) for w in argv) else "vmfb"
         given = command.stdout if command.stdout not in ("", "|") else ""
         target = _basename(given) or f"{stem}.{suffix}"
+        if target in desk.files or target in argv:
+            target = f"{stem}.out.{suffix}"
         if not given:
             desk.repair("name-output", f"-o {target}")
         else:

@@ -11,7 +11,7 @@ from bot.extract.types import Missing
 _LINK = re.compile(
     r"https://(?:github\.com/(?:user-attachments/files/\d{1,20}"
     r"|[\w.-]{1,100}/[\w.-]{1,100}/files/\d{1,20})/(?P<name>[\w.+%-]{1,200})"
-    r"|gist\.github(?:usercontent)?\.com/(?P<gist>[\w-]{1,100}/[0-9a-f]{8,64}))"
+    r"|gist\.github(?:usercontent)?\.com/(?P<gist>(?:[\w-]{1,100}/)?[0-9a-f]{16,64}))"
 )
 _LOG = re.compile(r"\b(?:logs?|trace|stack ?trace|backtrace|output|dump(?:ed)?|IR after|error)\b[^\n]{0,30}$", re.I)
 MAX_LINKS = 20
@@ -29,8 +29,10 @@ class Link:
 
 def find_links(text: str) -> tuple[Link, ...]:
     """Attachments and gists, in order, each once."""
-    found = dict.fromkeys(_links(text))
-    return tuple(found)[:MAX_LINKS]
+    found: dict[str, Link] = {}
+    for link in _links(text):
+        found.setdefault(link.url, link)
+    return tuple(found.values())[:MAX_LINKS]
 
 
 def _links(text: str) -> Iterator[Link]:

@@ -60,7 +60,7 @@ _CUES = (
             r"|defined (?:in|as|like)|in tvm'?s? (?:code|source)|code (?:in|of|at|from) [`\[]|in `?[\w/]+/[\w/.]+`?"
             r"|ships|shortened|looks? like this|generated|lowered|after (?:the |applying |running )?(?:pass"
             r"|lower|optim|"
-            r"legal|trans)|\bIR (?:is|dump|after|before|looks|becomes)|dump\b|suggest|propos|patch\b"
+            r"legal|trans)|\bIR (?:is|dump|after|before|looks|becomes)|\bdump(?:ed)?\b|suggest|propos|patch\b"
             r"|could be changed|fix(?:ed)? by"
             r"|changing (?:it|this) to|pull request|root cause)",
             re.I,

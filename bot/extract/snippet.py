@@ -117,7 +117,7 @@ _DECOY_CUES = {Cue.QUOTED, Cue.OUTPUT, Cue.EXPECTED}
 def _is_decoy(unit: Unit) -> bool:
     """Code that is shown, not meant to be run: quoted source, a dump, what should come out."""
     stands_alone = bool(unit.imports) and not _unknown(unit)
-    if unit.piece.section is Section.EXPECTED and not unit.acts:
+    if unit.piece.section is Section.EXPECTED and (not unit.acts or _unknown(unit)):
         return True
     if unit.piece.section is Section.CONTEXT and not stands_alone:
         return True
@@ -242,7 +242,7 @@ def _score(
     main = members[-1].piece
     words = words_of(code)
     return (
-        3.0 * any(toolchain in u.imports for u in members)
+        3.0 * bool(re.search(rf"\b{toolchain}\b", code))
         + 2.0 * any(u.acts for u in members)
         + 1.0 * (main.section is Section.STEPS)
         + 2.0 * (main.cue is Cue.REPRO)

@@ -34,5 +34,7 @@ def find_toolchain(repository: str, text: str) -> str | None:
         if pattern.search(repository):
             return name
     counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in _MARKS}
+    if not any(counts.values()):
+        counts = {name: len(re.findall(rf"\b{name}\b", text, re.I)) for name in counts}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] else None

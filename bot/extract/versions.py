@@ -30,7 +30,7 @@ PROMOTED: dict[str, str] = {
 MAX_VERSIONS = 8
 
 _VERSION = re.compile(
-    r"(?<![\w.%/-])(?<![^=]=)(?:v|iree-|candidate-)?(?P<v>\d{1,4}\.\d{1,8}(?:\.\d{1,8})?(?:\.?(?:rc|dev"
+    r"(?<![\w.%/-])(?<![^=]=)(?:v|iree-|candidate-)?(?P<v>\d{1,8}\.\d{1,8}(?:\.\d{1,8})?(?:\.?(?:rc|dev"
     r"|post|a|b)\d{0,8}){0,2}(?:\+[\w.]{1,40})?)(?![\w%]|\.\d)"
 )
 _WHEEL = re.compile(
@@ -69,9 +69,10 @@ _SAID_OF_VERSION = re.compile(
 _GOOD_BEFORE = re.compile(
     r"(?:\b(?:works?|worked|working|fine|okay?|good|passes|passed|correct(?:ly)?|succeed\w*|no (?:issue"
     r"|problem|error)s?|ran|runs (?:fine|ok)|compile[sd] (?:fine|ok))\b"
-    r"[^.;,\n]{0,20}\b(?:with|on|in|at|using|version|release|until)|\b(?:from|before|than|unlike|up to"
+    r"[^.;,\n]{0,20}\b(?:with|on|in|at|for|using|version|release|until)|\b(?:from|before|than|unlike|up to"
     r"|until|compared (?:to|with)|not (?:on|in|with)|was|downgrad\w+ to|back to))"
-    r"\s+(?:(?:the|version|release|iree|tvm|iree-base-compiler|apache-tvm|nightly|=+|[`'\"*(v])\s*){0,4}$",
+    r"\s+(?:(?:the|version|release|candidate-|iree-|iree|tvm|iree-base-compiler|apache-tvm|nightly|=+"
+    r"|[`'\"*(v])\s*){0,4}$",
     re.I,
 )
 _GOOD_AFTER = re.compile(
@@ -81,7 +82,7 @@ _GOOD_AFTER = re.compile(
     r"|right|not (?:affected|show|have|fail|crash)|without (?:any )?(?:error|problem|issue))",
     re.I,
 )
-_COMMIT = re.compile(r"(?<![\w./-])[0-9a-f]{7,40}(?![\w./-])")
+_COMMIT = re.compile(r"(?:(?<![\w./-])|(?<=\d[-+]g))[0-9a-f]{7,40}(?![\w./-])")
 _COMMIT_BEFORE = re.compile(
     r"(?:commit(?:[ -]?(?:id|hash|sha))?|sha|hash|revision|rev|head|main|master|trunk|unity|built from"
     r"|build from|checkout|branch|tip of tree|tot|git|version|latest|tree)[^\n.;]{0,40}$",
@@ -114,6 +115,7 @@ def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[s
     """
     listed = list(passages)
     releases = [v for p in listed for v in _releases(p, toolchain)]
+    releases += [v for p in listed for v in _installed(p, toolchain) if v not in releases]
     if releases:
         commits = [c for p in listed for c in _commits(p)] if all("dev" in v for v in releases) else []
         return tuple(dict.fromkeys([*releases, *commits]))[:MAX_VERSIONS]
@@ -121,6 +123,14 @@ def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[s
     if commits:
         return tuple(dict.fromkeys(commits))[:MAX_VERSIONS]
     return tuple(dict.fromkeys(b for p in listed for b in _branches(p)))[:1]
+
+
+_EGG = re.compile(r"(?:site|dist)-packages/(?:apache_)?tvm-(\d+\.\d+[\w.]*?)(?=[+/\])-]|\.egg|$)")
+
+
+def _installed(passage: Passage, toolchain: str | None) -> Iterator[str]:
+    """The version in the path of an installed package, as tracebacks show it."""
+    return (v for v in _EGG.findall(passage.text) if _plausible(v, toolchain))
 
 
 def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
@@ -173,7 +183,8 @@ def _commits(passage: Passage) -> Iterator[str]:
             if _NOT_THE_VERSION.search(before):
                 continue
             linked = re.search(r"(?:commit|tree)/$", before) is not None
-            if headed or linked or _COMMIT_BEFORE.search(before):
+            described = re.search(r"\d[-+]g$", before) is not None
+            if headed or linked or described or _COMMIT_BEFORE.search(before):
                 yield sha
 
 
