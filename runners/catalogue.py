@@ -304,16 +304,23 @@ def _stable(listing: Listing) -> tuple[Release, ...]:
 
 
 def load_catalogue(refreshed: Path | None = None) -> Catalogue:
-    """The committed snapshot, each listing replaced by a newer one from the folder ``refreshed`` where it has one.
+    """The committed snapshot, and what the folder ``refreshed`` has besides.
 
     A refreshed file that cannot be read is ignored: the committed one always works.
     """
     listings = {listing.toolchain: listing for listing in committed()}
     for path in sorted(refreshed.glob("*.json")) if refreshed else ():
         listing = _read_refreshed(path)
-        if listing is not None and listing.taken >= listings[listing.toolchain].taken:
-            listings[listing.toolchain] = listing
+        if listing is not None and listing.toolchain in listings:
+            listings[listing.toolchain] = _merged(listings[listing.toolchain], listing)
     return Catalogue(listings)
+
+
+def _merged(ours: Listing, refreshed: Listing) -> Listing:
+    """Ours knows more of a version that both have: its commit and its place in history."""
+    releases = {r.order: r for r in (*refreshed.releases, *ours.releases)}
+    ascending = tuple(releases[order] for order in sorted(releases))
+    return replace(ours, taken=max(ours.taken, refreshed.taken), releases=ascending)
 
 
 def committed() -> tuple[Listing, ...]:
@@ -324,10 +331,9 @@ def committed() -> tuple[Listing, ...]:
 
 def _read_refreshed(path: Path) -> Listing | None:
     try:
-        listing = decode_listing(path.read_bytes())
-    except (OSError, msgspec.MsgspecError):
+        return decode_listing(path.read_bytes())
+    except (OSError, msgspec.MsgspecError, InvalidVersion):
         return None
-    return listing if listing.toolchain in {known.toolchain for known in committed()} else None
 
 
 def decode_listing(data: bytes) -> Listing:

@@ -6,29 +6,42 @@ import contextlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from packaging.version import Version
 
 from runners import interpreters
-from runners.catalogue import Catalogue, Listing, Release, encode_listing, load_catalogue
+from runners.catalogue import Listing, Release, encode_listing, load_catalogue
 from runners.environments import open_store
 from runners.errors import InfraError
 from runners.interpreters import Interpreter
 from runners.progress import Sink
 from runners.toolchains import TOOLCHAINS, Toolchain
-from runners.uv import NoSolution, Pin, Uv
+from runners.uv import NoSolution, Pin
 
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 """Minors that the guest supports."""
 
-MAX_AGE = timedelta(days=1)
-"""How long a refreshed listing counts as fresh."""
-
 Say = Callable[[str], None]
+
+
+class Index(Protocol):
+    """What answers questions about versions: `runners.uv.Uv`."""
+
+    def resolve(
+        self,
+        requirements: Sequence[str],
+        *,
+        python: Path,
+        minor: str,
+        newest: datetime | None = None,
+        deps: bool = True,
+        prereleases: bool = False,
+    ) -> tuple[Pin, ...]: ...
 
 
 def refresh_catalogue(progress: Sink, root: Path | None = None) -> Iterator[tuple[str, int]]:
@@ -51,16 +64,7 @@ def refresh_catalogue(progress: Sink, root: Path | None = None) -> Iterator[tupl
         yield name, len(listing.releases)
 
 
-def is_stale(path: Path, now: datetime) -> bool:
-    """Whether a refreshed listing is missing or older than `MAX_AGE`."""
-    try:
-        written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except OSError:
-        return True
-    return now - written > MAX_AGE
-
-
-def refresh(known: Listing, toolchain: Toolchain, uv: Uv, python: Interpreter, *, say: Say) -> Listing:
+def refresh(known: Listing, toolchain: Toolchain, index: Index, python: Interpreter, *, say: Say) -> Listing:
     """``known`` and every build of the toolchain on the index that it lacks; ``commit`` is unknown for those.
 
     Raises:
@@ -68,8 +72,8 @@ def refresh(known: Listing, toolchain: Toolchain, uv: Uv, python: Interpreter, *
     """
     have = {Version(r.version) for r in known.releases}
     fresh = []
-    for version in _versions(toolchain.distributions("0")[0].partition("==")[0], have, uv, python):
-        release = describe(toolchain, version, uv, python)
+    for version in _versions(toolchain.distributions("0")[0].partition("==")[0], have, index, python):
+        release = describe(toolchain, version, index, python)
         if release is not None:
             say(f"{toolchain.NAME} {version}, released {release.released}")
             fresh.append(release)
@@ -77,13 +81,13 @@ def refresh(known: Listing, toolchain: Toolchain, uv: Uv, python: Interpreter, *
     return replace(known, taken=datetime.now(UTC).date(), releases=tuple(every))
 
 
-def _versions(package: str, have: set[Version], uv: Uv, python: Interpreter) -> Iterator[str]:
+def _versions(package: str, have: set[Version], index: Index, python: Interpreter) -> Iterator[str]:
     """uv lists no versions: ask for the newest that is none of those seen, until none is left."""
     seen = set(have)
     while True:
         wanted = package + ",".join(f"!={v}" for v in sorted(seen))
         try:
-            (pin,) = uv.resolve(
+            (pin,) = index.resolve(
                 [wanted], python=python.executable, minor=python.version, deps=False, prereleases=True
             )
         except NoSolution:
@@ -92,13 +96,13 @@ def _versions(package: str, have: set[Version], uv: Uv, python: Interpreter) -> 
         yield pin.version
 
 
-def describe(toolchain: Toolchain, version: str, uv: Uv, python: Interpreter) -> Release | None:
+def describe(toolchain: Toolchain, version: str, index: Index, python: Interpreter) -> Release | None:
     """What the index knows of one version: its date and the Python minors it can be installed on.
 
     None when no minor has all its distributions.
     """
     distributions = toolchain.distributions(version)
-    published = [_publication(distributions, uv, python, minor) for minor in PYTHONS]
+    published = [_publication(distributions, index, python, minor) for minor in PYTHONS]
     days = [day for day in published if day is not None]
     if not days:
         return None
@@ -112,12 +116,12 @@ def describe(toolchain: Toolchain, version: str, uv: Uv, python: Interpreter) ->
         pythons=(),
         tag=toolchain.tag(version),
     )
-    return replace(draft, pythons=tuple(m for m in PYTHONS if _installable(draft, uv, python, m)))
+    return replace(draft, pythons=tuple(m for m in PYTHONS if _installable(draft, index, python, m)))
 
 
-def _publication(distributions: tuple[str, ...], uv: Uv, python: Interpreter, minor: str) -> datetime | None:
+def _publication(distributions: tuple[str, ...], index: Index, python: Interpreter, minor: str) -> datetime | None:
     with contextlib.suppress(NoSolution):
-        pins = uv.resolve(distributions, python=python.executable, minor=minor, deps=False, prereleases=True)
+        pins = index.resolve(distributions, python=python.executable, minor=minor, deps=False, prereleases=True)
         return max(_uploaded(pin) for pin in pins)
     return None
 
@@ -128,9 +132,9 @@ def _uploaded(pin: Pin) -> datetime:
     return pin.uploaded
 
 
-def _installable(release: Release, uv: Uv, python: Interpreter, minor: str) -> bool:
+def _installable(release: Release, index: Index, python: Interpreter, minor: str) -> bool:
     try:
-        uv.resolve(
+        index.resolve(
             [*release.distributions, *release.pins], python=python.executable, minor=minor, newest=release.as_of
         )
     except NoSolution:

@@ -200,9 +200,12 @@ def test_a_range_to_a_leaf_includes_its_branch(catalogue: Catalogue) -> None:
 
 # ------------------------------------------------------------------------------------------------- refreshed
 
+BAD_VERSION = b"""{"toolchain": "tvm", "repository": null, "taken": "2027-01-01", "releases": [
+    {"toolchain": "tvm", "version": "x", "released": "2027-01-01", "distributions": [], "pythons": []}]}"""
 
-def test_a_newer_listing_replaces_the_committed_one(tmp_path: Path) -> None:
-    """What the index was asked last wins, per toolchain."""
+
+def test_a_refreshed_listing_adds_to_the_committed_one(tmp_path: Path) -> None:
+    """What the index has besides becomes known, per toolchain."""
     known = load_catalogue().listing("tvm")
     extra = replace(known.releases[-1], version="9.0.0", commit=None)
     save(replace(known, taken=date(2027, 1, 1), releases=(*known.releases, extra)), tmp_path)
@@ -211,15 +214,26 @@ def test_a_newer_listing_replaces_the_committed_one(tmp_path: Path) -> None:
     assert merged.listing("iree") == load_catalogue().listing("iree")
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"toolchain": "zzz", "repository": null}', b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"toolchain": "zzz", "repository": null}',
+        b"\xff",
+        BAD_VERSION,
+    ],
+)
 def test_an_unreadable_refreshed_listing_is_ignored(tmp_path: Path, content: bytes) -> None:
     """The committed snapshot always works."""
     (tmp_path / "tvm.json").write_bytes(content)
     assert load_catalogue(tmp_path) == load_catalogue()
 
 
-def test_an_older_refreshed_listing_is_ignored(tmp_path: Path) -> None:
-    """After an upgrade the snapshot that came with it may know more."""
+def test_the_committed_listing_knows_its_versions_better(tmp_path: Path) -> None:
+    """A version that both have keeps the commit that shipped with us: a refresh cannot know it."""
     known = load_catalogue().listing("iree")
-    save(replace(known, taken=date(2020, 1, 1), releases=known.releases[:1]), tmp_path)
+    vague = tuple(replace(r, commit=None, ordinal=None) for r in known.releases)
+    save(replace(known, taken=date(2020, 1, 1), releases=vague), tmp_path)
     assert load_catalogue(tmp_path) == load_catalogue()
