@@ -37,7 +37,7 @@ COMPILERS = {"tvm": frozenset({"tvm", "tvm_ffi", "numpy"}), "iree": frozenset({"
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One imported module, by its full name; ``from a import b`` counts as ``a`` and, when it is a module, ``a.b``."""
+    """One imported module, by its full name: ``from a import b`` is ``a.b`` when that is a module, else ``a``."""
 
     module: str
     line: int
