@@ -127,6 +127,14 @@ def test_content_names_the_environment(store: Store, wheels: Path) -> None:
     assert other.digest != one.digest
 
 
+def test_a_wheel_may_bring_bytecode(store: Store, wheels: Path) -> None:
+    """A stray .pyc in a wheel (numpy 2.1.3 has one) is replaced by a fresh one, and is no damage."""
+    stray = f"byte/__pycache__/code.cpython-{RELEASE.version.replace('.', '')}.pyc"
+    build_wheel(wheels, "byte", "1.0", {"byte/__init__.py": "", "byte/code.py": "OK = 1\n", stray: "stale"})
+    environment = store.environment(replace(RELEASE, distributions=("byte==1.0",)))
+    assert run_in(environment, "import byte.code; print(byte.code.OK)") == "1"
+
+
 def test_environments_share_their_wheels(store: Store, wheels: Path) -> None:
     """A wheel is unpacked and compiled once, however many environments have it."""
     build_wheel(wheels, "other", "1.0", {"other.py": ""})
