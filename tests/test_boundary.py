@@ -22,7 +22,7 @@ SHELL = {
 """The local verbs, which may also reach the entries that run a plan and look after the store."""
 
 RUNS_THINGS = frozenset(
-    {"subprocess", "multiprocessing", "ctypes", "pty", "runpy", "code", "codeop", "importlib", "builtins", "socket"}
+    {"subprocess", "multiprocessing", "ctypes", "pty", "runpy", "code", "codeop", "importlib", "socket"}
     | {"pickle", "marshal", "shelve", "pdb"}
 )
 HARMLESS = frozenset({"importlib.resources", "importlib.metadata"})
@@ -98,6 +98,10 @@ def _calls(name: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"calls {called}"
             case ast.Attribute(value=ast.Name(id="os"), attr=called) if called.startswith(OS_CALLS):
                 yield node.lineno, f"uses os.{called}"
+            case ast.Attribute(value=ast.Name(id="builtins"), attr=called) if called in CALLS:
+                yield node.lineno, f"uses builtins.{called}"
+            case ast.ImportFrom(module="builtins"):
+                yield node.lineno, "imports from builtins"
             case ast.ImportFrom(module="os", names=names):
                 yield from ((node.lineno, f"uses os.{one.name}") for one in names if one.name.startswith(OS_CALLS))
             case _:
@@ -166,6 +170,7 @@ def test_the_guest_is_written_for_the_oldest_python_it_meets() -> None:
         ("bot/extract/types.py", "import ctypes.util", "imports ctypes.util"),
         ("bot/page.py", "from github import Github", "imports github: bot/github.py alone does"),
         ("bot/issue.py", "exec('1')", "calls exec"),
+        ("bot/extract/names.py", "builtins.exec('1')", "uses builtins.exec"),
         ("bot/github.py", "os.execv('/bin/sh', [])", "uses os.execv"),
         ("bot/github.py", "from os import system", "uses os.system"),
     ],
