@@ -48,6 +48,8 @@ class Attack:
     ended: Callable[[Ended], bool] = field(default_factory=exited)
     check: Check = says_contained
     limits: Limits = LIMITS
+    counts_memory: bool = False
+    """Contained only where the memory of all processes together is limited."""
 
 
 def _refusals(name: str, imports: str, *lines: str) -> Attack:
@@ -221,6 +223,7 @@ contained()
     ),
     Attack(
         name="fill-the-inodes",
+        counts_memory=True,
         source="""
 count = 0
 try:
@@ -252,8 +255,8 @@ must("no new privileges", now["NoNewPrivs"] == "1")
 must("filtered", now["Seccomp"] == "2")
 must("has a name", __import__("getpass").getuser() == "nobody")
 for number in (0, 1, 1000):
-    refused("setuid", lambda: os.setuid(number))
-    refused("setgid", lambda: os.setgid(number))
+    refused("setuid", lambda: os.setuid(number), (*REFUSALS, errno.EINVAL))
+    refused("setgid", lambda: os.setgid(number), (*REFUSALS, errno.EINVAL))
 refused("setgroups", lambda: os.setgroups([0]))
 contained()
 """,
@@ -460,12 +463,14 @@ os._exit(0)
     ),
     Attack(
         name="memory-bomb",
+        counts_memory=True,
         source="hoard = []\nwhile True:\n    hoard.append(b'x' * 2**22)\n",
         ended=out_of_memory,
         check=anything,
     ),
     Attack(
         name="memory-bomb-caught",
+        counts_memory=True,
         source="""
 hoard = []
 try:
@@ -479,6 +484,7 @@ except MemoryError:
     ),
     Attack(
         name="memory-bomb-mmap",
+        counts_memory=True,
         source="""
 import mmap
 area = mmap.mmap(-1, 2**30)
@@ -490,6 +496,7 @@ for offset in range(0, 2**30, 4096):
     ),
     Attack(
         name="memory-bomb-in-children",
+        counts_memory=True,
         source="""
 import time
 for _ in range(20):
@@ -503,6 +510,7 @@ time.sleep(5)
     ),
     Attack(
         name="memory-bomb-in-a-memfd",
+        counts_memory=True,
         source="""
 file = os.memfd_create("hoard")
 while True:
