@@ -163,21 +163,33 @@ class Store:
     def _resolve(
         self, release: Release, wanted: tuple[str, ...], requirements: tuple[str, ...], interpreter: Interpreter
     ) -> str:
-        try:
-            pins = self.uv.resolve(
-                wanted, python=interpreter.executable, minor=interpreter.version, newest=release.as_of
-            )
-        except NoSolution as explanation:
-            if not requirements:
-                raise InfraError(f"{release.toolchain} {release.version} cannot be resolved: {explanation}") from None
-            asked = ", ".join(requirements)
-            raise Unresolvable(
-                f"{asked} as of {_day(release)} does not go with {release.toolchain} {release.version} in wheels: "
-                f"{explanation}"
-            ) from None
+        pins = self._pins(release, wanted, requirements, interpreter)
         if requirements:
             self._weigh(pins, release)
         return render_lock(pins)
+
+    def _pins(
+        self, release: Release, wanted: tuple[str, ...], requirements: tuple[str, ...], interpreter: Interpreter
+    ) -> tuple[Pin, ...]:
+        """As of the release's day; a version that the testcase pins may be younger than the release."""
+        pinned = [Requirement(r).name for r in requirements if Requirement(r).specifier]
+        explanation = ""
+        for undated in ([], pinned) if pinned else ([],):
+            try:
+                return self.uv.resolve(
+                    wanted,
+                    python=interpreter.executable,
+                    minor=interpreter.version,
+                    newest=release.as_of,
+                    undated=undated,
+                )
+            except NoSolution as failure:
+                explanation = str(failure)
+        what = f"{release.toolchain} {release.version}"
+        if not requirements:
+            raise InfraError(f"{what} cannot be resolved as of {_day(release)}: {explanation}")
+        asked = ", ".join(requirements)
+        raise Unresolvable(f"{asked} as of {_day(release)} does not go with {what} in wheels: {explanation}")
 
     def _weigh(self, pins: Sequence[Pin], release: Release) -> None:
         """Refuse what a stranger's testcase makes too big to fetch; the toolchain itself is never refused."""
@@ -186,7 +198,7 @@ class Store:
             largest = max(pins, key=lambda p: download_bytes([p])).name
             raise Unresolvable(
                 f"the testcase's requirements make {release.toolchain} {release.version} a download of "
-                f"{size // 1024**2} MiB (most of it for {largest}); the limit is {self.max_download_bytes // 1024**2}"
+                f"{size // 1024**2} MiB (most of it for {largest}); the limit is {self.max_download_bytes // 1024**2} MiB"
             )
 
     # ---- building

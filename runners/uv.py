@@ -33,6 +33,10 @@ _DISK = re.compile(
 )
 
 
+_FAR = "2200-01-01"
+"""A day after every publication."""
+
+
 class NoSolution(Exception):
     """uv found no set of wheels for the requirements; the message is uv's last explanation."""
 
@@ -66,8 +70,11 @@ class Uv:
         newest: datetime | None = None,
         deps: bool = True,
         prereleases: bool = False,
+        undated: Sequence[str] = (),
     ) -> tuple[Pin, ...]:
         """The wheels for ``requirements`` on one CPython minor, none of them published after ``newest``.
+
+        Packages in ``undated`` may be newer.
 
         Raises:
             NoSolution: no set of wheels fits.
@@ -75,9 +82,11 @@ class Uv:
         """
         arguments = ["pip", "compile", "-", "--format", "pylock.toml", "--no-header", "--only-binary", ":all:"]
         arguments += ["--python", str(python), "--python-version", minor, "--no-python-downloads", "--no-sources"]
-        arguments += ["--exclude-newer", _timestamp(newest)] if newest else []
+        if newest:
+            arguments += ["--exclude-newer", _timestamp(newest)]
+            arguments += [f"--exclude-newer-package={name}={_FAR}" for name in undated]
         arguments += [] if deps else ["--no-deps"]
-        arguments += ["--prerelease", "allow" if prereleases else "if-necessary-or-explicit"]
+        arguments += ["--prerelease", "allow"] if prereleases else []
         done = self._run([*arguments, *self._index_options()], stdin="\n".join(requirements) + "\n")
         if done.returncode != 0:
             raise self._failure(done.stderr, f"resolving {', '.join(requirements)}")
@@ -132,9 +141,16 @@ class Uv:
             return InfraError(
                 f"the package index cannot be reached while {doing}: connect, or use versions already built"
             )
-        if "No solution found" in stderr or "no version" in stderr or "was not found" in stderr:
-            return NoSolution(said)
+        if "No solution found" in stderr:
+            return NoSolution(_explanation(stderr))
         return InfraError(f"uv failed while {doing}: {said}")
+
+
+def _explanation(stderr: str) -> str:
+    """uv's reason alone: neither warnings before it nor hints after it."""
+    said = " ".join(stderr.partition("No solution found")[2].split())
+    reason = re.sub(r"^when resolving dependencies:?\s*(cause:|╰─▶)?\s*", "", said).partition(" hint: ")[0]
+    return reason[:600] or "no solution found"
 
 
 def download_bytes(pins: Sequence[Pin]) -> int:
