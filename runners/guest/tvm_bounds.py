@@ -231,12 +231,15 @@ class KernelChecker:
 
     def _guarded(self, found: list[Access], statement: Node) -> list[Node]:
         """``statement``, run only when every unproven access is inside; the first that isn't is reported."""
+        statements = [statement]
         for access in reversed(found):
-            checks = self._unproven(access)
-            if checks:
+            if checks := self._unproven(access):
                 report = tirx.Evaluate(self._report(access, checks))
-                statement = tirx.IfThenElse(_condition(access.guards, checks), statement, report)
-        return [statement]
+                statements = [tirx.IfThenElse(_condition(access.guards, checks), _sequence(statements), report)]
+            if hidden := self._hidden(access):
+                report = tirx.Evaluate(self._report(access, hidden))
+                statements.insert(0, tirx.IfThenElse(tirx.Not(_condition((), hidden)), report, None))
+        return statements
 
     def _all_inside(self, found: list[Access]) -> Node | None:
         """One condition for all of ``found``, evaluated lazily; None when all are proven."""
@@ -257,8 +260,21 @@ class KernelChecker:
                     self.unchecked += 1
                 elif not self._proves(access.guards, tirx.And(at >= 0, at < extent)):
                     checks.append(Check(axis, ir.int64(at), ir.int64(extent), ir.constant(0)))
-        if "scatter_elements" in self._name and checks and ir.kind_of(node) == "BufferStore":
-            checks += _flattened_checks(node)
+        return checks
+
+    def _hidden(self, access: Access) -> list[Check]:
+        """Axis bounds that flattening hides: such an access stays in its tensor, so it is reported and still done.
+
+        The generated scatter kernels compute a flat position and split it again (``x // n`` rows on, column
+        ``x % n``), so that an index beyond its axis lands in another row.
+        """
+        if "scatter_elements" not in self._name or ir.kind_of(access.node) != "BufferStore":
+            return []
+        checks = []
+        for axis, index in enumerate(access.node.indices):
+            if ir.kind_of(index) == "FloorMod" and _is_element(index.a):
+                extent = ir.int64(index.b)
+                checks.append(Check(axis, ir.int64(index.a), extent, ir.constant(0) - extent))
         return checks
 
     def _proves(self, guards: tuple[Node, ...], condition: Node) -> bool:
@@ -345,20 +361,6 @@ def _is_element(index: Node) -> bool:
     while ir.kind_of(index) == "Cast":
         index = index.value
     return ir.kind_of(index) in ir.LOADS
-
-
-def _flattened_checks(store: Node) -> list[Check]:
-    """The axis bound that flattening hides.
-
-    The generated scatter kernels compute a flat position and split it again (``x // n`` rows on, column ``x % n``),
-    so that an index beyond its axis silently lands in another row.
-    """
-    checks = []
-    for axis, index in enumerate(store.indices):
-        if ir.kind_of(index) == "FloorMod" and _is_element(index.a):
-            extent = ir.int64(index.b)
-            checks.append(Check(axis, ir.int64(index.a), extent, ir.constant(0) - extent))
-    return checks
 
 
 def _sequence(statements: list[Node]) -> Node:
@@ -450,7 +452,7 @@ class BoundsDiagnoser:
         if verdict in ("testcase-kernel", "testcase-data", "computed-data"):
             self._findings.add(key, "out-of-bounds-access", summary_of(site, self._tracer), evidence)
         else:
-            summary = "the compiler's own kernel computes an index outside: " + summary_of(site, self._tracer)
+            summary = "not the testcase's doing: " + summary_of(site, self._tracer)
             self._findings.add(key, "note", summary, evidence)
 
     def finish(self) -> None:

@@ -40,8 +40,8 @@ def cut(text: str, limit: int) -> str:
 class Findings:
     """Findings and notes by key; a later one with the same key replaces the earlier.
 
-    The file is replaced whole by a rename each time, so that a testcase which then crashes or is killed leaves a
-    file that can be read. Errors of writing are swallowed: a diagnoser is never a reason for a testcase to fail.
+    The file is written anew each time, so that a testcase which then crashes or is killed leaves what was found so
+    far. Errors of writing are swallowed: a diagnoser is never a reason for a testcase to fail.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -60,6 +60,11 @@ class Findings:
         self._by_key[key] = line
         self._write()
 
+    def drop(self, key: str) -> None:
+        """Take back a finding that later events refuted."""
+        if self._by_key.pop(key, None) is not None:
+            self._write()
+
     def note(self, summary: str, **evidence: Any) -> None:
         """Something that limits what a missing finding means, such as an instrumentation this build refused."""
         self.add("note:" + summary, "note", summary, evidence)
@@ -77,8 +82,7 @@ class Findings:
             lines.append(line)
             size += len(line)
         try:
-            with open(self._path + ".new", "w", encoding="ascii") as out:
-                out.writelines(lines)
-            os.replace(self._path + ".new", self._path)
+            with open(self._path, "w", encoding="ascii") as out:
+                out.write("".join(lines))
         except OSError:
             self._path = None

@@ -12,10 +12,20 @@ from tvm import relax
 if TYPE_CHECKING:
     from runners.guest.tvm_bounds import BoundsDiagnoser
     from runners.guest.tvm_findings import Findings
+    from runners.guest.tvm_mutation import MutationDiagnoser
+    from runners.guest.tvm_passes import PassWatch
+    from runners.guest.tvm_signature import Signature, SignatureDiagnoser, signatures
     from runners.guest.tvm_trace import Tracer
+    from runners.guest.tvm_values import EqualityDiagnoser, ValuesDiagnoser
 else:
     from tvm_bounds import BoundsDiagnoser
+    from tvm_mutation import MutationDiagnoser
+    from tvm_passes import PassWatch
+    from tvm_signature import SignatureDiagnoser, signatures
     from tvm_trace import Tracer
+    from tvm_values import EqualityDiagnoser, ValuesDiagnoser
+
+Built = dict[str, "Signature"]
 
 
 class Session:
@@ -26,17 +36,28 @@ class Session:
             self._tracer = Tracer(path, source.read())
         self._findings = findings
         self._building = 0
-        self._finishers: list[Callable[[], None]] = []
+        self._built: dict[int, tuple[Any, Built]] = {}
+        """What was built, with the signatures it was built from; kept alive so that an id stays its own."""
+        self._signature = SignatureDiagnoser(findings) if "signature" in modes else None
+        self._bounds = BoundsDiagnoser(findings, self._tracer) if "bounds" in modes else None
         self._watch_builds()
         self._watch_calls()
-        if "bounds" in modes:
-            bounds = BoundsDiagnoser(findings, self._tracer)
-            bounds.install()
-            self._finishers.append(bounds.finish)
+        if self._bounds is not None:
+            self._bounds.install()
+        passes = PassWatch(findings, lambda: self._building > 0)
+        passes.watchers.append(self._tracer)
+        if self._signature is not None:
+            passes.watchers.append(self._signature)
+        if "mutation" in modes:
+            passes.watchers.append(MutationDiagnoser(findings, self._tracer.wrote_pass))
+        if "nan" in modes:
+            passes.watchers.append(ValuesDiagnoser(findings))
+            EqualityDiagnoser(findings).install()
+        passes.install()
 
     def finish(self) -> None:
-        for finish in self._finishers:
-            finish()
+        if self._bounds is not None:
+            self._bounds.finish()
 
     # ------------------------------------------------------------------------------------------ builds
 
@@ -50,40 +71,73 @@ class Session:
         @functools.wraps(original)
         def build(*args: Any, **kwargs: Any) -> Any:
             module = args[0] if args else kwargs.get("mod")
-            if not self._building and isinstance(module, tvm.IRModule):
-                self._attempt(lambda: self._tracer.saw_module(module), "operators of a module could not be read")
+            outermost = not self._building and isinstance(module, tvm.IRModule)
+            known = self._attempt(lambda: self._signatures_of(module)) if outermost else None
             self._building += 1
             try:
-                return original(*args, **kwargs)
+                built = original(*args, **kwargs)
             finally:
                 self._building -= 1
+            if known is not None:
+                self._built[id(built)] = (built, known)
+            return built
 
         return build
+
+    def _signatures_of(self, module: Any) -> Built:
+        self._tracer.saw_module(module)
+        return signatures(module)
 
     # ------------------------------------------------------------------------------------------ calls
 
     def _watch_calls(self) -> None:
-        machine = relax.VirtualMachine
-        original = machine.__getitem__
+        machine, executable = relax.VirtualMachine, tvm.runtime.Executable
+        initialise, get_item, set_input = machine.__init__, machine.__getitem__, machine.set_input
+        call_main, get_function = executable.__call__, executable.__getitem__
+
+        def init(vm: Any, rt_mod: Any, *args: Any, **kwargs: Any) -> None:
+            initialise(vm, rt_mod, *args, **kwargs)
+            vm._reprobot_built = self._built.get(id(rt_mod), (None, None))[1]
 
         def getitem(vm: Any, key: str) -> Any:
-            return self._watched_function(original(vm, key), key)
+            return self._watched_function(get_item(vm, key), key, getattr(vm, "_reprobot_built", None))
 
-        machine.__getitem__ = getitem
+        def watched_set_input(vm: Any, func_name: str, *args: Any, **kwargs: Any) -> None:
+            if not kwargs:
+                self._attempt(lambda: self._called(func_name, getattr(vm, "_reprobot_built", None), args))
+            set_input(vm, func_name, *args, **kwargs)
 
-    def _watched_function(self, function: Any, name: str) -> Any:
-        @functools.wraps(function, updated=())
-        def call(*args: Any) -> Any:
+        def call(built: Any, *args: Any, **kwargs: Any) -> Any:
+            return self._watched_function(functools.partial(call_main, built), "main", None)(*args, **kwargs)
+
+        def function(built: Any, name: str) -> Any:
+            # A virtual machine takes its loader this way: not a call of the testcase's.
+            found = get_function(built, name)
+            return found if name == "vm_load_executable" else self._watched_function(found, name, None)
+
+        machine.__init__, machine.__getitem__, machine.set_input = init, getitem, watched_set_input
+        executable.__call__, executable.__getitem__ = call, function
+
+    def _watched_function(self, function: Any, name: str, built: Built | None) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            self._attempt(lambda: self._called(name, built, args))
             self._tracer.calls.append((name, args))
             try:
-                return function(*args)
+                return function(*args, **kwargs)
             finally:
                 self._tracer.calls.pop()
 
         return call
 
-    def _attempt(self, action: Callable[[], None], failure: str) -> None:
+    def _called(self, name: str, built: Built | None, arguments: tuple[Any, ...]) -> None:
+        if self._signature is not None:
+            self._signature.called(name, built, arguments)
+
+    def _attempt(self, action: Callable[[], Any]) -> Any:
         try:
-            action()
+            return action()
         except Exception as error:
-            self._findings.note(failure, why=f"{type(error).__name__}: {error}"[-200:])
+            self._findings.note(
+                "a module or call could not be looked at", why=f"{type(error).__name__}: {error}"[-200:]
+            )
+            return None

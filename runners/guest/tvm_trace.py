@@ -41,7 +41,22 @@ class Tracer:
             word in self._text for word in ("create_prim_func", "IRBuilder", "from_source")
         )
 
+    def wrote_pass(self, name: str) -> bool:
+        """Whether the testcase's text defines a pass of this name, as a function, class or string."""
+        return (
+            re.search(rf"(def|class)\s+{re.escape(name)}\b|name\s*=\s*[\"']{re.escape(name)}[\"']", self._text)
+            is not None
+        )
+
     # ------------------------------------------------------------------------------------------ operators
+
+    def before(self, module: Any, applied: Any) -> None:
+        """Operators are gone once a testcase has legalised its module itself, so each input of its passes is read."""
+        if applied is not None:
+            self.saw_module(module)
+
+    def after(self, name: str, snapshot: None, given: Any, result: Any, applied: Any) -> None:
+        """Nothing: only the inputs tell operators."""
 
     def saw_module(self, module: Any) -> None:
         """Remember operators and integer constants of a module that is about to be built."""
@@ -65,6 +80,7 @@ class Tracer:
         if bare in names:
             return names[bare]
         fitting = [short for short in names if re.search(rf"(^|_){re.escape(short)}\d*(_|$)", bare)]
+        fitting = fitting or [short for short in names if short.startswith(f"{bare}_")]  # gather: gather_elements
         indexing = [s for s in fitting if re.search("take|gather|scatter|index|slice|embedding|one_hot", s)]
         best = max(indexing or fitting, key=len, default=None)
         return names[best] if best else None
