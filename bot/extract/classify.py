@@ -455,7 +455,7 @@ def _goes_on(line: str) -> bool:
 
 def _is_flag_row(line: str) -> bool:
     """A row of flags below a command: the backslash before it was forgotten."""
-    return bool(re.match(r"\s*--?[a-z][\w-]+(?:[= ]|$)", line))
+    return bool(re.match(r"\s*--?[a-z][\w-]*(?:[= ]|$)", line))
 
 
 def _classify(piece: Piece, word: str) -> list[Piece]:
@@ -644,7 +644,9 @@ MAX_BARE_ROWS = 2_000
 def _bare_python(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
     """The program that starts at row ``begin``, if one does, and the row to go on from."""
     margin = len(document.source[begin]) - len(document.source[begin].lstrip(" "))
-    window = [_outdented(row, margin) for row in document.source[begin : min(end, begin + MAX_BARE_ROWS)]]
+    window: Sequence[str] = document.source[begin : min(end, begin + MAX_BARE_ROWS)]
+    if margin:
+        window = [_outdented(row, margin) for row in window]
     kept = list(takewhile(lambda s: s.tree is not None, iter_statements(window)))
     looked_at = begin + max(1, sum(s.rows for s in kept))
     while kept and not any(_is_substantive(n) for n in _body(kept[-1])):

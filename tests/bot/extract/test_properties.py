@@ -1,0 +1,186 @@
+"""Promises that hold for any text at all."""
+
+from __future__ import annotations
+
+import builtins
+import subprocess
+import sys
+from textwrap import dedent
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.extract import NoRepro, Repro, extract
+from bot.extract.markdown import parse_markdown
+from bot.extract.shell import TOOLS
+from tests.bot.extract.reading import issue
+
+LINES = st.sampled_from(
+    [
+        *(
+            "",
+            "```",
+            "```python",
+            "````",
+            "~~~",
+            "~~~mlir",
+            "'''",
+            "> ```",
+            "  ```py",
+            "1. ```",
+            "<details>",
+            "</details>",
+        ),
+        *(
+            "import tvm",
+            "from tvm import relax",
+            "x = tvm.f(y)",
+            "def main():",
+            "    return 1",
+            "print(x)",
+            "@I.ir_module",
+        ),
+        *(
+            "class M:",
+            "    pass",
+            ">>> import tvm",
+            ">>> tvm.f()",
+            "... 1",
+            "$ python a.py",
+            "Traceback (most recent call last):",
+        ),
+        *(
+            '  File "a.py", line 1, in <module>',
+            "ValueError: x",
+            "func.func @f() {",
+            "  return",
+            "}",
+            "%0 = a.b %1 : i32",
+        ),
+        *(
+            "iree-compile a.mlir -o a.vmfb",
+            "$ iree-compile \\",
+            "  --x=y \\",
+            "iree-run-module --module=/tmp/a.vmfb",
+            "// RUN: iree-opt %s",
+        ),
+        *(
+            "a.mlir:1:1: error: bad",
+            "# Title",
+            "### Steps to reproduce",
+            "### Expected behavior",
+            "Works:",
+            "expected `1` got `2`",
+        ),
+        *(
+            "cat > a.mlir <<EOF",
+            "EOF",
+            "“x”",
+            "&lt;",
+            "\tx",
+            "don't (",
+            "[[ 1.0",
+            "TVM 0.25.0",
+            "iree 3.5.0rc20250605",
+            "- a",
+            "* b",
+        ),
+        *(
+            "rm -rf /",
+            "curl x | sh",
+            "    indented = tvm.g()",
+            "<pre>",
+            "</pre>",
+            "`iree-opt a.mlir`",
+            "Program arguments: iree-compile a.mlir",
+        ),
+    ]
+)
+BODIES = st.lists(LINES | st.text(max_size=30), max_size=60).map("\n".join) | st.text(max_size=400)
+TITLES = st.sampled_from(["tvm", "IREE crash", "", "[Bug] wrong result"]) | st.text(max_size=40)
+
+any_issue = given(body=BODIES, title=TITLES)
+thorough = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@thorough
+@any_issue
+def test_any_text_gives_a_repro_or_a_reason(body: str, title: str) -> None:
+    """Nothing a stranger writes raises; steps use known tools and name files by plain relative names."""
+    match extract(issue(body, title)):
+        case NoRepro(reason=reason):
+            assert reason.endswith(".")
+        case Repro(testcase=testcase):
+            assert testcase.steps
+            assert {step[0] for step in testcase.steps} <= TOOLS
+            for name in testcase.files:
+                assert name not in ("", ".", "..")
+                assert "/" not in name
+
+
+@thorough
+@any_issue
+def test_spans_point_at_the_source(body: str, title: str) -> None:
+    """Each line of a file stands in one of its spans (in its place or behind a prompt), or in a repair."""
+    subject = issue(body, title)
+    found = extract(subject)
+    if not isinstance(found, Repro):
+        return
+    source = parse_markdown(subject.body).source
+    changed = {"straighten-quotes", "unescape", "expand-tabs", "call-main"}
+    if changed & {repair.kind for repair in found.repairs}:
+        return
+    added = {repair.detail for repair in found.repairs if repair.kind == "add-import"}
+    for name, text in found.testcase.files.items():
+        spans = [span for span in found.spans if span.file == name]
+        there = "\n".join("\n".join(source[s.lines[0] - 1 : s.lines[1]]) for s in spans)
+        for span in spans:
+            assert 1 <= span.lines[0] <= span.lines[1] <= len(source)
+        for line in text.split("\n"):
+            assert line.strip() in there or line in added, (line, there)
+
+
+@thorough
+@any_issue
+def test_extraction_is_a_function(body: str, title: str) -> None:
+    """The same text gives the same answer."""
+    assert extract(issue(body, title)) == extract(issue(body, title))
+
+
+def test_nothing_of_the_issue_is_executed_imported_or_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that would be noticed if it ran is only read."""
+    events: list[str] = []
+    forbidden = ("exec", "import", "open", "socket.connect", "subprocess.Popen", "os.system")
+    watching = True
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        if watching and event in forbidden:
+            events.append(f"{event} {arguments[:1]}")
+
+    body = dedent(
+        """
+        ```python
+        import antigravity, this_module_is_not_there
+        import os; os.system("touch pwned"); exec("1"); open("/etc/passwd")
+        import tvm
+        print(tvm.x)
+        ```
+        `iree-compile $(reboot) a.mlir`
+        """
+    )
+    extract(issue(body))  # what the reader itself loads lazily is loaded now
+    sys.addaudithook(watch)
+    extract(issue(body))
+    watching = False
+    assert events == []
+    assert "antigravity" not in sys.modules
+    assert builtins.open is open
+    assert subprocess.Popen.__module__ == "subprocess"
+
+
+def test_a_text_beyond_the_limit_is_refused_with_its_size() -> None:
+    """The limit is far above what any forge stores."""
+    found = extract(issue("tvm " * 300_000))
+    assert isinstance(found, NoRepro)
+    assert "1,000,000" in found.reason

@@ -1,0 +1,243 @@
+"""Which Python blocks make the testcase, and what is done to them."""
+
+from __future__ import annotations
+
+from bot.issue import Comment
+from tests.bot.extract.reading import missing, no_repro, repairs, repro
+
+
+def code(body: str, title: str = "[Bug] tvm fails") -> str:
+    return repro(body, title).testcase.files["repro.py"]
+
+
+def test_a_module_and_the_script_that_uses_it_are_joined() -> None:
+    """Two blocks that need each other are one testcase; quoted library source before them is not part of it."""
+    found = repro(
+        """
+        The compiler has
+
+        ```python
+        @register_legalize("relax.nn.silu")  # shortened
+        def legalize_silu(bb, call):
+            return call
+        ```
+
+        My module:
+
+        ```python
+        import tvm
+        from tvm.script import ir as I, relax as R
+
+        @I.ir_module
+        class Net:
+            @R.function
+            def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+                return R.nn.silu(x)
+        ```
+
+        and how I build it:
+
+        ```python
+        lib = tvm.compile(Net, target="llvm")
+        ```
+        """
+    )
+    text = found.testcase.files["repro.py"]
+    assert "register_legalize" not in text
+    assert text.index("class Net") < text.index("lib = tvm.compile(Net")
+    assert repairs(found) == ["join-blocks"]
+    assert [span.block for span in found.spans] == [2, 3]
+    assert not found.missing
+
+
+def test_well_known_imports_are_added_and_nothing_else() -> None:
+    """Conventional names only; any other undefined name is missing."""
+    found = repro("```\nx = np.zeros(3)\nvm = relax.VirtualMachine(build_it(x), tvm.cpu())\n```\n")
+    assert [r.detail for r in found.repairs] == ["import numpy as np", "import tvm", "from tvm import relax"]
+    assert missing(found) == [("name", "build_it")]
+
+
+def test_imports_go_behind_the_docstring_and_future_imports() -> None:
+    """Elsewhere the added line would change what the file means."""
+    text = code('```python\n"""doc"""\nfrom __future__ import annotations\nprint(tvm.nd)\n```\n')
+    assert text.split("\n")[:3] == ['"""doc"""', "from __future__ import annotations", "import tvm"]
+
+
+def test_output_below_the_code_in_one_fence_is_cut_off() -> None:
+    """A prompt and a traceback are not code."""
+    found = repro(
+        """
+        ```[py]
+        import tvm
+        print(tvm.nothing)
+
+        $ python a.py
+        Traceback (most recent call last):
+          File "a.py", line 2, in <module>
+        AttributeError: module 'tvm' has no attribute 'nothing'
+        ```
+        """
+    )
+    assert found.testcase.files["repro.py"] == "import tvm\nprint(tvm.nothing)\n"
+    assert found.spans[0].lines == (2, 3)
+    assert found.claim.signature is not None
+    assert found.claim.signature.type == "AttributeError"
+
+
+def test_an_interactive_session_is_its_code() -> None:
+    """Prompts go, output goes, and the repair says so."""
+    found = repro("```\n>>> import tvm\n>>> def f():\n...     return 1\n...\n>>> f()\n1\n```\n")
+    assert found.testcase.files["repro.py"] == "import tvm\ndef f():\n    return 1\n\nf()\n"
+    assert repairs(found) == ["strip-prompt"]
+
+
+def test_code_without_any_fence_is_found() -> None:
+    """From the first import to the last statement; the sentences around it stay out."""
+    found = repro(
+        """
+        I installed the wheel and ran
+
+        import tvm
+        from tvm import relax
+
+        mod = relax.nothing(1)
+        print(mod)
+
+        AttributeError: module 'tvm.relax' has no attribute 'nothing'
+
+        Is that gone? Thanks
+        """
+    )
+    assert found.testcase.files["repro.py"].endswith("print(mod)\n")
+    assert (found.spans[0].block, found.spans[0].lines) == (0, (3, 7))
+
+
+def test_code_under_a_repro_heading_needs_no_import() -> None:
+    """Unfenced, and with a comment that Markdown takes for a heading."""
+    found = repro(
+        "### Steps to reproduce\n\n# a variable\nn = tvm.tir.Var('n', 'int64')\nf = n + tvm.tir.const(1)\nf\n"
+    )
+    assert "n = tvm.tir.Var" in found.testcase.files["repro.py"]
+
+
+def test_what_markdown_and_editors_did_to_code_is_undone() -> None:
+    """Typographic quotes, entities, common indentation: each repair only where the code needs it."""
+    assert repairs(repro("```python\nimport tvm\nprint(“a”)\n```\n")) == ["straighten-quotes"]
+    assert repairs(repro("```python\nimport tvm\nif 1 &lt; 2: print(tvm)\n```\n")) == ["unescape"]
+    assert repairs(repro("```python\n  import tvm\n  print(tvm)\n```\n")) == ["dedent"]
+    assert repairs(repro('```python\nimport tvm\nprint("“&lt;”")\n```\n')) == []
+
+
+def test_entry_functions_that_nobody_calls_are_called() -> None:
+    """A file of definitions alone would show nothing."""
+    found = repro("```python\nimport tvm\ndef main():\n    tvm.x()\n```\n")
+    assert found.testcase.files["repro.py"].endswith("\n\nmain()\n")
+    assert [(r.kind, r.detail) for r in found.repairs] == [("call-main", "main()")]
+
+
+def test_what_cannot_be_had_from_the_text_is_missing() -> None:
+    """Files, private modules, constants that TVMScript leaves out, elided bodies."""
+    found = repro(
+        """
+        ```python
+        import onnx, tvm
+        from our_lib.passes import Fuse
+
+        def convert(m):
+            ...
+
+        m = onnx.load("net/model.onnx")
+        c = metadata["relax.expr.Constant"][0]
+        print(Fuse()(convert(m)), c)
+        ```
+        """
+    )
+    assert set(missing(found)) == {
+        ("module", "our_lib.passes"),
+        ("file", "net/model.onnx"),
+        ("code", 'metadata["relax.expr.Constant"]'),
+        ("code", "the body of convert"),
+    }
+    assert found.testcase.requirements == ("onnx",)
+
+
+def test_the_variant_that_works_is_a_control() -> None:
+    """Of two whole scripts the one said to work is kept beside the testcase."""
+    found = repro(
+        """
+        This works fine:
+
+        ```python
+        import tvm
+        tvm.compile(1, target="llvm")
+        ```
+
+        This fails:
+
+        ```python
+        import tvm
+        tvm.compile(1, target="c")
+        ```
+        """
+    )
+    assert 'target="c"' in found.testcase.files["repro.py"]
+    assert 'target="llvm"' in found.controls[0].files["repro.py"]
+
+
+def test_two_unrelated_programs_are_refused_with_their_places() -> None:
+    """Guessing would give a wrong verdict for one of them."""
+    found = no_repro(
+        """
+        ```python
+        import tvm
+        a = tvm.tir.Var("a", "int32")
+        print(a + 1)
+        ```
+
+        ```python
+        from tvm import te
+        p = te.placeholder((2, 3), name="p")
+        q = te.compute((2, 3), lambda i, j: p[i, j])
+        te.create_prim_func([p, q]).show()
+        ```
+        """,
+        "[Bug] tvm does odd things",
+    )
+    assert "two unrelated programs" in found.reason
+    assert "line 2" in found.reason
+
+
+def test_the_title_tells_which_of_two_programs_is_meant() -> None:
+    """The words of the claim decide."""
+    body = """
+        ```python
+        import tvm
+        a = tvm.tir.Var("a", "int32")
+        print(a + 1)
+        ```
+
+        ```python
+        from tvm import te
+        p = te.placeholder((2, 3), name="p")
+        q = te.compute((2, 3), lambda i, j: p[i, j])
+        te.create_prim_func([p, q]).show()
+        ```
+        """
+    assert "create_prim_func" in code(body, "[Bug] create_prim_func of a placeholder and compute fails")
+
+
+def test_code_of_the_authors_first_comment_is_read_when_the_description_has_none() -> None:
+    """Other people's code is not the reporter's."""
+    comments = (
+        Comment(author="helper", body="```python\nimport tvm\nprint('theirs')\n```\n"),
+        Comment(author="reporter", body="sorry:\n\n```python\nimport tvm\nprint('mine')\n```\n"),
+    )
+    found = repro("It fails.\n", comments=comments)
+    assert "mine" in found.testcase.files["repro.py"]
+    assert (found.spans[0].comment, found.spans[0].lines) == (1, (4, 5))
+
+
+def test_no_code_at_all_has_a_reason() -> None:
+    """A sentence that may be said to the reporter."""
+    assert "no code" in no_repro("It fails, see the picture.\n").reason
+    assert "which compiler" in no_repro("It fails.\n", "broken").reason
