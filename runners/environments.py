@@ -193,12 +193,12 @@ class Store:
 
     def _weigh(self, pins: Sequence[Pin], release: Release) -> None:
         """Refuse what a stranger's testcase makes too big to fetch; the toolchain itself is never refused."""
-        size = download_bytes(pins)
-        if size > self.max_download_bytes:
+        size, limit = download_bytes(pins) // 1024**2, self.max_download_bytes // 1024**2
+        if size > limit:
             largest = max(pins, key=lambda p: download_bytes([p])).name
             raise Unresolvable(
                 f"the testcase's requirements make {release.toolchain} {release.version} a download of "
-                f"{size // 1024**2} MiB (most of it for {largest}); the limit is {self.max_download_bytes // 1024**2} MiB"
+                f"{size} MiB (most of it for {largest}); the limit is {limit} MiB"
             )
 
     # ---- building
