@@ -368,7 +368,7 @@ def _code_that_ran(repro: Repro, detail: Detail) -> Iterator[str]:
         yield "Steps:"
         yield fence(cut("\n".join(map(shlex.join, repro.testcase.steps)), 4_000), "sh")
     if repro.testcase.requirements:
-        yield "Also installed: " + ", ".join(map(code, repro.testcase.requirements[: detail.entries]))
+        yield "Packages beside the compiler: " + ", ".join(map(code, repro.testcase.requirements[: detail.entries]))
     if repro.repairs:
         repairs = (f"- {code(one.kind)}: {code(one.detail)}" for one in repro.repairs[: detail.entries])
         yield "Changed so that it runs:\n\n" + "\n".join(repairs)
@@ -448,9 +448,11 @@ def signal_name(number: int) -> str:
 
 
 def _conditions(report: Report, detail: Detail) -> str:
-    lines = [prose(text) for text in (*report.verdict.reasons[: detail.entries], *report.notes[: detail.entries])]
-    engines = dict.fromkeys(seen.engine for seen in report.observations if seen.engine)
-    lines += [f"Sandbox: {', '.join(map(code, list(engines)[:4]))}"] if engines else []
+    if not report.observations:
+        return ""
+    engines = dict.fromkeys(f"sandbox: {seen.engine}" for seen in report.observations if seen.engine)
+    said = (*report.verdict.reasons[: detail.entries], *report.notes[: detail.entries], *list(engines)[:4])
+    lines = [prose(text[:1].upper() + text[1:]) for text in dict.fromkeys(said)]
     built = {f"{seen.toolchain} {seen.version}": seen.environment for seen in report.observations if seen.environment}
     digests = [f"{code(build)} {code(digest[:19])}" for build, digest in list(built.items())[: detail.entries]]
     lines += [f"Environments: {', '.join(digests)}"] if digests else []

@@ -56,7 +56,7 @@ def render_page(report: Report) -> str:
             changes=[_html(change(one)) for one in report.bisections],
             compared=_html(compared(report)),
             findings=_html(diagnoses(report.findings)),
-            decided=[_html(prose(text)) for text in (*verdict.reasons, *report.notes)],
+            decided=[_html(prose(text)) for text in (*verdict.reasons, *report.notes)] if report.observations else [],
             style=Markup(style),
             policy=_policy(style),
             data=_embedded(dumps(document(report, render_comment(report)))),

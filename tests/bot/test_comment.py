@@ -132,7 +132,7 @@ def outside_code(markdown: str) -> str:
 
 
 @pytest.mark.parametrize("name", reports.ALL)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=WORDS)
 @example(text=HOSTILE)
 @example(text="")

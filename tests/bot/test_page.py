@@ -66,7 +66,7 @@ def test_the_page_loads_and_runs_nothing(name: str) -> None:
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=WORDS)
 @example(text=HOSTILE)
 @example(text="</script></style></title><script>alert(1)</script>")
@@ -84,7 +84,7 @@ def test_no_text_of_a_stranger_becomes_markup(text: str) -> None:
     assert "49" not in "".join(page.text) or "49" in text
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(text=WORDS)
 @example(text="</script>\u2028<!--")
 def test_the_embedded_report_is_the_json_document(text: str) -> None:
