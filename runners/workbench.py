@@ -136,17 +136,19 @@ class Workbench:
             return NotRun(why=str(reason), cause="unavailable")
         except InfraError as reason:
             return NotRun(why=str(reason), cause="infra")
-        broken = self.canaries.ask(environment.digest, lambda: self._canary(environment))
-        return NotRun(why=broken, cause="unavailable") if broken else environment
+        return self.canaries.ask(environment.digest, lambda: self._canary(environment)) or environment
 
-    def _canary(self, environment: Environment) -> str | None:
+    def _canary(self, environment: Environment) -> NotRun | None:
         """None when a program of two lines runs in this environment; else why nothing may be blamed on a testcase."""
         toolchain = find_toolchain(environment.toolchain)
         probe = self._probe(environment, canary_testcase(toolchain), CANARY_LIMITS)
+        if isinstance(probe.ended, NotRun):
+            return probe.ended
         if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
             return None
         said = _words(probe.steps).strip().splitlines()[-1:] or [str(probe.ended)]
-        return f"{toolchain.TITLE} {environment.version} fails its canary here: {said[0][:300]}"
+        why = f"{toolchain.TITLE} {environment.version} fails its canary here: {said[0][:300]}"
+        return NotRun(why=why, cause="unavailable")
 
     def _probe(
         self, environment: Environment, testcase: Testcase, limits: Limits, *, instrumented: bool = False
@@ -212,17 +214,21 @@ class Canaries:
     """What the canary of each environment said, asked once per environment and process."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, str | None] = {}
+        self._answers: dict[str, NotRun | None] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
 
-    def ask(self, digest: str, run: Callable[[], str | None]) -> str | None:
+    def ask(self, digest: str, run: Callable[[], NotRun | None]) -> NotRun | None:
+        """The answer; one that is our own failure is given but not remembered."""
         with self._guard:
             lock = self._locks.setdefault(digest, threading.Lock())
         with lock:
-            if digest not in self._answers:
-                self._answers[digest] = run()
-            return self._answers[digest]
+            if digest in self._answers:
+                return self._answers[digest]
+            answer = run()
+            if answer is None or answer.cause != "infra":
+                self._answers[digest] = answer
+            return answer
 
 
 # ---------------------------------------------------------------------------------------------- shapes
