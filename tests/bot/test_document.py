@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.document import document, dumps, extract_document
@@ -136,6 +136,7 @@ def test_extraction_alone_gives_the_parts_it_knows() -> None:
 @given(
     st.recursive(st.text(st.characters()) | st.floats() | st.integers(), lambda inner: st.lists(inner), max_leaves=5)
 )
+@example(claim=["\ud800 alone", float("nan"), float("-inf")])
 def test_any_claim_of_a_guest_becomes_strict_json(claim: Any) -> None:
     """Lone surrogates and NaN in a finding's evidence do not make a document that strict readers refuse."""
     finding = Finding(kind=FindingKind.MISSING, summary="x", evidence={"claim": claim})
