@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from bot.extract.classify import Kind, Piece
 from bot.extract.markdown import Document, Prose, code_spans
 from bot.extract.sections import Cue, Section, section_of
@@ -116,7 +118,17 @@ def _tells_what_is_right(piece: Piece) -> bool:
 
 
 def _of_piece(piece: Piece) -> Signature | None:
-    return parse_signature(piece.text)
+    text = piece.text
+    if "Program arguments:" in text and "Stack dump:" not in text:
+        text = f"Stack dump:\n{text}"  # the line above was not copied
+    found = parse_signature(text)
+    if found is not None and _FRAME_MESSAGE.match(found.message):
+        return msgspec.structs.replace(found, message="")
+    return found
+
+
+_FRAME_MESSAGE = re.compile(r"\d{1,4}: ")
+"""A numbered C++ frame where the message of a TVM error was cut off."""
 
 
 def _weight(signature: Signature) -> tuple[int, int, int]:
@@ -163,7 +175,7 @@ _WRONG = re.compile(
     r"|folded|eliminated|removed)|does ?n[o'’]t match|silently|NaNs?|all zeros?"
     r"|far too (?:small|large|big)|expected .{1,60} but (?:got|get)|unexpected (?:result|output|value)s?"
     r"|corrupt\w*|instead of|should (?:be|have been|print|return|give|still|remain|keep|preserve)"
-    r"|correctness|in ?correct|accuracy)",
+    r"|correctness|(?:not|n[o'’]t|cannot) (?:be )?(?:\w+ ){0,2}correctly|in ?correct|accuracy)",
     re.I,
 )
 _ERROR = re.compile(
@@ -236,8 +248,7 @@ _LABEL = re.compile(
     re.I | re.M,
 )
 _EXPECT_SPAN = re.compile(
-    r"(?:expect(?:ed|s)?|should (?:be|print|have|give|return|say)|want(?:ed)?|instead of|rather than"
-    r"|correct \w+ is)[^`\n.]{0,60}$",
+    r"(?:expect(?:ed|s)?|should (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is)[^`\n.]{0,60}$",
     re.I,
 )
 _ACTUAL_SPAN = re.compile(
@@ -285,7 +296,7 @@ def _telling_line(actual: str, expected: str) -> str:
     """The first printed line that the expected output does not have."""
     right = {line.strip() for line in expected.split("\n")}
     lines = [line.strip() for line in actual.split("\n") if line.strip()]
-    wrong = [line for line in lines if line not in right and not line.startswith(("EXEC ", "result[", "$"))]
+    wrong = [line for line in lines if line not in right and not line.startswith(("EXEC ", "result[", "$", "#"))]
     return (wrong or lines or [""])[0]
 
 

@@ -114,7 +114,7 @@ def _whole(block: Block) -> Piece:
     )
 
 
-_FILE_NAME = re.compile(r"[\w.+-]{1,100}\.(?:py|mlir|mlirbc|ir|torch)\b")
+_FILE_NAME = re.compile(r"[\w.+-]{1,100}\.(?:py|mlir|mlirbc)\b")
 
 
 def _file_name(block: Block) -> str:
@@ -504,7 +504,13 @@ _DIAGNOSTIC = re.compile(
     r"|^error: ",
     re.M,
 )
+_AFTER_MLIR = re.compile(
+    rf"{_DIAGNOSTIC.pattern}|^(?:\w+\.){{0,6}}\w*(?:Error|Exception): |^Traceback \(most|^Stack dump:|^EXEC @"
+    r"|^={3,}|^-{5,}$",
+    re.M,
+)
 _DUMP = re.compile(r"^[ \t]*// -----// IR Dump (?:After|Before)", re.M)
+_MODULE_ROW = re.compile(r"^module\b[^\n]*\{\s*$", re.M)
 _NATIVE_TEXT = re.compile(
     r"^[ \t]*(?:#include [<\"]|template ?<|namespace \w+|using namespace |TVM_REGISTER|void \w+\(|static \w+ \w+)",
     re.M,
@@ -540,14 +546,15 @@ def _first_row(pattern: re.Pattern[str], text: str) -> int | None:
 
 def _mlir_piece(piece: Piece, kind: Kind) -> Piece:
     """The MLIR of the piece without diagnostics pasted below it."""
-    if kind is Kind.MLIR and (found := _DIAGNOSTIC.search(piece.text)):
+    if kind is Kind.MLIR and (found := _AFTER_MLIR.search(piece.text)):
         return rows_of(piece, 0, piece.text.count("\n", 0, found.start()), kind)
     return replace(piece, kind=kind)
 
 
 def is_dump(piece: Piece) -> bool:
-    """Printed by a pass manager, not written as an input."""
-    return bool(_DUMP.search(piece.text))
+    """Printed by the compiler, not written as an input: marked so, or the module again and again."""
+    modules = len(_MODULE_ROW.findall(piece.text))
+    return bool(_DUMP.search(piece.text)) or (modules > 1 and "// -----" not in piece.text)
 
 
 # ---------------------------------------------------------------------------------------------- no fence at all

@@ -94,6 +94,8 @@ _HTML_TAG = re.compile(r"<[^<>]{0,200}>")
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}|~{3,})\s*$")
 _ANY_FENCE = re.compile(r"^[ >*+-]{0,12}(?:```|~~~)")
 _QUOTE_FENCE = re.compile(r"^(?:'''|\"\"\")[ \t]*(\w{0,12})[ \t]*$")
+_CODE_INFO = re.compile(r"(?:module\b[^\n]*\{|func\.func\b|import \w|from [\w.]+ import )")
+"""First lines of code that stand right behind the fence, where its language belongs."""
 _PRE = re.compile(r"^\s*<pre\b[^<>]{0,200}>\s*(?:<code\b[^<>]{0,200}>)?", re.IGNORECASE)
 _PRE_END = re.compile(r"(?:</code>)?\s*</pre>\s*$", re.IGNORECASE)
 _BOLD_HEADING = re.compile(r"^(?:\*\*|__)([^*_\n]{2,80})(?:\*\*|__):?\s*$")
@@ -139,6 +141,9 @@ class _Builder:
         self, token: Token, at: tuple[int, int], plain: frozenset[int], start: int, resplit: bool
     ) -> int | None:
         content = _restored(token.content, at[0] + 1, plain, self.source, start)
+        if _CODE_INFO.match(token.info.strip()):
+            self._add(Shape.FENCE, "", f"{token.info.strip()}\n{content}", at[0])
+            return None
         cut = _early_end(token, content, at) if resplit else None
         if cut is None:
             self._add(Shape.FENCE, token.info.strip(), content, at[0] + 1)

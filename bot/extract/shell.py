@@ -90,7 +90,10 @@ def parse_commands(text: str) -> tuple[list[Command], list[str]]:
     return found, ignored
 
 
-_WORD = re.compile(r"\s+|(\|\||&&|\||;(?=\s|$)|(?<=\s)&(?=\s|$)|2>&1|&>|2>>?|>>?|<<-?|<(?![\w ./-]{1,60}>))|#(?=\s)")
+_WORD = re.compile(
+    r"\s+|(\|\||&&|\||;(?=\s|$)|(?<=\s)&(?=\s|$)|2>&1|&>|2>>?|>>?|<<-?|<(?![\w ./-]{1,60}>))"
+    r"|#(?=\s)"
+)
 
 
 def _simple_commands(line: str) -> Iterator[list[str]]:

@@ -138,7 +138,7 @@ def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
     for line in passage.text.split("\n"):
         wheels = {found.start("v") for found in _WHEEL.finditer(line)}
         for found in _VERSION.finditer(line):
-            version, before = found["v"], line[max(0, found.start("v") - 60) : found.start("v")]
+            version, before = found["v"].partition("+")[0], line[max(0, found.start("v") - 60) : found.start("v")]
             if _GOOD_BEFORE.search(before):
                 continue
             if _GOOD_AFTER.match(line[found.end() : found.end() + 60]):
@@ -146,7 +146,7 @@ def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
             if found.start("v") not in wheels and not _is_meant(version, before, toolchain, headed):
                 continue
             if _plausible(version, toolchain):
-                yield PROMOTED.get(version.partition("+")[0], version)
+                yield PROMOTED.get(version, version)
 
 
 def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) -> bool:
