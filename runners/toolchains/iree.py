@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from runners.protocol import TestcaseKind
-from runners.toolchains.facts import QUIET, Canary, Device, DriftEntry
+from runners.toolchains.facts import QUIET, Bundle, Canary, Device, DriftEntry
 
 NAME = "iree"
 TITLE = "IREE"
@@ -67,6 +67,10 @@ def distributions(version: str) -> tuple[str, ...]:
 
 def tag(version: str) -> str | None:
     return f"iree-{version}" if "rc" in version else f"v{version}"
+
+
+def bundle(version: str) -> Bundle | None:
+    return None
 
 
 def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runners.protocol import TestcaseKind
-from runners.toolchains.facts import QUIET, Canary, Device, DriftEntry
+from runners.toolchains.facts import QUIET, Bundle, Canary, Device, DriftEntry
 
 NAME = "python"
 TITLE = "CPython"
@@ -29,6 +29,10 @@ def distributions(version: str) -> tuple[str, ...]:
 
 
 def tag(version: str) -> str | None:
+    return None
+
+
+def bundle(version: str) -> Bundle | None:
     return None
 
 

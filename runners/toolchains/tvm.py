@@ -8,7 +8,7 @@ from typing import Any
 from packaging.version import Version
 
 from runners.protocol import TestcaseKind
-from runners.toolchains.facts import QUIET, Canary, Device, DriftEntry, Kind
+from runners.toolchains.facts import QUIET, Bundle, Canary, Device, DriftEntry, Kind
 
 NAME = "tvm"
 TITLE = "Apache TVM"
@@ -48,8 +48,10 @@ with block.function("main", [x]):
     block.emit_func_output(out)
 module = block.get()
 assert tvm.ir.load_json(tvm.ir.save_json(module))
-machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
-result = machine["main"](tvm.runtime.tensor(np.arange(4, dtype="float32"))).numpy()
+build = getattr(tvm, "compile", relax.build)
+tensor = getattr(tvm.runtime, "tensor", None) or tvm.nd.array
+machine = relax.VirtualMachine(build(module, target="llvm"), tvm.cpu())
+result = machine["main"](tensor(np.arange(4, dtype="float32"))).numpy()
 assert result.tolist() == [0.0, 2.0, 4.0, 6.0], result
 print("canary ok", tvm.__version__)
 """
@@ -63,7 +65,8 @@ CANARY = Canary(
 
 
 def distributions(version: str) -> tuple[str, ...]:
-    return (f"apache-tvm=={version}",)
+    carried = bundle(version)
+    return (carried.distribution,) if carried else (f"apache-tvm=={version}",)
 
 
 def tag(version: str) -> str | None:
@@ -89,6 +92,50 @@ def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
 def built_from(site_packages: Path) -> tuple[str | None, str | None]:
     """The wheels carry no commit."""
     return None, None
+
+
+_CUDA_STUBS = {
+    "libcuda.so.1": (
+        "cuDeviceGetName cuFuncSetAttribute cuGetErrorName cuLaunchKernel cuMemsetD32_v2 cuModuleGetFunction "
+        "cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload"
+    ),
+    "libcudart.so.12": (
+        "cudaDeviceGetAttribute cudaEventCreate cudaEventDestroy cudaEventElapsedTime cudaEventRecord "
+        "cudaEventSynchronize cudaFree cudaFreeHost cudaGetDevice cudaGetDeviceCount cudaGetDeviceProperties_v2 "
+        "cudaGetErrorString cudaGraphDestroy cudaGraphExecDestroy cudaGraphInstantiate cudaGraphLaunch cudaMalloc "
+        "cudaMallocHost cudaMemGetInfo cudaMemcpy cudaMemcpyAsync cudaMemcpyPeerAsync cudaMemsetAsync cudaSetDevice "
+        "cudaStreamBeginCapture cudaStreamCreate cudaStreamCreateWithFlags cudaStreamDestroy cudaStreamEndCapture "
+        "cudaStreamSynchronize cudaStreamWaitEvent"
+    ),
+    "libnvrtc.so.12": (
+        "nvrtcCompileProgram nvrtcCreateProgram nvrtcDestroyProgram nvrtcGetErrorString nvrtcGetPTX nvrtcGetPTXSize "
+        "nvrtcGetProgramLog nvrtcGetProgramLogSize"
+    ),
+}
+"""The functions that the bundled libtvm.so leaves undefined (`nm -D`), which must resolve before it loads."""
+
+
+def _bitblas(version: str) -> Bundle:
+    return Bundle(
+        distribution=f"bitblas=={version}",
+        requirements=(
+            *("attrs", "cloudpickle", "decorator", "ml-dtypes", "numpy<2", "packaging", "psutil", "scipy", "tornado"),
+            *("typing-extensions", *COMPANIONS),
+        ),
+        path="bitblas/3rdparty/tvm/python",
+        stubs={soname: tuple(names.split()) for soname, names in _CUDA_STUBS.items()},
+    )
+
+
+BUNDLES = {
+    "0.16.dev0": _bitblas("0.0.1.dev2"),
+    "0.17.dev0": _bitblas("0.0.1.dev13"),
+}
+"""Forks that other wheels carry: the only builds from before 2026."""
+
+
+def bundle(version: str) -> Bundle | None:
+    return BUNDLES.get(version)
 
 
 def _gone(gone_in: str, old: str, new: str | None, kind: Kind = "attribute", **more: Any) -> DriftEntry:

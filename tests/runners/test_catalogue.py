@@ -100,7 +100,7 @@ def test_all_leaves_out_prereleases(catalogue: Catalogue) -> None:
 @pytest.mark.parametrize(
     ("toolchain", "spec", "says"),
     [
-        ("tvm", "0.24.0", "older than every build"),
+        ("tvm", "0.24.0", "older than every release"),
         ("iree", "3.7.5", "nearest is 3.7.1"),
         ("iree", "3.8.0..3.4.0", "write the older version first"),
         ("iree", ">=99", "no iree version matches"),
@@ -152,9 +152,9 @@ def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, tex
 @pytest.mark.parametrize(
     ("toolchain", "text", "says"),
     [
-        ("tvm", "0.17.dev0", "older than every build"),
-        ("tvm", "0.16.0", "older than every build"),
-        ("iree", "2.8.0rc20240901", "older than every build"),
+        ("tvm", "0.18.dev0", "older than every release"),
+        ("tvm", "0.9", "older than every release"),
+        ("iree", "2.8.0rc20240901", "older than every release"),
         ("tvm", "commit 0a1b2c3d4e", "not one that a build here was made from"),
         ("tvm", "the one from conda", "names no version"),
         ("tvm", "", "names no version"),
@@ -165,6 +165,29 @@ def test_versions_that_nothing_stands_for(catalogue: Catalogue, toolchain: str, 
     match = catalogue.nearest(toolchain, text)
     assert match.release is None
     assert says in match.reason
+
+
+@pytest.mark.parametrize("text", ["0.17.dev0", "TVM 0.17.dev0 (built from source)", "0.17.0"])
+def test_a_fork_stands_for_what_is_older_than_every_release(catalogue: Catalogue, text: str) -> None:
+    """A bundle of the same development cycle is offered, named as the fork that it is."""
+    match = catalogue.nearest("tvm", text)
+    assert match.release is not None
+    assert match.release.source == "bundle"
+    assert "fork at a077796b" in match.reason
+    assert "bitblas 0.0.1.dev13" in match.reason
+
+
+def test_forks_are_chosen_only_by_name(catalogue: Catalogue) -> None:
+    """They are no releases, and no part of ``all`` or of a range around them."""
+    assert all(release.source == "index" for release in catalogue.select("tvm", "all"))
+    assert versions(catalogue.select("tvm", "0.17.dev0..0.25.0"))[0] == "0.17.dev0"
+
+
+def test_a_range_from_a_fork_starts_at_the_nearest_commit_upstream(catalogue: Catalogue) -> None:
+    """The fork's own commit is unknown upstream; the number of commits is not claimed."""
+    found = catalogue.commit_range(catalogue.find("tvm", "0.17.dev0"), catalogue.find("tvm", "0.25.0"))
+    assert found.start.startswith("2d7663ceeb")
+    assert found.count is None
 
 
 def test_a_nightly_stands_nearest_in_time(catalogue: Catalogue) -> None:
