@@ -33,13 +33,9 @@ from runners.catalogue import Release
 from runners.errors import InfraError, UserError
 from runners.interpreters import Interpreter
 from runners.requirements import check_requirements
-from runners.sandbox.contract import Mount
 from runners.shelf import Shelf, disk_bytes, disk_errors, link_tree, make_folder, write_text
 from runners.toolchains import Toolchain, find_toolchain
 from runners.uv import NoSolution, Pin, Uv, download_bytes
-
-GUEST_SITE = "/opt/site"
-"""Where an environment's packages appear inside a sandbox."""
 
 MAX_DOWNLOAD_BYTES = 1536 * 1024**2
 """A testcase's requirements may not make one environment larger than this to download (torch with CUDA: 3 GB)."""
@@ -83,30 +79,9 @@ class Environment:
     def site_packages(self) -> Path:
         return self.folder / "site"
 
-    def mounts(self) -> tuple[Mount, ...]:
-        """What a sandbox must show, read-only."""
-        return (*self.interpreter.mounts(), Mount(host=self.site_packages, guest=GUEST_SITE))
-
-    def variables(self) -> dict[str, str]:
-        """The environment of a process in it: the toolchain's own, and where its packages are."""
-        toolchain = find_toolchain(self.toolchain)
-        return {**toolchain.VARIABLES, **self.interpreter.variables(), "PYTHONPATH": GUEST_SITE}
-
-    def tools(self) -> dict[str, tuple[str, ...]]:
-        """Programs of the toolchain: name → argv prefix with paths as seen inside."""
-        python = self.interpreter.guest_executable
-        return {
-            name: tuple(python if word == "python" else _guest_word(word) for word in argv)
-            for name, argv in find_toolchain(self.toolchain).tools(self.site_packages).items()
-        }
-
     def packages(self) -> dict[str, str]:
         """Name → version of everything in it."""
         return dict(re.findall(r"^([A-Za-z0-9_.-]+)==(\S+)", self.lock, re.MULTILINE))
-
-
-def _guest_word(word: str) -> str:
-    return f"{GUEST_SITE}/{word}" if "/" in word else word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,13 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.errors import InfraError
-from runners.sandbox.contract import Mount
 
 PREFERRED = ("3.11", "3.12", "3.10", "3.13")
 """The order in which minors are tried: most testcases were written for the first."""
-
-GUEST_PYTHON = "/opt/python"
-"""Where an interpreter's prefix appears inside a sandbox."""
 
 _QUESTIONS = """
 import json, platform, sys, sysconfig
@@ -44,19 +40,6 @@ class Interpreter:
     def in_system(self) -> bool:
         """Whether it lives under /usr, which every sandbox shows anyway."""
         return self.prefix == Path("/usr")
-
-    @property
-    def guest_executable(self) -> str:
-        """Its path inside a sandbox."""
-        return str(self.executable) if self.in_system else f"{GUEST_PYTHON}/bin/python{self.version}"
-
-    def mounts(self) -> tuple[Mount, ...]:
-        """What a sandbox must show so that it runs."""
-        return () if self.in_system else (Mount(host=self.prefix, guest=GUEST_PYTHON),)
-
-    def variables(self) -> dict[str, str]:
-        """What its environment must say: a build with a shared libpython looks for it where it was built."""
-        return {} if self.in_system else {"LD_LIBRARY_PATH": f"{GUEST_PYTHON}/lib"}
 
 
 def choose(supported: Sequence[str]) -> Interpreter:

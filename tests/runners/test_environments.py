@@ -24,7 +24,6 @@ import uv as uv_package
 from runners import interpreters
 from runners.catalogue import Release
 from runners.environments import (
-    GUEST_SITE,
     Environment,
     Store,
     Unresolvable,
@@ -178,15 +177,6 @@ def test_a_source_distribution_is_never_built(store: Store, wheels: Path) -> Non
             archive.addfile(entry, io.BytesIO(text.encode()))
     with pytest.raises(InfraError, match="cannot be resolved"):
         store.environment(replace(RELEASE, distributions=("sdist==1.0",)))
-
-
-def test_mounts_and_tools_speak_of_paths_inside(store: Store) -> None:
-    """A sandbox gets the packages at one fixed place, and the interpreter unless the system has it."""
-    environment = store.environment(RELEASE)
-    guests = {mount.guest: mount.host for mount in environment.mounts()}
-    assert guests[GUEST_SITE] == environment.site_packages
-    assert environment.tools()["python"] == (environment.interpreter.guest_executable,)
-    assert environment.variables()["PYTHONPATH"] == GUEST_SITE
 
 
 # ------------------------------------------------------------------------------------------------- faults

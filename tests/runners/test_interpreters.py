@@ -9,13 +9,7 @@ import pytest
 
 from runners import interpreters
 from runners.errors import InfraError
-from runners.interpreters import GUEST_PYTHON, PREFERRED, Interpreter
-
-
-def made_up(prefix: str) -> Interpreter:
-    return Interpreter(
-        version="3.11", prefix=Path(prefix), executable=Path(prefix, "bin/python3.11"), platform="linux-x86_64"
-    )
+from runners.interpreters import PREFERRED
 
 
 def test_there_is_one_and_it_is_what_it_says() -> None:
@@ -24,22 +18,6 @@ def test_there_is_one_and_it_is_what_it_says() -> None:
     code = "import sys; print('%d.%d' % sys.version_info[:2], sys.base_prefix)"
     said = subprocess.run([found.executable, "-I", "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.split() == [found.version, str(found.prefix)]
-
-
-def test_an_interpreter_of_its_own_is_shown_at_a_fixed_place() -> None:
-    """The whole prefix is mounted, and its shared library is found there."""
-    own = made_up("/home/someone/pythons/3.11")
-    assert own.guest_executable == f"{GUEST_PYTHON}/bin/python3.11"
-    assert [(str(m.host), m.guest) for m in own.mounts()] == [("/home/someone/pythons/3.11", GUEST_PYTHON)]
-    assert own.variables() == {"LD_LIBRARY_PATH": f"{GUEST_PYTHON}/lib"}
-
-
-def test_the_systems_interpreter_needs_no_mount() -> None:
-    """Every sandbox shows /usr anyway."""
-    system = made_up("/usr")
-    assert system.mounts() == ()
-    assert system.guest_executable == "/usr/bin/python3.11"
-    assert system.variables() == {}
 
 
 def test_none_fits() -> None:

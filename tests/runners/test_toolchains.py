@@ -163,4 +163,4 @@ def test_the_oldest_and_the_newest_build(store: Store, toolchain: str, end: int)
     assert environment.commit == release.commit
     assert environment.built == release.built
     for step in canary_testcase(TOOLCHAINS[toolchain]).steps:
-        assert step[0] in environment.tools()
+        assert step[0] in TOOLCHAINS[toolchain].tools(environment.site_packages)
