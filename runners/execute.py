@@ -43,7 +43,18 @@ class Tools:
     """One failing observation → control runs and findings."""
     executor: Executor
     progress: Sink
+    stand_ins: tuple[str, ...] = ()
+    """Devices that any machine has, to run a testcase on whose own device is not here."""
     clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lane:
+    """One text on one device, over the releases: what a search runs along."""
+
+    variant: Variant
+    testcase: Testcase
+    device: str
 
 
 class _Course:
@@ -54,29 +65,28 @@ class _Course:
         self.tools = tools
         self.seen: list[Observation] = []
         self.deadline = tools.clock() + plan.budget.wall_s
+        self.original = _Lane(variant=Variant.ORIGINAL, testcase=plan.testcase, device=plan.device)
 
     @property
     def exhausted(self) -> bool:
         return len(self.seen) >= self.plan.budget.probes or self.tools.clock() > self.deadline
 
-    def answers(self, variant: Variant = Variant.ORIGINAL) -> dict[str, Answer]:
+    def answers(self, lane: _Lane) -> dict[str, Answer]:
         by_version: dict[str, list[Answer]] = {}
         for seen in self.seen:
-            if seen.variant is variant and seen.device == self.plan.device:
+            if seen.variant is lane.variant and seen.device == lane.device:
                 by_version.setdefault(seen.version, []).append(seen.answer)
         return {version: search.combine(answers) for version, answers in by_version.items()}
 
-    def run(self, cells: Iterable[Cell]) -> list[Observation]:
-        """Run cells side by side, as far as the budget reaches. An infrastructure failure is tried once more."""
-        left = self.plan.budget.probes - len(self.seen)
-        pending = [(cell, self.tools.executor.submit(self._attempt, cell)) for cell in list(cells)[: max(left, 0)]]
-        results = []
-        for _, future in pending:
-            results.append(future.result())
-            self.seen.append(results[-1])
-        return results
+    def run(self, lane: _Lane, versions: Iterable[str]) -> None:
+        """Run cells side by side, as far as the budget reaches."""
+        left = 0 if self.exhausted else self.plan.budget.probes - len(self.seen)
+        cells = [_cell(self.plan, lane, version) for version in versions][:left]
+        pending = [self.tools.executor.submit(self._attempt, cell) for cell in cells]
+        self.seen.extend([future.result() for future in pending])
 
     def _attempt(self, cell: Cell) -> Observation:
+        """One attempt; a failure of our own is tried once more before it counts."""
         attempt = 1 + sum(
             seen.version == cell.version and seen.device == cell.device and seen.variant is cell.variant
             for seen in self.seen
@@ -88,8 +98,9 @@ class _Course:
         self.tools.progress.cell(cell, observation)
         return observation
 
-    def cell(self, version: str, *, variant: Variant = Variant.ORIGINAL, testcase: Testcase | None = None) -> Cell:
-        return make_cell(self.plan, version, variant=variant, testcase=testcase)
+
+def _cell(plan: Plan, lane: _Lane, version: str) -> Cell:
+    return make_cell(plan, version, variant=lane.variant, testcase=lane.testcase, device=lane.device)
 
 
 def make_cell(
@@ -116,17 +127,76 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
     """Run a plan to its end, or to the end of its budget."""
     course = _Course(plan, tools)
     with tools.progress.stage("matrix"):
-        course.run(course.cell(version) for version in plan.first)
-    if plan.bisect:
-        with tools.progress.stage("bisection"):
-            _search(course)
+        course.run(course.original, plan.first)
+    with tools.progress.stage("bisection"):
+        _search(course, course.original)
     with tools.progress.stage("confirmation"):
-        _confirm(course)
+        _confirm(course, course.original)
         _port(course)
         _retarget(course)
     with tools.progress.stage("diagnosis"):
         findings = _diagnose(course)
     return Investigation(observations=tuple(course.seen), findings=_distinct([*findings, *_noted(course.seen)]))
+
+
+def _search(course: _Course, lane: _Lane) -> None:
+    """Probe what the search asks for until it asks for nothing more, or nothing can be learned."""
+    while course.plan.bisect and not course.exhausted:
+        answers = course.answers(lane)
+        if len(answers) >= HOPELESS and all(answer is Answer.SKIP for answer in answers.values()):
+            return
+        wanted = search.next_probes(course.plan.order, answers)
+        if not wanted:
+            return
+        course.run(lane, wanted)
+
+
+def _confirm(course: _Course, lane: _Lane) -> None:
+    """Run once more what the answer rests on: both sides of each change, and the newest build that answered."""
+    answers = course.answers(lane)
+    order = course.plan.order
+    edges = [edge for edge in (search.introduced(order, answers), search.fixed(order, answers)) if edge is not None]
+    spoken = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
+    ends = [version for edge in edges for version in (edge.older, edge.newer) if version is not None]
+    course.run(lane, dict.fromkeys([*ends, *spoken[-1:]]))
+
+
+def _port(course: _Course) -> None:
+    """Where a build cannot run the text as posted because the API moved, run it ported to that build."""
+    plan = course.plan
+    moved = {seen.version for seen in course.seen if seen.outcome is Outcome.INCOMPATIBLE}
+    wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved)
+    for version in wanted:
+        assert version is not None
+        ported = course.tools.port(plan.testcase, version)
+        if ported is not None:
+            course.run(_Lane(variant=Variant.PORTED, testcase=ported, device=plan.device), [version])
+
+
+def _retarget(course: _Course) -> None:
+    """The same testcase on the devices asked for, or on those of any machine when its own is not here."""
+    plan = course.plan
+    own = [seen.outcome for seen in course.seen if seen.variant is Variant.ORIGINAL]
+    absent = bool(own) and all(outcome is Outcome.UNAVAILABLE for outcome in own)
+    for device in plan.devices or (course.tools.stand_ins if absent else ()):
+        moved = course.tools.retarget(plan.testcase, device)
+        if moved is not None:
+            lane = _Lane(variant=Variant.RETARGETED, testcase=moved, device=device)
+            course.run(lane, plan.first)
+            if Answer.BAD in course.answers(lane).values():
+                _search(course, lane)
+
+
+def _diagnose(course: _Course) -> tuple[Finding, ...]:
+    """Look for the cause on the newest build that shows the failure."""
+    place = course.plan.order.index
+    failing = [seen for seen in course.seen if seen.outcome is Outcome.MATCH and seen.device == course.plan.device]
+    if not failing or course.tools.clock() > course.deadline:
+        return ()
+    newest = max(failing, key=lambda seen: (seen.variant is Variant.ORIGINAL, place(seen.version)))
+    controls, findings = course.tools.diagnose(course.plan, newest)
+    course.seen.extend(controls)
+    return findings
 
 
 def _noted(seen: Iterable[Observation]) -> Iterable[Finding]:
@@ -138,61 +208,3 @@ def _distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """One finding of each kind about each name."""
     by_name = {(finding.kind, finding.evidence.get("name", finding.summary)): finding for finding in findings}
     return tuple(by_name.values())
-
-
-def _search(course: _Course) -> None:
-    while not course.exhausted:
-        answers = course.answers()
-        if len(answers) >= HOPELESS and all(answer is Answer.SKIP for answer in answers.values()):
-            return
-        wanted = search.next_probes(course.plan.order, answers)
-        if not wanted:
-            return
-        course.run(course.cell(version) for version in wanted)
-
-
-def _confirm(course: _Course) -> None:
-    """Run once more what the answer rests on: both sides of each change, else the newest build that answered."""
-    answers = course.answers()
-    order = course.plan.order
-    edges = [edge for edge in (search.introduced(order, answers), search.fixed(order, answers)) if edge is not None]
-    spoken = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
-    ends = [version for edge in edges for version in (edge.older, edge.newer) if version is not None]
-    course.run(course.cell(version) for version in dict.fromkeys([*ends, *spoken[-1:]]))
-
-
-def _port(course: _Course) -> None:
-    """Where the newest builds cannot run the text as posted because the API moved, run it ported."""
-    plan = course.plan
-    moved = {seen.version for seen in course.seen if seen.outcome is Outcome.INCOMPATIBLE}
-    cells = []
-    for version in (v for v in (*plan.order[-1:], plan.order[0], plan.reported) if v in moved):
-        assert version is not None
-        ported = course.tools.port(plan.testcase, version)
-        if ported is not None:
-            cells.append(course.cell(version, variant=Variant.PORTED, testcase=ported))
-    course.run({cell.id: cell for cell in cells}.values())
-
-
-def _retarget(course: _Course) -> None:
-    """The same testcase on other devices, on the builds that the matrix holds."""
-    plan = course.plan
-    cells = [
-        make_cell(plan, version, variant=Variant.RETARGETED, testcase=moved, device=device)
-        for device in plan.devices
-        if (moved := course.tools.retarget(plan.testcase, device)) is not None
-        for version in plan.first
-    ]
-    course.run(cells)
-
-
-def _diagnose(course: _Course) -> tuple[Finding, ...]:
-    """Look for the cause on the newest build that shows the failure."""
-    answers = course.answers()
-    failing = [seen for seen in course.seen if seen.outcome is Outcome.MATCH and seen.variant is not Variant.CONTROL]
-    failing.sort(key=lambda seen: (seen.variant is Variant.ORIGINAL, course.plan.order.index(seen.version)))
-    if not failing or not any(answer is not Answer.GOOD for answer in answers.values()):
-        return ()
-    controls, findings = course.tools.diagnose(course.plan, failing[-1])
-    course.seen.extend(controls)
-    return findings

@@ -150,7 +150,8 @@ def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruli
     else:
         difference = "the report quotes no failure to compare with"
     if context.missing_device:
-        return Ruling(outcome=Outcome.UNAVAILABLE, why=context.missing_device, signature=seen)
+        compiled = "compiles; " if len(steps) > 1 else ""
+        return Ruling(outcome=Outcome.UNAVAILABLE, why=compiled + context.missing_device, signature=seen)
     if context.drift is not None:
         return Ruling(outcome=Outcome.INCOMPATIBLE, why=context.drift.why, signature=seen)
     if _asserts_a_wrong_result(claim, seen):

@@ -50,6 +50,8 @@ HOOKS = Path(__file__).parent / "guest"
 GUEST_HOOKS = "/opt/hooks"
 FINDINGS_FILE = "/tmp/reprobot-findings.jsonl"
 """A path inside the sandbox, whose /tmp is its own."""
+STAND_INS = {"iree": ("vmvx", "llvm-cpu")}
+"""Backends whose programs run on any machine; vmvx first: it also checks bounds (facts of the wheels)."""
 CANARY_LIMITS = Limits(wall_s=120)
 EXCERPT_CHARS = 6_000
 
@@ -99,6 +101,7 @@ class Workbench:
                     diagnose=lambda plan, failing: diagnose(plan, failing, self._means(plan)),
                     executor=executor,
                     progress=self.progress,
+                    stand_ins=STAND_INS.get(toolchain.NAME, ()),
                 ),
             )
 

@@ -142,3 +142,19 @@ def test_a_failure_on_any_release_is_found_when_the_budget_allows(bad: set[int])
     """A short-lived failure between clean releases is not missed."""
     seen = run(make_plan(), lambda cell, _: Outcome.MATCH if ORDER.index(cell.version) in bad else Outcome.PASS)
     assert any(observation.outcome is Outcome.MATCH for observation in seen.observations)
+
+
+def test_a_testcase_for_an_absent_device_is_tried_on_a_stand_in() -> None:
+    """Marked as retargeted, and searched along only when it shows the failure there."""
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        if cell.variant is Variant.ORIGINAL:
+            return Outcome.UNAVAILABLE
+        return Outcome.MATCH if 3 <= ORDER.index(cell.version) <= 5 else Outcome.PASS
+
+    seen = run(make_plan(), truth, retarget=lambda testcase, device: testcase, stand_ins=("vmvx",))
+    retargeted = {o.version: o.outcome for o in seen.observations if o.variant is Variant.RETARGETED}
+    assert {o.device for o in seen.observations if o.variant is Variant.RETARGETED} == {"vmvx"}
+    assert retargeted["3.5.0"] is Outcome.MATCH
+    assert retargeted["3.6.0"] is Outcome.PASS
+    assert retargeted["3.2.0"] is Outcome.PASS
