@@ -55,11 +55,11 @@ class Evidence:
     observations: tuple[Observation, ...]
     findings: tuple[Finding, ...]
 
-    def answers(self, variant: Variant = Variant.ORIGINAL) -> dict[str, Answer]:
-        """One answer for each release that was probed on the testcase's own device."""
+    def answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
+        """One answer for each release that was probed, on the testcase's own device unless another is named."""
         by_version: dict[str, list[Answer]] = {}
         for seen in self.observations:
-            if seen.variant is variant and seen.device == self.plan.device:
+            if seen.variant is variant and seen.device == (device or self.plan.device):
                 by_version.setdefault(seen.version, []).append(seen.answer)
         return {version: search.combine(answers) for version, answers in by_version.items()}
 
@@ -340,9 +340,9 @@ def _never_seen_failing(evidence: Evidence) -> Verdict:
             return _verdict(
                 VerdictKind.UNTESTABLE,
                 0.85,
-                f"Nothing here can run the testcase (looked at {_looked_at(evidence)}).",
+                f"Nothing here can run the testcase as posted (tried {_looked_at(evidence)}).{_on_stand_ins(evidence)}",
                 (why,),
-                used,
+                evidence.indices(*evidence.plan.order),
             )
         case _:
             named = {Outcome.TIMEOUT: "the time was up", Outcome.OUT_OF_MEMORY: "the memory was used up"}
@@ -353,6 +353,21 @@ def _never_seen_failing(evidence: Evidence) -> Verdict:
                 (why,),
                 used,
             )
+
+
+def _on_stand_ins(evidence: Evidence) -> str:
+    """What the same program did on devices that are here: evidence, but not of the reported device."""
+    told = []
+    for device in dict.fromkeys(s.device for s in evidence.observations if s.variant is Variant.RETARGETED):
+        answers = evidence.answers(Variant.RETARGETED, device)
+        bad = [version for version in evidence.plan.order if answers.get(version) is Answer.BAD]
+        good = [version for version in evidence.plan.order if answers.get(version) is Answer.GOOD]
+        if bad:
+            clean = f" and runs cleanly on {_span(good)}" if good else ""
+            told.append(f" Retargeted to {device} it fails as reported on {_span(bad)}{clean}.")
+        elif good:
+            told.append(f" Retargeted to {device} it runs cleanly on {_span(good)}.")
+    return "".join(told)
 
 
 def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:

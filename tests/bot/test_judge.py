@@ -131,6 +131,19 @@ def test_an_issue_without_all_its_parts_is_not_run() -> None:
     assert (without.kind, incomplete.kind) == (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
 
 
+def test_what_stand_ins_did_is_told_but_decides_nothing() -> None:
+    """Another backend's failure is no proof about the device that the report names."""
+    plan = msgspec.structs.replace(PLAN, device="hip")
+    seen = [msgspec.structs.replace(observe(version, U), device="hip") for version in ORDER]
+    on_vmvx = [
+        msgspec.structs.replace(observe(version, outcome, variant=Variant.RETARGETED), device="vmvx")
+        for version, outcome in zip(ORDER, (P, M, M, P), strict=True)
+    ]
+    verdict = judge(Evidence(plan=plan, observations=(*seen, *on_vmvx), findings=()))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    assert "vmvx it fails as reported on 1.1, 1.2 and runs cleanly on 1.0, 1.3" in verdict.headline
+
+
 OUTCOMES = st.tuples(*[st.sampled_from([M, P, S, I, U, T, Outcome.INFRA, Outcome.OUT_OF_MEMORY, None])] * 4)
 
 
