@@ -11,10 +11,11 @@ from typing import Protocol
 from bot.change import bisections
 from bot.comment import render_comment
 from bot.document import document, dumps
+from bot.evidence import Evidence
 from bot.extract import extract
 from bot.extract.types import Missing, Repro
 from bot.issue import Issue
-from bot.judge import Evidence, judge, judge_without_running
+from bot.judge import judge, judge_without_running
 from bot.page import render_page
 from bot.plan import Wishes, make_plan
 from bot.verdict import Report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.judge import Evidence
+from bot.evidence import Evidence
 from bot.verdict import VerdictKind
 from runners import search
 from runners.catalogue import Catalogue, Release

@@ -7,10 +7,9 @@ for or against. Below ``THRESHOLD`` a verdict becomes ``inconclusive`` and says 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from bot.evidence import Evidence
 from bot.extract.types import Extraction, NoRepro, Repro
 from bot.verdict import Verdict, VerdictKind
 from runners import search
@@ -19,7 +18,6 @@ from runners.protocol import (
     Claim,
     ClaimKind,
     Exited,
-    Finding,
     FindingKind,
     Observation,
     Outcome,
@@ -45,60 +43,6 @@ LABELS = {
 
 BLAMES_THE_REPRO = frozenset({FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.SIGNATURE_CHANGED, FindingKind.MISSING})
 """With a matching failure, these put the fault in the testcase: undefined input, or an API called wrongly."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """The observations, put in order once for all the questions below."""
-
-    plan: Plan
-    observations: tuple[Observation, ...]
-    findings: tuple[Finding, ...]
-
-    def answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
-        """One answer for each release that was probed, on the testcase's own device unless another is named."""
-        by_version: dict[str, list[Answer]] = {}
-        for seen in self.observations:
-            if seen.variant is variant and seen.device == (device or self.plan.device):
-                by_version.setdefault(seen.version, []).append(seen.answer)
-        return {version: search.combine(answers) for version, answers in by_version.items()}
-
-    def versions(self, answer: Answer, variant: Variant = Variant.ORIGINAL) -> tuple[str, ...]:
-        """Releases that gave this answer, oldest first."""
-        answers = self.answers(variant)
-        return tuple(version for version in self.plan.order if answers.get(version) is answer)
-
-    def disagreeing(self) -> tuple[str, ...]:
-        """Releases on which one run was good and another bad."""
-        spoken: dict[str, set[Answer]] = {}
-        for seen in self.observations:
-            if seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP:
-                spoken.setdefault(seen.version, set()).add(seen.answer)
-        return tuple(version for version in self.plan.order if len(spoken.get(version, ())) > 1)
-
-    def indices(self, *versions: str, variant: Variant | None = None) -> tuple[int, ...]:
-        return tuple(
-            i
-            for i, seen in enumerate(self.observations)
-            if seen.version in versions and (variant is None or seen.variant is variant)
-        )
-
-    def runs(self, version: str) -> int:
-        """How many runs of the original on this release answered."""
-        return sum(
-            seen.version == version and seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP
-            for seen in self.observations
-        )
-
-    def originals(self) -> list[Observation]:
-        """Runs of the text as posted on its own device, oldest release first: however they came in."""
-        place = {version: i for i, version in enumerate(self.plan.order)}
-        own = [s for s in self.observations if s.variant is Variant.ORIGINAL and s.device == self.plan.device]
-        return sorted(own, key=lambda seen: (place.get(seen.version, -1), seen.attempt, seen.outcome))
-
-    def skips(self) -> Counter[Outcome]:
-        """Why the releases that answered nothing did not."""
-        return Counter(seen.outcome for seen in self.originals() if seen.answer is Answer.SKIP)
 
 
 def judge_without_running(extraction: Extraction) -> Verdict | None:
@@ -340,7 +284,8 @@ def _never_seen_failing(evidence: Evidence) -> Verdict:
             return _verdict(
                 VerdictKind.UNTESTABLE,
                 0.85,
-                f"Nothing here can run the testcase as posted (tried {_looked_at(evidence)}).{_on_stand_ins(evidence)}",
+                f"Nothing here can run the testcase as posted (tried {_looked_at(evidence)})."
+                + _on_stand_ins(evidence),
                 (why,),
                 evidence.indices(*evidence.plan.order),
             )

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.evidence import Evidence
 from bot.extract.types import Missing, NoRepro
-from bot.judge import Evidence, judge, judge_without_running
+from bot.judge import judge, judge_without_running
 from bot.verdict import VerdictKind
 from runners.oracle import answer_of
 from runners.protocol import (

@@ -1,0 +1,63 @@
+"""The observations of one investigation, put in order once for everyone who asks questions of them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from runners import search
+from runners.protocol import Answer, Finding, Observation, Outcome, Plan, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """The observations, put in order once for all the questions below."""
+
+    plan: Plan
+    observations: tuple[Observation, ...]
+    findings: tuple[Finding, ...]
+
+    def answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
+        """One answer for each release that was probed, on the testcase's own device unless another is named."""
+        by_version: dict[str, list[Answer]] = {}
+        for seen in self.observations:
+            if seen.variant is variant and seen.device == (device or self.plan.device):
+                by_version.setdefault(seen.version, []).append(seen.answer)
+        return {version: search.combine(answers) for version, answers in by_version.items()}
+
+    def versions(self, answer: Answer, variant: Variant = Variant.ORIGINAL) -> tuple[str, ...]:
+        """Releases that gave this answer, oldest first."""
+        answers = self.answers(variant)
+        return tuple(version for version in self.plan.order if answers.get(version) is answer)
+
+    def disagreeing(self) -> tuple[str, ...]:
+        """Releases on which one run was good and another bad."""
+        spoken: dict[str, set[Answer]] = {}
+        for seen in self.observations:
+            if seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP:
+                spoken.setdefault(seen.version, set()).add(seen.answer)
+        return tuple(version for version in self.plan.order if len(spoken.get(version, ())) > 1)
+
+    def indices(self, *versions: str, variant: Variant | None = None) -> tuple[int, ...]:
+        return tuple(
+            i
+            for i, seen in enumerate(self.observations)
+            if seen.version in versions and (variant is None or seen.variant is variant)
+        )
+
+    def runs(self, version: str) -> int:
+        """How many runs of the original on this release answered."""
+        return sum(
+            seen.version == version and seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP
+            for seen in self.observations
+        )
+
+    def originals(self) -> list[Observation]:
+        """Runs of the text as posted on its own device, oldest release first: however they came in."""
+        place = {version: i for i, version in enumerate(self.plan.order)}
+        own = [s for s in self.observations if s.variant is Variant.ORIGINAL and s.device == self.plan.device]
+        return sorted(own, key=lambda seen: (place.get(seen.version, -1), seen.attempt, seen.outcome))
+
+    def skips(self) -> Counter[Outcome]:
+        """Why the releases that answered nothing did not."""
+        return Counter(seen.outcome for seen in self.originals() if seen.answer is Answer.SKIP)
