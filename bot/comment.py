@@ -248,24 +248,20 @@ def _cells(cells: Sequence[str]) -> str:
 
 
 def change(bisection: Bisection) -> str:
-    """``Last good A → first bad B`` with what lies between; an end nobody could test is said to be unknown."""
-    if bisection.direction == "introduced":
-        ends = _ends(("last good", bisection.last_good), ("first bad", bisection.first_bad))
-    else:
-        ends = _ends(("last bad", bisection.last_bad), ("first good", bisection.first_good))
+    """``Last good A → first bad B`` with what lies between; of a change whose other end nobody saw, what is known."""
+    match bisection:
+        case Bisection(direction="introduced", last_good=str(good), first_bad=str(bad)):
+            ends = f"Last good {code(good)} → first bad {code(bad)}{_commits(bisection.commits)}"
+        case Bisection(direction="fixed", last_bad=str(bad), first_good=str(good)):
+            ends = f"Last bad {code(bad)} → first good {code(good)}{_commits(bisection.commits)}"
+        case Bisection(direction="introduced", first_bad=str(bad)):
+            ends = f"Bad since {code(bad)} or earlier"
+        case Bisection(direction="fixed", first_good=str(good)):
+            ends = f"Good since {code(good)} or earlier"
+        case _:
+            return ""
     skipped = ", ".join(code(version) for version in bisection.skipped[:8]) + (" …" if bisection.skipped[8:] else "")
-    between = f" Neither good nor bad: {skipped}." if skipped else ""
-    return f"{ends}{_commits(bisection.commits)}.{between}" if ends else ""
-
-
-def _ends(*ends: tuple[str, str | None]) -> str:
-    known = [f"{name} {code(version)}" for name, version in ends if version]
-    text = " → ".join(known)
-    return (
-        text[:1].upper() + text[1:] + ("" if len(known) == len(ends) else " (the other end is not known)")
-        if text
-        else ""
-    )
+    return f"{ends}.{f' Neither good nor bad: {skipped}.' if skipped else ''}"
 
 
 def _commits(commits: CommitRange | None) -> str:
@@ -454,6 +450,6 @@ def _conditions(report: Report, detail: Detail) -> str:
     said = (*report.verdict.reasons[: detail.entries], *report.notes[: detail.entries], *list(engines)[:4])
     lines = [prose(text[:1].upper() + text[1:]) for text in dict.fromkeys(said)]
     built = {f"{seen.toolchain} {seen.version}": seen.environment for seen in report.observations if seen.environment}
-    digests = [f"{code(build)} {code(digest[:19])}" for build, digest in list(built.items())[: detail.entries]]
+    digests = [f"{code(build)} {code(digest[:19])}" for build, digest in sorted(built.items())[: detail.entries]]
     lines += [f"Environments: {', '.join(digests)}"] if digests else []
     return "\n".join(f"- {line}" for line in lines)
