@@ -450,6 +450,6 @@ def _conditions(report: Report, detail: Detail) -> str:
     said = (*report.verdict.reasons[: detail.entries], *report.notes[: detail.entries], *list(engines)[:4])
     lines = [prose(text[:1].upper() + text[1:]) for text in dict.fromkeys(said)]
     built = {f"{seen.toolchain} {seen.version}": seen.environment for seen in report.observations if seen.environment}
-    digests = [f"{code(build)} {code(digest[:19])}" for build, digest in sorted(built.items())[: detail.entries]]
+    digests = [f"{code(build)} {code(built[build][:19])}" for build in by_version(built)[: detail.entries]]
     lines += [f"Environments: {', '.join(digests)}"] if digests else []
     return "\n".join(f"- {line}" for line in lines)

@@ -79,8 +79,14 @@ def _version(text: str) -> tuple[bool, Version]:
 
 
 def by_version(versions: Iterable[str]) -> list[str]:
-    """Each version once, oldest first."""
-    return sorted(set(versions), key=lambda text: (not _version(text)[0], _version(text)[1], text))
+    """Each version once, oldest first; a toolchain's name may stand before it."""
+    return sorted(set(versions), key=_build_order)
+
+
+def _build_order(text: str) -> tuple[str, bool, Version, str]:
+    toolchain, _, version = text.rpartition(" ")
+    known, parsed = _version(version)
+    return toolchain, not known, parsed, text
 
 
 def _row(build: tuple[str, str, Variant], devices: Sequence[str], observations: Sequence[Observation]) -> Row:
