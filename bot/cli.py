@@ -21,7 +21,7 @@ from runners.checkup import examine
 from runners.environments import default_root, open_store
 from runners.protocol import Limits
 from runners.refresh import refresh_catalogue
-from runners.sandbox.select import sweep
+from runners.sandbox.select import check_name, sweep
 from runners.toolchains import find_toolchain
 from runners.workbench import open_workbench
 
@@ -73,6 +73,7 @@ def reproduce(
     """Take the repro out of an issue, run it in sandboxes against releases, and say what happened and since when."""
     if toolchain is not None:
         find_toolchain(toolchain)
+    check_name(sandbox)
     read = _read(issue)
     wishes = Wishes(
         versions=versions,

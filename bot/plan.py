@@ -10,6 +10,7 @@ from bot.extract.types import Repro
 from runners.catalogue import Catalogue, Release
 from runners.errors import UserError
 from runners.protocol import Budget, Limits, Plan, TestcaseKind
+from runners.toolchains import find_device, find_toolchain
 
 MOST_CHOSEN = 8
 """So many releases named by hand are all run at once; of more, the search chooses."""
@@ -55,13 +56,24 @@ def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
             order=order,
             first=_first(order, reported, explicit=bool(wishes.versions)),
             reported=reported.version if reported is not None and reported.version in order else None,
-            devices=tuple(d for d in wishes.devices if d != repro.device),
+            devices=tuple(d for d in _devices(toolchain, wishes.devices) if d != repro.device),
             bisect=wishes.bisect,
             limits=wishes.limits,
             budget=wishes.budget,
         ),
         notes=notes,
     )
+
+
+def _devices(toolchain: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The toolchain's own names for the devices that were asked for."""
+    known = find_toolchain(toolchain)
+    found = [find_device(known, name) for name in names]
+    for name, device in zip(names, found, strict=True):
+        if device is None:
+            there = ", ".join(device.name for device in known.DEVICES)
+            raise UserError(f"{known.TITLE} has no device {name!r}: choose among {there}")
+    return tuple(device.name for device in found if device is not None)
 
 
 def _reported(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple[str, ...]]:

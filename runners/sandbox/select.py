@@ -26,14 +26,23 @@ def engines() -> tuple[Engine, ...]:
     return (*sandboxes(), Unprotected())
 
 
+def check_name(name: str) -> None:
+    """Refuse a name that no engine has, before any work is done.
+
+    Raises:
+        UserError: names those there are.
+    """
+    if name not in get_args(EngineName):
+        raise UserError(f"no sandbox is named {name!r}: choose one of {', '.join(get_args(EngineName))}")
+
+
 def select_engine(name: str) -> Engine:
     """The engine of that name, or with ``auto`` the first sandbox that passes its self-test here; never ``none``.
 
     Raises:
         UserError: no such engine, or it doesn't work here: with each one's reason and mend.
     """
-    if name not in get_args(EngineName):
-        raise UserError(f"no sandbox is named {name!r}: choose one of {', '.join(get_args(EngineName))}")
+    check_name(name)
     candidates = [engine for engine in engines() if engine.name == name] or list(sandboxes())
     reasons = []
     for engine in candidates:
@@ -46,12 +55,7 @@ def select_engine(name: str) -> Engine:
 
 def sweep() -> Sequence[str]:
     """Remove what runs left that were killed before they could clean up; returns what it was, in words."""
-    removed = []
-    for program in ("docker", "podman"):
-        if shutil.which(program) is not None:
-            for name in containers.leftovers((program,)):
-                containers.remove((program,), name)
-                removed.append(f"{program} container {name}")
+    removed = [f"container {name}" for name in containers.sweep()]
     for name in cgroup.leftovers():
         cgroup.remove(name)
         removed.append(f"control group {name}")

@@ -1,0 +1,113 @@
+"""Issue to verdict on real compilers in a real sandbox, as a user would start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.sandbox import cgroup, containers, owner
+from tests.flow.test_command_line import EXAMPLES, ROOT, reprobot
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
+
+
+def reproduce(name: str, tmp_path: Path, *options: str) -> dict[str, Any]:
+    out = tmp_path / "out.json"
+    done = reprobot("reproduce", str(EXAMPLES / f"{name}.md"), "--json", str(out), *options)
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads(out.read_text())
+    return document
+
+
+def outcomes(document: dict[str, Any]) -> dict[str, str]:
+    return {seen["version"]: seen["outcome"] for seen in document["observations"] if seen["variant"] == "original"}
+
+
+def test_a_fix_in_tvm_is_found_between_its_releases(tmp_path: Path) -> None:
+    """Checked by hand on both wheels: 0.25.0.post1 merges the layers, 0.26.0 does not."""
+    document = reproduce("two-dense-layers-share-one-weight", tmp_path)
+    assert document["verdict"]["kind"] == "fixed"
+    assert document["bisection"]["last_bad"] == "0.25.0.post1"
+    assert document["bisection"]["first_good"] == "0.26.0"
+    assert "v0.25.0.post1...v0.26.0" in document["comment"]
+
+
+def test_a_regression_in_iree_is_found_between_its_releases(tmp_path: Path) -> None:
+    """Only the printed numbers differ, exit code 0 throughout: 3.10.0 is right, 3.11.0 is not."""
+    document = reproduce("f16-row-sums-stuck-at-256", tmp_path)
+    assert document["verdict"]["kind"] == "regression"
+    assert document["bisection"]["last_good"] == "3.10.0"
+    assert document["bisection"]["first_bad"] == "3.11.0"
+    assert document["bisection"]["commits"]["from"].startswith("ae97779f59a8")
+
+
+def test_a_repro_that_reads_outside_its_data_is_told_so(tmp_path: Path) -> None:
+    """The finding names the axis and the range, as a maintainer would."""
+    document = reproduce("take-columns-reordered", tmp_path, "--versions", "0.25.0,0.27.0")
+    assert document["verdict"]["kind"] == "invalid-repro"
+    finding = next(f for f in document["findings"] if f["kind"] == "out-of-bounds-access")
+    assert "15" in finding["summary"]
+
+
+def test_a_snippet_of_another_time_is_no_bug_of_the_newest_release(tmp_path: Path) -> None:
+    """Its API has moved: never a different failure."""
+    document = reproduce("unused-outputs-replaced-by-nan", tmp_path, "--versions", "0.25.0,0.27.0", "--no-bisect")
+    assert set(outcomes(document).values()) == {"incompatible"}
+    assert document["verdict"]["kind"] in {"untestable", "inconclusive"}
+
+
+def test_without_network_and_store_one_sentence_is_said(tmp_path: Path) -> None:
+    """Exit code 75: worth a retry."""
+    done = reprobot(
+        "reproduce", str(EXAMPLES / "equal-on-bool-tensors.md"), "--sandbox", "bubblewrap",
+        REPROBOT_CACHE=str(tmp_path / "cache"), UV_OFFLINE="1", HTTPS_PROXY="http://127.0.0.1:9", HTTP_PROXY="http://127.0.0.1:9",
+        PIP_INDEX_URL="http://127.0.0.1:9/simple", UV_DEFAULT_INDEX="http://127.0.0.1:9/simple",
+    )  # fmt: skip
+    assert done.returncode == 75, done.stderr
+    assert "reprobot: " in done.stderr.splitlines()[-1]
+
+
+def leftovers() -> list[object]:
+    return [*containers.leftovers(("podman",)), *cgroup.leftovers(), *owner.leftover_directories()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
+    """No process, container, control group or directory; and the store goes on working."""
+    issue = tmp_path / "hang.md"
+    issue.write_text(
+        "# It hangs\n\napache-tvm 0.27.0\n\n```python\nimport tvm, time\nprint(tvm.__version__)\nwhile True:\n    time.sleep(1)\n```\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bot", "reproduce", str(issue), "--timeout", "60"],
+        cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=dict(os.environ), start_new_session=True,
+    )  # fmt: skip
+    time.sleep(8)
+    assert process.poll() is None
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    assert b"nothing was left running" in stderr
+    assert _members(process.pid) == []
+    assert leftovers() == []
+
+
+def _members(session: int) -> list[str]:
+    """Command lines of processes that are still in a session."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append((stat.parent / "cmdline").read_text())
+        except (OSError, ValueError):
+            continue
+    return found
