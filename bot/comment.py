@@ -444,12 +444,17 @@ def signal_name(number: int) -> str:
 
 
 def _conditions(report: Report, detail: Detail) -> str:
-    if not report.observations:
-        return ""
-    engines = dict.fromkeys(f"sandbox: {seen.engine}" for seen in report.observations if seen.engine)
-    said = (*report.verdict.reasons[: detail.entries], *report.notes[: detail.entries], *list(engines)[:4])
-    lines = [prose(text[:1].upper() + text[1:]) for text in dict.fromkeys(said)]
+    lines = [prose(text) for text in said_of_the_decision(report)[: detail.entries]]
     built = {f"{seen.toolchain} {seen.version}": seen.environment for seen in report.observations if seen.environment}
     digests = [f"{code(build)} {code(built[build][:19])}" for build in by_version(built)[: detail.entries]]
     lines += [f"Environments: {', '.join(digests)}"] if digests else []
     return "\n".join(f"- {line}" for line in lines)
+
+
+def said_of_the_decision(report: Report) -> tuple[str, ...]:
+    """The verdict's reasons and the conditions of the run, each once; empty where nothing ran. Not yet escaped."""
+    if not report.observations:
+        return ()
+    engines = dict.fromkeys(f"sandbox: {seen.engine}" for seen in report.observations if seen.engine)
+    said = dict.fromkeys((*report.verdict.reasons, *report.notes, *engines))
+    return tuple(text[:1].upper() + text[1:] for text in said)

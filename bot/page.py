@@ -27,6 +27,7 @@ from bot.comment import (
     provenance,
     render_comment,
     request,
+    said_of_the_decision,
 )
 from bot.document import document, dumps
 from bot.extract.types import Repro
@@ -56,7 +57,7 @@ def render_page(report: Report) -> str:
             changes=[_html(change(one)) for one in report.bisections],
             compared=_html(compared(report)),
             findings=_html(diagnoses(report.findings)),
-            decided=[_html(prose(text)) for text in (*verdict.reasons, *report.notes)] if report.observations else [],
+            decided=[_html(prose(text)) for text in said_of_the_decision(report)],
             style=Markup(style),
             policy=_policy(style),
             data=_embedded(dumps(document(report, render_comment(report)))),
