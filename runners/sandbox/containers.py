@@ -34,7 +34,7 @@ NOBODY = "65534:65534"
 MAX_OPEN_FILES = 4096
 MAX_PROCESSES_OF_NOBODY = 16384
 """A ceiling over all sandboxes of this machine (the kernel counts per user); a probe's own limit is its group's."""
-CLIENT_S = 60.0
+CLIENT_S = 30.0
 """How long a client may take for anything but a probe."""
 ENGINE_FAILED = (125, 126, 127)
 """Exit codes of ``run`` for: the engine failed; the program can't be executed; there is no such program."""
@@ -110,7 +110,7 @@ def _way(engine: Containers) -> tuple[Way, str | None]:
     if shutil.which(engine.name) is None:
         return Way(client=(engine.name,), grouped=False), f"{engine.name} is not installed: install it, or start it"
     why = None
-    for way in _ways(engine.name):
+    for way in _ways(engine.name, engine.image_name):
         trial = _Fixed(name=engine.name, image_name=engine.image_name, way=way)
         why = selftest.failure(trial)
         if why is None:
@@ -118,17 +118,32 @@ def _way(engine: Containers) -> tuple[Way, str | None]:
     return way, why
 
 
-def _ways(program: Program) -> list[Way]:
+def _storage(image_name: str) -> tuple[str, ...]:
+    """Where podman keeps the skeleton: a store of ours, without overlay mounts.
+
+    In the user's own store two clients that start at the same moment can mount the store over a running container
+    ("device or resource busy"), after which podman is stuck for everybody. The skeleton is so small that copying it
+    (vfs) costs nothing. A named image is where the user has put it.
+    """
+    if image_name:
+        return ()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "reprobot", "podman")
+    # Has to be gone after a reboot, and podman wants it short.
+    run = Path("/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", cache), "reprobot")
+    return (f"--root={cache}", f"--runroot={run}", f"--tmpdir={run}/libpod", "--storage-driver=vfs")
+
+
+def _ways(program: Program, image_name: str) -> list[Way]:
     grouped = cgroup.unavailable() is None
     if program == "docker":
         grouped = grouped and _client_says(("docker",), "info", "--format", "{{.CgroupDriver}}") == "cgroupfs"
         return [Way(client=("docker",), grouped=grouped)]
-    manager = ("--cgroup-manager", "cgroupfs") if grouped else ()
-    plain = Way(client=("podman", *manager), grouped=grouped)
+    client = ("podman", *_storage(image_name), *(["--cgroup-manager=cgroupfs"] if grouped else []))
+    plain = Way(client=client, grouped=grouped)
     if shutil.which("runc") is None:
         return [plain]
     # crun, the usual default, refuses machines that mix control groups of versions 1 and 2.
-    return [plain, Way(client=("podman", "--runtime", "runc", *manager), grouped=grouped)]
+    return [plain, Way(client=(*client, "--runtime=runc"), grouped=grouped)]
 
 
 def _client_says(client: tuple[str, ...], *words: str) -> str:
@@ -155,9 +170,11 @@ def _skeleton(client: tuple[str, ...]) -> str:
     data = skeleton.archive()
     name = skeleton.tag(data)
     if not _client_says(client, "image", "inspect", "--format", "{{.Id}}", name):
-        done = subprocess.run(
-            [*client, "import", "-", name], input=data, capture_output=True, timeout=CLIENT_S, check=False
-        )
+        words = [*client, "import", "-", name]
+        try:
+            done = subprocess.run(words, input=data, capture_output=True, timeout=CLIENT_S, check=False)
+        except subprocess.TimeoutExpired as reason:
+            raise InfraError(f"{client[0]} import took longer than {CLIENT_S:g} s: is its store locked?") from reason
         if done.returncode != 0:
             raise InfraError(f"{client[0]} import failed: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}")
     return name
@@ -332,7 +349,21 @@ def _last_words(talk: Conversation) -> str:
     return talk.stderr.decode("utf-8", "replace").strip()[-500:] or "it said nothing"
 
 
-def leftovers(client: tuple[str, ...]) -> list[str]:
-    """Names of containers whose makers are dead."""
+def sweep() -> list[str]:
+    """Remove containers whose makers are dead, in every store that we use; returns their names."""
+    removed = []
+    for client in _stores():
+        for name in _leftovers(client):
+            remove(client, name)
+            removed.append(name)
+    return removed
+
+
+def _stores() -> list[tuple[str, ...]]:
+    clients: list[tuple[str, ...]] = [("docker",), ("podman",), ("podman", *_storage(""))]
+    return [client for client in clients if shutil.which(client[0]) is not None]
+
+
+def _leftovers(client: tuple[str, ...]) -> list[str]:
     names = _client_says(client, "ps", "--all", "--filter", f"name=^{owner.PREFIX}-", "--format", "{{.Names}}")
     return [name for name in names.split() if owner.is_leftover(name)]

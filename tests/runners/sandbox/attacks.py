@@ -208,16 +208,25 @@ contained()
         name="fill-the-disk",
         source="""
 for place in ("/work", "/tmp", "/dev/shm"):
-    written = 0
+    written, names = 0, [f"{place}/full{number}" for number in range(8)]
     try:
-        with open(place + "/full", "wb", buffering=0) as file:
-            for _ in range(64):
-                written += file.write(b"x" * 2**20)
+        for name in names:  # several, because one alone meets the limit on file sizes first
+            with open(name, "wb", buffering=0) as file:
+                for _ in range(8):
+                    written += file.write(b"x" * 2**20)
         print("BREACH", place, written)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EFBIG)
+        full = error.errno == errno.ENOSPC
         must(place + " is capped", full and written <= 24 * 2**20, (written, error))
-    os.unlink(place + "/full")
+    for name in names:
+        if os.path.exists(name):
+            os.unlink(name)
+try:
+    with open("/work/large", "wb", buffering=0) as file:
+        file.truncate(2**30)
+    print("BREACH a sparse file of any size")
+except OSError as error:
+    must("file size is capped", error.errno in (errno.EFBIG, errno.ENOSPC), error)
 contained()
 """,
     ),

@@ -17,7 +17,7 @@ import pytest
 
 from runners.probe import Layout
 from runners.protocol import Exited, NotRun, Signalled, TimedOut
-from runners.sandbox import cgroup, owner
+from runners.sandbox import cgroup, containers, owner
 from runners.sandbox.contract import Engine
 from runners.sandbox.process import Stopped, stop_all, stoppable
 from runners.sandbox.select import sweep
@@ -54,10 +54,9 @@ def traces(maker: int) -> list[str]:
     """Control groups, directories and containers that a process made and that still exist."""
     mine = f"{owner.PREFIX}-{maker}-*"
     places = [*cgroup.ROOT.glob(mine), *cgroup.ROOT.glob(f"*/{mine}"), *Path("/tmp").glob(mine)]
-    listing = subprocess.run(
-        ["podman", "ps", "-a", "--format", "{{.Names}}"], capture_output=True, text=True, check=False
-    )
-    return [*map(str, places), *(name for name in listing.stdout.split() if f"-{maker}-" in name)]
+    clients = [client for client in containers._stores() if client[0] == "podman"]
+    listings = [containers._client_says(client, "ps", "--all", "--format", "{{.Names}}") for client in clients]
+    return [*map(str, places), *(name for text in listings for name in text.split() if f"-{maker}-" in name)]
 
 
 def wait_until(condition: object, seconds: float = 20.0) -> bool:
