@@ -1,0 +1,61 @@
+"""What the papers say of the code is true: their links, the rooms and commands they name, what the lock holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from bot.cli import app
+
+ROOT = Path(__file__).parent.parent
+PAPERS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    *(f"docs/{p.name}" for p in ROOT.glob("docs/*")),
+]
+ROOMS = ["docs/architecture.md", "CONTRIBUTING.md", "SECURITY.md"]
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_link_leads_somewhere(paper: str) -> None:
+    """A relative link names a file that is there."""
+    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", _read(paper))
+    assert [link for link in links if not (ROOT / paper).parent.joinpath(link).exists()] == []
+
+
+@pytest.mark.parametrize("paper", ROOMS)
+def test_every_room_that_is_named_is_there(paper: str) -> None:
+    """A path in the papers exists; a bare ``name.py`` after one stands in the same folder."""
+    folder = Path()
+    missing = []
+    for path in re.findall(r"`([\w./]+(?:\.py|/|\.json))`", _read(paper)):
+        if path.startswith("/"):
+            continue  # a place inside the sandbox
+        folder = Path(path).parent if "/" in path else folder
+        if not (ROOT / path).exists() and not (ROOT / folder / path).exists():
+            missing.append(path)
+    assert missing == []
+
+
+def test_the_readme_lists_every_command() -> None:
+    """What ``reprobot --help`` knows is in the table, and the table names nothing else."""
+    listed = set(re.findall(r"^\| `reprobot (\w+)", _read("README.md"), re.MULTILINE))
+    known = set(getattr(typer.main.get_command(app), "commands", {}))
+    assert listed == known
+
+
+def test_the_lock_holds_names_versions_and_hashes_only() -> None:
+    """No address of an index or a file, and nothing without a hash."""
+    lock = _read("requirements.lock")
+    assert not re.search(r"https?:|file:|^-", lock, re.MULTILINE)
+    pins = re.findall(r"^[\w.-]+==\S+(?: ;[^\\]+)? \\\n +--hash=sha256:", lock, re.MULTILINE)
+    assert len(pins) == len(re.findall(r"^[\w.-]+", lock, re.MULTILINE)) > 30
