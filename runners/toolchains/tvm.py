@@ -1,4 +1,8 @@
-"""Apache TVM, from its own wheels. Drift measured on 0.25.0 … 0.27.0.post1; older rows from its history."""
+"""Apache TVM: its own wheels, and forks that other wheels carry.
+
+Drift was measured by looking every name up in 0.16.dev0, 0.17.dev0 and 0.25.0 … 0.27.0.post1; releases between them
+were read in its history.
+"""
 
 from __future__ import annotations
 
@@ -152,16 +156,18 @@ DRIFT = (
     _gone("0.20.0", "tvm.autotvm", None, "module"),
     _gone("0.20.0", "tvm.auto_scheduler", None, "module"),
     _gone("0.20.0", "tvm.contrib.graph_executor", None, "module", note="Relax runs on relax.VirtualMachine"),
+    _gone("0.20.0", "tvm.driver.tvmc", None, "module"),
     _gone("0.20.0", "tvm.te.create_schedule", None, note="te.create_prim_func, then a schedule of tvm.s_tir"),
     _gone("0.20.0", "tvm.lower", None, note="tvm.compile does it"),
-    _gone("0.21.0", "tvm._ffi", "tvm_ffi", "module"),
-    _gone("0.22.0", "tvm.ffi", "tvm_ffi", "module", exact=True),
-    _gone("0.22.0", "tvm.register_func", "tvm.register_global_func", exact=True),
-    _gone("0.22.0", "tvm.nd.array", "tvm.runtime.tensor", exact=True),
-    _gone("0.22.0", "tvm.nd.empty", "tvm.runtime.empty", exact=True),
-    _gone("0.22.0", "tvm.nd.NDArray", "tvm.runtime.Tensor", exact=True),
+    _gone("0.21.0", "tvm._ffi", "tvm_ffi", "module", introduced_in="0.22.0"),
+    _gone("0.22.0", "tvm.ffi", "tvm_ffi", "module", introduced_in="0.22.0", exact=True),
+    _gone("0.22.0", "tvm.register_func", "tvm.register_global_func", introduced_in="0.22.0", exact=True),
+    _gone("0.21.0", "tvm.runtime.relax_vm", "tvm.runtime.vm", "module", introduced_in="0.21.0", exact=True),
+    _gone("0.22.0", "tvm.nd.array", "tvm.runtime.tensor", introduced_in="0.22.0", exact=True),
+    _gone("0.22.0", "tvm.nd.empty", "tvm.runtime.empty", introduced_in="0.22.0", exact=True),
+    _gone("0.22.0", "tvm.nd.NDArray", "tvm.runtime.Tensor", introduced_in="0.22.0", exact=True),
     _gone("0.22.0", "tvm.nd", "tvm.runtime", "module"),
-    _gone("0.22.0", "tvm.runtime.NDArray", "tvm.runtime.Tensor", exact=True),
+    _gone("0.22.0", "tvm.runtime.NDArray", "tvm.runtime.Tensor", introduced_in="0.22.0", exact=True),
     _gone("0.22.0", "asnumpy", "numpy", note="a method of tensors"),
     _gone("0.24.0", "tvm.script.tir", "tvm.script.tirx", "module", introduced_in="0.24.0", exact=True),
     _gone("0.24.0", "tvm.tir.Schedule", "tvm.s_tir.Schedule", introduced_in="0.24.0", exact=True),
@@ -169,6 +175,11 @@ DRIFT = (
     _gone("0.24.0", "T.block", "T.sblock", introduced_in="0.24.0", note="in @T.prim_func(s_tir=True)"),
     _gone("0.24.0", "tvm.dlight", "tvm.s_tir.dlight", "module", introduced_in="0.24.0", exact=True),
     _gone("0.24.0", "tvm.meta_schedule", "tvm.s_tir.meta_schedule", "module", introduced_in="0.24.0", exact=True),
+    _gone("0.24.0", "tvm.runtime.container", None, "module"),
+    _gone("0.24.0", "tvm.ir.container", None, "module"),
+    _gone("0.25.0", "tvm.contrib.utils", "tvm.support.utils", "module", introduced_in="0.25.0", exact=True),
+    _gone("0.25.0", "tvm.TVMError", None, note="errors are Python's own, such as RuntimeError"),
+    _gone("0.25.0", "tvm.error.TVMError", None, note="errors are Python's own, such as RuntimeError"),
     *_RELAX_TYPES,
     _gone("0.26.0", "tvm.relax.ObjectStructInfo", "tvm.relax.AnyType", introduced_in="0.26.0", exact=True),
     _gone("0.26.0", "tvm.relax.PrimStructInfo", "tvm.ir.PrimType", note="takes a dtype, no value"),
@@ -192,6 +203,6 @@ DRIFT = (
         kind="module",
         note="never imported automatically: write `import tvm.relax.frontend.onnx`",
     ),
-    _gone("0.22.0", "tvm.ir.structural_equal", "tvm_ffi.structural_equal", exact=True),
-    _gone("0.22.0", "tvm.ir.structural_hash", "tvm_ffi.structural_hash", exact=True),
+    _gone("0.25.0", "tvm.ir.structural_equal", "tvm_ffi.structural_equal", introduced_in="0.25.0", exact=True),
+    _gone("0.25.0", "tvm.ir.structural_hash", "tvm_ffi.structural_hash", introduced_in="0.25.0", exact=True),
 )
