@@ -10,7 +10,7 @@ import msgspec
 
 from bot.extract.classify import Kind, Piece
 from bot.extract.markdown import Document, Prose, code_spans
-from bot.extract.sections import Cue, Section, section_of
+from bot.extract.sections import Cue, Section, cue_of, section_of
 from bot.extract.versions import Passage, find_versions
 from runners.protocol import Claim, ClaimKind, Signature
 from runners.signature import NATIVE, parse_signature
@@ -39,8 +39,8 @@ def read_claim(report: Report) -> Claim:
     signature = find_signature(report.title, report.document, report.pieces)
     actual, expected = quoted_output(report.document, report.pieces)
     kind = _kind(report, signature)
-    if kind is ClaimKind.UNKNOWN and actual and expected:
-        kind = ClaimKind.WRONG_RESULT
+    if kind is ClaimKind.UNKNOWN and actual and report.code:
+        kind = ClaimKind.WRONG_RESULT  # it ran, and what it printed is what the report is about
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
         actual = expected = ""
     if kind is ClaimKind.CRASH and signature is None and _SEGFAULT.search(f"{report.title}\n{_said(report)}"):
@@ -68,7 +68,10 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     candidates = [s for s in map(_of_piece, _failure_pieces(pieces)) if s is not None]
     if candidates:
         return max(candidates, key=_weight)
-    bare = parse_signature("\n".join(p.text for p in document.prose if not p.heading))
+    said = "\n".join(p.text for p in document.prose if not p.heading)
+    if (block := _mismatch(said)) is not None:
+        return block
+    bare = parse_signature(said)
     if bare is not None and bare.type not in NATIVE:
         return bare
     for prose in document.prose:
@@ -122,11 +125,29 @@ def _of_piece(piece: Piece) -> Signature | None:
     if "Program arguments:" in text and "Stack dump:" not in text:
         text = f"Stack dump:\n{text}"  # the line above was not copied
     found = parse_signature(text)
+    if (block := _mismatch(text)) is not None:
+        return block
     if found is not None and _FRAME_MESSAGE.match(found.message):
         return msgspec.structs.replace(found, message="")
     return found
 
 
+def _mismatch(text: str) -> Signature | None:
+    """numpy's report of unequal arrays, with the line of its figures; pasted without the exception's name as well."""
+    header = _MISMATCH_HEADER.search(text)
+    figures = _MISMATCH_FIGURES.search(text, header.end(), header.end() + 500) if header else _FIGURES.search(text)
+    if header is None and figures is None:
+        return None
+    message = " | ".join(found[0].strip() for found in (header, figures) if found)
+    return Signature(type="AssertionError", message=message)
+
+
+_FIGURES = re.compile(r"Mismatched elements: [^\n]{1,60}")
+_MISMATCH_HEADER = re.compile(r"Not equal to tolerance [^\n]{1,80}|Arrays are not (?:almost )?equal[^\n]{0,60}")
+_MISMATCH_FIGURES = re.compile(
+    r"Mismatched elements: [^\n]{1,60}"
+    r"|(?:\([^\n]{1,40} )?[Mm]ismatch(?:ed)? \(?[\d.]+%[^\n]{0,20}"
+)
 _FRAME_MESSAGE = re.compile(r"\d{1,4}: ")
 """A numbered C++ frame where the message of a TVM error was cut off."""
 
@@ -148,6 +169,7 @@ def _is_quoted_failure(span: str, found: Signature) -> bool:
 # ---------------------------------------------------------------------------------------------- kind
 
 _NUMPY_MISMATCH = re.compile(
+    r"Expected (?:near )?equality of these values|"
     r"Not equal to tolerance|Mismatched elements|Arrays are not (?:almost )?equal|Max absolute difference"
     r"|Tensor-likes are not close"
     r"|\[FAILED\]|element at index \d+ \(.{1,40}?\) does not match",
@@ -174,7 +196,8 @@ _WRONG = re.compile(
     r"|results? differ\w*|outputs? differ\w*|not (?:equal|match\w*|the same|simplified|correct|optimi[sz]ed"
     r"|folded|eliminated|removed)|does ?n[o'’]t match|silently|NaNs?|all zeros?"
     r"|far too (?:small|large|big)|expected .{1,60} but (?:got|get)|unexpected (?:result|output|value)s?"
-    r"|corrupt\w*|instead of|should (?:be|have been|print|return|give|still|remain|keep|preserve)"
+    r"|corrupt\w*|differs?|drop(?:s|ped)|los(?:es|t)|replaced by|saturates?|returns? (?:only )?(?:0|zeros?"
+    r"|zeroes)|instead of|should (?:be|have been|print|return|give|still|remain|keep|preserve)"
     r"|correctness|(?:not|n[o'’]t|cannot) (?:be )?(?:\w+ ){0,2}correctly|in ?correct|accuracy)",
     re.I,
 )
@@ -252,29 +275,61 @@ _EXPECT_SPAN = re.compile(
     re.I,
 )
 _ACTUAL_SPAN = re.compile(
-    r"\b(?:got|get|gives?|prints?|printed|returns?|shows?|says?|outputs?|but (?:it )?is|actual(?:ly)?)\b"
+    r"\b(?:got|get|gives?|prints?|printed|returns?|shows?|says?|outputs?|results?|but (?:it )?is|actual(?:ly)?)\b"
     r"(?:(?!\b(?:in|for|on|from|with|using|by|when|of)\b)[^`\n.]){0,30}$",
     re.I,
 )
 
 
 def quoted_output(document: Document, pieces: Sequence[Piece]) -> tuple[str, str]:
-    """What is printed and what should have been: output blocks by their section or introduction, else code spans."""
+    """What is printed and what should have been: output blocks by their section or introduction, else code spans.
+
+    A check test's "lhs: … rhs: …" names both.
+    """
     actual: list[str] = []
     expected: list[str] = []
     for piece in pieces:
         if piece.kind is not Kind.OUTPUT or piece.cue is Cue.QUOTED:
             continue
-        (expected if _tells_what_is_right(piece) else actual).append(piece.text.strip("\n"))
+        if sides := _SIDES.search(piece.text):
+            actual.append(sides["lhs"])
+            expected.append(sides["rhs"])
+        else:
+            (expected if _tells_what_is_right(piece) else actual).append(piece.text.strip("\n"))
+    above = ""
     for prose in document.prose:
         if prose.heading:
+            above = ""
             continue
-        for before, span in _spans_with_lead(prose.text):
-            if _EXPECT_SPAN.search(before):
-                expected.append(span)
-            elif _ACTUAL_SPAN.search(before) and not actual:
-                actual.append(span)
+        if _RESULT_LINE.match(prose.text):
+            right = cue_of(above) in (Cue.EXPECTED, Cue.WORKS) or section_of(prose.section) is Section.EXPECTED
+            (expected if right else actual).append(prose.text)
+        else:
+            _quoted_in_sentence(prose.text, actual, expected)
+        above = prose.text
     return _bounded(actual), _bounded(expected)
+
+
+_SIDES = re.compile(r"^\s{0,8}lhs: (?P<lhs>[^\n]+)\n\s{0,8}rhs: (?P<rhs>[^\n]+)", re.M)
+_RESULT_LINE = re.compile(r"(?:EXEC @|result\[\d+\]|(?:\d+x){0,8}[a-z]{1,4}\d{1,2}=)")
+
+
+def _quoted_in_sentence(text: str, actual: list[str], expected: list[str]) -> None:
+    for before, span in _spans_with_lead(text):
+        if _EXPECT_SPAN.search(before):
+            expected.append(span)
+        elif _ACTUAL_SPAN.search(before) and not actual:
+            actual.append(span)
+
+    for found in _QUOTED.finditer(text):
+        (expected if found["wanted"] else actual).append(found["words"])
+
+
+_QUOTED = re.compile(
+    r"\b(?:(?P<wanted>expect(?:ed)?|should (?:be|print|say|give|return))|prints?|printed|outputs?|says?|gives?|gets?"
+    r"|got|returns?):? [\"“](?P<words>[^\"”\n]{1,300})[\"”]",
+    re.I,
+)
 
 
 def _spans_with_lead(text: str) -> Iterator[tuple[str, str]]:
@@ -314,6 +369,9 @@ def _passages(report: Report) -> Iterator[Passage]:
     yield from (Passage(text=b.text, heading=b.heading) for b in blocks if b.section is Section.ENVIRONMENT)
     yield from (Passage(text=p.text) for p in rest)
     yield Passage(text=report.title)
+    if "__version__" in report.code:  # the program prints the version it runs on
+        alone = [line for printed in (*blocks, *traces) for line in _VERSION_ALONE.findall(printed.text)[:3]]
+        yield from (Passage(text=line, heading="version") for line in alone)
     for block in blocks:
         if block.section is not Section.ENVIRONMENT:
             yield from (Passage(text=line) for line in block.text.split("\n")[:400] if _VERSION_LINE.search(line))
@@ -322,6 +380,7 @@ def _passages(report: Report) -> Iterator[Passage]:
         yield Passage(text="\n".join(found[:50]))
 
 
+_VERSION_ALONE = re.compile(r"^(\d+\.\d+[\w.+]*)$", re.M)
 _VERSION_LINE = re.compile(
     r"IREE.{0,40}version|iree-(?:base-)?compiler|apache-tvm|tvm.{0,12}(?:version|==)|__version__"
     r"|LLVM version .{0,20}IREE",

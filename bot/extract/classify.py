@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
@@ -57,7 +57,18 @@ def read_pieces(document: Document) -> tuple[Piece, ...]:
     bare = tuple(_bare_code(document))
     covered = {line for piece in bare for line in range(piece.lines[0], piece.lines[1] + 1)}
     pieces = [piece for block in document.blocks if block.lines[0] not in covered for piece in split_block(block)]
-    return tuple(sorted([*pieces, *bare], key=lambda p: p.lines))
+    return tuple(_with_inherited_cues(sorted([*pieces, *bare], key=lambda p: p.lines)))
+
+
+def _with_inherited_cues(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Output right below the commands that work is what works prints."""
+    above: Piece | None = None
+    for piece in pieces:
+        follows = above is not None and above.kind is Kind.SHELL and above.cue is Cue.WORKS and not piece.intro
+        if follows and piece.kind is Kind.OUTPUT and piece.cue is Cue.NONE:
+            piece = replace(piece, cue=Cue.WORKS)
+        yield piece
+        above = piece
 
 
 # ---------------------------------------------------------------------------------------------- one block
@@ -227,7 +238,8 @@ def _python_pieces(piece: Piece, word: str) -> list[Piece]:
     begin, end = _code_range(statements, lenient=word in _PYTHON_INFO)
     if begin == end:
         kind = _text_kind(piece.text)
-        return [replace(piece, kind=Kind.QUOTED if kind is Kind.OUTPUT and word in _PYTHON_INFO else kind)]
+        shown = kind is Kind.OUTPUT and word in _PYTHON_INFO and not _tells_failure(piece.text)
+        return [replace(piece, kind=Kind.QUOTED if shown else kind)]
     first, last = statements[begin].row, statements[end - 1].row + statements[end - 1].rows
     code = rows_of(piece, first, last)
     dropped = [s for s in statements[begin:end] if s.tree is None and not _is_damaged_code(s)]
@@ -237,8 +249,15 @@ def _python_pieces(piece: Piece, word: str) -> list[Piece]:
     code = replace(code, kind=Kind.TVMSCRIPT if tree and _only_tvmscript(tree) else Kind.PYTHON)
     rest = rows_of(piece, last, len(piece.text.split("\n")) - 1)
     before = rows_of(piece, 0, first)
+    if rest.text.strip():
+        cut = f"line {rest.lines[0]} on is output, not code"
+        code = replace(code, repairs=(*code.repairs, Repair(kind="cut-output", detail=cut)))
     around = [replace(p, kind=_text_kind(p.text), repairs=()) for p in (before, rest) if p.text.strip()]
     return sorted([code, *around], key=lambda p: p.lines)
+
+
+def _tells_failure(text: str) -> bool:
+    return bool(_DIAGNOSTIC.search(text) or _AFTER_MLIR.search(text))
 
 
 def _without(code: Piece, ranges: Sequence[tuple[int, int]]) -> Piece:
@@ -263,16 +282,45 @@ def _unmangled(text: str) -> tuple[str, tuple[Repair, ...]]:
     if margin:
         text = _dedented(text)
         repairs.append(_dedent_repair(margin))
-    for kind, detail, change in _CHANGES:
-        changed = change(text)
-        if changed != text and parse_python(text) is None and _parsed_rows(changed) > _parsed_rows(text):
+    if parse_python(text) is not None:
+        return text, tuple(repairs)
+    best = text
+    used: tuple[_Change, ...] = ()
+    for changes in _RECIPES:
+        changed, helped = _applied(changes, text)
+        if helped and _parsed_rows(changed) > _parsed_rows(best):
+            best, used = changed, _needed(helped, text, _parsed_rows(changed))
+    if used:
+        best, _ = _applied(used, text)
+    return best, (*repairs, *(Repair(kind=change.kind, detail=change.detail) for change in used))
+
+
+def _applied(changes: Sequence[_Change], text: str) -> tuple[str, tuple[_Change, ...]]:
+    """``text`` after ``changes``, and those of them that changed it."""
+    helped = []
+    for change in changes:
+        changed = change.apply(text)
+        if changed != text:
+            helped.append(change)
             text = changed
-            repairs.append(Repair(kind=kind, detail=detail))
-    return text, tuple(repairs)
+    return text, tuple(helped)
+
+
+def _needed(changes: tuple[_Change, ...], text: str, rows: int) -> tuple[_Change, ...]:
+    """``changes`` without those that the code does as well without."""
+    for change in changes:
+        fewer = tuple(c for c in changes if c is not change)
+        if _parsed_rows(_applied(fewer, text)[0]) >= rows:
+            changes = fewer
+    return changes
 
 
 def _parsed_rows(text: str) -> int:
     return sum(s.rows for s in split_statements(text) if s.tree is not None)
+
+
+def _expand(width: int) -> Callable[[str], str]:
+    return lambda text: text.expandtabs(width)
 
 
 def _hanging(text: str) -> str:
@@ -282,13 +330,24 @@ def _hanging(text: str) -> str:
     return f"{first}\n{_dedented(rest)}" if margin and not first.rstrip().endswith(":") else text
 
 
-_CHANGES = (
-    ("unescape", "HTML entities to characters", html.unescape),
-    ("straighten-quotes", "typographic quotes, dashes and spaces to plain ones", lambda t: t.translate(_SMART)),
-    ("expand-tabs", "tabs to spaces", lambda t: t.expandtabs(4)),
-    ("expand-tabs", "tabs to spaces", lambda t: t.expandtabs(8)),
-    ("dedent", "lines after the first moved to the margin", _hanging),
+@dataclass(frozen=True, slots=True)
+class _Change:
+    kind: str
+    detail: str
+    apply: Callable[[str], str]
+
+
+_UNESCAPE = _Change("unescape", "HTML entities to characters", html.unescape)
+_STRAIGHTEN = _Change(
+    "straighten-quotes", "typographic quotes, dashes and spaces to plain ones", lambda text: text.translate(_SMART)
 )
+_HANG = _Change("dedent", "lines after the first moved to the margin", _hanging)
+_RECIPES: tuple[tuple[_Change, ...], ...] = tuple(
+    (_UNESCAPE, _STRAIGHTEN, _Change("expand-tabs", f"tabs to {width} columns", _expand(width)), *more)
+    for width in (4, 8)
+    for more in ((), (_HANG,))
+)
+"""What to try, in order; of each recipe only the steps that the code needs are kept."""
 
 
 def _code_range(statements: Sequence[Statement], lenient: bool) -> tuple[int, int]:
@@ -378,8 +437,11 @@ _PROMPTED_LINE = re.compile(r"^\s{0,8}(?:\$ |\w+@[\w.-]+:[^$#\n]{0,80}[$#] )")
 _PLAIN_SHELL = re.compile(
     r"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |iree-[a-z-]+ "
     r"|curl |sudo |apt "
-    r"|conda |docker |cat |rm |echo )"
+    r"|conda |docker |cat |rm |echo |set -|#!/)"
 )
+
+
+_BUILD_LOG = re.compile(r"^(?:\[\d+/\d+\] |ninja: |FAILED: |make(?:\[\d+\])?: )", re.M)
 
 
 def is_command(line: str) -> bool:
@@ -390,6 +452,9 @@ def _split_at_commands(piece: Piece) -> Iterator[Piece]:
     """Commands (with their continuation lines and here-documents) apart from the text between them."""
     rows = piece.text.split("\n")[:-1]
     begin = row = 0
+    if _BUILD_LOG.search(piece.text):  # its commands are steps of a build, not of the reporter
+        yield piece
+        return
     while row < len(rows):
         line = rows[row]
         if not (is_command(line) or _PROMPTED_LINE.match(line) or _PLAIN_SHELL.match(line)):
@@ -463,7 +528,9 @@ def _classify(piece: Piece, word: str) -> list[Piece]:
         return [piece]
     kind = _text_kind(piece.text)
     if kind in (Kind.MLIR, Kind.FRAGMENT):
-        return [_mlir_piece(piece, kind)]
+        return _mlir_pieces(piece, kind)
+    if kind is Kind.TRACEBACK and _code_above_trace(piece.text):
+        return _python_pieces(piece, word)
     if kind is Kind.OUTPUT and word not in _TEXT_INFO:
         if _could_be_python(piece.text, word):
             return _python_pieces(piece, word)
@@ -544,11 +611,21 @@ def _first_row(pattern: re.Pattern[str], text: str) -> int | None:
     return found.start() if found else None
 
 
-def _mlir_piece(piece: Piece, kind: Kind) -> Piece:
-    """The MLIR of the piece without diagnostics pasted below it."""
-    if kind is Kind.MLIR and (found := _AFTER_MLIR.search(piece.text)):
-        return rows_of(piece, 0, piece.text.count("\n", 0, found.start()), kind)
-    return replace(piece, kind=kind)
+def _mlir_pieces(piece: Piece, kind: Kind) -> list[Piece]:
+    """The MLIR of the piece apart from diagnostics and output pasted below it."""
+    found = _AFTER_MLIR.search(piece.text)
+    if kind is not Kind.MLIR or found is None:
+        return [replace(piece, kind=kind)]
+    row = piece.text.count("\n", 0, found.start())
+    rest = rows_of(piece, row, piece.text.count("\n"))
+    return [rows_of(piece, 0, row, kind), replace(rest, kind=_text_kind(rest.text), name="")]
+
+
+def _code_above_trace(text: str) -> bool:
+    """A program stands above the traceback in the same block."""
+    found = _TRACE_TEXT.search(text)
+    above = text[: found.start()] if found else ""
+    return bool(re.search(r"^[ \t]*(?:import|from) [\w.]+", above, re.M))
 
 
 def is_dump(piece: Piece) -> bool:
@@ -568,7 +645,10 @@ _CODE_ROW = re.compile(
     r"|class \w+[(:]|[A-Za-z_][\w.]*\()"
 )
 _FIELD_NAME = re.compile(r"\b(?:tvm|relax|relay|tir|te|iree|ireert|ireec|onnx|torch|np)\.\w")
-_MLIR_ROW = re.compile(r"^ {0,3}(?:func\.func|util\.func|module) ?[^\n]{0,1000}\{\s*$|^ {0,3}func\.func @\w+\(")
+_MLIR_ROW = re.compile(
+    r"^ {0,3}(?:func\.func|util\.func|module)\b[^\n]{0,1000}\{\s*$"
+    r"|^ {0,3}(?:util\.)?func(?:\.func)? (?:p\w+ )?@\w+\("
+)
 
 
 def _bare_code(document: Document) -> Iterator[Piece]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.extract.check_tests import has_checks, return_checked_values
 from bot.extract.classify import Kind, Piece, is_command, is_dump
 from bot.extract.markdown import Document, code_spans
 from bot.extract.sections import Cue, Section
@@ -123,6 +124,8 @@ class _Desk:
     files: dict[str, str] = field(default_factory=dict)
     sources: dict[str, Piece] = field(default_factory=dict)
     produced: set[str] = field(default_factory=set)
+    tests: tuple[str, ...] = ()
+    """Functions of the input that were check tests and now return what they checked."""
     repairs: list[Repair] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     steps: list[tuple[str, ...]] = field(default_factory=list)
@@ -148,6 +151,8 @@ def assemble_commands(
 ) -> CommandLine:
     """Files and steps for ``commands`` over the MLIR of ``pieces``; ``device`` decides a compile step to be added."""
     desk = _Desk(inputs=_inputs(pieces), texts=texts)
+    if any(c.argv[0] == "iree-check-module" for c, _ in commands):
+        _return_checked(desk)
     for word in ignored:
         if word in _NOTEWORTHY:
             desk.repair("drop-command", f"left out `{word}`, which is no tool of the compiler")
@@ -181,6 +186,18 @@ _NOTEWORTHY = {
     "docker",
     "huggingface-cli",
 }
+
+
+def _return_checked(desk: _Desk) -> None:
+    """``iree-check-module`` is in no wheel: its tests return what they check, and are run one by one."""
+    for at, piece in enumerate(desk.inputs):
+        if not has_checks(piece.text):
+            continue
+        text, names = return_checked_values(piece.text)
+        if names:
+            desk.inputs[at] = replace(piece, text=text)
+            desk.tests = (*desk.tests, *names)
+            desk.repair("rewrite-check", f"return the values that {', '.join(names)} checks")
 
 
 def _ordered(commands: Sequence[tuple[Command, Piece | None]]) -> list[tuple[Command, Piece | None]]:
@@ -472,7 +489,10 @@ def _run_step(desk: _Desk, argv: list[str], command: Command, device: str) -> No
         if name not in desk.produced and (name.endswith((".vmfb", ".mlir")) or "." not in name):
             _add_compile(desk, name, device)
     _give_flag_files(desk, argv)
-    desk.steps.append(tuple(argv))
+    if argv[0] == "iree-check-module" and desk.tests:
+        desk.steps += [("iree-run-module", *argv[1:], f"--function={name}") for name in desk.tests]
+    else:
+        desk.steps.append(tuple(argv))
 
 
 def _last_module(desk: _Desk) -> str | None:

@@ -104,7 +104,12 @@ def iree_devices(commands: Iterable[Iterable[str]], texts: Iterable[str], prose:
         for name in _IREE_PROSE.findall(prose):
             if name:
                 found[name.lower()] = None
-    return tuple(name for name in found if name and name != "local")
+    return tuple(dict.fromkeys(_spelt(name) for name in found if name and name != "local"))
+
+
+def _spelt(name: str) -> str:
+    """A backend as written, unless no such backend exists."""
+    return name if name in _IREE_NAMES else (_known(name) or name)
 
 
 _IREE_NAMES = {
@@ -117,4 +122,13 @@ _IREE_NAMES = {
 
 def iree_device(devices: Iterable[str]) -> str:
     """The testcase's device by one name: ``llvm-cpu``, ``vmvx``, ``vulkan``, ``cuda``, ``hip``, ``metal`` …"""
-    return next((_IREE_NAMES[name] for name in devices if name in _IREE_NAMES), "llvm-cpu")
+    return next((known for name in devices if (known := _known(name))), "llvm-cpu")
+
+
+def _known(name: str) -> str | None:
+    """By its exact name, else by the family that a misspelt one begins with (``metal-spire``)."""
+    family = name.partition("-")[0]
+    return _IREE_NAMES.get(name) or (_IREE_NAMES.get(family) if family in _ACCELERATORS else None)
+
+
+_ACCELERATORS = {"metal", "vulkan", "cuda", "rocm", "hip"}

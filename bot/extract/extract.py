@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ from bot.extract.claim import Report, find_signature, read_claim
 from bot.extract.classify import Kind, Piece, read_pieces
 from bot.extract.command_line import CommandLine, assemble_commands, find_commands, plain_compile
 from bot.extract.devices import iree_device, iree_devices, tvm_device, tvm_devices
-from bot.extract.links import attached_files
+from bot.extract.links import attached_files, find_links
 from bot.extract.markdown import Document, parse_markdown
 from bot.extract.sections import Cue
 from bot.extract.shell import Command
@@ -112,7 +113,19 @@ def _python(reading: Reading, toolchain: str, allowed: Mapping[str, str] | None)
             )
             return NoRepro(reason=reason, claim=_claim(reading, "", ()), toolchain=toolchain)
         case Program():
-            return _python_repro(reading, toolchain, program, controls)
+            repro = _python_repro(reading, toolchain, program, controls)
+            return _question(reading, repro) or repro
+
+
+def _question(reading: Reading, repro: Repro) -> NoRepro | None:
+    """A line of code in a question, which lacks half its names, is no testcase of anything."""
+    title = reading.issue.title.strip()
+    asks = title.endswith("?") or re.match(r"\W*(?:how|question|is there|can i)\b", title, re.I)
+    lacks = any(entry.kind == "name" for entry in repro.missing)
+    if not (asks and lacks and repro.claim.kind is ClaimKind.UNKNOWN):
+        return None
+    reason = "The issue asks a question and names no failure; its code is an excerpt."
+    return NoRepro(reason=reason, claim=repro.claim, toolchain=reading.toolchain)
 
 
 def _claim_words(reading: Reading) -> frozenset[str]:
@@ -192,15 +205,27 @@ Calls = list[tuple[Command, Piece | None]]
 
 def _command_line(reading: Reading, commands: Calls, ignored: Sequence[str]) -> Repro:
     failing, working = _by_cue(commands)
+    given, good = _inputs_by_cue(reading.pieces)
+    if good and not working:
+        working = failing
     devices = iree_devices([c.argv for c, _ in failing], (), reading.prose)
     device = iree_device(devices)
     quoted = "\n".join(p.text for p in reading.pieces if p.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL))
-    line = assemble_commands(failing, ignored, reading.pieces, quoted, device)
+    line = assemble_commands(failing, ignored, given, quoted, device)
     repro = _command_line_repro(reading, line, devices, device)
     if not working:
         return repro
-    control = assemble_commands(working, (), reading.pieces, quoted, device)
+    control = assemble_commands(working, (), good or given, quoted, device)
     return replace(repro, controls=() if control.missing else (_command_line_testcase(control),))
+
+
+def _inputs_by_cue(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
+    """The pieces without the MLIR said to work, and those with it alone; the latter empty when none is said to."""
+    works = [p for p in pieces if p.kind is Kind.MLIR and p.cue is Cue.WORKS]
+    others = [p for p in pieces if p.kind is Kind.MLIR and p.cue is not Cue.WORKS]
+    if not works or not others:
+        return pieces, ()
+    return [p for p in pieces if p not in works], [p for p in pieces if p not in others]
 
 
 def _by_cue(commands: Calls) -> tuple[Calls, Calls]:
@@ -264,6 +289,9 @@ def _nothing(reading: Reading) -> NoRepro:
     else:
         reason = "The issue holds no code that could be run."
         missing = (Missing(kind="code", name="a program or command that shows the failure"),)
-    found = attached_files(missing, reading.issue.body)
+    if links := [link for link in find_links(reading.issue.body) if not link.shows_output]:
+        missing = tuple(Missing(kind="file", name=link.url, url=link.url) for link in links)
+        reason = "The program is behind a link only; please put it into the issue, or attach it as a file."
+    found = missing
     devices = iree_devices((), (), reading.prose) if reading.toolchain == "iree" else tvm_devices("", reading.prose)
     return NoRepro(reason=reason, claim=_claim(reading, "", devices), toolchain=reading.toolchain, missing=found)

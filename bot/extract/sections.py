@@ -53,6 +53,12 @@ class Cue(StrEnum):
 
 _CUES = (
     (
+        Cue.FAILS,
+        re.compile(r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$", re.I),
+    ),
+    (Cue.WORKS, re.compile(r"^\W*(?:right|correct|good|ok(?:ay)?|fine|works?|working|passes|passing)\W*$", re.I)),
+    (Cue.EXPECTED, re.compile(r"^\W*(?:(?:but )?(?:instead of|rather than))\W*$", re.I)),
+    (
         Cue.QUOTED,
         re.compile(
             r"(?:source code|implementation|definition|legaliz\w+|the (?:relevant|following"

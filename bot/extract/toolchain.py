@@ -14,13 +14,14 @@ _MARKS = (
         re.compile(
             r"\biree-(?:compile|opt|run-module|benchmark-module|base-\w+)\b|\bimport iree\b|\bfrom iree\b"
             r"|\bimport iree\.|--iree-[\w-]+"
-            r"|\biree\.(?:compiler|runtime|turbine)\b|\bIREE\b|\biree_\w+\.\w+|\bflow\.dispatch\b|\bhal\.\w+"
+            r"|\biree\.(?:compiler|runtime|turbine)\b|\bIREE\b|\biree_\w+\.\w+|\bflow\.dispatch\b"
+            r"|\bhal\.\w+|\bllvm-cpu\b|\bvmvx\b|\bvulkan-spirv\b|\bfunc\.func\b"
         ),
     ),
     (
         "tvm",
         re.compile(
-            r"\bimport tvm\b|\bfrom tvm\b|\btvm\.\w+|\bapache-tvm\b|\bTVM\b|\bTVMScript\b|\bT\.prim_func\b"
+            r"\bimport tvm\b|\bfrom tvm\b|\btvm\.\w+|\bapache-tvm\b|\bTVM(?:\b|_)|\bTVMScript\b|\bT\.prim_func\b"
             r"|\bR\.function\b"
             r"|\bI\.ir_module\b|\brelax\.\w+|\btir\.\w+|\brelay\.\w+"
         ),

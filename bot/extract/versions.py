@@ -38,6 +38,8 @@ _WHEEL = re.compile(
     r"|mlc[-_]ai[-_]\w+)(?:[=~]=|-|==| |: ?|\| *)v?(?P<v>\d+\.\d+[\w.+]*\w)",
     re.I,
 )
+_FILE = re.compile(r"\b(?:apache_tvm|iree_(?:base_)?(?:compiler|runtime))-(\d+\.\d+[\w.+]*)-(?:cp|py)\d", re.I)
+"""A wheel's file name."""
 _TOOLCHAIN_BEFORE = {
     "tvm": re.compile(
         r"(?:tvm|relax|wheel|__version__)[`'\"*_) ]*(?:\(?[\w -]{0,24}\)?)?[=:|` *_'\"<>,\[(-]{0,6}v?$", re.I
@@ -63,9 +65,10 @@ _OTHER_PRODUCT = re.compile(
 _DISTINCT = re.compile(r"dev\d*|rc\d{8}|rc\d$|post\d|\d{8}")
 _SAID_OF_VERSION = re.compile(
     r"(?:\b(?:on|with|in|version|versions|using|use|to|since|from|at|release|ver|and|or|through|until"
-    r"|installed|is|:|,|;|v)\b|[:|,;(>`*-]|^)[`'\"* (=]*v?$",
+    r"|installed|is|:|,|;|v)\b|[.:|,;(>/`*-]|^)[`'\"* (=]*v?$",
     re.I,
 )
+_USED = re.compile(r"\b(?:on|use|using|used|with|in|version|tested on|running)[ `v]*$", re.I)
 _GOOD_BEFORE = re.compile(
     r"(?:\b(?:works?|worked|working|fine|okay?|good|passes|passed|correct(?:ly)?|succeed\w*|no (?:issue"
     r"|problem|error)s?|ran|runs (?:fine|ok)|compile[sd] (?:fine|ok))\b"
@@ -82,10 +85,10 @@ _GOOD_AFTER = re.compile(
     r"|right|not (?:affected|show|have|fail|crash)|without (?:any )?(?:error|problem|issue))",
     re.I,
 )
-_COMMIT = re.compile(r"(?:(?<![\w./-])|(?<=\d[-+]g))[0-9a-f]{7,40}(?![\w./-])")
+_COMMIT = re.compile(r"(?:(?<![\w./-])|(?<=\d[-+]g))[0-9a-f]{7,40}(?:[~^]\d{0,3})?(?![\w/-]|\.\w)")
 _COMMIT_BEFORE = re.compile(
     r"(?:commit(?:[ -]?(?:id|hash|sha))?|sha|hash|revision|rev|head|main|master|trunk|unity|built from"
-    r"|build from|checkout|branch|tip of tree|tot|git|version|latest|tree)[^\n.;]{0,40}$",
+    r"|build from|checkout|branch|tip of tree|tot|git|version|latest|tree|local build)[^\n.;]{0,60}$",
     re.I,
 )
 _NOT_THE_VERSION = re.compile(
@@ -94,7 +97,8 @@ _NOT_THE_VERSION = re.compile(
     re.I,
 )
 _BRANCH = re.compile(
-    r"\b(?:latest |current |recent |newest |upstream |on |at |the |tvm |iree )*(?P<what>nightly"
+    r"\b(?:latest |current |recent |newest |upstream |on |at |of |the |tvm |iree |version:? "
+    r"|commit:? )*(?P<what>nightly"
     r"|main(?: branch)?|master|HEAD|top of tree|ToT|trunk)\b",
     re.I,
 )
@@ -111,18 +115,33 @@ class Passage:
 def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[str, ...]:
     """The builds that the report says fail, most explicit first; those it says are good are left out.
 
-    Commits are given only where no release is named, ``main`` and ``nightly`` only where nothing else is.
+    Commits are given only where no release is named (or beside a dev version), ``main`` and ``nightly`` only where
+    nothing else is, unless the text names them together ("3.5.0 and main").
     """
     listed = list(passages)
     releases = [v for p in listed for v in _releases(p, toolchain)]
-    releases += [v for p in listed for v in _installed(p, toolchain) if v not in releases]
+    releases += [v for p in listed for v in _installed(p, toolchain) if not releases]
     if releases:
         commits = [c for p in listed for c in _commits(p)] if all("dev" in v for v in releases) else []
-        return tuple(dict.fromkeys([*releases, *commits]))[:MAX_VERSIONS]
+        described = {c for c in commits for v in releases if v.endswith(f"+g{c}")}
+        named = [n for p in listed for n in _named_together(p)]
+        return tuple(dict.fromkeys([*releases, *(c for c in commits if c not in described), *named]))[:MAX_VERSIONS]
     commits = [c for p in listed for c in _commits(p)]
     if commits:
         return tuple(dict.fromkeys(commits))[:MAX_VERSIONS]
     return tuple(dict.fromkeys(b for p in listed for b in _branches(p)))[:1]
+
+
+_TOGETHER = re.compile(
+    r"\d(?:\.\d+)*\w*[`)]?(?:,| and| or| as well as| ?[/&])(?: also| on| in| with| the| today[\'’]?s"
+    r"| current| latest)* "
+    r"`?(?P<what>main|master|HEAD|tip of tree)\b`?(?:[^\w\n]{1,3}(?P<sha>[0-9a-f]{7,40})\b)?"
+)
+
+
+def _named_together(passage: Passage) -> Iterator[str]:
+    for found in _TOGETHER.finditer(passage.text):
+        yield found["sha"] or "main"
 
 
 _EGG = re.compile(r"(?:site|dist)-packages/(?:apache_)?tvm-(\d+\.\d+[\w.]*?)(?=[+/\])-]|\.egg|$)")
@@ -137,8 +156,9 @@ def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
     headed = section_of(passage.heading) is Section.ENVIRONMENT
     for line in passage.text.split("\n"):
         wheels = {found.start("v") for found in _WHEEL.finditer(line)}
+        yield from (w for w in _FILE.findall(line) if _plausible(w, toolchain))
         for found in _VERSION.finditer(line):
-            version, before = found["v"].partition("+")[0], line[max(0, found.start("v") - 60) : found.start("v")]
+            version, before = found["v"], line[max(0, found.start("v") - 60) : found.start("v")]
             if _GOOD_BEFORE.search(before):
                 continue
             if _GOOD_AFTER.match(line[found.end() : found.end() + 60]):
@@ -146,7 +166,7 @@ def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
             if found.start("v") not in wheels and not _is_meant(version, before, toolchain, headed):
                 continue
             if _plausible(version, toolchain):
-                yield PROMOTED.get(version, version)
+                yield PROMOTED.get(version.partition("+")[0], version)
 
 
 def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) -> bool:
@@ -157,7 +177,8 @@ def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) ->
         return False
     if _DISTINCT.search(version):
         return True
-    return bool(headed or _SAID_OF_VERSION.search(before)) and version.count(".") >= (1 if headed else 2)
+    short = headed or (toolchain == "tvm" and bool(_USED.search(before)) and re.fullmatch(r"0\.\d\d", version))
+    return bool(headed or _SAID_OF_VERSION.search(before)) and version.count(".") >= (1 if short else 2)
 
 
 def _plausible(version: str, toolchain: str | None) -> bool:
@@ -193,7 +214,8 @@ def _branches(passage: Passage) -> Iterator[str]:
     for found in _BRANCH.finditer(passage.text):
         what = found["what"].lower()
         said = found[0].lower()
-        if what == "main branch" or (what in ("main", "master", "head") and (headed or said != what)):
+        plainly = what == "main branch" or found["what"] == "HEAD"
+        if plainly or (what in ("main", "master", "head") and (headed or said != what)):
             yield "main"
         elif what == "nightly":
             yield "nightly"
