@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from runners.catalogue import Release, load_catalogue
+from runners.catalogue import load_catalogue
 from runners.environments import Environment, Store, open_store
 from runners.errors import UserError
+from runners.probe import GUEST_ENV, Layout, Probe, run_probe
+from runners.protocol import Exited, Limits, Testcase, TestcaseKind
+from runners.sandbox.owner import new_name
+from runners.sandbox.select import select_engine
 from runners.toolchains import TOOLCHAINS, Toolchain, canary_testcase, drift_named, find_device, find_toolchain, iree
 
 CATALOGUE = load_catalogue()
-ENDS = [(name, end) for name in ("tvm", "iree") for end in (0, -1)]
 
 
 def each_toolchain() -> list[Toolchain]:
@@ -144,23 +148,83 @@ def test_tvm_tags(version: str, tag: str) -> None:
 
 # ------------------------------------------------------------------------------------------------- real wheels
 
+REAL = [("tvm", "0.16.dev0"), ("tvm", "0.25.0"), ("tvm", "0.27.0.post1"), ("iree", "2.9.0"), ("iree", "3.13.0")]
+
+LOOK_UP = """
+import importlib, json, sys
+
+def there(path):
+    parts = path.split(".")
+    for n in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:n]))
+        except Exception:
+            continue
+        for part in parts[n:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False
+
+print(json.dumps([name for name in json.load(open("names.json")) if there(name)]))
+"""
+
 
 @pytest.fixture(scope="module")
 def store() -> Store:
     return open_store()
 
 
-def oldest_or_newest(toolchain: str, end: int) -> Release:
-    return CATALOGUE.releases(toolchain)[end]
+def probe(environment: Environment, testcase: Testcase) -> Probe:
+    """A testcase in the best sandbox of this machine."""
+    interpreter, toolchain = environment.interpreter, TOOLCHAINS[environment.toolchain]
+    site = f"{GUEST_ENV}/lib/python{interpreter.version}/site-packages"
+    programs = toolchain.tools(environment.site_packages).items()
+    return run_probe(
+        select_engine("auto"),
+        Layout(
+            site_packages=environment.site_packages,
+            prefix=interpreter.prefix,
+            executable=interpreter.executable,
+            version=interpreter.version,
+        ),
+        testcase,
+        tools={
+            n: f"{GUEST_ENV}/bin/python" if n == "python" else f"{site}/{argv[0]}" for n, argv in programs.items()
+        },
+        environment=toolchain.VARIABLES,
+        limits=Limits(),
+        run_id=new_name(),
+    )
 
 
 @pytest.mark.compilers
-@pytest.mark.parametrize(("toolchain", "end"), ENDS)
-def test_the_oldest_and_the_newest_build(store: Store, toolchain: str, end: int) -> None:
-    """Their environments can be built, and have every tool that the canary starts."""
-    release = oldest_or_newest(toolchain, end)
-    environment: Environment = store.environment(release)
-    assert environment.commit == release.commit
-    assert environment.built == release.built
-    for step in canary_testcase(TOOLCHAINS[toolchain]).steps:
-        assert step[0] in TOOLCHAINS[toolchain].tools(environment.site_packages)
+@pytest.mark.sandbox
+@pytest.mark.parametrize(("name", "version"), REAL)
+def test_the_canary_lives(store: Store, name: str, version: str) -> None:
+    """The oldest and the newest builds, 0.25.0 as of its day, and a fork: each compiles, saves and runs a program."""
+    release = CATALOGUE.find(name, version)
+    environment = store.environment(release)
+    assert (environment.commit, environment.built) == (release.commit, release.built)
+    seen = probe(environment, canary_testcase(TOOLCHAINS[name]))
+    assert seen.ended == Exited(code=0), seen.steps
+    assert TOOLCHAINS[name].CANARY.prints in seen.steps[-1].stdout
+
+
+@pytest.mark.compilers
+@pytest.mark.sandbox
+@pytest.mark.parametrize("version", ["0.17.dev0", "0.25.0", "0.26.0", "0.27.0.post1"])
+def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
+    """Names that are listed as gone are not there; exact successors are, from the release that brought them."""
+    entries = [e for e in TOOLCHAINS["tvm"].DRIFT if e.old.startswith("tvm.")]
+    names = sorted({name for e in entries for name in (e.old, e.new) if name})
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON,
+        toolchain="tvm",
+        files={"look_up.py": LOOK_UP, "names.json": json.dumps(names)},
+        steps=(("python", "look_up.py"),),
+    )
+    seen = probe(store.environment(CATALOGUE.find("tvm", version)), testcase)
+    assert seen.ended == Exited(code=0), seen.steps
+    there = set(json.loads(seen.steps[-1].stdout.splitlines()[-1]))
+    assert not [e.old for e in entries if e.affects(version) and e.old in there]
+    assert not [e.new for e in entries if e.exact and not e.too_new(version) and e.new not in there]
