@@ -188,9 +188,7 @@ def probe(environment: Environment, testcase: Testcase) -> Probe:
             version=interpreter.version,
         ),
         testcase,
-        tools={
-            n: f"{GUEST_ENV}/bin/python" if n == "python" else f"{site}/{argv[0]}" for n, argv in programs.items()
-        },
+        tools={n: f"{GUEST_ENV}/bin/python" if n == "python" else f"{site}/{argv[0]}" for n, argv in programs},
         environment=toolchain.VARIABLES,
         limits=Limits(),
         run_id=new_name(),
