@@ -66,6 +66,9 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     Tracebacks and output in blocks, then bare lines and code spans of the prose, then the title.
     """
     candidates = [s for s in map(_of_piece, _failure_pieces(pieces)) if s is not None]
+    if not candidates:  # a failure shown where what is right should stand
+        rest = [p for p in pieces if p.kind in (Kind.TRACEBACK, Kind.OUTPUT) and _tells_what_is_right(p)]
+        candidates = [s for s in map(_of_piece, rest) if s is not None]
     if candidates:
         return max(candidates, key=_weight)
     said = "\n".join(p.text for p in document.prose if not p.heading)
@@ -326,7 +329,8 @@ def _quoted_in_sentence(text: str, actual: list[str], expected: list[str]) -> No
 
 
 _QUOTED = re.compile(
-    r"\b(?:(?P<wanted>expect(?:ed)?|should (?:be|print|say|give|return))|prints?|printed|outputs?|says?|gives?|gets?"
+    r"\b(?:(?P<wanted>expect(?:ed)?|should (?:be|print|say|give|return))|prints?|printed|outputs?|says?"
+    r"|gives?|gets?"
     r"|got|returns?):? [\"“](?P<words>[^\"”\n]{1,300})[\"”]",
     re.I,
 )

@@ -99,16 +99,39 @@ def split_block(block: Block) -> list[Piece]:
         return [replace(whole, kind=Kind.CONFIG)]
     if word in _NATIVE_INFO or _looks_native(text):
         return [replace(whole, kind=Kind.NATIVE)]
-    if word not in _SHELL_INFO and _is_python_program(text):
+    if word not in _SHELL_INFO and _is_python_program(text, word in _PYTHON_INFO):
         return _python_pieces(whole, word)
     parts = [inner for part in _split_at_commands(whole) for inner in _heredoc(part)]
-    found = [inner for part in _named_by_cat(parts) for inner in _classify(part, word)]
+    found: list[Piece] = []
+    printed = False  # below a prompt with a program behind it stands what that printed
+    for part in _named_by_cat(parts):
+        if part.kind is Kind.SHELL:
+            printed = bool(_PROMPTED_LINE.match(part.text)) and is_command(part.text.partition("\n")[0])
+            found.append(part)
+        elif printed and not part.name and not _IMPORTS.search(part.text):
+            found.append(replace(part, kind=_printed_kind(part.text)))
+        else:
+            found += _classify(part, word)
     return [piece for piece in found if piece.text.strip()]
+
+
+_IMPORTS = re.compile(r"^[ \t]*(?:import|from) [\w.]+", re.M)
+
+
+def _printed_kind(text: str) -> Kind:
+    kind = _text_kind(text)
+    return kind if kind is Kind.TRACEBACK else Kind.OUTPUT
 
 
 def _whole(block: Block) -> Piece:
     """The block as one unclassified piece, with what Markdown did to it undone."""
     text = block.text
+    if block.shape is Shape.INDENTED and (inner := _FENCE_INSIDE.fullmatch(text)):
+        lines = block.lines
+        block = replace(
+            block, text=inner["code"], info=inner["info"], lines=(lines[0] + 1, max(lines[0] + 1, lines[1] - 1))
+        )
+        text = block.text
     if block.shape is Shape.HTML and "&" in text:
         text = html.unescape(text)  # inside <pre> this is what the page shows, not a repair
     return Piece(
@@ -125,6 +148,8 @@ def _whole(block: Block) -> Piece:
     )
 
 
+_FENCE_INSIDE = re.compile(r"[ \t]*```(?P<info>[^\n`]{0,40})\n(?P<code>.*\n)[ \t]*```\s*", re.S)
+"""A fence indented by four columns or more: Markdown shows its backticks, its author meant code."""
 _FILE_NAME = re.compile(r"[\w.+-]{1,100}\.(?:py|mlir|mlirbc)\b")
 
 
@@ -190,9 +215,18 @@ def _transcript(piece: Piece) -> list[Piece]:
 # ---------------------------------------------------------------------------------------------- Python
 
 
-def _is_python_program(text: str) -> bool:
+def _is_python_program(text: str, labelled: bool) -> bool:
     tree = parse_python(_dedented(text))
-    return tree is not None and any(_is_substantive(node) for node in tree.body)
+    if tree is None or not any(_is_substantive(node) for node in tree.body):
+        return False
+    return labelled or not all(_is_bare_value(node) for node in tree.body)
+
+
+def _is_bare_value(node: ast.stmt) -> bool:
+    """``f32=8``: printed as often as written."""
+    return isinstance(node, ast.Assign | ast.Expr | ast.AnnAssign) and not any(
+        isinstance(inner, ast.Call | ast.Attribute) for inner in ast.walk(node)
+    )
 
 
 def _body(statement: Statement) -> Sequence[ast.stmt]:

@@ -475,6 +475,8 @@ _MODULE = re.compile(r"^(--?module(?:_file)?=)(.*)$")
 
 
 def _run_step(desk: _Desk, argv: list[str], command: Command, device: str) -> None:
+    if command.stdin == "-" and not any(_MODULE.match(w) for w in argv):
+        argv.insert(1, f"--module={_last_module(desk) or 'input.vmfb'}")
     for i, word in enumerate(argv):
         found = _MODULE.match(word)
         if not found and word in ("--module", "--module_file") and i + 1 < len(argv):

@@ -54,9 +54,20 @@ class Cue(StrEnum):
 _CUES = (
     (
         Cue.FAILS,
-        re.compile(r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$", re.I),
+        re.compile(
+            r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$"
+            r"|\((?:incorrect|wrong|fail(?:s|ing|ure)?|bad|broken|buggy|crash(?:es)?|not ok)\)\W*$",
+            re.I,
+        ),
     ),
-    (Cue.WORKS, re.compile(r"^\W*(?:right|correct|good|ok(?:ay)?|fine|works?|working|passes|passing)\W*$", re.I)),
+    (
+        Cue.WORKS,
+        re.compile(
+            r"^\W*(?:right|correct|good|ok(?:ay)?|fine|works?|working|passes|passing)\W*$"
+            r"|\((?:correct|right|good|ok|fine|works?|passes|expected)\)\W*$",
+            re.I,
+        ),
+    ),
     (Cue.EXPECTED, re.compile(r"^\W*(?:(?:but )?(?:instead of|rather than))\W*$", re.I)),
     (
         Cue.QUOTED,

@@ -78,6 +78,12 @@ _GOOD_BEFORE = re.compile(
     r"|[`'\"*(v])\s*){0,4}$",
     re.I,
 )
+_GOOD_LABEL = re.compile(
+    r"(?:\b(?:last|latest|previous) (?:known )?(?:good|working|passing|ok)\b[\w ]{0,20}[:=]?"
+    r"|\bgood(?: version)?:|\bworking version:?"
+    r"|\b(?:previously|formerly|used to work)\b[^;\n]{0,60})[\s`'\"*v(]*(?:iree|tvm|version)?\s*$",
+    re.I,
+)
 _GOOD_AFTER = re.compile(
     r"^[`'\"*)]*\s*(?:is|was|were|works?|worked|runs?|ran|seems?|does|compiles?|compiled|passes|passed"
     r"|and (?:earlier|before|older)|gives the (?:right|correct))?[ ,]*"
@@ -159,7 +165,7 @@ def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
         yield from (w for w in _FILE.findall(line) if _plausible(w, toolchain))
         for found in _VERSION.finditer(line):
             version, before = found["v"], line[max(0, found.start("v") - 60) : found.start("v")]
-            if _GOOD_BEFORE.search(before):
+            if _GOOD_BEFORE.search(before) or _GOOD_LABEL.search(before):
                 continue
             if _GOOD_AFTER.match(line[found.end() : found.end() + 60]):
                 continue
