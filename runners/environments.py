@@ -236,6 +236,31 @@ class Store:
         """Bytes on disk, hard links counted once."""
         return disk_bytes(self.root)
 
+    def trim(self, limit_bytes: int, *, unused_s: float = 3600.0) -> int:
+        """Remove environments, longest unused first, until the store takes no more than this; returns bytes freed.
+
+        What was used in the last ``unused_s`` seconds stays: a sandbox may be showing it.
+        """
+        before = size = self.size()
+        for name in self._environments.names():
+            if size <= limit_bytes or self._environments.unused_s(name) < unused_s:
+                break
+            self._environments.remove(name)
+            self._drop_wheels(unused_s)
+            size = self.size()
+        return before - size
+
+    def _drop_wheels(self, unused_s: float) -> None:
+        """Remove wheels that no environment is made of, from uv's cache as well, with which they share their files."""
+        locks = [path.read_text(encoding="utf-8") for path in self.root.glob("environments/*/lock.txt")]
+        used = {line.rpartition(":")[2] for lock in locks for line in lock.splitlines()}
+        for name in self._wheels.names():
+            if name.partition("-")[0] in used or self._wheels.unused_s(name) < unused_s:
+                continue  # the second: someone may be putting an environment together
+            for record in (self.root / "wheels" / name / "site").glob("*.dist-info"):
+                self.uv.forget(record.name.partition("-")[0])
+            self._wheels.remove(name)
+
     def clean(self) -> int:
         """Remove everything; returns the bytes freed.
 

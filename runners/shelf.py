@@ -13,6 +13,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,26 @@ class Shelf:
                 return found
             self._sweep(name)
             return self._make(name, fill)
+
+    def names(self) -> tuple[str, ...]:
+        """Of all entries, whole or not, longest unused first."""
+        folders = [folder for folder in (self.root / self.kind).glob("*") if folder.is_dir()]
+        return tuple(folder.name for folder in sorted(folders, key=lambda f: f.stat().st_mtime))
+
+    def unused_s(self, name: str) -> float:
+        """Seconds since an entry was last found or made; 0 when it is gone."""
+        try:
+            return time.time() - (self.root / self.kind / name).stat().st_mtime
+        except OSError:
+            return 0.0
+
+    def remove(self, name: str) -> None:
+        """Make an entry disappear at once, then delete its files."""
+        with self._lock(name, lambda: None):
+            doomed = tempfile.mkdtemp(prefix=f"{self.kind}~{name}~", dir=make_folder(self.root / "building"))
+            with contextlib.suppress(FileNotFoundError):
+                (self.root / self.kind / name).rename(Path(doomed) / "entry")
+            shutil.rmtree(doomed, ignore_errors=True)
 
     def _make(self, name: str, fill: Callable[[Path], None]) -> Path:
         folder = make_folder(self.root / self.kind) / name

@@ -322,6 +322,28 @@ def test_no_python_fits(store: Store) -> None:
         store.environment(replace(RELEASE, pythons=("2.7",)))
 
 
+def test_trimming_removes_what_was_used_longest_ago(store: Store, wheels: Path) -> None:
+    """The newest use survives, with the wheels it shares with what is removed; others go, from uv's cache too."""
+    build_wheel(wheels, "large", "1.0", {"large.bin": "x" * 3_000_000})
+    old = store.environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0")))
+    kept = store.environment(RELEASE)
+    for folder in (old.folder, *(store.root / "wheels").iterdir()):
+        os.utime(folder, (1, 1))
+    assert store.trim(2_000_000) > 3_000_000
+    assert not old.folder.exists()
+    assert store.size() < 2_000_000
+    without = replace(store, uv=Uv(cache=store.root / "uv", binary="/nonexistent/uv"))
+    assert without.environment(RELEASE) == kept
+    assert store.environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0"))) == old
+
+
+def test_trimming_leaves_what_may_be_in_use(store: Store) -> None:
+    """What was used just now stays, however small the limit."""
+    environment = store.environment(RELEASE)
+    assert store.trim(0) == 0
+    assert environment.folder.exists()
+
+
 def test_clean_removes_everything(store: Store) -> None:
     """After cleaning, the store takes no space and can be used again."""
     store.environment(RELEASE)
