@@ -128,11 +128,23 @@ def _of_piece(piece: Piece) -> Signature | None:
     if "Program arguments:" in text and "Stack dump:" not in text:
         text = f"Stack dump:\n{text}"  # the line above was not copied
     found = parse_signature(text)
-    if (block := _mismatch(text)) is not None:
+    if (block := _mismatch(text) or _sanitizer(text)) is not None:
         return block
     if found is not None and _FRAME_MESSAGE.match(found.message):
         return msgspec.structs.replace(found, message="")
     return found
+
+
+def _sanitizer(text: str) -> Signature | None:
+    """A sanitizer's report: which fault, and the compiler's functions in its stack."""
+    found = _SANITIZER.search(text)
+    if found is None:
+        return None
+    stack = parse_signature(f"Stack dump:\n{text}")
+    return Signature(type="crash", message=found[0], frames=stack.frames if stack else ())
+
+
+_SANITIZER = re.compile(r"(?:Address|Memory|Thread|Leak|UndefinedBehavior)Sanitizer: [\w-]{1,60}")
 
 
 def _mismatch(text: str) -> Signature | None:
@@ -199,7 +211,8 @@ _WRONG = re.compile(
     r"|results? differ\w*|outputs? differ\w*|not (?:equal|match\w*|the same|simplified|correct|optimi[sz]ed"
     r"|folded|eliminated|removed)|does ?n[o'’]t match|silently|NaNs?|all zeros?"
     r"|far too (?:small|large|big)|expected .{1,60} but (?:got|get)|unexpected (?:result|output|value)s?"
-    r"|corrupt\w*|differs?|drop(?:s|ped)|los(?:es|t)|replaced by|saturates?|returns? (?:only )?(?:0|zeros?"
+    r"|corrupt\w*|truncat\w*|transposed|swapped|shifted|reversed|duplicated|off by (?:one|\d)|differs?"
+    r"|drop(?:s|ped)|los(?:es|t)|replaced by|saturates?|returns? (?:only )?(?:0|zeros?"
     r"|zeroes)|instead of|should (?:be|have been|print|return|give|still|remain|keep|preserve)"
     r"|correctness|(?:not|n[o'’]t|cannot) (?:be )?(?:\w+ ){0,2}correctly|in ?correct|accuracy)",
     re.I,
@@ -304,9 +317,9 @@ def quoted_output(document: Document, pieces: Sequence[Piece]) -> tuple[str, str
         if prose.heading:
             above = ""
             continue
-        if _RESULT_LINE.match(prose.text):
+        if _RESULT_LINE.match(prose.text.lstrip("`")):
             right = cue_of(above) in (Cue.EXPECTED, Cue.WORKS) or section_of(prose.section) is Section.EXPECTED
-            (expected if right else actual).append(prose.text)
+            (expected if right else actual).append(prose.text.strip("`"))
         else:
             _quoted_in_sentence(prose.text, actual, expected)
         above = prose.text

@@ -467,7 +467,7 @@ _COMMAND = re.compile(
     r"benchmark-executable|run-trace|e2e-matmul-test)\b(?![.:])|python[23.]*\s+(?:-\w )?[\w./-]+\.py\b"
     r"|python[23.]* -m \w|pytest )"
 )
-_PROMPTED_LINE = re.compile(r"^\s{0,8}(?:\$ |\w+@[\w.-]+:[^$#\n]{0,80}[$#] )")
+_PROMPTED_LINE = re.compile(r"^\s{0,8}(?:[$%] |\w+@[\w.-]+:[^$#\n]{0,80}[$#] )")
 _PLAIN_SHELL = re.compile(
     r"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |iree-[a-z-]+ "
     r"|curl |sudo |apt "

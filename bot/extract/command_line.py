@@ -232,6 +232,8 @@ def _add_step(desk: _Desk, command: Command, device: str) -> None:
     if command.written != tool:
         desk.repair("bare-tool", f"{command.written} to {tool}")
     for word in command.ignored:
+        if _SHELL_AFFAIR.match(word):
+            continue
         desk.repair("drop-word", f"left out {word}")
     argv = [tool, *(_local(desk, word) for word in _mended(desk, command.argv[1:]))]
     if tool == "iree-run-mlir":
@@ -243,6 +245,12 @@ def _add_step(desk: _Desk, command: Command, device: str) -> None:
         desk.steps.append(tuple(argv))
     else:
         _run_step(desk, argv, command, device)
+
+
+_SHELL_AFFAIR = re.compile(
+    r"time$|sudo$|env$|nohup$|catchsegv$|gdb$|lldb$|rocgdb$|--args$|--$|\w*(?:VISIBLE_DEVICES|PATH)="
+)
+"""Words around a call that say nothing of what it does: timing, rights, debuggers, which of several devices."""
 
 
 def _mended(desk: _Desk, words: Sequence[str]) -> Iterator[str]:

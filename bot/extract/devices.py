@@ -92,10 +92,11 @@ def iree_devices(commands: Iterable[Iterable[str]], texts: Iterable[str], prose:
     for value in _IREE_BACKENDS.findall(joined):
         for name in re.split(r"[,;]", value):
             found[re.split(r"[:/\[]", name, maxsplit=1)[0]] = None
-    for listed, *single in _IREE_PYTHON.findall(joined):
-        for name in [*re.findall(r"[\w-]+", listed), *single]:
-            if name:
-                found[name] = None
+    in_python = _IREE_PYTHON.findall(joined)
+    for listed, *_ in in_python:
+        found.update(dict.fromkeys(re.findall(r"[\w-]+", listed)))
+    if not found:  # a script's driver says nothing new beside the backend it compiles for
+        found.update((name, None) for _, *single in in_python for name in single if name)
     for name in _IREE_DEVICE.findall(joined):
         found[name] = None
     for one, other in _IREE_TARGETS.findall(joined):

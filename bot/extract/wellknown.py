@@ -57,10 +57,10 @@ _TVM = {
     "T": "from tvm.script import tir as T",
 }
 _IREE = {
-    "rt": "from iree import runtime as rt",
-    "ireert": "from iree import runtime as ireert",
-    "iree_runtime": "from iree import runtime as iree_runtime",
-    "ireec": "from iree import compiler as ireec",
+    "rt": "import iree.runtime as rt",
+    "ireert": "import iree.runtime as ireert",
+    "iree_runtime": "import iree.runtime as iree_runtime",
+    "ireec": "import iree.compiler as ireec",
     "aot": "from iree.turbine import aot",
 }
 _TABLES = {"tvm": {**_COMMON, **_TVM}, "iree": {**_COMMON, **_IREE}}
