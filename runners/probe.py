@@ -32,6 +32,7 @@ from runners.protocol import (
 )
 from runners.sandbox import owner
 from runners.sandbox.contract import Engine, EngineReport, Mount, SandboxSpec
+from runners.sandbox.process import uninterrupted
 
 SUPERVISOR = Path(__file__).parent / "guest" / "supervisor.py"
 GUEST_SUPERVISOR = "/opt/reprobot/supervisor.py"
@@ -117,7 +118,7 @@ def run_probe(
         return Probe(
             steps=(), ended=NotRun(why=why, cause="unavailable"), seconds=0.0, peak_bytes=0, engine=engine.name
         )
-    with _view(layout, remapped=engine.remaps_paths, probe_file=probe_file) as place:
+    with uninterrupted(), _view(layout, remapped=engine.remaps_paths, probe_file=probe_file) as place:
         spec = _spec(place, layout, testcase, tools, environment, limits, run_id, probe_file)
         report = engine.run(spec)
     return _judge(engine.name, testcase, limits, report)

@@ -7,6 +7,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,6 +49,29 @@ def stop_all() -> None:
     _switch.pull()
 
 
+class _Deferred(threading.local):
+    """Of the main thread: whether it is inside a run, and whether a signal has come since."""
+
+    depth = 0
+    pending = False
+
+
+_deferred = _Deferred()
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Around what a run makes and removes: a signal ends the run, but no clean-up half-way."""
+    _deferred.depth += 1
+    try:
+        yield
+    finally:
+        _deferred.depth -= 1
+        if _deferred.depth == 0 and _deferred.pending:
+            _deferred.pending = False
+            raise KeyboardInterrupt
+
+
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
     """Within it, SIGINT, SIGTERM and SIGHUP stop every run and then raise KeyboardInterrupt in the main thread.
@@ -57,6 +81,9 @@ def stoppable() -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         stop_all()
+        if _deferred.depth:
+            _deferred.pending = True
+            return
         raise KeyboardInterrupt
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

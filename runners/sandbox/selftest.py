@@ -5,6 +5,7 @@ from __future__ import annotations
 from runners.errors import InfraError
 from runners.protocol import Exited, Limits
 from runners.sandbox.contract import Engine, SandboxSpec
+from runners.sandbox.process import uninterrupted
 
 _LOOK = "cat /proc/self/status && echo interfaces && cat /proc/net/dev"
 """Runs in any image with a shell: who am I, and which networks do I see?"""
@@ -15,7 +16,8 @@ def failure(engine: Engine) -> str | None:
     """None when a container was started and the essentials hold in it; else one sentence with the reason."""
     spec = SandboxSpec(argv=("/bin/sh", "-c", _LOOK), mounts=(), limits=_LIMITS, run_id="selftest")
     try:
-        report = engine.run(spec)
+        with uninterrupted():
+            report = engine.run(spec)
     except (InfraError, OSError) as error:
         return f"its self-test could not start: {error}"
     if report.ended != Exited(code=0):

@@ -1,0 +1,246 @@
+"""Choosing an engine, the one that protects nothing, and the parts that need no sandbox to be tested."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runners.errors import UserError
+from runners.probe import Layout
+from runners.protocol import Exited, Limits, Signalled, TimedOut
+from runners.sandbox import bubblewrap, cgroup, containers, owner, seccomp, select, selftest, skeleton
+from runners.sandbox.contract import Mount, SandboxSpec
+from runners.sandbox.none import Unprotected
+from tests.runners.sandbox.attacks import QUICK
+from tests.runners.sandbox.conftest import run_source
+from tests.runners.sandbox.test_lifecycle import FOREVER, SLEEP, guests, traces
+
+SPEC = SandboxSpec(argv=("/bin/true",), mounts=(), limits=Limits(memory_bytes=1000, processes=7, disk_bytes=5000))
+
+
+# ------------------------------------------------------------------------------------------- choosing
+
+
+class Broken(Unprotected):
+    """An engine that doesn't work."""
+
+    def unusable(self) -> str | None:
+        return "it is broken: mend it"
+
+
+def test_auto_takes_the_first_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order is docker, podman, bubblewrap; the ones that fail their self-test are passed over."""
+    good = Unprotected(name="podman")
+    monkeypatch.setattr(select, "sandboxes", lambda: (Broken(name="docker"), good, Broken(name="bubblewrap")))
+    assert select.select_engine("auto") is good
+
+
+def test_auto_never_means_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no sandbox works, each one's reason and mend is told, and nothing is run unprotected."""
+    monkeypatch.setattr(select, "sandboxes", lambda: (Broken(name="docker"), Broken(name="bubblewrap")))
+    with pytest.raises(UserError, match="docker: it is broken: mend it; bubblewrap: it is broken: mend it"):
+        select.select_engine("auto")
+
+
+def test_none_must_be_asked_for_by_name_and_says_what_it_gives_up() -> None:
+    """Its losses begin with the worst."""
+    engine = select.select_engine("none")
+    assert engine.name == "none"
+    assert "RUNS AS YOU" in engine.gives_up[0]
+
+
+def test_an_unknown_engine_is_refused_with_the_names_that_exist() -> None:
+    """A slip in the name never falls back to another engine."""
+    with pytest.raises(UserError, match=r"'dokcer'.*docker, podman, bubblewrap, none"):
+        select.select_engine("dokcer")
+
+
+STATUS = (
+    "Uid:\t65534\t65534\nNoNewPrivs:\t1\nCapEff:\t0\nCapPrm:\t0\nCapBnd:\t0\ninterfaces\nInter-|  x\n    lo: 0 0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "breach"),
+    [
+        ("65534\t65534", "0\t0", "it runs as root"),
+        ("CapEff:\t0", "CapEff:\t3fff", "it has capabilities"),
+        ("NoNewPrivs:\t1", "NoNewPrivs:\t0", "it may gain privileges"),
+        ("    lo:", "  eth0: 0\n    lo:", "it sees the network (eth0)"),
+    ],
+)
+def test_the_self_test_finds_what_does_not_hold(old: str, new: str, breach: str) -> None:
+    """An engine that starts but doesn't protect is as unusable as one that doesn't start."""
+    assert selftest.breaches(STATUS) == []
+    assert selftest.breaches(STATUS.replace(old, new)) == [breach]
+    assert selftest.breaches("") != []
+
+
+# ------------------------------------------------------------------------------------------- none
+
+
+@pytest.mark.parametrize(
+    ("source", "ended"),
+    [
+        ("print('x')", Exited(code=0)),
+        ("raise SystemExit(3)", Exited(code=3)),
+        ("import os; os.abort()", Signalled(code=6)),
+    ],
+)
+def test_without_a_sandbox_the_end_is_told_all_the_same(layout: Layout, source: str, ended: object) -> None:
+    """The unprotected engine keeps the rest of the contract."""
+    assert run_source(Unprotected(), layout, source).ended == ended
+
+
+def test_without_a_sandbox_a_timeout_leaves_no_process(layout: Layout) -> None:
+    """Daemons in other sessions are found and killed, and the temporary directory is gone."""
+    source = f"import subprocess, time\nsubprocess.Popen(['setsid', 'sleep', '{SLEEP}'])\n{FOREVER}"
+    assert isinstance(run_source(Unprotected(), layout, source, limits=QUICK).ended, TimedOut)
+    assert guests() == []
+    assert traces(os.getpid()) == []
+
+
+def test_without_a_sandbox_the_environment_is_built_from_nothing(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even where files are open to it, no variable of ours is handed over."""
+    monkeypatch.setenv("CONFORMANCE_SECRET", "s3cr3t")
+    found = run_source(Unprotected(), layout, "import os, json; print(json.dumps(dict(os.environ)))")
+    assert set(json.loads(found.steps[0].stdout)) - {"LC_CTYPE", "LD_LIBRARY_PATH"} == {
+        *("HOME", "PATH", "TMPDIR", "LANG", "PYTHONFAULTHANDLER")
+    }
+
+
+# ------------------------------------------------------------------------------------------- the supervisor
+
+
+@pytest.mark.parametrize("name", ["/etc/x", "../x", "a/../../x", "a//b", ".", "", "a\0b"])
+def test_the_supervisor_writes_nothing_outside_its_directory(tmp_path: Path, name: str) -> None:
+    """A path from an issue that leads out is refused as a whole, before any step runs."""
+    job = {"files": {name: "x"}, "steps": [], "wall_s": 1, "environment": {}, "limits": {}}
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(Path("runners/guest/supervisor.py").resolve())],
+        input=json.dumps(job).encode() + b"\n",
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert b"not a relative path" in done.stdout
+    assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.parametrize("job", [b"", b"{}", b"{}\n", b"[]\n", b"not json\n", b'{"files": {}}\n', b"\xff\n"])
+def test_the_supervisor_refuses_a_job_that_is_none(tmp_path: Path, job: bytes) -> None:
+    """It says what is wrong in a record, and runs nothing."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(Path("runners/guest/supervisor.py").resolve())],
+        input=job,
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert "error" in json.loads(done.stdout.splitlines()[-1])
+    assert done.returncode == 1
+
+
+# ------------------------------------------------------------------------------------------- parts
+
+
+def test_the_filter_and_the_profile_say_the_same() -> None:
+    """Both come from one table; every call it names is in the profile, and the filter can be built."""
+    profile = json.loads(seccomp.profile_json())
+    named = {name for entry in profile["syscalls"] for name in entry["names"]}
+    assert named == {name for rule in seccomp.RULES for name in rule.names}
+    if seccomp.unavailable() is None:
+        assert len(seccomp.program()) % 8 == 0  # struct sock_filter
+        assert len(seccomp.program()) > 8 * len(named)
+
+
+def test_the_skeleton_is_reproducible() -> None:
+    """The same host gives the same image, whenever and by whomever it is made."""
+    assert skeleton.archive() == skeleton.archive()
+    assert skeleton.tag(skeleton.archive()) != skeleton.tag(b"another")
+
+
+def test_a_path_with_a_comma_stays_one_mount() -> None:
+    """The value of ``--mount`` is comma-separated; a path is quoted rather than cut."""
+    assert containers.bind(Mount(host=Path("/a,b"), guest="/c")) == 'type=bind,"src=/a,b",dst=/c,ro=true'
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_bubblewrap_is_never_given_the_callers_identity(root: bool) -> None:
+    """As root the process drops for good; as an ordinary user a user namespace hides who we are."""
+    options = bubblewrap.identity_options(root=root, help_text="--disable-userns")
+    inner = bubblewrap.inner_argv(SPEC, root=root, grouped=True)
+    assert ("--bounding-set=-all" in inner) == root
+    assert ("--unshare-user" in options) != root
+    assert ("--disable-userns" in options) != root
+
+
+def test_without_a_control_group_each_process_is_limited() -> None:
+    """Weaker than counting all together, and said so; never nothing."""
+    inner = bubblewrap.inner_argv(SPEC, root=False, grouped=False)
+    assert {"--data=1000", "--nproc=7"} <= set(inner)
+    assert "--data=1000" not in bubblewrap.inner_argv(SPEC, root=False, grouped=True)
+
+
+def test_names_tell_whether_their_maker_lives() -> None:
+    """Ours are not leftovers while we live; a dead or reused process id makes one; strangers' names never are."""
+    mine = owner.new_name()
+    prefix, pid, start, _ = mine.split("-")
+    assert not owner.is_leftover(mine)
+    assert owner.is_leftover(f"{prefix}-{pid}-{int(start) + 1}-1")
+    assert owner.is_leftover(f"{prefix}-4194305-1-1")
+    for name in ("reprobot-selftest", "reprobot-1-2", "other-4194305-1-1", f"{prefix}-4194305-1-1-suffix"):
+        assert not owner.is_leftover(name)
+
+
+def test_sweeping_spares_the_living_and_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only directories whose makers are dead are removed."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    kept = [tmp_path / owner.new_name(), tmp_path / "reprobot-notes"]
+    dead = tmp_path / "reprobot-4194305-1-1"
+    for path in (*kept, dead):
+        path.mkdir()
+    assert owner.leftover_directories() == [dead]
+
+
+class TestsOfControlGroups:
+    """Version 2, on a tree of ordinary files (the machine at hand may have version 1)."""
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        (tmp_path / "cgroup.controllers").write_text("memory pids")
+        (tmp_path / "cgroup.subtree_control").write_text("")
+        return tmp_path
+
+    def test_limits_are_written_where_the_kernel_reads_them(self, root: Path) -> None:
+        """Memory, no swap, processes; and the controllers are handed down first."""
+        group = cgroup.create("reprobot-1-2-3", SPEC.limits, root=root)
+        assert group.parent_path == "/reprobot-1-2-3"
+        written = {path.name: path.read_text() for path in (root / "reprobot-1-2-3").iterdir()}
+        assert written == {"pids.max": "7", "memory.max": "1000", "memory.swap.max": "0"}
+        assert (root / "cgroup.subtree_control").read_text() == "+memory +pids"
+
+    @pytest.mark.parametrize(("events", "ran_out"), [("oom 3\noom_kill 0\n", False), ("oom 1\noom_kill 2\n", True)])
+    def test_running_out_is_being_killed_for_it(self, root: Path, events: str, ran_out: bool) -> None:
+        """Meeting the limit and getting by doesn't count."""
+        group = cgroup.create("reprobot-1-2-3", SPEC.limits, root=root)
+        (root / "reprobot-1-2-3" / "memory.events").write_text(events)
+        assert group.ran_out_of_memory() is ran_out
+
+    def test_the_peak_is_the_kernels_where_it_counts_one(self, root: Path) -> None:
+        """Older kernels have no such file: the peak is unknown, not wrong."""
+        group = cgroup.create("reprobot-1-2-3", SPEC.limits, root=root)
+        assert group.peak_bytes() == 0
+        (root / "reprobot-1-2-3" / "memory.peak").write_text("4096\n")
+        assert group.peak_bytes() == 4096
+
+    def test_where_groups_cannot_be_made_it_says_why(self, tmp_path: Path) -> None:
+        """The reason goes into what the engine gives up."""
+        assert "no control group of our own" in (cgroup.unavailable(tmp_path / "absent") or "")
