@@ -251,7 +251,7 @@ class Store:
         return before - size
 
     def _drop_wheels(self, unused_s: float) -> None:
-        """Remove wheels that no environment is made of, from uv's cache as well, with which they share their files."""
+        """Remove wheels that no environment is made of, from uv's cache too: they share their files with it."""
         locks = [path.read_text(encoding="utf-8") for path in self.root.glob("environments/*/lock.txt")]
         used = {line.rpartition(":")[2] for lock in locks for line in lock.splitlines()}
         for name in self._wheels.names():
