@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from packaging.version import InvalidVersion, Version
+
 from bot.evidence import Evidence
 from bot.extract.types import Extraction, NoRepro, Repro
 from bot.verdict import Verdict, VerdictKind
@@ -68,6 +70,7 @@ def judge(evidence: Evidence) -> Verdict:
     verdict = (
         _repro_at_fault(evidence)
         or _flaky(evidence)
+        or _contradicted(evidence)
         or _seen_failing(evidence)
         or _seen_only_ported(evidence)
         or _never_seen_failing(evidence)
@@ -141,6 +144,34 @@ def _flaky(evidence: Evidence) -> Verdict | None:
         (f"runs of one build disagree on {_span(disagreeing)}, so no change between releases can be told from them",),
         evidence.indices(*disagreeing, variant=Variant.ORIGINAL),
     )
+
+
+def _contradicted(evidence: Evidence) -> Verdict | None:
+    """The very release that the report names runs cleanly, and others fail: then what was matched isn't its bug.
+
+    Seen when a report quotes outputs of two releases and it was misread which of them is the wrong one.
+    """
+    plan = evidence.plan
+    bad = evidence.versions(Answer.BAD)
+    if plan.reported is None or not bad or not _names_exactly(plan.claim, plan.reported):
+        return None
+    if evidence.answers().get(plan.reported) is not Answer.GOOD:
+        return None
+    return _verdict(
+        VerdictKind.INCONCLUSIVE,
+        0.4,
+        f"Inconclusive: {plan.reported}, which the report is about, runs cleanly, while {_span(bad)} does not.",
+        ("which of the quoted outputs is the wrong one, and on which release, would settle it",),
+        evidence.indices(plan.reported, *bad),
+    )
+
+
+def _names_exactly(claim: Claim, version: str) -> bool:
+    """Whether the first version that the report names is this release, not one near it."""
+    try:
+        return bool(claim.versions) and Version(claim.versions[0].lstrip("vV")) == Version(version)
+    except InvalidVersion:
+        return False
 
 
 def _seen_failing(evidence: Evidence) -> Verdict | None:

@@ -132,6 +132,15 @@ def test_an_issue_without_all_its_parts_is_not_run() -> None:
     assert (without.kind, incomplete.kind) == (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
 
 
+def test_a_clean_run_on_the_reported_release_contradicts_the_match() -> None:
+    """What fails elsewhere is then not what the report is about: better no verdict than a reversed one."""
+    claim = msgspec.structs.replace(CLAIM, versions=("v1.3",))
+    plan = msgspec.structs.replace(PLAN, claim=claim, reported="1.3")
+    assert judge(evidence((M, M, P, P), plan=plan)).kind is VerdictKind.INCONCLUSIVE
+    near = msgspec.structs.replace(plan, claim=msgspec.structs.replace(claim, versions=("1.3.dev7",)))
+    assert judge(evidence((M, M, P, P), plan=near)).kind is VerdictKind.FIXED
+
+
 def test_what_stand_ins_did_is_told_but_decides_nothing() -> None:
     """Another backend's failure is no proof about the device that the report names."""
     plan = msgspec.structs.replace(PLAN, device="hip")
