@@ -9,7 +9,7 @@ from tests.corpus.cases import Case, cases
 from tests.corpus.compare import ASPECTS, differences
 
 CASES = list(cases())
-FLOOR = 0.0
+FLOOR = 0.95
 """Share of cases on which every aspect is right, as last measured. It may only be raised."""
 
 
