@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from bot.extract.classify import Kind, Piece
 from bot.extract.markdown import Document, Prose, code_spans
+from bot.extract.pieces import Kind, Piece
 from bot.extract.sections import Cue, Section, cue_of, section_of
 from bot.extract.versions import Passage, find_versions
 from runners.protocol import Claim, ClaimKind, Signature
@@ -261,6 +261,8 @@ def _kind_of_failure(report: Report, signature: Signature, quoted: str) -> Claim
     """An error, unless it is the testcase's own check of a result that fails."""
     if signature.type == "KeyboardInterrupt":
         return ClaimKind.HANG
+    if any("assert_structural_equal" in frame or "assert_allclose" in frame for frame in signature.frames):
+        return ClaimKind.WRONG_RESULT
     if signature.type in ("AssertionError", "output") and _checks_result(report.code) and not signature.frames:
         said = f"{report.title}\n{quoted}"
         if 'File "' in quoted or _WRONG.search(said) or not signature.message:

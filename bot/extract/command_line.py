@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.extract.check_tests import has_checks, return_checked_values
-from bot.extract.classify import Kind, Piece, is_command, is_dump
+from bot.extract.kinds import is_dump
 from bot.extract.markdown import Document, code_spans
+from bot.extract.pieces import Kind, Piece
 from bot.extract.sections import Cue, Section
+from bot.extract.session import is_command
 from bot.extract.shell import Command, parse_commands
 from bot.extract.types import Missing, Repair
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.extract.claim import Report, find_signature, read_claim
-from bot.extract.classify import Kind, Piece, read_pieces
+from bot.extract.classify import read_pieces
 from bot.extract.command_line import CommandLine, assemble_commands, find_commands, plain_compile
 from bot.extract.devices import iree_device, iree_devices, tvm_device, tvm_devices
 from bot.extract.links import attached_files, find_links
 from bot.extract.markdown import Document, parse_markdown
+from bot.extract.pieces import Kind, Piece
 from bot.extract.sections import Cue
 from bot.extract.shell import Command
 from bot.extract.snippet import MAIN_FILE, Ambiguous, Program, assemble, words_of
@@ -185,6 +186,8 @@ def _iree(reading: Reading, allowed: Mapping[str, str] | None) -> Extraction:
     tools = [(c, p) for c, p in commands if c.argv[0] != "python"]
     has_mlir = any(p.kind is Kind.MLIR for p in reading.pieces)
     python = _python(reading, "iree", allowed) if not tools or not has_mlir else None
+    if isinstance(python, Repro) and tools and (both := _generated(python, _command_line(reading, tools, ignored))):
+        return both
     if isinstance(python, Repro) and (not tools or _is_whole(python)):
         return python
     if tools:
@@ -192,6 +195,28 @@ def _iree(reading: Reading, allowed: Mapping[str, str] | None) -> Extraction:
     if python is not None:
         return python
     return _only_mlir(reading) or _nothing(reading)
+
+
+def _generated(python: Repro, line: Repro) -> Repro | None:
+    """A script that writes the input of the command lines, and these, as one testcase."""
+    code = python.testcase.files[MAIN_FILE]
+    made = [entry for entry in line.missing if re.search(rf"['\"/]{re.escape(entry.name)}['\"]", code)]
+    if not made:
+        return None
+    testcase = Testcase(
+        kind=TestcaseKind.COMMAND_LINE,
+        toolchain="iree",
+        files={**python.testcase.files, **line.testcase.files},
+        steps=(*python.testcase.steps, *line.testcase.steps),
+        requirements=python.testcase.requirements,
+    )
+    return replace(
+        line,
+        testcase=testcase,
+        spans=(*python.spans, *line.spans),
+        repairs=(*python.repairs, *line.repairs),
+        missing=(*python.missing, *(entry for entry in line.missing if entry not in made)),
+    )
 
 
 def _is_whole(python: Repro) -> bool:

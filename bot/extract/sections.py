@@ -18,7 +18,7 @@ class Section(StrEnum):
 
 _SECTIONS = (
     (Section.STEPS, re.compile(r"repro|steps|how to|script|minimal|example|code|test ?case|trigger", re.I)),
-    (Section.EXPECTED, re.compile(r"expect|should|desired|correct", re.I)),
+    (Section.EXPECTED, re.compile(r"expect|should|desired|\bcorrect", re.I)),
     (Section.ENVIRONMENT, re.compile(r"environment|version|platform|system info|setup|build info", re.I)),
     (Section.ACTUAL, re.compile(r"actual|observed|what happen|error|output|log|trace|crash|result|got\b", re.I)),
     (
@@ -126,6 +126,20 @@ _CUES = (
             re.I,
         ),
     ),
+)
+
+
+def heading_cue(heading: str) -> Cue:
+    """``### Correct results`` above one variant and ``### Incorrect results`` above the other."""
+    for cue, pattern in _HEADING_CUES:
+        if pattern.match(heading.strip()):
+            return cue
+    return Cue.NONE
+
+
+_HEADING_CUES = (
+    (Cue.FAILS, re.compile(r"\W*(?:incorrect|wrong|bad|failing|broken|buggy|not working)\b", re.I)),
+    (Cue.WORKS, re.compile(r"\W*(?:correct|working|good|passing)\b(?! behaviou?r| output$)", re.I)),
 )
 
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bot.extract.classify import Kind, Piece
 from bot.extract.names import NO_NAMES, Names, files_read, imported_modules, read_names
+from bot.extract.pieces import Kind, Piece
 from bot.extract.pytext import parse_python
 from bot.extract.requirements import read_imports
 from bot.extract.sections import Cue, Section
