@@ -6,10 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.extract.claim import Report, find_signature, read_claim
+from bot.extract.claim import Report, read_claim
 from bot.extract.classify import read_pieces
-from bot.extract.command_line import CommandLine, assemble_commands, find_commands, plain_compile
+from bot.extract.command_line import CommandLine, assemble_commands, plain_compile
+from bot.extract.commands import find_commands
 from bot.extract.devices import iree_device, iree_devices, tvm_device, tvm_devices
+from bot.extract.failure import find_signature
 from bot.extract.links import attached_files, find_links
 from bot.extract.markdown import Document, parse_markdown
 from bot.extract.pieces import Kind, Piece

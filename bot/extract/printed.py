@@ -1,0 +1,103 @@
+"""Output that a report quotes: what is printed, and what should have been."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from bot.extract.failure import tells_what_is_right
+from bot.extract.markdown import Document, code_spans
+from bot.extract.pieces import Kind, Piece
+from bot.extract.sections import Cue, Section, cue_of, section_of
+
+MAX_QUOTED_CHARS = 8_000
+
+
+_EXPECT_SPAN = re.compile(
+    r"(?:expect(?:ed|s)?|should (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is)[^`\n.]{0,60}$",
+    re.I,
+)
+
+
+_ACTUAL_SPAN = re.compile(
+    r"\b(?:got|get|gives?|prints?|printed|returns?|shows?|says?|outputs?|results?|but (?:it )?is|actual(?:ly)?)\b"
+    r"(?:(?!\b(?:in|for|on|from|with|using|by|when|of)\b)[^`\n.]){0,30}$",
+    re.I,
+)
+
+
+def quoted_output(document: Document, pieces: Sequence[Piece]) -> tuple[str, str]:
+    """What is printed and what should have been: output blocks by their section or introduction, else code spans.
+
+    A check test's "lhs: … rhs: …" names both.
+    """
+    actual: list[str] = []
+    expected: list[str] = []
+    for piece in pieces:
+        if piece.kind is not Kind.OUTPUT or piece.cue is Cue.QUOTED:
+            continue
+        if sides := _SIDES.search(piece.text):
+            actual.append(sides["lhs"])
+            expected.append(sides["rhs"])
+        else:
+            (expected if tells_what_is_right(piece) else actual).append(piece.text.strip("\n"))
+    above = ""
+    for prose in document.prose:
+        if prose.heading:
+            above = ""
+            continue
+        if _RESULT_LINE.match(prose.text.lstrip("`")):
+            right = cue_of(above) in (Cue.EXPECTED, Cue.WORKS) or section_of(prose.section) is Section.EXPECTED
+            (expected if right else actual).append(prose.text.strip("`"))
+        else:
+            _quoted_in_sentence(prose.text, actual, expected)
+        above = prose.text
+    return _bounded(actual), _bounded(expected)
+
+
+_SIDES = re.compile(r"^\s{0,8}lhs: (?P<lhs>[^\n]+)\n\s{0,8}rhs: (?P<rhs>[^\n]+)", re.M)
+
+
+_RESULT_LINE = re.compile(r"(?:EXEC @|result\[\d+\]|(?:\d+x){0,8}[a-z]{1,4}\d{1,2}=)")
+
+
+def _quoted_in_sentence(text: str, actual: list[str], expected: list[str]) -> None:
+    for before, span in _spans_with_lead(text):
+        if _EXPECT_SPAN.search(before):
+            expected.append(span)
+        elif _ACTUAL_SPAN.search(before) and not actual:
+            actual.append(span)
+
+    for found in _QUOTED.finditer(text):
+        (expected if found["wanted"] else actual).append(found["words"])
+
+
+_QUOTED = re.compile(
+    r"\b(?:(?P<wanted>expect(?:ed)?|should (?:be|print|say|give|return))|prints?|printed|outputs?|says?"
+    r"|gives?|gets?"
+    r"|got|returns?):? [\"“](?P<words>[^\"”\n]{1,300})[\"”]",
+    re.I,
+)
+
+
+def _spans_with_lead(text: str) -> Iterator[tuple[str, str]]:
+    at = 0
+    for span in code_spans(text):
+        found = text.find("`", at)
+        where = text.find(span, found) if found >= 0 else -1
+        if where < 0:
+            continue
+        yield text[max(0, where - 120) : where].rstrip("`"), span
+        at = where + len(span) + 1
+
+
+def _bounded(parts: Sequence[str]) -> str:
+    return "\n".join(p for p in parts if p)[:MAX_QUOTED_CHARS]
+
+
+def telling_line(actual: str, expected: str) -> str:
+    """The first printed line that the expected output does not have."""
+    right = {line.strip() for line in expected.split("\n")}
+    lines = [line.strip() for line in actual.split("\n") if line.strip()]
+    wrong = [line for line in lines if line not in right and not line.startswith(("EXEC ", "result[", "$", "#"))]
+    return (wrong or lines or [""])[0]
