@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import importlib
 import os
-import runpy
 import sys
 from collections.abc import Callable
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,22 +37,23 @@ def main(arguments: list[str]) -> int:
     if unknown:
         sys.stderr.write(f"unknown diagnosers {', '.join(unknown)}; known: {', '.join(MODES)}\n")
         return 2
-    finish = install(wanted, path)
+    file = os.path.abspath(path)
+    finish = install(wanted, file)
+    leave_no_modules()
     sys.argv = [path, *rest]
-    # As the interpreter would have it; and the testcase must not import these modules by accident.
-    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    sys.path[0] = os.path.dirname(file)
     try:
-        return run_testcase(path)
+        return run_testcase(file)
     finally:
         finish()
 
 
-def install(modes: list[str], path: str) -> Callable[[], None]:
+def install(modes: list[str], file: str) -> Callable[[], None]:
     """Put the instrumentation in place; returns what to call when the testcase has ended."""
     findings = Findings(os.environ.pop("REPROBOT_FINDINGS", None))
     try:
         session_class = importlib.import_module("tvm_session").Session
-        session = session_class(findings, path, modes)
+        session = session_class(findings, file, modes)
     except Exception as error:
         # Such as a toolchain that can't be imported: the testcase itself will say so.
         findings.note("no instrumentation could be installed", why=f"{type(error).__name__}: {error}"[-300:])
@@ -68,26 +68,42 @@ def quietly(action: Callable[[], None], findings: Findings) -> None:
         findings.note("a diagnoser could not finish", why=f"{type(error).__name__}: {error}"[-300:])
 
 
-def run_testcase(path: str) -> int:
-    """Run the testcase as ``__main__``; an exception ends in the traceback that a plain run prints, and status 1."""
+def leave_no_modules() -> None:
+    """The testcase must not find our modules where it expects none, or its own."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for name, module in list(sys.modules.items()):
+        if name != "__main__" and os.path.dirname(getattr(module, "__file__", None) or "") == here:
+            del sys.modules[name]
+
+
+def run_testcase(file: str) -> int:
+    """Run the testcase as ``__main__``; an exception ends in the traceback that a plain run prints, and status 1.
+
+    Not by ``runpy``, which puts its own path into ``sys.argv``.
+    """
+    module = ModuleType("__main__")
+    module.__file__ = file
+    sys.modules["__main__"] = module
     try:
-        runpy.run_path(path, run_name="__main__")
+        with open(file, "rb") as source:
+            code = compile(source.read(), file, "exec", dont_inherit=True)
+        exec(code, module.__dict__)  # noqa: S102  # the whole purpose; this runs inside the sandbox
     except SystemExit:
         raise
     except BaseException as error:
         # Set on the exception too: the default hook prints what the exception carries.
-        error.__traceback__ = testcase_traceback(error, path)
+        error.__traceback__ = testcase_traceback(error, file)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 
-def testcase_traceback(error: BaseException, path: str) -> TracebackType | None:
-    """The traceback from the testcase's first frame on; whole when the testcase has none (a syntax error)."""
+def testcase_traceback(error: BaseException, file: str) -> TracebackType | None:
+    """The traceback from the testcase's first frame on; none when it has no frame (a syntax error)."""
     traceback = error.__traceback__
-    while traceback is not None and traceback.tb_frame.f_code.co_filename != path:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename != file:
         traceback = traceback.tb_next
-    return traceback or error.__traceback__
+    return traceback
 
 
 if __name__ == "__main__":

@@ -304,7 +304,7 @@ class KernelChecker:
         return tirx.call_packed(REPORT, *arguments)
 
     def _sources(self, checks: list[Check]) -> list[tuple[Source, Node]]:
-        """Integer buffers behind the indices; for one the kernel fills itself, also the kernel's integer arguments."""
+        """Integer buffers behind the indices; for one filled in the kernel, also the kernel's integer arguments."""
         nodes: list[Node] = []
         for check in checks:
             nodes += [ir.buffer_of(load) for load in ir.loads_in(check.index)]

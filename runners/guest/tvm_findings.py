@@ -30,6 +30,8 @@ def bounded(value: Any, depth: int = 0) -> Any:
         return {str(k)[:80]: bounded(v, depth + 1) for k, v in list(value.items())[:MAX_ITEMS]}
     if depth < 5 and isinstance(value, list | tuple):
         return [bounded(item, depth + 1) for item in list(value)[:MAX_ITEMS]]
+    if isinstance(value, dict | list | tuple):
+        return "…"  # too deep; its text could be of any size
     return cut(str(value), MAX_STRING)
 
 

@@ -1,0 +1,78 @@
+"""Detection, false alarms and cost of the diagnosers: ``python bench/diagnosers.py [VERSION…]``.
+
+Every program under tests/runners/guest/programs is run plain and instrumented, with every diagnoser at once. Cost is
+the ratio of their times without the import of TVM, which both share; with it, it is nearer to 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.runners.guest.sweep import EXPECTED, Ran, programs, run_all
+
+VERSIONS = ("0.25.0", "0.26.0", "0.27.0")
+GROUPS = (*EXPECTED, "valid")
+
+
+def main(versions: tuple[str, ...]) -> int:
+    worst = 0
+    say("| release | programs | diagnosed | false alarms | outcome changed | cost, median (worst) |")
+    say("|---|---|---|---|---|---|")
+    complaints: list[str] = []
+    for version in versions:
+        for group in GROUPS:
+            names = programs(group)
+            plain, seen = run_all(version, names, "plain"), run_all(version, names)
+            say(row(version, group, plain, seen))
+            complaints += [
+                text for before, after in zip(plain, seen, strict=True) for text in wrong(version, before, after)
+            ]
+            worst = max(worst, len(complaints))
+    say("\n" + ("\n".join(complaints) or "Nothing missed, nothing invented."))
+    return int(worst > 0)
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def row(version: str, group: str, plain: tuple[Ran, ...], seen: tuple[Ran, ...]) -> str:
+    wanted = EXPECTED.get(group)
+    right = sum(wanted in ran.kinds for ran in seen) if wanted else 0
+    alarms = sum(bool(ran.kinds - allowed(ran.program)) for ran in seen)
+    changed = sum(a.code != b.code or a.stdout != b.stdout for a, b in zip(plain, seen, strict=True))
+    ratios = [b.seconds / a.seconds for a, b in zip(plain, seen, strict=True)]
+    diagnosed = f"{right} of {len(seen)}" if wanted else "–"
+    cost = f"{median(ratios):.2f} ({max(ratios):.2f})"
+    return f"| {version} | {len(seen)} {group} | {diagnosed} | {alarms} | {changed if not wanted else '–'} | {cost} |"
+
+
+def allowed(program: str) -> set[str]:
+    """Findings that are true of a program: its group's, and a second change by a pass that changes its input."""
+    wanted = EXPECTED.get(program.split("/")[0])
+    return {wanted, "not-idempotent"} if wanted == "input-mutated" else {wanted} if wanted else set()
+
+
+def wrong(version: str, plain: Ran, seen: Ran) -> list[str]:
+    """What a run should not have shown, in words."""
+    wanted = EXPECTED.get(seen.program.split("/")[0])
+    texts = []
+    if wanted and wanted not in seen.kinds:
+        texts.append(f"{version} {seen.program}: missed {wanted}: {seen.claims or seen.stderr[-300:]}")
+    for finding in seen.findings:
+        if str(finding.kind) not in allowed(seen.program):
+            texts.append(f"{version} {seen.program}: false {finding.kind}: {finding.summary}")
+    if not wanted and (plain.code, plain.stdout) != (seen.code, seen.stdout):
+        texts.append(
+            f"{version} {seen.program}: outcome changed from {plain.code} to {seen.code}: {seen.stderr[-300:]}"
+        )
+    return texts
+
+
+if __name__ == "__main__":
+    sys.exit(main(tuple(sys.argv[1:]) or VERSIONS))

@@ -1,0 +1,87 @@
+"""The programs beside this file, run plain and instrumented with a release's environment, and what was found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from runners.catalogue import load_catalogue
+from runners.diagnose import read_findings
+from runners.environments import Environment, open_store
+from runners.protocol import Finding
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE / "programs"
+HOOKS = Path(__file__).parents[3] / "runners" / "guest"
+MODES = "bounds,signature,mutation,nan"
+
+EXPECTED = {
+    "bounds": "out-of-bounds-access",
+    "signature": "signature-changed",
+    "mutation": "input-mutated",
+    "nan": "nan-inequality",
+    "values": "values-replaced",
+}
+"""The finding that each group of faulty programs must lead to; group ``valid`` must lead to none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """One program, once. ``code`` is its exit status, or minus the signal; ``seconds`` without importing TVM."""
+
+    program: str
+    code: int
+    seconds: float
+    stdout: str
+    stderr: str
+    findings: tuple[Finding, ...]
+    claims: str
+    """The findings file as written, notes included."""
+
+    @property
+    def kinds(self) -> set[str]:
+        return {str(finding.kind) for finding in self.findings}
+
+
+@cache
+def environment(version: str) -> Environment:
+    return open_store().environment(load_catalogue().find("tvm", version))
+
+
+def programs(group: str) -> tuple[str, ...]:
+    return tuple(f"{group}/{path.stem}" for path in sorted((PROGRAMS / group).glob("*.repro")))
+
+
+def run_all(version: str, names: tuple[str, ...], modes: str = MODES) -> tuple[Ran, ...]:
+    """Run programs in one process that forks for each; ``plain`` as modes runs them without instrumentation."""
+    files = [str(PROGRAMS / f"{name}.repro") for name in names]
+    done = subprocess.run(
+        [str(environment(version).interpreter.executable), str(HERE / "batch.py"), str(HOOKS), modes, *files],
+        env=variables(version),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return tuple(_ran(name, json.loads(line)) for name, line in zip(names, done.stdout.splitlines(), strict=True))
+
+
+def variables(version: str) -> dict[str, str]:
+    site = str(environment(version).site_packages)
+    # One thread in numpy's pool: more of them don't survive the forks of batch.py.
+    return {**os.environ, "PYTHONPATH": site, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _ran(name: str, line: dict[str, object]) -> Ran:
+    return Ran(
+        program=name,
+        code=int(str(line["code"])),
+        seconds=float(str(line["seconds"])),
+        stdout=str(line["stdout"]),
+        stderr=str(line["stderr"]),
+        findings=read_findings(str(line["findings"])),
+        claims=str(line["findings"]),
+    )
