@@ -191,7 +191,7 @@ def _passages(report: Report) -> Iterator[Passage]:
         yield Passage(text="\n".join(found[:50]))
 
 
-_VERSION_ALONE = re.compile(r"^(\d+\.\d+[\w.+]*)$", re.M)
+_VERSION_ALONE = re.compile(r"^['\"]?(\d+\.\d+[\w.+]*)['\"]?$", re.M)
 
 
 _VERSION_LINE = re.compile(

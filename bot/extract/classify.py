@@ -12,6 +12,7 @@ from bot.extract.kinds import code_above_trace, looks_native, mlir_pieces, text_
 from bot.extract.markdown import Block, Document, Shape
 from bot.extract.pieces import Kind, Piece
 from bot.extract.pycode import PYTHON_INFO, could_be_python, is_python_program, python_pieces
+from bot.extract.pytext import parse_python
 from bot.extract.sections import Cue, cue_of, heading_cue, section_of
 from bot.extract.session import (
     PROMPTED_LINE,
@@ -66,7 +67,7 @@ def split_block(block: Block) -> list[Piece]:
     word = info_word(block.info)
     if word in _DIFF_INFO or re.match(r"diff --git |--- a/|@@ -\d", text):
         return [replace(whole, kind=Kind.DIFF)]
-    if is_transcript(text):
+    if is_transcript(text) and parse_python(text) is None:  # it parses when the prompts stand in a docstring
         return read_transcript(whole)
     if word in _CONFIG_INFO:
         return [replace(whole, kind=Kind.CONFIG)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from bot.extract.classify import read_pieces
 from bot.extract.command_line import CommandLine, assemble_commands, plain_compile
 from bot.extract.commands import find_commands
 from bot.extract.devices import iree_device, iree_devices, tvm_device, tvm_devices
-from bot.extract.failure import find_signature
+from bot.extract.failure import fails_at_definition, find_signature
 from bot.extract.links import attached_files, find_links
 from bot.extract.markdown import Document, parse_markdown
 from bot.extract.pieces import Kind, Piece
@@ -154,10 +155,22 @@ def _python_repro(reading: Reading, toolchain: str, program: Program, controls: 
         claim=_claim(reading, program.code, devices),
         spans=tuple(spans),
         repairs=program.repairs,
-        missing=_not_attached(reading, program.missing),
+        missing=_not_attached(reading, (*program.missing, *_no_driver(reading, program))),
         device=device,
         controls=tuple(_python_testcase(c, toolchain) for c in controls),
     )
+
+
+def _no_driver(reading: Reading, program: Program) -> tuple[Missing, ...]:
+    """Definitions that nothing uses show nothing when they run, unless defining them is what fails."""
+    called = any(repair.kind == "call-main" for repair in program.repairs)
+    defines = any(isinstance(n, ast.ClassDef | ast.FunctionDef) for u in program.units if u.tree for n in u.tree.body)
+    if called or not defines or any(unit.acts for unit in program.units):
+        return ()
+    signature = find_signature(reading.issue.title, reading.document, reading.pieces)
+    if signature is not None and fails_at_definition(signature):
+        return ()
+    return (Missing(kind="code", name="the code that uses these definitions"),)
 
 
 def _python_testcase(program: Program, toolchain: str) -> Testcase:

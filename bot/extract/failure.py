@@ -69,6 +69,13 @@ def _in_running_text(text: str) -> Signature | None:
     return bare
 
 
+def fails_at_definition(signature: Signature) -> bool:
+    """The script parser or a decorator refuses a definition: to show that, nobody needs to use it."""
+    if signature.type in ("DiagnosticError", "mlir-error", "SyntaxError", "ParserError"):
+        return True
+    return any("script.parser" in frame or "ir_module" in frame or "prim_func" in frame for frame in signature.frames)
+
+
 def failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
     for piece in pieces:
         if piece.kind in (Kind.TRACEBACK, Kind.OUTPUT, Kind.NATIVE, Kind.SHELL) and not tells_what_is_right(piece):

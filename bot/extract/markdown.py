@@ -258,7 +258,15 @@ _TICKS = re.compile(r"`+")
 
 
 def code_spans(text: str) -> Iterator[str]:
-    """The inline code spans of a paragraph. Linear: a run of backticks closes with the next run of its length."""
+    """The inline code spans of a paragraph, as the page shows them."""
+    return (raw.replace("\n", " ").strip() for _, raw in located_spans(text))
+
+
+def located_spans(text: str) -> Iterator[tuple[int, str]]:
+    """Where each code span's opening backticks stand, and its text as written.
+
+    Linear: a run of backticks closes with the next run of its length.
+    """
     runs = [(found.start(), found.end()) for found in _TICKS.finditer(text)]
     by_length: dict[int, list[int]] = {}
     for i, (start, end) in enumerate(runs):
@@ -276,5 +284,5 @@ def code_spans(text: str) -> Iterator[str]:
         if at is None:
             i += 1
             continue
-        yield text[end : runs[at][0]].replace("\n", " ").strip()
+        yield start, text[end : runs[at][0]]
         i = at + 1

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bot.extract.failure import tells_what_is_right
-from bot.extract.markdown import Document, code_spans
+from bot.extract.markdown import Document, located_spans
 from bot.extract.pieces import Kind, Piece
 from bot.extract.sections import Cue, Section, cue_of, section_of
 
@@ -81,14 +81,7 @@ _QUOTED = re.compile(
 
 
 def _spans_with_lead(text: str) -> Iterator[tuple[str, str]]:
-    at = 0
-    for span in code_spans(text):
-        found = text.find("`", at)
-        where = text.find(span, found) if found >= 0 else -1
-        if where < 0:
-            continue
-        yield text[max(0, where - 120) : where].rstrip("`"), span
-        at = where + len(span) + 1
+    return ((text[max(0, at - 120) : at], raw.strip()) for at, raw in located_spans(text))
 
 
 def _bounded(parts: Sequence[str]) -> str:

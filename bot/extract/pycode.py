@@ -83,9 +83,7 @@ def python_pieces(piece: Piece, word: str) -> list[Piece]:
         return [replace(piece, kind=Kind.QUOTED if shown else kind)]
     first, last = statements[begin].row, statements[end - 1].row + statements[end - 1].rows
     code = rows_of(piece, first, last)
-    dropped = [s for s in statements[begin:end] if s.tree is None and not _is_damaged_code(s)]
-    if dropped:
-        code = _without(code, [(s.row - first, s.row - first + s.rows) for s in dropped])
+    code = _without_foreign(code, statements[begin:end], first)
     tree = parse_python(code.text)
     code = replace(code, kind=Kind.TVMSCRIPT if tree and _only_tvmscript(tree) else Kind.PYTHON)
     rest = rows_of(piece, last, len(piece.text.split("\n")) - 1)
@@ -97,14 +95,36 @@ def python_pieces(piece: Piece, word: str) -> list[Piece]:
     return sorted([code, *around], key=lambda p: p.lines)
 
 
-def _without(code: Piece, ranges: Sequence[tuple[int, int]]) -> Piece:
-    rows = code.text.split("\n")
-    kept = [row for i, row in enumerate(rows) if not any(a <= i < b for a, b in ranges)]
-    cut = [row for i, row in enumerate(rows) if any(a <= i < b for a, b in ranges) and row.strip()]
-    detail = (
-        f"left out {len(cut)} line(s) that are not Python, the first being {cut[0].strip()[:80]!r}" if cut else ""
-    )
-    return replace(code, text="\n".join(kept), repairs=(*code.repairs, Repair(kind="drop-lines", detail=detail)))
+def _without_foreign(code: Piece, statements: Sequence[Statement], first: int) -> Piece:
+    """``code`` without what is no Python in it: notebook magics, marks of omission, output in between."""
+    magics = [s for s in statements if s.tree is None and _MAGIC.match(s.text)]
+    omissions = [s for s in statements if _is_omission(s)]
+    output = [
+        s for s in statements if s.tree is None and s not in magics and s not in omissions and not _is_damaged_code(s)
+    ]
+    gone: set[int] = set()
+    repairs = list(code.repairs)
+    for kind, found in (("drop-magic", magics), ("elision", omissions), ("drop-lines", output)):
+        for statement in found:
+            gone.update(range(statement.row - first, statement.row - first + statement.rows))
+            repairs.append(Repair(kind=kind, detail=f"left out {statement.text.strip()[:80]!r}"))
+    if not gone:
+        return code
+    kept = [row for i, row in enumerate(code.text.split("\n")) if i not in gone]
+    return replace(code, text="\n".join(kept), repairs=tuple(repairs))
+
+
+_MAGIC = re.compile(r"[!%]\s?[A-Za-z]")
+_OMISSION = re.compile(
+    r"\s*(?:<[\w .:,'-]{2,60}>|[\[(]\.{3,}[\])]|…|\[…\]|\.{4,}"
+    r"|\.{3} ?[A-Za-z][\w ,'.-]{2,80}(?: ?\.{3})?)\s*$"
+)
+
+
+def _is_omission(statement: Statement) -> bool:
+    """``<snip>``, ``[...]``, ``... the rest of the model ...``: code stood here and was not copied."""
+    text = statement.text.strip()
+    return bool(_OMISSION.match(text)) and (statement.tree is None or text in ("[...]", "(...)"))
 
 
 def _code_range(statements: Sequence[Statement], lenient: bool) -> tuple[int, int]:
@@ -113,12 +133,14 @@ def _code_range(statements: Sequence[Statement], lenient: bool) -> tuple[int, in
     if not any(good):
         return 0, 0
     begin = good.index(True)
-    while begin > 0 and _is_header(statements[begin - 1]):
+    while begin > 0 and (_is_header(statements[begin - 1]) or _MAGIC.match(statements[begin - 1].text)):
         begin -= 1
     end = begin
     for i in range(begin, len(statements)):
         if good[i]:
             end = i + 1
+        elif _is_omission(statements[i]) or _MAGIC.match(statements[i].text):
+            continue
         elif statements[i].tree is None and (_stops(statements[i]) or not _resumes(good, i)):
             if _is_damaged_code(statements[i]):
                 end = i + 1

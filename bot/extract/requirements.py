@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.extract.names import imported_modules, is_stdlib
@@ -47,6 +47,16 @@ DISTRIBUTIONS: Mapping[str, str] = {
 """Import name → distribution. Only these are ever installed; settings may extend it."""
 
 
+BEHIND: Mapping[str, str] = {
+    "tvm.testing": "pytest",
+    "tvm.topi.testing": "scipy",
+    "tvm.relax.frontend.onnx": "onnx",
+    "tvm.relax.frontend.torch": "torch",
+    "tvm.relax.frontend.stablehlo": "jaxlib",
+}
+"""Submodules of a toolchain that import a distribution its wheel does not bring (tried on 0.25 to 0.27)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imports:
     requirements: tuple[str, ...]
@@ -61,18 +71,26 @@ def read_imports(tree: ast.AST, toolchain: str, extra: Mapping[str, str] | None 
     provided = PROVIDED.get(toolchain, frozenset())
     needed: dict[str, None] = {}
     unknown: dict[str, None] = {}
-    for module, must in imported_modules(tree):
+    for module, must in _with_submodules(tree):
         distribution = _distribution(module, known)
         top = module.partition(".")[0]
         if distribution is not None and (module == "iree.turbine" or module.startswith("iree.turbine.")):
             needed[distribution] = None
         elif not module.startswith(".") and (is_stdlib(module) or top in provided):
-            continue
+            needed.update((need, None) for inner, need in BEHIND.items() if f"{module}.".startswith(f"{inner}."))
         elif distribution is not None:
             needed[distribution] = None
         elif must:
             unknown[module] = None
     return Imports(requirements=tuple(needed), unknown=tuple(unknown))
+
+
+def _with_submodules(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Each module imported; ``from tvm import testing`` counts for ``tvm.testing`` as well."""
+    yield from imported_modules(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from ((f"{node.module}.{a.name}", False) for a in node.names if f"{node.module}.{a.name}" in BEHIND)
 
 
 def _distribution(module: str, known: Mapping[str, str]) -> str | None:

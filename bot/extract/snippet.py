@@ -86,6 +86,9 @@ def _program(
     code, called = call_main(code)
     undefined = [n for n in names.free if not well_known(n, toolchain, code)]
     program_missing, requirements, files = needs_of(code, undefined, toolchain, units, extra)
+    marks = [r.detail.removeprefix("left out ") for r in repairs if r.kind == "elision"]
+    omitted = [Missing(kind="code", name=f"the code that {mark} stands for") for mark in marks]
+    program_missing = (*program_missing, *omitted)
     return Program(
         code=code,
         units=members,
@@ -149,7 +152,7 @@ def _rivals(ranked: Sequence[Program]) -> Ambiguous | None:
     if not all(any(u.acts and u.imports for u in p.units) for p in (first, second)):
         return None
     a, b = ([r.strip() for r in p.code.split("\n") if r.strip()][:300] for p in (first, second))
-    common = difflib.SequenceMatcher(None, a, b, autojunk=False).ratio()
-    if common > 0.5:
+    blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+    if sum(block.size for block in blocks) > 0.5 * min(len(a), len(b)):  # a shorter version of the same
         return None
     return Ambiguous(lines=tuple(p.units[-1].piece.lines for p in (first, second)))
