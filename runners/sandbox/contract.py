@@ -32,7 +32,8 @@ class SandboxSpec:
     """Paths as seen inside."""
     mounts: tuple[Mount, ...]
     environment: dict[str, str] = field(default_factory=dict)
-    """The whole environment: engines add nothing but PATH and HOME."""
+    """The whole environment: engines add nothing but PATH and HOME (``none`` also TMPDIR, container programs also
+    HOSTNAME and TERM)."""
     stdin: bytes = b""
     """Written whole; the stream then stays open until the process ends, so that its end means the host is gone."""
     limits: Limits = field(default_factory=Limits)

@@ -38,7 +38,7 @@ class Unprotected:
             "THE TESTCASE RUNS AS YOU: it can read, change and delete whatever you can",
             "it has the network, and every secret that lies in your files",
             "it can see and kill your processes, this one included",
-            "memory is limited per process, disk not at all",
+            "disk is not limited; memory is, but per process only where no control group can be made",
         )
 
     def unusable(self) -> str | None:
