@@ -43,6 +43,8 @@ def read_claim(report: Report) -> Claim:
         actual = expected = ""
     if kind is ClaimKind.CRASH and signature is None and _SEGFAULT.search(f"{report.title}\n{_said(report)}"):
         signature = Signature(type="SIGSEGV")
+    if kind is ClaimKind.ERROR and signature is None and _OUT_OF_MEMORY.search(report.title):
+        signature = Signature(type="out-of-memory")
     if kind is ClaimKind.WRONG_RESULT and signature is None and actual:
         signature = Signature(type=OUTPUT_TYPE, message=telling_line(actual, expected)[:500])
     return Claim(
@@ -65,50 +67,145 @@ _NUMPY_MISMATCH = re.compile(
 )
 
 
-_HANG = re.compile(
-    r"\b(?:hang(?:s|ing)?\b|never (?:returns|terminates|finishes|ends|comes back)|infinite(?:ly)? (?:loop"
-    r"|recurs\w+)|dead-?lock\w*|(?:gets?|is|be) stuck"
-    r"|does(?: no|n[o'’])t (?:terminate|finish|return)|endless(?:ly)? loop\w*|endlessly|takes forever"
-    r"|loops? forever|runs? forever|not (?:terminating|finish\w*))",
-    re.I,
+def _any_of(*words: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(words)})", re.I)
+
+
+_HANG = _any_of(
+    *(
+        r"hang(?:s|ing)?\b",
+        r"dead-?lock",
+        r"(?:gets?|is|be) stuck",
+        r"endless(?:ly)?\b",
+        r"takes? forever",
+        r"not terminating",
+    ),
+    *(
+        r"never (?:returns|terminates|finishes|ends|comes back)",
+        r"infinite(?:ly)? (?:loop|recurs)",
+        r"(?:loops?|runs?) forever",
+    ),
+    *(
+        r"does(?: no|n[o'’])t (?:terminate|finish|return)",
+        r"not finish",
+        r"(?:compile|build|compilation) time explodes",
+    ),
 )
-
-
-_CRASH = re.compile(
-    r"\b(?:seg(?:mentation)? ?faults?|segv|sigsegv|sigabrt|core dump(?:ed)?|crash(?:es|ed|ing)?|abort(?:s"
-    r"|ed)?\b(?! if))",
-    re.I,
+_CRASH = _any_of(
+    *(
+        r"seg(?:mentation)? ?fault",
+        r"segv\b",
+        r"sig(?:segv|abrt|fpe|ill|bus)\b",
+        r"core ?dump",
+        r"crash(?:es|ed|ing)?\b",
+    ),
+    *(
+        r"abort(?:s|ed)?\b(?! if)",
+        r"heap corruption",
+        r"double free",
+        r"use.after.free",
+        r"stack overflow",
+        r"bus error",
+    ),
+    *(r"illegal instruction", r"floating[ -]point exception", r"killed by sig"),
 )
-
-
-_HARD_CRASH = re.compile(
-    r"\b(?:seg(?:mentation)? ?faults?|segfault\w*|segv|sigsegv|sigabrt|sigfpe|core ?dump(?:ed|s)?)\b", re.I
+_HARD_CRASH = _any_of(
+    *(r"seg(?:mentation)? ?fault", r"segv\b", r"sig(?:segv|abrt|fpe|ill|bus)\b", r"core ?dump", r"heap corruption"),
+    *(r"double free", r"use.after.free", r"illegal instruction", r"floating[ -]point exception"),
 )
-
-
 _SEGFAULT = re.compile(r"\bseg(?:mentation)? ?faults?\b|\bsegfault|\bsegv\b", re.I)
 
 
-_WRONG = re.compile(
-    r"\b(?:wrong|incorrect\w*|inaccura\w+|mis-?match\w*|garbage|trash|inconsisten\w+|different (?:result"
-    r"|output|value|answer)s?|mis-?compil\w+|numerical(?:ly)?"
-    r"|results? differ\w*|outputs? differ\w*|not (?:equal|match\w*|the same|simplified|correct|optimi[sz]ed"
-    r"|folded|eliminated|removed)|does ?n[o'’]t match|silently|NaNs?|all zeros?"
-    r"|far too (?:small|large|big)|expected .{1,60} but (?:got|get)|unexpected (?:result|output|value)s?"
-    r"|corrupt\w*|truncat\w*|transposed|swapped|shifted|reversed|duplicated|off by (?:one|\d)|differs?"
-    r"|drop(?:s|ped)|los(?:es|t)|replaced by|saturates?|returns? (?:only )?(?:0|zeros?"
-    r"|zeroes)|instead of|should (?:be|have been|print|return|give|still|remain|keep|preserve)"
-    r"|correctness|(?:not|n[o'’]t|cannot) (?:be )?(?:\w+ ){0,2}correctly|in ?correct|accuracy)",
-    re.I,
+_WRONG = _any_of(
+    *(
+        "wrong",
+        r"in ?correct",
+        "inaccura",
+        r"mis-?match",
+        "garbage",
+        "trash",
+        "inconsisten",
+        r"mis-?compil",
+        "numerical",
+    ),
+    *(
+        r"different (?:result|output|value|answer|number)s?\b",
+        r"(?:results?|outputs?|values?) (?:differ|chang)",
+        r"differs?\b",
+    ),
+    *(
+        r"not (?:equal|match|the same|simplified|correct|optimi[sz]ed|folded|eliminated|removed|idempotent)",
+        "silently",
+    ),
+    *(
+        r"does ?n[o'’]t match",
+        r"NaNs?\b",
+        r"all zeros?\b",
+        r"far too (?:small|large|big)",
+        r"unexpected (?!error|exception|crash)",
+    ),
+    *(
+        r"expected .{1,60} but (?:got|get)",
+        "corrupt",
+        "truncat",
+        "transposed",
+        "swapped",
+        r"shifted\b",
+        "reversed",
+        "duplicated",
+    ),
+    *(
+        r"off by (?:one|\d)",
+        r"drop(?:s|ped)\b",
+        r"los(?:es|t|s)\b",
+        "replaced by",
+        "saturates?",
+        "instead of",
+        "correctness",
+    ),
+    *(
+        r"returns? (?:only )?(?:0|zeros?|zeroes)\b",
+        r"should (?:be|have been|print|return|give|still|remain|keep|preserve)\b",
+    ),
+    *(
+        r"(?:not|n[o'’]t|cannot) (?:be )?(?:\w+ ){0,2}correctly",
+        "accuracy",
+        "precision",
+        r"ignor(?:es|ed|ing)?\b",
+        r"mutat",
+    ),
+    *(r"modif(?:ies|ied) (?:its|the) input", "in.place", r"non-?determin", "from run to run", r"flaky", r"overwrit"),
 )
-
-
-_ERROR = re.compile(
-    r"\b(?:errors?\b|exceptions?\b|fail(?:s|ed|ure|ing)?\b|raises?\b|throws?\b|assert\w*"
-    r"|does ?n[o'’]t (?:work|compile|support|build)|cannot|can't|can ?not|unable|unsupported"
-    r"|not (?:supported|implemented)|unimplemented|invalid|refuse[sd]?|reject\w*|InternalError|\w+Error)\b",
-    re.I,
+_ERROR = _any_of(
+    *(
+        r"errors?\b",
+        r"\w+Error\b",
+        r"exceptions?\b",
+        r"fail(?:s|ed|ure|ing)?\b",
+        r"rais(?:es|ed)\b",
+        r"throws?\b",
+        "assert",
+    ),
+    *(
+        r"does ?n[o'’]t (?:work|compile|support|build)",
+        "cannot",
+        "can't",
+        r"can ?not",
+        "unable",
+        "unsupported",
+        "unimplemented",
+    ),
+    *(
+        r"not (?:supported|implemented)",
+        "invalid",
+        r"refuse[sd]?\b",
+        "reject",
+        "out of memory",
+        r"OOM\b",
+        "recursion depth",
+    ),
 )
+_OUT_OF_MEMORY = _any_of("out of memory", r"OOM\b", "bad_alloc", "runs out of memory")
 
 
 def _kind(report: Report, signature: Signature | None) -> ClaimKind:
@@ -123,6 +220,8 @@ def _kind(report: Report, signature: Signature | None) -> ClaimKind:
         return ClaimKind.WRONG_RESULT
     if signature is not None:
         return _kind_of_failure(report, signature, quoted)
+    if report.toolchain == "iree" and re.search(r"\bassertion (?:fail|in\b)", title, re.I):
+        return ClaimKind.CRASH  # LLVM's assertions abort; TVM's checks are exceptions
     for text in (title, _said(report)):
         for kind, pattern in _KINDS:
             if pattern.search(text):

@@ -64,16 +64,18 @@ _OTHER_PRODUCT = re.compile(
 )
 _DISTINCT = re.compile(r"dev\d*|rc\d{8}|rc\d$|post\d|\d{8}")
 _SAID_OF_VERSION = re.compile(
-    r"(?:\b(?:on|with|in|version|versions|using|use|to|since|from|at|release|ver|and|or|through|until"
-    r"|installed|is|:|,|;|v)\b|[.:|,;(>/`*-]|^)[`'\"* (=]*v?$",
+    r"(?:\b(?:on|with|in|both|either|version|versions|using|use|to|since|from|at|release|ver|and|or|through|until"
+    r"|installed|is|:|,|;|v)\b|[.:|,;(>→/`*-]|^)[`'\"* (=]*v?$",
     re.I,
 )
-_USED = re.compile(r"\b(?:on|use|using|used|with|in|version|tested on|running)[ `v]*$", re.I)
+_TWO_PARTS = {"tvm": r"0\.\d\d", "iree": r"3\.\d"}
+"""Short versions that a sentence may mean; ``3.11`` would be Python's as often as IREE's."""
+_USED = re.compile(r"\b(?:on|use|using|used|with|in|version|tested on|running):?[ `v]*$", re.I)
 _GOOD_BEFORE = re.compile(
     r"(?:\b(?:works?|worked|working|fine|okay?|good|passes|passed|correct(?:ly)?|succeed\w*|no (?:issue"
     r"|problem|error)s?|ran|runs (?:fine|ok)|compile[sd] (?:fine|ok))\b"
     r"[^.;,\n]{0,20}\b(?:with|on|in|at|for|using|version|release|until)|\b(?:from|before|than|unlike|up to"
-    r"|until|compared (?:to|with)|not (?:on|in|with)|was|downgrad\w+ to|back to))"
+    r"|until|compared (?:to|with)|not (?:on|in|with)|was|downgrad\w+ to))"
     r"\s+(?:(?:the|version|release|candidate-|iree-|iree|tvm|iree-base-compiler|apache-tvm|nightly|=+"
     r"|[`'\"*(v])\s*){0,4}$",
     re.I,
@@ -85,7 +87,8 @@ _GOOD_LABEL = re.compile(
     re.I,
 )
 _GOOD_AFTER = re.compile(
-    r"^[`'\"*)]*,?\s*(?:(?:it|this|that|everything|all|the same (?:code|script|program|file)) )?"
+    r"^[`'\"*)]*\s*(?:→|-{1,2}>|=>)|^[`'\"*)]*[,:]?\s*(?:(?:it|this|that|everything|all|the same (?:code"
+    r"|script|program|file)) )?"
     r"(?:takes? (?:only |about )?\d"
     r"|(?:is|was|were|works?|worked|runs?|ran|seems?|does|compiles?|compiled|passes|passed"
     r"|and (?:earlier|before|older)|gives the (?:right|correct))?[ ,]*"
@@ -152,6 +155,24 @@ def _named_together(passage: Passage) -> Iterator[str]:
         yield found["sha"] or "main"
 
 
+def _is_said_to_be_good(before: str, after: str) -> bool:
+    if _GOOD_BEFORE.search(before) or _GOOD_LABEL.search(before) or _GOOD_AFTER.match(after):
+        return True
+    if _EXEMPT.match(after):
+        return bool(_SYMPTOM.search(before))
+    found = _AS_IT_SHOULD.match(after)
+    return found is not None and not _NEGATED.search(found[0])
+
+
+_EXEMPT = re.compile(r"^[`'\"*)]*\s*(?:does not|doesn[’']t|did not|didn[’']t|is not|isn[’']t)\s*(?:$|[.;,)])", re.I)
+"""``3.8.0 and 3.9.0 show it; 3.7.1 does not.``"""
+_SYMPTOM = re.compile(
+    r"\b(?:shows?|fails?|crash\w*|affect\w*|happens?|reproduc\w+|hangs?|broken|wrong"
+    r"|has)\b",
+    re.I,
+)
+_AS_IT_SHOULD = re.compile(r"^[^.;\n]{0,70}\b(?:as (?:it should|expected)|correctly)\b", re.I)
+_NEGATED = re.compile(r"\b(?:not|never|no longer|cannot)\b|n[’']t\b", re.I)
 _EGG = re.compile(r"(?:site|dist)-packages/(?:apache_)?tvm-(\d+\.\d+[\w.]*?)(?=[+/\])-]|\.egg|$)")
 
 
@@ -167,9 +188,7 @@ def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
         yield from (w for w in _FILE.findall(line) if _plausible(w, toolchain))
         for found in _VERSION.finditer(line):
             version, before = found["v"], line[max(0, found.start("v") - 60) : found.start("v")]
-            if _GOOD_BEFORE.search(before) or _GOOD_LABEL.search(before):
-                continue
-            if _GOOD_AFTER.match(line[found.end() : found.end() + 60]):
+            if _is_said_to_be_good(before, line[found.end() : found.end() + 80]):
                 continue
             if found.start("v") not in wheels and not _is_meant(version, before, toolchain, headed):
                 continue
@@ -185,7 +204,7 @@ def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) ->
         return False
     if _DISTINCT.search(version):
         return True
-    short = headed or (toolchain == "tvm" and bool(_USED.search(before)) and re.fullmatch(r"0\.\d\d", version))
+    short = headed or (bool(_USED.search(before)) and re.fullmatch(_TWO_PARTS.get(toolchain or "", "$"), version))
     return bool(headed or _SAID_OF_VERSION.search(before)) and version.count(".") >= (1 if short else 2)
 
 
