@@ -54,6 +54,8 @@ FORGIVING = ("strided_slice",)
 """Operators that take any value by definition and clamp it: an index outside is never the testcase's fault."""
 TAKES_NEGATIVE = ("scatter_elements", "index_put")
 """Operators whose kernels add the extent to a negative index."""
+BLAMES_TESTCASE = frozenset({"testcase-kernel", "testcase-data", "computed-data"})
+"""Answers of `judge_access` that make a finding; the others make a note."""
 
 
 @dataclass(frozen=True)
@@ -449,10 +451,10 @@ class BoundsDiagnoser:
         verdict = judge_access(site, self._tracer)
         evidence = evidence_of(site, self._tracer, verdict)
         key = f"bounds:{site.kernel}:{site.buffer}:{site.checks[site.axis][0]}"
-        if verdict in ("testcase-kernel", "testcase-data", "computed-data"):
+        if verdict in BLAMES_TESTCASE:
             self._findings.add(key, "out-of-bounds-access", summary_of(site, self._tracer), evidence)
         else:
-            summary = "not the testcase's doing: " + summary_of(site, self._tracer)
+            summary = "not shown to be the testcase's fault: " + summary_of(site, self._tracer)
             self._findings.add(key, "note", summary, evidence)
 
     def finish(self) -> None:
@@ -473,26 +475,26 @@ def read_elements(address: Any, dtype: str, shape: tuple[int, ...]) -> Any:
 
 
 def judge_access(site: Site, tracer: Tracer) -> str:
-    """Whose fault the access is.
+    """Whose fault the access is: one of BLAMES_TESTCASE, or one that blames nobody.
 
     ``testcase-kernel``: the testcase wrote the kernel. ``testcase-data``: a value of the testcase lies outside what
-    the operator takes. ``computed-data``: an operand computed earlier does. ``compiler``: the kernel is generated and
-    its index is no data, or the data is legal and the index derived from it isn't.
+    the operator takes. ``computed-data``: a value computed from it by arithmetic does.
+    ``computed-index``: so does one that came out of a sort or search, whose kernel may be wrong as well.
+    ``compiler``: the data is legal, or there is none, and the compiler generated or rescheduled the index.
     """
-    if tracer.wrote_kernel(site.kernel):
-        return "testcase-kernel"
-    if not site.data or any(name in site.kernel for name in FORGIVING):
-        return "compiler"
-    _, _, is_element = site.checks[site.axis]
     lowest = -site.extent if any(name in site.kernel for name in TAKES_NEGATIVE) else 0
-    outside = [
-        entry
-        for entry in site.data
-        if "range" in entry and (entry["range"][0] < lowest or entry["range"][1] >= site.extent or not is_element)
-    ]
-    if not outside:
+    outside = [e for e in site.data if "range" in e and (e["range"][0] < lowest or e["range"][1] >= site.extent)]
+    _, _, is_element = site.checks[site.axis]
+    if tracer.wrote_kernel(site.kernel):
+        # Buffers within a kernel are resized by the compiler, and schedules rewrite every index.
+        as_written = not tracer.reschedules and (bool(site.data) or site.argument is not None)
+        legal = is_element and bool(site.data) and not outside
+        return "testcase-kernel" if outside or (as_written and not legal) else "compiler"
+    if not outside or any(name in site.kernel for name in FORGIVING):
         return "compiler"
-    return "testcase-data" if any(entry.get("testcase_value") for entry in outside) else "computed-data"
+    if any(entry.get("testcase_value") for entry in outside):
+        return "testcase-data"
+    return "computed-index" if tracer.searches else "computed-data"
 
 
 def culprit(site: Site) -> Json | None:

@@ -18,6 +18,8 @@ from tvm import relax
 
 MAX_ELEMENTS = 4 * 1024 * 1024
 MAX_DEPTH = 2
+RESCHEDULES = re.compile(r"\bSchedule\(|\bdlight\b|meta_schedule|(?:\b|s_)tirx?\.transform\.")
+SEARCHES = re.compile(r"arg|sort|topk|unique|nonzero|bucketize|searchsorted|multinomial|sample")
 PRIM_FUNC = re.compile(r"@[\w.]*prim_func\b[^\n]*\n\s*def\s+(\w+)")
 
 
@@ -40,6 +42,16 @@ class Tracer:
         return kernel == "main" and any(
             word in self._text for word in ("create_prim_func", "IRBuilder", "from_source")
         )
+
+    @property
+    def reschedules(self) -> bool:
+        """Whether the testcase has kernels rewritten, so that an index need not be what was written."""
+        return RESCHEDULES.search(self._text) is not None
+
+    @property
+    def searches(self) -> bool:
+        """Whether an operator in use computes indices by itself."""
+        return any(SEARCHES.search(name) for name in self._operators)
 
     def wrote_pass(self, name: str) -> bool:
         """Whether the testcase's text defines a pass of this name, as a function, class or string."""
