@@ -28,6 +28,13 @@ CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
         ("tvm", "it stops with `ValueError: no such op`", ClaimKind.ERROR),
         ("tvm", "```\nAssertionError: \nNot equal to tolerance rtol=1e-5\n```", ClaimKind.WRONG_RESULT),
         ("tvm question", "How do I do this?", ClaimKind.UNKNOWN),
+        ("[Feature request] tvm should read fp8", "", ClaimKind.UNKNOWN),
+        ("tvm: compile time explodes", "", ClaimKind.HANG),
+        ("tvm: FuseOps mutates its input", "", ClaimKind.WRONG_RESULT),
+        ("tvm: argmax is off by one", "", ClaimKind.WRONG_RESULT),
+        ("tvm: the result changes from run to run", "", ClaimKind.WRONG_RESULT),
+        ("tvm runs out of memory", "", ClaimKind.ERROR),
+        ("IREE", "```\n==1==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n```", ClaimKind.CRASH),
         ("IREE", "```\nx.mlir:1:2: error: 'a.b' op bad\n```", ClaimKind.ERROR),
         ("IREE", "```\nStack dump:\n0.\tProgram arguments: iree-compile a.mlir\n```", ClaimKind.CRASH),
     ],
@@ -103,6 +110,24 @@ def test_expected_output_in_a_code_span() -> None:
         ("`iree-compile --version` gives 3.7.0rc20250904 @ b4da7b202cf2", "iree", ("3.7.0",)),
         ("candidate-20221214.358; it worked for candidate-20221213.357", "iree", ("20221214.358",)),
         ("the tolerance is 0.25 and IREE was slow", "tvm", ()),
+        ("3.12.0 (pip), last worked in 3.3.0", "iree", ("3.12.0",)),
+        ("Regression between 3.3.0 and 3.4.0.", "iree", ("3.4.0",)),
+        ("3.3.0 → 3.4.0 broke this", "iree", ("3.4.0",)),
+        ("3.3.0: good\n3.4.0: bad", "iree", ("3.4.0",)),
+        (
+            "Last Working Version: 3.8.0rc20250909\nFirst Broken Version: 3.8.0rc20250910",
+            "iree",
+            ("3.8.0rc20250910",),
+        ),
+        ("Both 3.8.0 and 3.9.0 show it; 3.7.1 does not.", "iree", ("3.8.0", "3.9.0")),
+        ("no problem with 3.4.0, broken in 3.5.0 and today's HEAD (9bd0a7e)", "iree", ("3.5.0", "9bd0a7e")),
+        ("0.25.0 worked. 0.26.0 doesn't", "tvm", ("0.26.0",)),
+        ("in 0.27 (0.26 is fine)", "tvm", ("0.27",)),
+        ("with 0.26.0 it prints 1, with 0.25.0 it printed 2 as it should", "tvm", ("0.26.0",)),
+        ("apache_tvm-0.27.0-cp311-cp311-manylinux_2_28_x86_64.whl", "tvm", ("0.27.0",)),
+        ("tvm: v0.14.dev0-595-gfa0d35b", "tvm", ("0.14.dev0", "fa0d35b")),
+        ("main at cec83d1bad~1", "tvm", ("cec83d1bad~1",)),
+        ("apache-tvm 0.27.0\napache-tvm-ffi 0.1.14\nnumpy 2.3.0", "tvm", ("0.27.0",)),
     ],
 )
 def test_versions(text: str, toolchain: str, versions: tuple[str, ...]) -> None:
@@ -127,3 +152,52 @@ def test_devices_are_those_of_the_code_and_the_flags() -> None:
         "llvm-cpu",
         "local-task",
     )
+
+
+def test_output_quoted_in_sentences_and_quotes_counts() -> None:
+    """Reports paste results as paragraphs, block quotes and in quotation marks, not only in fences."""
+    body = f"""{CODE}
+    gives
+
+    > 4xf32=1 2 3 4
+
+    instead of
+
+    > 4xf32=4 3 2 1
+    """
+    assert (claim(body).actual, claim(body).expected) == ("4xf32=1 2 3 4", "4xf32=4 3 2 1")
+    assert claim(f'{CODE}\n\nThis prints "sum: 168.0" here.\n').actual == "sum: 168.0"
+
+
+def test_figures_of_a_numpy_mismatch_are_part_of_the_message() -> None:
+    """Also when the exception's own line was not copied."""
+    found = claim(
+        CODE + "\n    ```\n    Not equal to tolerance rtol=1e-5\n\n    Mismatched elements: 4 / 8 (50%)\n    ```\n"
+    )
+    assert found.signature is not None
+    assert found.signature.type == "AssertionError"
+    assert "Mismatched elements: 4 / 8 (50%)" in found.signature.message
+
+
+def test_a_stack_dump_gives_the_compilers_frames() -> None:
+    """Its "Program arguments:" line is a command besides."""
+    body = """
+    ```
+    0.\tProgram arguments: /x/iree-compile --iree-hal-target-backends=llvm-cpu /tmp/a.mlir
+     #0 0x00007f81677b49a8 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/x/lib.so+0x1)
+     #4 0x00007f81694b77a8 mlir::iree_compiler::RaisePass::run(mlir::Op) const Raise.cpp:0:0
+    ```
+    ```mlir
+    func.func @a() { return }
+    ```
+    """
+    found = claim(body, "IREE stops")
+    assert found.kind is ClaimKind.CRASH
+    assert found.signature is not None
+    assert found.signature.frames == ("mlir::iree_compiler::RaisePass::run",)
+
+
+def test_an_assertion_failure_is_a_crash_of_iree_and_an_error_of_tvm() -> None:
+    """LLVM's assertions abort the process; TVM's checks are exceptions."""
+    for repository, kind in (("iree-org/iree", ClaimKind.CRASH), ("apache/tvm", ClaimKind.ERROR)):
+        assert extract(issue("See below.", "Assertion failure in SomePass", repository)).claim.kind is kind

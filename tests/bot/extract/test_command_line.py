@@ -188,3 +188,108 @@ def test_foreign_programs_never_become_steps() -> None:
     )
     assert [step[0] for step in found.testcase.steps] == ["iree-opt"]
     assert repairs(found).count("drop-command") >= 2
+
+
+def test_check_tests_return_what_they_check() -> None:
+    """``iree-check-module`` is in no wheel: the value is returned, printed and compared instead."""
+    found = repro(
+        """
+        ```mlir
+        func.func @half() {
+          %x = util.unfoldable_constant dense<0.5> : tensor<4xf32>
+          %r = math.roundeven %x : tensor<4xf32>
+          check.expect_almost_eq_const(%r, dense<0.0> : tensor<4xf32>) : tensor<4xf32>
+          return
+        }
+        ```
+        ```
+        iree-compile --iree-hal-target-backends=vmvx half.mlir -o half.vmfb
+        iree-check-module --device=local-task --module=half.vmfb
+        ```
+        ```
+        Expected near equality of these values.
+          lhs: 4xf32=1 1 1 1
+          rhs: 4xf32=0 0 0 0
+        ```
+        """,
+        "IREE: roundeven test fails",
+    )
+    text = found.testcase.files["half.mlir"]
+    assert "func.func @half() -> (tensor<4xf32>) {" in text
+    assert "return %r : tensor<4xf32>" in text
+    assert found.testcase.steps[1] == (
+        "iree-run-module",
+        "--device=local-task",
+        "--module=half.vmfb",
+        "--function=half",
+    )
+    assert (found.claim.actual, found.claim.expected) == ("4xf32=1 1 1 1", "4xf32=0 0 0 0")
+    assert "rewrite-check" in repairs(found)
+
+
+def test_a_script_that_writes_the_input_runs_first() -> None:
+    """Export from Python, then the command line: one testcase."""
+    found = repro(
+        """
+        ```python
+        import torch
+        import iree.turbine.aot as aot
+
+        aot.export(torch.nn.ReLU(), torch.zeros(2)).save_mlir("m.mlir")
+        ```
+        then `iree-compile m.mlir --iree-hal-target-backends=llvm-cpu -o m.vmfb` crashes
+        """,
+        TITLE,
+    )
+    assert [step[0] for step in found.testcase.steps] == ["python", "iree-compile"]
+    assert found.testcase.requirements == ("torch", "iree-turbine")
+    assert not found.missing
+
+
+def test_the_input_that_works_is_a_control() -> None:
+    """Two programs under opposite headings, one command for both."""
+    found = repro(
+        """
+        ### Incorrect results
+
+        ```mlir
+        func.func @f() -> i32 { %c = arith.constant 1 : i32 return %c : i32 }
+        ```
+
+        ### Correct results
+
+        ```mlir
+        func.func @f() -> i32 { %c = arith.constant 2 : i32 return %c : i32 }
+        ```
+
+        `iree-compile --iree-hal-target-backends=llvm-cpu f.mlir -o f.vmfb`
+        """,
+        "IREE gives wrong results",
+    )
+    assert "constant 1" in found.testcase.files["f.mlir"]
+    assert "constant 2" in found.controls[0].files["f.mlir"]
+
+
+def test_a_build_log_is_no_command_line() -> None:
+    """Its compiler calls are steps of the build, on files of the source tree."""
+    body = """
+    ```
+    [103/2280] Generating x.bin
+    FAILED: runtime/x.bin
+    cd /w/build && /w/build/tools/iree-compile --iree-hal-target-backends=llvm-cpu /w/x.mlir -o x.bin
+    ninja: build stopped: subcommand failed.
+    ```
+    """
+    assert "output" in no_repro(body, "IREE does not build").reason
+
+
+def test_links_stand_in_for_what_is_missing() -> None:
+    """A gist that is called a log is not the program."""
+    found = no_repro(
+        """
+        crash log: https://gist.github.com/someone/00000000000000000000
+        repro: https://gist.github.com/someone/11111111111111111111
+        """,
+        "IREE crashes",
+    )
+    assert missing(found) == [("file", "https://gist.github.com/someone/11111111111111111111")]

@@ -241,3 +241,66 @@ def test_no_code_at_all_has_a_reason() -> None:
     """A sentence that may be said to the reporter."""
     assert "no code" in no_repro("It fails, see the picture.\n").reason
     assert "which compiler" in no_repro("It fails.\n", "broken").reason
+
+
+def test_notebook_magics_and_marks_of_omission_are_left_out_and_said_so() -> None:
+    """A magic is none of the program; where code was cut away, the testcase is incomplete."""
+    found = repro(
+        "```python\n%matplotlib inline\n!pip install apache-tvm\nimport tvm\ntvm.a()\n<snip>\ntvm.b()\n```\n"
+    )
+    assert found.testcase.files["repro.py"] == "import tvm\ntvm.a()\ntvm.b()\n"
+    assert repairs(found) == ["drop-magic", "drop-magic", "elision"]
+    assert missing(found) == [("code", "the code that '<snip>' stands for")]
+
+
+def test_definitions_that_nothing_uses_need_their_driver() -> None:
+    """Running them shows nothing; unless the script parser refuses them, which is then the failure."""
+    body = """
+    ```python
+    from tvm.script import ir as I, relax as R
+
+    @I.ir_module
+    class M:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return x
+    ```
+    """
+    assert missing(repro(body, "tvm: FuseOps crashes on this")) == [("code", "the code that uses these definitions")]
+    refused = body + "\n    ```\n    error: odd annotation\n     --> m.py:6:9\n    ```\n"
+    assert missing(repro(refused, "tvm: parser error")) == []
+
+
+def test_a_docstring_with_prompts_is_no_session() -> None:
+    """Code that parses is taken as it stands."""
+    text = code('```python\nimport tvm\ndef f():\n    """\n    >>> f()\n    """\nf()\n```\n')
+    assert ">>> f()" in text
+
+
+def test_distributions_behind_submodules_of_the_toolchain() -> None:
+    """``import tvm.testing`` fails in a bare environment: it imports pytest."""
+    found = repro("```python\nimport tvm.testing\nfrom tvm.relax.frontend.torch import from_fx\nprint(tvm)\n```\n")
+    assert found.testcase.requirements == ("pytest", "torch")
+
+
+def test_output_printed_by_a_prompted_command_is_no_program() -> None:
+    """A module printed by ``python dump.py`` is not the reporter's code."""
+    found = no_repro(
+        """
+        ```bash
+        $ python dump.py
+        @I.ir_module
+        class Module:
+            @R.function
+            def main(x: R.Tensor((2,), "float32")):
+                return x
+        ```
+        """
+    )
+    assert "output" in found.reason
+
+
+def test_several_repairs_that_only_help_together() -> None:
+    """Copied through a wiki: quotes, entities and tabs at once."""
+    body = "```\nimport tvm\ndef f(n):\n\tx = “a”\n    y = n\n\treturn x\nif 1 &gt; 0:\n    f(2)\n```\n"
+    assert sorted(repairs(repro(body))) == ["expand-tabs", "straighten-quotes", "unescape"]
