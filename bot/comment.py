@@ -172,6 +172,7 @@ def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
         Section("", "\n\n".join(change(one) for one in report.bisections)),
         Section("Findings", diagnoses(report.findings, detail)),
         Section("Reported and observed", compared(report, detail)),
+        Section("Changed to run elsewhere", derived(report.observations, detail)),
         Section("Run it again", fence(cut(report.command, 2_000), "sh") if report.observations else ""),
         _what_ran(report, detail),
         Section("Output of the runs", _outputs(report.observations, detail), folded=True),
@@ -335,6 +336,28 @@ def _finding(finding: Finding, detail: Detail) -> str:
 
 def _plainly(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def derived(observations: Sequence[Observation], detail: Detail = DETAILS[0]) -> str:
+    """How the texts that were not run as posted differ from it: those rows are evidence of their own."""
+    texts: dict[tuple[Variant, str, tuple[str, ...]], list[str]] = {}
+    for seen in observations:
+        if seen.changes:
+            texts.setdefault((seen.variant, seen.device, seen.changes), []).append(seen.version)
+    shown = list(texts.items())[: detail.entries]
+    return "\n\n".join(
+        f"{_DERIVED[variant]} {', '.join(map(code, by_version(dict.fromkeys(versions))))} on {code(device)}:\n\n"
+        + fence(cut("\n".join(changes), 2_000))
+        for (variant, device, changes), versions in shown
+    )
+
+
+_DERIVED = {
+    Variant.ORIGINAL: "As posted, on",
+    Variant.PORTED: "Ported to the API of",
+    Variant.RETARGETED: "With other target flags, on",
+    Variant.CONTROL: "As a control, on",
+}
 
 
 # ------------------------------------------------------------------------------------------ folded: what ran

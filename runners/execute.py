@@ -20,8 +20,8 @@ HOPELESS = 6
 Runner = Callable[[Cell, int], Observation]
 """Runs one cell, the given attempt (1-based); never raises for what the testcase does."""
 
-Variation = Callable[[Testcase, str], Testcase | None]
-"""Testcase and release → the text ported to that release, or None where nothing changes."""
+Variation = Callable[[Testcase, str], tuple[Testcase, tuple[str, ...]] | None]
+"""Testcase and release → the text ported to that release and what was changed, or None where nothing is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,7 @@ class _Lane:
     variant: Variant
     testcase: Testcase
     device: str
+    changes: tuple[str, ...] = ()
 
 
 class _Course:
@@ -100,7 +101,9 @@ class _Course:
 
 
 def _cell(plan: Plan, lane: _Lane, version: str) -> Cell:
-    return make_cell(plan, version, variant=lane.variant, testcase=lane.testcase, device=lane.device)
+    return make_cell(
+        plan, version, variant=lane.variant, testcase=lane.testcase, device=lane.device, changes=lane.changes
+    )
 
 
 def make_cell(
@@ -110,6 +113,7 @@ def make_cell(
     variant: Variant = Variant.ORIGINAL,
     testcase: Testcase | None = None,
     device: str | None = None,
+    changes: tuple[str, ...] = (),
 ) -> Cell:
     """A cell of the plan; its id is made of our own words and the release's, never of the issue's."""
     return Cell(
@@ -119,6 +123,7 @@ def make_cell(
         device=device or plan.device,
         variant=variant,
         testcase=testcase or plan.testcase,
+        changes=changes,
         limits=plan.limits,
     )
 
@@ -170,7 +175,9 @@ def _port(course: _Course) -> None:
         assert version is not None
         ported = course.tools.port(plan.testcase, version)
         if ported is not None:
-            course.run(_Lane(variant=Variant.PORTED, testcase=ported, device=plan.device), [version])
+            testcase, changes = ported
+            lane = _Lane(variant=Variant.PORTED, testcase=testcase, device=plan.device, changes=changes)
+            course.run(lane, [version])
 
 
 def _retarget(course: _Course) -> None:
@@ -181,10 +188,14 @@ def _retarget(course: _Course) -> None:
     for device in plan.devices or (course.tools.stand_ins if absent else ()):
         moved = course.tools.retarget(plan.testcase, device)
         if moved is not None:
-            lane = _Lane(variant=Variant.RETARGETED, testcase=moved, device=device)
+            lane = _Lane(variant=Variant.RETARGETED, testcase=moved, device=device, changes=_new_steps(moved))
             course.run(lane, plan.first)
             if Answer.BAD in course.answers(lane).values():
                 _search(course, lane)
+
+
+def _new_steps(testcase: Testcase) -> tuple[str, ...]:
+    return tuple(" ".join(step)[:500] for step in testcase.steps)
 
 
 def _diagnose(course: _Course) -> tuple[Finding, ...]:

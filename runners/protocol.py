@@ -191,6 +191,8 @@ class Cell(Wire, frozen=True, kw_only=True):
     device: Name
     variant: Variant = Variant.ORIGINAL
     testcase: Testcase
+    changes: tuple[Name, ...] = ()
+    """How a derived text differs from the posted one, in words: ``tvm.tir → tvm.tirx``."""
     limits: Limits = Limits()
 
 
@@ -247,6 +249,8 @@ class Observation(Wire, frozen=True, kw_only=True):
     environment: Name = ""
     """Digest of the environment's lock."""
     engine: Name = ""
+    changes: tuple[Name, ...] = ()
+    """Of a derived text: the cell's."""
     findings: tuple[Finding, ...] = ()
 
 

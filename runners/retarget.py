@@ -56,7 +56,7 @@ def _step(step: tuple[str, ...], backend: str, runtime_device: str) -> tuple[str
 
 
 def _flags(step: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    """The words of a command with their flag's name; ``--flag value`` is taken as one where the flag names a target."""
+    """The words of a command with their flag's name; ``--flag value`` is one where the flag names a target."""
     found: list[tuple[str, tuple[str, ...]]] = []
     words = list(step)
     while words:

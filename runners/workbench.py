@@ -198,9 +198,11 @@ class Workbench:
         return probe.probe_file or ""
 
 
-def _ported(testcase: Testcase, version: str, toolchain: Toolchain) -> Testcase | None:
+def _ported(testcase: Testcase, version: str, toolchain: Toolchain) -> tuple[Testcase, tuple[str, ...]] | None:
     ported = port(testcase, version, toolchain.DRIFT)
-    return ported.testcase if ported is not None else None
+    if ported is None:
+        return None
+    return ported.testcase, tuple(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
 
 
 @contextmanager
@@ -296,6 +298,7 @@ def _observation(
         excerpt=_excerpt(probe.steps),
         environment="" if isinstance(environment, NotRun) else environment.digest,
         engine=probe.engine,
+        changes=cell.changes,
         findings=(_api_moved(moved),) if moved is not None and explained else (),
     )
 

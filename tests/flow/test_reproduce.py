@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runners.sandbox import cgroup, containers, owner
+from runners.sandbox.select import sweep
 from tests.flow.test_command_line import EXAMPLES, ROOT, reprobot
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
@@ -75,16 +75,13 @@ def test_without_network_and_store_one_sentence_is_said(tmp_path: Path) -> None:
     assert "reprobot: " in done.stderr.splitlines()[-1]
 
 
-def leftovers() -> list[object]:
-    return [*containers.leftovers(("podman",)), *cgroup.leftovers(), *owner.leftover_directories()]
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
     """No process, container, control group or directory; and the store goes on working."""
     issue = tmp_path / "hang.md"
     issue.write_text(
-        "# It hangs\n\napache-tvm 0.27.0\n\n```python\nimport tvm, time\nprint(tvm.__version__)\nwhile True:\n    time.sleep(1)\n```\n"
+        "# It hangs\n\napache-tvm 0.27.0\n\n```python\nimport time\nimport tvm\n\nprint(tvm.__version__)\n"
+        "while True:\n    time.sleep(1)\n```\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "bot", "reproduce", str(issue), "--timeout", "60"],
@@ -97,7 +94,7 @@ def test_an_interrupt_leaves_nothing_behind(number: signal.Signals, tmp_path: Pa
     assert process.returncode == 130, stderr
     assert b"nothing was left running" in stderr
     assert _members(process.pid) == []
-    assert leftovers() == []
+    assert list(sweep()) == []
 
 
 def _members(session: int) -> list[str]:

@@ -45,7 +45,7 @@ def make_plan(**changes: object) -> Plan:
 def observe(cell: Cell, attempt: int, outcome: Outcome) -> Observation:
     return Observation(
         toolchain=cell.toolchain, version=cell.version, device=cell.device, attempt=attempt, variant=cell.variant,
-        outcome=outcome, answer=answer_of(outcome), ended=Exited(code=0),
+        outcome=outcome, answer=answer_of(outcome), ended=Exited(code=0), changes=cell.changes,
     )  # fmt: skip
 
 
@@ -120,9 +120,9 @@ def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
             return Outcome.MATCH
         return Outcome.INCOMPATIBLE if ORDER.index(cell.version) > 5 else Outcome.MATCH
 
-    seen = run(make_plan(), truth, port=lambda testcase, version: ported)
-    assert [(o.version, o.variant) for o in seen.observations if o.variant is Variant.PORTED] == [
-        ("3.11.0", Variant.PORTED)
+    seen = run(make_plan(), truth, port=lambda testcase, version: (ported, ("a → b",)))
+    assert [(o.version, o.changes) for o in seen.observations if o.variant is Variant.PORTED] == [
+        ("3.11.0", ("a → b",))
     ]
 
 
