@@ -11,6 +11,9 @@ python_only=${1:-}
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# A docker client without a daemon behind it confines nothing.
+docker_answers() { have docker && timeout 10 docker info >/dev/null 2>&1; }
+
 missing_python() {
     "$here/python.sh" >/dev/null && return
     if ! have python3 || python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
@@ -24,7 +27,7 @@ missing_sandbox() {
     [ "$python_only" = --python-only ] && return
     # bubblewrap is small and needs no daemon: it is there even where a container engine refuses to work.
     have bwrap || echo bubblewrap
-    have docker || have podman || echo podman
+    have podman || docker_answers || echo podman
     have runc || have crun || echo runc
     have newuidmap || echo uidmap
     have git || echo git
