@@ -50,7 +50,7 @@ BLAMES_THE_REPRO = frozenset({FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.SIGN
 def judge_without_running(extraction: Extraction) -> Verdict | None:
     """The verdict on an issue that gives nothing to run, or not enough; None when there is something to run."""
     match extraction:
-        case NoRepro(missing=missing, reason=reason) if missing:
+        case NoRepro(missing=missing, reason=reason) if any(item.kind != "code" for item in missing):
             return _verdict(
                 VerdictKind.INCOMPLETE, 0.9, "The report does not hold all that its steps need.", (reason,)
             )

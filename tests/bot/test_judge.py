@@ -126,9 +126,15 @@ def test_an_issue_without_all_its_parts_is_not_run() -> None:
     partial = NoRepro(
         reason="no file", claim=Claim(), toolchain="iree", missing=(Missing(kind="file", name="m.mlir"),)
     )
+    output_only = NoRepro(
+        reason="output only", claim=Claim(), toolchain="tvm", missing=(Missing(kind="code", name="the program"),)
+    )
     without, incomplete = judge_without_running(nothing), judge_without_running(partial)
     assert without is not None
     assert incomplete is not None
+    told = judge_without_running(output_only)
+    assert told is not None
+    assert told.kind is VerdictKind.NO_REPRO
     assert (without.kind, incomplete.kind) == (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
 
 
