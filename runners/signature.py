@@ -19,7 +19,7 @@ MAX_LINE_CHARS = 2_000
 MAX_MESSAGE_CHARS = 1_000
 MAX_FRAMES = 8
 
-SIGNALS = {4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
+SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
 """The signals that a compiler dies of. Others (SIGKILL, SIGTERM) come from outside and are no failure of its own."""
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
@@ -46,17 +46,15 @@ _FLAG_ERROR = re.compile(
     re.IGNORECASE,
 )
 _NATIVE_CRASH = (
-    (re.compile(r"\bSIGSEGV\b|[Ss]egmentation fault|\b[Ss]egfault encountered", re.M), "SIGSEGV"),
+    (re.compile(r"\bSIGSEGV\b|[Ss]egmentation fault|\b[Ss]egfault encountered"), "SIGSEGV"),
     (re.compile(r"\bSIGFPE\b|[Ff]loating[ -]point exception"), "SIGFPE"),
     (re.compile(r"\bSIGILL\b|[Ii]llegal instruction"), "SIGILL"),
     (re.compile(r"\bSIGBUS\b|[Bb]us error"), "SIGBUS"),
+    (re.compile(r"\bSIGTRAP\b|[Tt]race/breakpoint trap"), "SIGTRAP"),
+    (re.compile(r"\bSIGABRT\b|^Aborted\b|^LLVM ERROR: |Assertion [`'].{1,300}' failed", re.M), "SIGABRT"),
     (
-        re.compile(r"\bSIGABRT\b|^Aborted\b|\(core dumped\)|^LLVM ERROR: |Assertion [`'].{1,300}' failed", re.M),
-        "SIGABRT",
-    ),
-    (
-        re.compile(r"^Stack dump:|PLEASE submit a bug report|Please report issues to .{1,80}crash backtrace", re.M),
-        "SIGSEGV",
+        re.compile(r"^Stack dump:|\(core dumped\)|PLEASE submit a bug report|include the crash backtrace", re.M),
+        "crash",
     ),
 )
 _ABORT_MESSAGE = re.compile(
@@ -315,10 +313,11 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
     Frames follow ClusterFuzz's comparer (two common frames among the top ones count); the message is compared by
     its words in order, relative to the shorter text, because reports quote only part of it.
     """
-    if not _same_type(reported.type, observed.type):
-        return Similarity(score=0.0, why=f"ended with {observed.type}, the report says {reported.type}")
     frames = _frame_overlap(reported.frames, observed.frames)
-    if reported.type in NATIVE:
+    both_crash = reported.type in NATIVE and observed.type in NATIVE
+    if not _same_type(reported.type, observed.type) and not (both_crash and frames):
+        return Similarity(score=0.0, why=f"ended with {observed.type}, the report says {reported.type}")
+    if both_crash:
         return _compare_crashes(reported, observed, frames, renames)
     words = _word_overlap(tokens(reported.message, renames), tokens(observed.message, renames))
     if words is None:  # one side has no message: only the type and the frames speak

@@ -130,7 +130,7 @@ def test_a_generic_header_is_completed_by_the_telling_line() -> None:
 @pytest.mark.parametrize(
     ("ended", "kind"),
     [(Signalled(code=11), "SIGSEGV"), (Exited(code=139), "SIGSEGV"), (Exited(code=245), "SIGSEGV"),
-     (Exited(code=248), "SIGFPE"), (Signalled(code=6), "SIGABRT"), (OutOfMemory(), "out-of-memory")],
+     (Exited(code=248), "SIGFPE"), (Signalled(code=6), "SIGABRT"), (Exited(code=251), "SIGTRAP"), (OutOfMemory(), "out-of-memory")],
 )  # fmt: skip
 def test_how_it_ended_outranks_what_it_printed(ended: Signalled | Exited | OutOfMemory, kind: str) -> None:
     """Exit statuses that stand for a signal (128 + n, 256 - n) are read as one."""
@@ -173,6 +173,14 @@ def test_ordinary_text_tells_of_no_failure(text: str) -> None:
 def test_other_failures_do_not_match(reported: Signature, observed: Signature) -> None:
     """Another class, another check, another diagnostic, another stack: another bug."""
     assert compare(reported, observed).score < SAME
+
+
+def test_a_crash_in_the_same_function_is_the_same_whatever_the_signal() -> None:
+    """A report names the signal it believes in; the stack is what tells."""
+    reported = Signature(type="SIGSEGV", frames=("mlir::A::run",))
+    assert compare(reported, Signature(type="SIGTRAP", frames=("mlir::A::run", "mlir::B::visit"))).score >= SAME
+    assert compare(reported, Signature(type="SIGTRAP", frames=("mlir::C::run",))).score < SAME
+    assert compare(reported, Signature(type="SIGTRAP")).score < SAME
 
 
 def test_messages_that_drift_with_the_api_still_match() -> None:
