@@ -76,7 +76,7 @@ def python_pieces(piece: Piece, word: str) -> list[Piece]:
     text, repairs = mended(piece.text)
     piece = replace(piece, text=text, repairs=(*piece.repairs, *repairs))
     statements = split_statements(text)
-    begin, end = _code_range(statements, lenient=word in PYTHON_INFO)
+    begin, end = _code_range(statements)
     if begin == end:
         kind = text_kind(piece.text)
         shown = kind is Kind.OUTPUT and word in PYTHON_INFO and not tells_failure(piece.text)
@@ -127,7 +127,7 @@ def _is_omission(statement: Statement) -> bool:
     return bool(_OMISSION.match(text)) and (statement.tree is None or text in ("[...]", "(...)"))
 
 
-def _code_range(statements: Sequence[Statement], lenient: bool) -> tuple[int, int]:
+def _code_range(statements: Sequence[Statement]) -> tuple[int, int]:
     """Which statements are the program: from the first good one up to a stop, trailing output cut off."""
     good = [any(is_substantive(n) for n in body_of(s)) for s in statements]
     if not any(good):

@@ -10,7 +10,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
 MAX_STATEMENT_CHARS = 200_000
@@ -84,49 +84,69 @@ _STRING_BODY = {quote: re.compile(rf"[^{quote}\\]*(?:\\.[^{quote}\\]*)*{quote}")
 
 def _logical_rows(rows: Sequence[str]) -> Iterator[tuple[int, bool]]:
     """Each row and whether it lies inside an open bracket, string or continuation begun above it."""
-    closings: dict[str, int] = {}  # last row with each triple quote, looked up when the first one opens
-    depth, quote, continued = 0, "", False
+    scan = _Scan(rows=rows)
     for row, line in enumerate(rows):
-        if depth and not quote and _RESYNC.match(line):
-            depth = 0  # a bracket that never closes must not swallow the rest
-        yield row, bool(depth or quote or continued)
-        continued, at = False, 0
+        if scan.depth and not scan.quote and _RESYNC.match(line):
+            scan.depth = 0  # a bracket that never closes must not swallow the rest
+        yield row, bool(scan.depth or scan.quote or scan.continued)
+        scan.read(row, line)
+
+
+@dataclass(slots=True)
+class _Scan:
+    """How far brackets, triple quotes and backslashes reach, row by row."""
+
+    rows: Sequence[str]
+    depth: int = 0
+    quote: str = ""
+    continued: bool = False
+    last: dict[str, int] = field(default_factory=dict)
+    """Last row with each triple quote, looked up when the first one opens."""
+
+    def read(self, row: int, line: str) -> None:
+        self.continued, at = False, 0
         unclosed: set[str] = set()
         while at < len(line):
-            if quote:
-                end = line.find(quote, at)
-                while end > 0 and _escaped(line, end):
-                    end = line.find(quote, end + 1)
+            if self.quote:
+                end = _unescaped(line, self.quote, at)
                 if end < 0:
-                    break
-                at, quote = end + 3, ""
+                    return
+                at, self.quote = end + 3, ""
                 continue
             found = _TOKEN.search(line, at)
-            if found is None:
-                break
-            token, at = found[0], found.end()
-            if token == "#":
-                break
-            if token == "\\":
-                continued = True
-            elif token in ("'''", '"""'):
-                here = line.find(token, at) >= 0
-                if token not in closings:
-                    closings[token] = _last_row_with(rows, token)
-                if here or closings[token] > row:
-                    quote = token
-            elif token in "'\"" and token not in unclosed:
-                found = _STRING_BODY[token].match(line, at)
-                if found is None:
-                    unclosed.add(token)  # an apostrophe; looking again for each of them would be quadratic
-                else:
-                    at = found.end()
-            elif token in "'\"":
-                pass
-            elif token in "([{":
-                depth += 1
-            else:
-                depth = max(0, depth - 1)
+            if found is None or found[0] == "#":
+                return
+            at = self._token(found[0], row, line, found.end(), unclosed)
+
+    def _token(self, token: str, row: int, line: str, at: int, unclosed: set[str]) -> int:
+        """Take in ``token``, which ends at ``at``; where to go on."""
+        if token == "\\":
+            self.continued = True
+        elif token in ("'''", '"""'):
+            if line.find(token, at) >= 0 or self._closes_below(token, row):
+                self.quote = token
+        elif token in "([{":
+            self.depth += 1
+        elif token in ")]}":
+            self.depth = max(0, self.depth - 1)
+        elif token not in unclosed:
+            string = _STRING_BODY[token].match(line, at)
+            if string is not None:
+                return string.end()
+            unclosed.add(token)  # an apostrophe; looking again for each of them would be quadratic
+        return at
+
+    def _closes_below(self, token: str, row: int) -> bool:
+        if token not in self.last:
+            self.last[token] = _last_row_with(self.rows, token)
+        return self.last[token] > row
+
+
+def _unescaped(line: str, quote: str, at: int) -> int:
+    end = line.find(quote, at)
+    while end > 0 and _escaped(line, end):
+        end = line.find(quote, end + 1)
+    return end
 
 
 def _last_row_with(rows: Sequence[str], quote: str) -> int:
