@@ -7,16 +7,20 @@ once more to its result in a forked child, where a second change can't do any ha
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import tvm_ffi
+import tvm
 
 if TYPE_CHECKING:
     from runners.guest.tvm_findings import Findings
+
+# At home in tvm.ir until 0.22 and in a package of its own since.
+structural_hash = getattr(tvm.ir, "structural_hash", None) or importlib.import_module("tvm_ffi").structural_hash
 
 MAX_FUNCTIONS_WITH_TEXT = 24
 """Functions up to which a module's text is kept, to show what changed; printing costs more than the pass."""
@@ -46,15 +50,15 @@ class MutationDiagnoser:
         text = None
         if outer and len(module.functions) <= MAX_FUNCTIONS_WITH_TEXT:
             text = module.script()
-        return Before(tvm_ffi.structural_hash(module), _function_hashes(module) if outer else {}, text)
+        return Before(structural_hash(module), _function_hashes(module) if outer else {}, text)
 
     def after(self, name: str, snapshot: Before, given: Any, result: Any, applied: Any) -> None:
-        mutated = tvm_ffi.structural_hash(given) != snapshot.hash
+        mutated = structural_hash(given) != snapshot.hash
         if applied is None:
             if mutated:
                 self._culprits.append(name)
             return
-        returned = tvm_ffi.structural_hash(result)
+        returned = structural_hash(result)
         if mutated:
             self._report_mutation(name, snapshot, given, result, second_application(applied, result))
         if self._last == (name, snapshot.hash) and returned != snapshot.hash:
@@ -86,7 +90,7 @@ class MutationDiagnoser:
 
 
 def _function_hashes(module: Any) -> dict[str, int]:
-    return {str(gv.name_hint): tvm_ffi.structural_hash(function) for gv, function in module.functions.items()}
+    return {str(gv.name_hint): structural_hash(function) for gv, function in module.functions.items()}
 
 
 def _difference(before: str, after: str) -> list[str]:
@@ -107,8 +111,8 @@ def second_application(apply: Callable[[Any], Any], module: Any) -> str:
             silence = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silence, 1)
             os.dup2(silence, 2)
-            before = tvm_ffi.structural_hash(module)
-            verdict = b"same" if tvm_ffi.structural_hash(apply(module)) == before else b"differs"
+            before = structural_hash(module)
+            verdict = b"same" if structural_hash(apply(module)) == before else b"differs"
         finally:
             os.write(writer, verdict)
             os._exit(0)

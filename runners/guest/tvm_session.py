@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from runners.guest.tvm_trace import Tracer
     from runners.guest.tvm_values import EqualityDiagnoser, ValuesDiagnoser
 else:
-    from tvm_bounds import BoundsDiagnoser
     from tvm_mutation import MutationDiagnoser
     from tvm_passes import PassWatch
     from tvm_signature import SignatureDiagnoser, signatures
@@ -39,11 +39,11 @@ class Session:
         self._built: dict[int, tuple[Any, Built]] = {}
         """What was built, with the signatures it was built from; kept alive so that an id stays its own."""
         self._signature = SignatureDiagnoser(findings) if "signature" in modes else None
-        self._bounds = BoundsDiagnoser(findings, self._tracer) if "bounds" in modes else None
+        self._bounds: BoundsDiagnoser | None = None
         self._watch_builds()
         self._watch_calls()
-        if self._bounds is not None:
-            self._bounds.install()
+        if "bounds" in modes:
+            self._attempt(self._install_bounds, "kernels could not be instrumented")
         passes = PassWatch(findings, lambda: self._building > 0)
         passes.watchers.append(self._tracer)
         if self._signature is not None:
@@ -55,6 +55,12 @@ class Session:
             EqualityDiagnoser(findings).install()
         passes.install()
 
+    def _install_bounds(self) -> None:
+        # Imported here: it needs the IR of 0.24 and later, the other diagnosers don't.
+        bounds = importlib.import_module("tvm_bounds").BoundsDiagnoser(self._findings, self._tracer)
+        bounds.install()
+        self._bounds = bounds
+
     def finish(self) -> None:
         if self._bounds is not None:
             self._bounds.finish()
@@ -62,7 +68,7 @@ class Session:
     # ------------------------------------------------------------------------------------------ builds
 
     def _watch_builds(self) -> None:
-        for owner, name in ((tvm, "compile"), (relax, "build"), (tvm.tirx, "build")):
+        for owner, name in ((tvm, "compile"), (relax, "build"), (getattr(tvm, "tirx", None), "build")):
             original = getattr(owner, name, None)
             if original is not None:
                 setattr(owner, name, self._watched_build(original))
@@ -91,9 +97,8 @@ class Session:
     # ------------------------------------------------------------------------------------------ calls
 
     def _watch_calls(self) -> None:
-        machine, executable = relax.VirtualMachine, tvm.runtime.Executable
+        machine = relax.VirtualMachine
         initialise, get_item, set_input = machine.__init__, machine.__getitem__, machine.set_input
-        call_main, get_function = executable.__call__, executable.__getitem__
 
         def init(vm: Any, rt_mod: Any, *args: Any, **kwargs: Any) -> None:
             initialise(vm, rt_mod, *args, **kwargs)
@@ -107,6 +112,13 @@ class Session:
                 self._attempt(lambda: self._called(func_name, getattr(vm, "_reprobot_built", None), args))
             set_input(vm, func_name, *args, **kwargs)
 
+        machine.__init__, machine.__getitem__, machine.set_input = init, getitem, watched_set_input
+        if hasattr(tvm.runtime, "Executable"):
+            self._watch_executables(tvm.runtime.Executable)
+
+    def _watch_executables(self, executable: Any) -> None:
+        call_main, get_function = executable.__call__, executable.__getitem__
+
         def call(built: Any, *args: Any, **kwargs: Any) -> Any:
             return self._watched_function(functools.partial(call_main, built), "main", None)(*args, **kwargs)
 
@@ -115,7 +127,6 @@ class Session:
             found = get_function(built, name)
             return found if name == "vm_load_executable" else self._watched_function(found, name, None)
 
-        machine.__init__, machine.__getitem__, machine.set_input = init, getitem, watched_set_input
         executable.__call__, executable.__getitem__ = call, function
 
     def _watched_function(self, function: Any, name: str, built: Built | None) -> Any:
@@ -133,11 +144,9 @@ class Session:
         if self._signature is not None:
             self._signature.called(name, built, arguments)
 
-    def _attempt(self, action: Callable[[], Any]) -> Any:
+    def _attempt(self, action: Callable[[], Any], failure: str = "a module or call could not be looked at") -> Any:
         try:
             return action()
         except Exception as error:
-            self._findings.note(
-                "a module or call could not be looked at", why=f"{type(error).__name__}: {error}"[-200:]
-            )
+            self._findings.note(failure, why=f"{type(error).__name__}: {error}"[-200:])
             return None

@@ -13,7 +13,6 @@ from types import FrameType
 from typing import Any
 
 import numpy as np  # type: ignore[import-not-found]  # the toolchain's own, absent where this is checked
-import tvm
 from tvm import relax
 
 MAX_ELEMENTS = 4 * 1024 * 1024
@@ -148,9 +147,10 @@ def array_of(value: Any) -> Any:
         if isinstance(value, list | tuple) and value and isinstance(value[0], int | list) and len(value) < 100_000:
             array = np.asarray(value)
             return array if array.dtype.kind in "iu" else None
-        if isinstance(value, tvm.runtime.Tensor):
-            return value.numpy()
-        if type(value).__module__.split(".")[0] == "torch" and hasattr(value, "detach"):
+        home = type(value).__module__.split(".")[0]
+        if home in ("tvm", "tvm_ffi") and hasattr(value, "numpy"):
+            return value.numpy()  # Tensor, NDArray until 0.22
+        if home == "torch" and hasattr(value, "detach"):
             return value.detach().cpu().numpy()
     except Exception:
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np  # type: ignore[import-not-found]  # the toolchain's own, absent where this is checked
 import tvm
-import tvm_ffi
 from tvm import relax
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class EqualityDiagnoser:
         for owner, name in (
             (tvm.ir, "assert_structural_equal"),
             (tvm.ir, "structural_equal"),
-            (tvm_ffi, "structural_equal"),
+            (sys.modules.get("tvm_ffi"), "structural_equal"),
         ):
             original = getattr(owner, name, None)
             if original is not None:
@@ -208,7 +208,8 @@ class Scope:
         resolved = self._resolved(value)
         if type(resolved).__name__ == "Tuple" and depth < 8:
             return [leaf for item in resolved.fields for leaf in self.leaves(item, depth + 1)]
-        return [resolved]
+        # A tuple that a call returned whole: one output for each of its elements.
+        return [resolved] * _width(getattr(value, "struct_info", None) or getattr(value, "ty", None))
 
     def _resolved(self, value: Expr, depth: int = 0) -> Expr:
         """``value`` with variables and elements of known tuples replaced by what they are bound to."""
@@ -229,3 +230,9 @@ class Scope:
             return {"live": False, "constant": "NaN"}
         text = str(array.ravel()[0]) if array.size == 1 else f"a constant {array.dtype}{list(array.shape)}"
         return {"live": False, "constant": text}
+
+
+def _width(annotation: Any) -> int:
+    """How many values of other types than tuples a type stands for."""
+    fields = getattr(annotation, "fields", None)
+    return 1 if fields is None else sum(map(_width, fields))
