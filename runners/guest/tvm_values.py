@@ -140,11 +140,18 @@ class ValuesDiagnoser:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._found = False
+        self._pending: tuple[str, Json] | None = None
+        """Summary and evidence of a finding in a pass whose enclosing call hasn't ended."""
 
     def before(self, module: Any, _applied: Any) -> dict[str, list[Json]]:
         return {} if self._found else outputs(module)
 
-    def after(self, name: str, snapshot: dict[str, list[Json]], _given: Any, result: Any, _applied: Any) -> None:
+    def after(self, name: str, snapshot: dict[str, list[Json]], _given: Any, result: Any, applied: Any) -> None:
+        if self._pending is not None and applied is not None:
+            summary, evidence = self._pending
+            evidence["called_as"] = name
+            self._findings.add("values-replaced", "values-replaced", summary, evidence)
+            self._pending = None
         if self._found or not snapshot:
             return
         now = outputs(result)
@@ -163,8 +170,15 @@ class ValuesDiagnoser:
         values = sorted({str(after[i]["constant"]) for i in replaced})
         summary = f"the pass {name} replaced {len(replaced)} of {len(before)} outputs of {function}, "
         summary += f"which depended on its parameters, by {', '.join(values)}"
-        evidence = {"pass": name, "function": function, "outputs": replaced, "constants": values}
+        evidence: Json = {
+            "pass": name,
+            "called_as": name,
+            "function": function,
+            "outputs": replaced,
+            "constants": values,
+        }
         self._findings.add("values-replaced", "values-replaced", summary, evidence)
+        self._pending = (summary, evidence)
 
 
 def outputs(module: Any) -> dict[str, list[Json]]:
