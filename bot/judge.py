@@ -296,9 +296,10 @@ def _never_seen_failing(evidence: Evidence) -> Verdict:
     skips = evidence.skips()
     if not skips:
         return _verdict(VerdictKind.INCONCLUSIVE, 0.3, "Inconclusive: nothing was run.")
-    if skips[Outcome.OTHER_FAILURE]:
+    cannot_run = [kind for kind in (Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE) if skips[kind]]
+    if skips[Outcome.OTHER_FAILURE] and (_failing_at_home(evidence) or not cannot_run):
         return _only_other_failures(evidence)
-    outcome = max(sorted(skips), key=lambda kind: skips[kind])
+    outcome = max(sorted(skips), key=lambda kind: (kind in cannot_run, skips[kind]))
     newest = _newest_run(evidence)
     why = _last_words(evidence, newest)
     used = evidence.indices(newest)
@@ -387,6 +388,18 @@ def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:
     )
 
 
+def _failing_at_home(evidence: Evidence) -> bool:
+    """It fails, somehow, where the report is at home: on the very release that it names, or on the newest.
+
+    A failure elsewhere (on an older release, or on a build that stands in for the reported one) is no news.
+    """
+    plan = evidence.plan
+    home = {plan.order[-1]}
+    if plan.reported is not None and _names_exactly(plan.claim, plan.reported):
+        home.add(plan.reported)
+    return any(s.version in home and s.outcome is Outcome.OTHER_FAILURE for s in evidence.originals())
+
+
 def _only_other_failures(evidence: Evidence) -> Verdict:
     """It fails, but never as reported: worth a verdict only on the reporter's own release, or on all."""
     plan = evidence.plan
@@ -403,8 +416,7 @@ def _only_other_failures(evidence: Evidence) -> Verdict:
             used,
         )
     claim_is_known = plan.claim.signature is not None and plan.claim.kind is not ClaimKind.UNKNOWN
-    at_home = plan.reported is None or any(s.version == plan.reported for s in failing)
-    if claim_is_known and at_home:
+    if claim_is_known and _failing_at_home(evidence):
         return _verdict(
             VerdictKind.DIFFERENT_FAILURE,
             0.7,

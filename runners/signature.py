@@ -28,6 +28,7 @@ _EXCEPTION = re.compile(
     r"^\s{0,4}`{0,2}(?P<type>(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Fault))`{0,2}"
     r"(?::(?P<message>.*))?$"
 )
+_ANY_EXCEPTION = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w*)(?:: (?P<message>.*))?$")
 _PY_FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+(?:, in (?P<name>.{1,300}))?$')
 _NATIVE_FRAME = re.compile(
     r"^\s*(?:\[bt\] )?(?:#?\(?\d+\)?:?)\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?"
@@ -145,10 +146,10 @@ def _python_exception(lines: list[str]) -> Signature | None:
 
     TVM nests a second "Traceback" with the native frames inside the message; its last header line is the telling one.
     """
-    at = next((i for i in range(len(lines) - 1, -1, -1) if _exception_header(lines[i])), None)
+    at = next((i for i in range(len(lines) - 1, -1, -1) if _exception_header(lines, i)), None)
     if at is None:
         return None
-    header = _EXCEPTION.match(lines[at])
+    header = _EXCEPTION.match(lines[at]) or _ANY_EXCEPTION.match(lines[at])
     assert header is not None
     name = header["type"].rpartition(".")[2]
     message = (header["message"] or "").strip()
@@ -167,9 +168,17 @@ def _python_exception(lines: list[str]) -> Signature | None:
     )
 
 
-def _exception_header(line: str) -> bool:
-    found = _EXCEPTION.match(line)
-    return bool(found) and not line.lstrip().startswith(("File ", "raise "))
+def _exception_header(lines: list[str], at: int) -> bool:
+    """A class that is called like one; or any class name, right below the frames of a traceback."""
+    line = lines[at]
+    if _EXCEPTION.match(line):
+        return not line.lstrip().startswith(("File ", "raise "))
+    below_frames = at > 1 and lines[at - 1].startswith("    ")
+    return (
+        below_frames
+        and bool(_ANY_EXCEPTION.match(line))
+        and any(_PY_FRAME.match(lines[at - k]) for k in (2, 3) if at >= k)
+    )
 
 
 def _continuation(lines: list[str], at: int, most: int = 60) -> list[str]:

@@ -76,6 +76,9 @@ def evidence(outcomes: Sequence[Outcome | None], *more: Observation, plan: Plan 
         ((U, U, U, U), VerdictKind.UNTESTABLE),
         ((S, S, S, S), VerdictKind.DIFFERENT_FAILURE),
         ((T, T, T, T), VerdictKind.INCONCLUSIVE),
+        ((S, I, I, I), VerdictKind.UNTESTABLE),
+        ((S, T, T, T), VerdictKind.INCONCLUSIVE),
+        ((I, I, I, S), VerdictKind.DIFFERENT_FAILURE),
     ],
 )
 def test_verdicts_from_answers(outcomes: tuple[Outcome, ...], kind: VerdictKind) -> None:

@@ -95,6 +95,14 @@ def test_the_same_check_failing_under_two_class_names_is_one_failure() -> None:
     assert compare(a, b).score >= SAME
 
 
+def test_an_exception_class_may_have_any_name() -> None:
+    """Below the frames of a traceback the class is what stands there, whether or not it is called an error."""
+    text = PYTHON_TRACEBACK.replace("tvm.error.InternalError: Check", "tvm.error.OpNotImplemented: Check")
+    seen = parse_signature(text)
+    assert seen is not None
+    assert seen.type == "OpNotImplemented"
+
+
 def test_the_first_diagnostic_is_the_cause() -> None:
     """Errors that follow are its echoes."""
     seen = parse_signature(MLIR)
@@ -129,9 +137,16 @@ def test_a_generic_header_is_completed_by_the_telling_line() -> None:
 
 @pytest.mark.parametrize(
     ("ended", "kind"),
-    [(Signalled(code=11), "SIGSEGV"), (Exited(code=139), "SIGSEGV"), (Exited(code=245), "SIGSEGV"),
-     (Exited(code=248), "SIGFPE"), (Signalled(code=6), "SIGABRT"), (Exited(code=251), "SIGTRAP"), (OutOfMemory(), "out-of-memory")],
-)  # fmt: skip
+    [
+        (Signalled(code=11), "SIGSEGV"),
+        (Exited(code=139), "SIGSEGV"),
+        (Exited(code=245), "SIGSEGV"),
+        (Exited(code=248), "SIGFPE"),
+        (Signalled(code=6), "SIGABRT"),
+        (Exited(code=251), "SIGTRAP"),
+        (OutOfMemory(), "out-of-memory"),
+    ],
+)
 def test_how_it_ended_outranks_what_it_printed(ended: Signalled | Exited | OutOfMemory, kind: str) -> None:
     """Exit statuses that stand for a signal (128 + n, 256 - n) are read as one."""
     seen = parse_signature("AssertionError: nothing to do with it", ended)
