@@ -27,6 +27,8 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
         ("f p + q\ns p + q", "f p + q\ns T.max(q, p + q)", "f p + q\ns p + q", Reading.RIGHT),
         ("f p + q\ns 2 * q", "f p + q\ns T.max(q, p + q)", "f p + q\ns p + q", Reading.UNTOLD),
         ("result 3", "", "", Reading.UNTOLD),
+        ("sum of it: 0.0", "sum of it: 168.0", "0.0", Reading.RIGHT),
+        ("sum of it: 168.0", "sum of it: 168.0", "0.0", Reading.WRONG),
         ("", "x 1", "x 2", Reading.UNTOLD),
         ("loaded 16 files", "3", "4", Reading.UNTOLD),
     ],
