@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
+
 from bot.extract.failure import failure_pieces, find_signature
 from bot.extract.markdown import Document, Prose
 from bot.extract.pieces import Kind, Piece
@@ -41,8 +43,8 @@ def read_claim(report: Report) -> Claim:
         kind = ClaimKind.WRONG_RESULT  # it ran, and what it printed is what the report is about
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
         actual = expected = ""
-    if kind is ClaimKind.CRASH and signature is None and _SEGFAULT.search(f"{report.title}\n{_said(report)}"):
-        signature = Signature(type="SIGSEGV")
+    if kind is ClaimKind.CRASH:
+        signature = _named_signal(signature, f"{report.title}\n{_said(report)}")
     if kind is ClaimKind.ERROR and signature is None and _OUT_OF_MEMORY.search(report.title):
         signature = Signature(type="out-of-memory")
     if kind is ClaimKind.WRONG_RESULT and signature is None and actual:
@@ -140,7 +142,7 @@ _WRONG = _any_of(
     *(
         r"does ?n[o'’]t match",
         r"NaNs?\b",
-        r"all zeros?\b",
+        r"all zero(?:e?s)?\b",
         r"far too (?:small|large|big)",
         r"unexpected (?!error|exception|crash)",
     ),
@@ -227,6 +229,16 @@ def _kind(report: Report, signature: Signature | None) -> ClaimKind:
             if pattern.search(text):
                 return kind
     return ClaimKind.UNKNOWN
+
+
+def _named_signal(signature: Signature | None, said: str) -> Signature | None:
+    """The signal that the words name, where the quoted output only shows that something died."""
+    if signature is not None and signature.type != "crash":
+        return signature
+    name = "SIGSEGV" if _SEGFAULT.search(said) else "SIGABRT" if re.search(r"\bAborted\b", said) else None
+    if name is None:
+        return signature
+    return msgspec.structs.replace(signature, type=name) if signature else Signature(type=name)
 
 
 def _said(report: Report) -> str:

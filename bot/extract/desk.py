@@ -44,8 +44,19 @@ def input_candidates(pieces: Sequence[Piece]) -> list[Piece]:
     whole = [p for p in pieces if p.kind is Kind.MLIR]
     return sorted(
         whole,
-        key=lambda p: (is_dump(p), p.cue in (Cue.OUTPUT, Cue.QUOTED), p.section is Section.CONTEXT, -_input_score(p)),
+        key=lambda p: (
+            is_dump(p),
+            not _is_balanced(p),
+            p.cue in (Cue.OUTPUT, Cue.QUOTED),
+            p.section is Section.CONTEXT,
+            -_input_score(p),
+        ),
     )
+
+
+def _is_balanced(piece: Piece) -> bool:
+    """Every brace closed: else a part of a file."""
+    return piece.text.count("{") == piece.text.count("}")
 
 
 def _input_score(piece: Piece) -> int:

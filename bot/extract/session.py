@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from bot.extract.pieces import Kind, Piece, part_of
 from bot.extract.sections import Cue
+from bot.extract.shell import PROMPT
 from bot.extract.types import Repair
 
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.|In \[\d*\]:|\s*\.{3,}:|\$(?= (?:import|from) \w))(?: |$)")
@@ -43,16 +44,14 @@ def read_transcript(piece: Piece) -> list[Piece]:
 
 
 _COMMAND = re.compile(
-    r"^\s{0,8}(?:\$ ?|% |> ?|# ?|// ?(?:RUN: ?)?|\w+@[\w.-]+:[^$#\n]{0,80}[$#] ?|[❯➜] ?)?(?:time |sudo "
-    r"|gdb --args |[A-Z_]{2,40}=\S{0,200} )*"
-    r"(?:[\w.~<>{}$/-]{0,200}/)?"
-    r"(?:iree-(?:compile|opt|run-module|benchmark-module|dump-module|run-mlir|check-module|translate|import-onnx|"
-    r"benchmark-executable|run-trace|e2e-matmul-test)\b(?![.:])|python[23.]*\s+(?:-\w )?[\w./-]+\.py\b"
+    rf"^\s{{0,8}}(?:{PROMPT}|> ?|# ?|// ?(?:RUN: ?)?)?(?:time |sudo |gdb --args |[A-Z_]{{2,40}}=\S{{0,200}} )*"
+    r"(?:[\w.:~<>{}$\\/-]{0,200}[\\/])?"
+    r"(?:iree-(?:compile|opt|run-module|benchmark-module|dump-module|run-mlir|check-module|translate|import-onnx"
+    r"|benchmark-executable|run-trace|e2e-matmul-test)(?:\.exe)?\b(?![.:])"
+    r"|python[23.]*\s+(?:-\w )?[\w./\\:-]+\.py\b"
     r"|python[23.]* -m \w|pytest )"
 )
-
-PROMPTED_LINE = re.compile(r"^\s{0,8}(?:[$%] |\w+@[\w.-]+:[^$#\n]{0,80}[$#] )")
-
+PROMPTED_LINE = re.compile(rf"^\s{{0,8}}{PROMPT}(?<= )")
 _PLAIN_SHELL = re.compile(
     r"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |iree-[a-z-]+ "
     r"|curl |sudo |apt "

@@ -23,10 +23,14 @@ TOOLS = frozenset(
 )
 """Programs that may become steps. Everything else in a report's command lines is left out, and said so."""
 
-_LEAD = re.compile(
-    r"^\s*(?:\$ ?|% |> |# ?|//+ ?(?:RUN: ?)?|[\w.-]{1,60}@[\w.-]{1,60}:[^$#\n]{0,80}[$#] ?|[❯➜]\s*"
-    r"|\(\w+\) ?\$ ?|[-*] |\d{1,2}[.)] )?"
+PROMPT = (
+    r"(?:\([\w.-]{1,40}\) ?)?"  # a virtual environment
+    r"(?:[\w.-]{1,60}@[\w.-]{1,60}:[^$#\n]{0,80}[$#]|\[[\w.-]{1,60}@[\w.-]{1,60} [^\]\n]{1,60}\][$#]"
+    r"|[❯➜][^\n]{0,60}? (?=\S*(?:iree-|python))|(?:PS )?[A-Za-z]:\\[^>\n]{0,200}>|[$❯➜]|%(?= )) ?"
 )
+"""What stands before a command in a terminal: user and host, a directory, PowerShell's, or a plain ``$``."""
+_LEAD = re.compile(rf"^\s*(?:{PROMPT}|> |# ?|//+ ?(?:RUN: ?)?|[-*] |\d{{1,2}}[.)] )?")
+_WINDOWS_PATH = re.compile(r"(?:^|[\s=@'\"])(?:[A-Za-z]:|\.{1,2})\\\w")
 _WRAPPERS = {"time", "sudo", "catchsegv", "env", "nohup", "strace", "valgrind", "numactl", "rlwrap"}
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w{0,60}=")
 
@@ -77,6 +81,8 @@ def parse_commands(text: str) -> tuple[list[Command], list[str]]:
     for line in logical_lines(text):
         stripped = line[_LEAD.match(line).end() :] if _LEAD.match(line) else line  # type: ignore[union-attr]  # matches ""
         fed = False
+        if _WINDOWS_PATH.search(stripped):
+            stripped = stripped.replace("\\", "/")
         for words in _simple_commands(stripped):
             command = _command(words, fed)
             if command is None:

@@ -132,6 +132,7 @@ def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[s
     listed = list(passages)
     releases = [v for p in listed for v in _releases(p, toolchain)]
     releases += [v for p in listed for v in _installed(p, toolchain) if not releases]
+    releases = [v for v in releases if not any(other.startswith(f"{v}.") for other in releases)]
     if releases:
         commits = [c for p in listed for c in _commits(p)] if all("dev" in v for v in releases) else []
         described = {c for c in commits for v in releases if v.endswith(f"+g{c}")}
