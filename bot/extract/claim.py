@@ -115,9 +115,15 @@ _HARD_CRASH = _any_of(
     *(r"seg(?:mentation)? ?fault", r"segv\b", r"sig(?:segv|abrt|fpe|ill|bus)\b", r"core ?dump", r"heap corruption"),
     *(r"double free", r"use.after.free", r"illegal instruction", r"floating[ -]point exception"),
 )
-_SEGFAULT = re.compile(r"\bseg(?:mentation)? ?faults?\b|\bsegfault|\bsegv\b", re.I)
-
-
+_SIGNALS = (
+    ("SIGSEGV", _any_of(r"seg(?:mentation)? ?fault", r"segv\b", r"sigsegv\b")),
+    ("SIGTRAP", _any_of("breakpoint trap", r"sigtrap\b")),
+    ("SIGFPE", _any_of(r"floating[ -]point exception", r"sigfpe\b")),
+    ("SIGILL", _any_of("illegal instruction", r"sigill\b")),
+    ("SIGBUS", _any_of("bus error", r"sigbus\b")),
+    ("SIGABRT", _any_of(r"aborted\b", r"sigabrt\b")),
+)
+"""How a shell, and people after it, name the signal that ended a program."""
 _WRONG = _any_of(
     *(
         "wrong",
@@ -235,7 +241,7 @@ def _named_signal(signature: Signature | None, said: str) -> Signature | None:
     """The signal that the words name, where the quoted output only shows that something died."""
     if signature is not None and signature.type != "crash":
         return signature
-    name = "SIGSEGV" if _SEGFAULT.search(said) else "SIGABRT" if re.search(r"\bAborted\b", said) else None
+    name = next((name for name, pattern in _SIGNALS if pattern.search(said)), None)
     if name is None:
         return signature
     return msgspec.structs.replace(signature, type=name) if signature else Signature(type=name)
