@@ -14,20 +14,16 @@ from bot.extract.types import Missing, Repair
 from bot.extract.wellknown import well_known
 
 
-def add_imports(code: str, names: Names, toolchain: str) -> tuple[str, tuple[Repair, ...]]:
+def add_imports(code: str, names: Names, toolchain: str, modern: bool = False) -> tuple[str, tuple[Repair, ...]]:
     """``code`` with imports of the well-known names that it uses and nobody binds, and a repair for each."""
-    lines = list(dict.fromkeys(line for line in well_known_lines(names.free, toolchain, code)))
+    known = [found for name in names.free if (found := well_known(name, toolchain, code, modern))]
+    lines = list(dict.fromkeys(found.line for found in sorted(known, key=lambda found: found.order)))
     if not lines:
         return code, ()
     at = _after_header(code)
     rows = code.split("\n")
     fixed = "\n".join([*rows[:at], *lines, *rows[at:]])
     return fixed, tuple(Repair(kind="add-import", detail=line) for line in lines)
-
-
-def well_known_lines(free: Iterable[str], toolchain: str, code: str) -> list[str]:
-    found = [(known, name) for name in free if (known := well_known(name, toolchain, code))]
-    return [known.line for known, _ in sorted(found, key=lambda pair: pair[0].order)]
 
 
 def _after_header(code: str) -> int:

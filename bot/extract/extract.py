@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
 from bot.extract.claim import Report, read_claim
 from bot.extract.classify import read_pieces
@@ -18,9 +19,10 @@ from bot.extract.markdown import Document, parse_markdown
 from bot.extract.pieces import Kind, Piece
 from bot.extract.sections import Cue
 from bot.extract.shell import Command
-from bot.extract.snippet import MAIN_FILE, Ambiguous, Program, assemble, words_of
+from bot.extract.snippet import MAIN_FILE, About, Ambiguous, Program, assemble, words_of
 from bot.extract.toolchain import find_toolchain
 from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
+from bot.extract.versions import Passage, find_versions
 from bot.issue import Issue
 from runners.protocol import Claim, ClaimKind, Testcase, TestcaseKind
 
@@ -71,7 +73,8 @@ def _read(issue: Issue, toolchain: str | None) -> Reading:
     return Reading(issue=issue, document=document, pieces=pieces, prose=prose, toolchain=found)
 
 
-_RUNNABLE = (Kind.PYTHON, Kind.TVMSCRIPT, Kind.MLIR, Kind.FRAGMENT)
+_RUNNABLE = (Kind.PYTHON, Kind.MLIR)
+"""A module without a driver and single operations are not: the author may have added the rest in a comment."""
 
 
 def _with_comments(issue: Issue, document: Document, pieces: tuple[Piece, ...]) -> tuple[Document, tuple[Piece, ...]]:
@@ -106,7 +109,8 @@ def _claim(reading: Reading, code: str, devices: Sequence[str]) -> Claim:
 
 def _python(reading: Reading, toolchain: str, allowed: Mapping[str, str] | None) -> Extraction | None:
     """The Python repro, or None when the issue has no Python."""
-    program, controls = assemble(reading.pieces, toolchain, _claim_words(reading), allowed)
+    about = About(toolchain=toolchain, claim_words=_claim_words(reading), allowed=allowed, modern=_is_modern(reading))
+    program, controls = assemble(reading.pieces, about)
     match program:
         case None:
             return None
@@ -130,6 +134,17 @@ def _question(reading: Reading, repro: Repro) -> NoRepro | None:
         return None
     reason = "The issue asks a question and names no failure; its code is an excerpt."
     return NoRepro(reason=reason, claim=repro.claim, toolchain=reading.toolchain)
+
+
+TVM_0_24 = date(2026, 5, 2)
+"""Release date: from then on ``tvm.tir`` is ``tvm.tirx``."""
+
+
+def _is_modern(reading: Reading) -> bool:
+    """Written for TVM 0.24 or later: by the version that the report names, else by its date."""
+    named = find_versions([Passage(text=reading.prose)], "tvm")
+    minors = [int(found[1]) for version in named if (found := re.match(r"0\.(\d{1,3})(?:\.|$)", version))]
+    return max(minors) >= 24 if minors else reading.issue.created >= TVM_0_24
 
 
 def _claim_words(reading: Reading) -> frozenset[str]:

@@ -46,14 +46,25 @@ class Ambiguous:
     lines: tuple[tuple[int, int], ...]
 
 
-def assemble(
-    pieces: Sequence[Piece], toolchain: str, claim_words: frozenset[str], extra: Mapping[str, str] | None = None
-) -> tuple[Program | Ambiguous | None, tuple[Program, ...]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What is known of the issue before its code is put together."""
+
+    toolchain: str
+    claim_words: frozenset[str] = frozenset()
+    """Words of the title and of the failure: of two programs, the one that shares them is meant."""
+    allowed: Mapping[str, str] | None = None
+    """Additions to the allow-list: import name → distribution."""
+    modern: bool = False
+    """Written for TVM 0.24 or later."""
+
+
+def assemble(pieces: Sequence[Piece], about: About) -> tuple[Program | Ambiguous | None, tuple[Program, ...]]:
     """The reporter's program and the ones said to work (controls)."""
     units = [read_unit(p) for p in pieces if p.kind in (Kind.PYTHON, Kind.TVMSCRIPT)][:MAX_UNITS]
     usable = [u for u in units if u.tree is not None] or units
     groups = group_units(usable)
-    programs = [_program(g, usable, toolchain, claim_words, extra) for g in groups]
+    programs = [_program(g, usable, about) for g in groups]
     failing = [p for p in programs if not _is_control(p)]
     controls = tuple(p for p in programs if _is_control(p) and failing and not p.missing)
     ranked = sorted(failing or programs, key=lambda p: -p.score)
@@ -71,10 +82,9 @@ def _is_control(program: Program) -> bool:
 def _program(
     group: tuple[int, ...],
     units: Sequence[Unit],
-    toolchain: str,
-    claim_words: frozenset[str],
-    extra: Mapping[str, str] | None,
+    about: About,
 ) -> Program:
+    toolchain = about.toolchain
     members = tuple(units[i] for i in group)
     code = "\n".join(u.piece.text for u in members)
     repairs = [r for u in members for r in u.piece.repairs]
@@ -82,10 +92,10 @@ def _program(
         places = [f"block {u.piece.block}" if u.piece.block else f"lines {u.piece.lines[0]} on" for u in members]
         repairs.append(Repair(kind="join-blocks", detail=", ".join(places)))
     names = members[0].names if len(members) == 1 else read_names(code)
-    code, added = add_imports(code, names, toolchain)
+    code, added = add_imports(code, names, toolchain, about.modern)
     code, called = call_main(code)
     undefined = [n for n in names.free if not well_known(n, toolchain, code)]
-    program_missing, requirements, files = needs_of(code, undefined, toolchain, units, extra)
+    program_missing, requirements, files = needs_of(code, undefined, toolchain, units, about.allowed)
     marks = [r.detail.removeprefix("left out ") for r in repairs if r.kind == "elision"]
     omitted = [Missing(kind="code", name=f"the code that {mark} stands for") for mark in marks]
     program_missing = (*program_missing, *omitted)
@@ -95,18 +105,16 @@ def _program(
         repairs=(*repairs, *added, *called),
         missing=program_missing,
         requirements=requirements,
-        score=_score(members, code, program_missing, toolchain, claim_words),
+        score=_score(members, code, program_missing, about),
         extra_files=files,
     )
 
 
-def _score(
-    members: Sequence[Unit], code: str, missing: Sequence[Missing], toolchain: str, claim_words: frozenset[str]
-) -> float:
+def _score(members: Sequence[Unit], code: str, missing: Sequence[Missing], about: About) -> float:
     main = members[-1].piece
     words = words_of(code)
     return (
-        3.0 * bool(re.search(rf"\b{toolchain}\b", code))
+        3.0 * bool(re.search(rf"\b{about.toolchain}\b", code))
         + 2.0 * any(u.acts for u in members)
         + 1.0 * (main.section is Section.STEPS)
         + 2.0 * (main.cue is Cue.REPRO)
@@ -114,7 +122,7 @@ def _score(
         - 3.0 * (main.cue in DECOY_CUES)
         - 3.0 * (main.cue is Cue.WORKS)
         - 2.0 * (main.section in (Section.CONTEXT, Section.EXPECTED))
-        + 0.5 * min(6, len(words & claim_words))
+        + 0.5 * min(6, len(words & about.claim_words))
         - 1.0 * min(4, sum(m.kind in ("name", "code") for m in missing))
         + 0.5 * min(2, len(members) - 1)
         + 0.002 * min(500, code.count("\n"))

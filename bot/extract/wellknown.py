@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from bot.extract.names import is_stdlib
@@ -67,11 +68,17 @@ _TABLES = {"tvm": {**_COMMON, **_TVM}, "iree": {**_COMMON, **_IREE}}
 _ORDER = {name: order for order, name in enumerate({**_COMMON, **_TVM, **_IREE})}
 
 
-def well_known(name: str, toolchain: str, code: str = "") -> WellKnown | None:
-    """How ``name`` is bound by convention in a text about ``toolchain``, or None."""
+def well_known(name: str, toolchain: str, code: str = "", modern: bool = False) -> WellKnown | None:
+    """How ``name`` is bound by convention in a text about ``toolchain``, or None.
+
+    A printed module names its imports in comments: those are taken. ``modern``: written for TVM 0.24 or later, where
+    ``tvm.script.tir`` is called ``tirx``.
+    """
     table = _TABLES.get(toolchain, _COMMON)
     line = table.get(name)
-    if name == "T" and "T.sblock" in code:
+    if said := re.search(rf"^#[ \t]*((?:from [\w.]+ )?import [\w.]+ as {re.escape(name)})[ \t]*$", code, re.M):
+        line = said[1] if toolchain in said[1] else line
+    elif name == "T" and ("T.sblock" in code or "tirx" in code or (modern and "T.block(" not in code)):
         line = "from tvm.script import tirx as T"
     elif name == "nn":
         line = (

@@ -304,3 +304,43 @@ def test_several_repairs_that_only_help_together() -> None:
     """Copied through a wiki: quotes, entities and tabs at once."""
     body = "```\nimport tvm\ndef f(n):\n\tx = “a”\n    y = n\n\treturn x\nif 1 &gt; 0:\n    f(2)\n```\n"
     assert sorted(repairs(repro(body))) == ["expand-tabs", "straighten-quotes", "unescape"]
+
+
+def test_a_module_of_the_issue_that_the_script_imports_is_a_second_file() -> None:
+    """Named above its block or in its first line."""
+    found = repro(
+        """
+        ```python
+        # net.py
+        from tvm.script import ir as I
+
+        @I.ir_module
+        class Net:
+            pass
+        ```
+
+        main.py:
+
+        ```python
+        import tvm
+        from net import Net
+        tvm.compile(Net, target="llvm")
+        ```
+        """
+    )
+    assert set(found.testcase.files) == {"repro.py", "net.py"}
+    assert not found.missing
+    assert {span.file: span.block for span in found.spans} == {"repro.py": 2, "net.py": 1}
+
+
+def test_the_import_of_tir_follows_the_report() -> None:
+    """As the printed module's own comment says; else ``tirx`` for TVM 0.24 and later, by version or date."""
+    body = "```python\n{header}@T.prim_func\ndef f(a: T.handle):\n    T.evaluate(0)\nprint(f)\n```\nTVM {version}\n"
+
+    def line(header: str, version: str) -> str:
+        found = repro(body.format(header=header, version=version))
+        return next(r.detail for r in found.repairs if r.detail.endswith(" as T"))
+
+    assert line("# from tvm.script import tirx as T\n", "") == "from tvm.script import tirx as T"
+    assert line("", "0.26.0") == "from tvm.script import tirx as T"
+    assert line("", "0.17.dev0") == "from tvm.script import tir as T"
