@@ -29,8 +29,8 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     if (block := _mismatch(said)) is not None:
         return block
     bare = parse_signature(said)
-    if bare is not None and bare.type not in NATIVE:
-        return bare
+    if bare is not None and (bare.type not in NATIVE or "CompilerToolError" in said):
+        return bare  # a signal named in a sentence says less than an exception, unless that only relays it
     for prose in document.prose:
         for span in code_spans(prose.text):
             found = parse_signature(span)
@@ -62,6 +62,8 @@ def _in_running_text(text: str) -> Signature | None:
     bare: Signature | None = None
     for found in _IN_TEXT.finditer(text):
         name, message = found["type"].rpartition(".")[2], (found["message"] or "").strip()
+        if message.count('"') % 2:  # the whole was in quotation marks, and the sentence goes on behind them
+            message = message.rpartition('"')[0]
         if message:
             return parse_signature(f"{found['type']}: {message}") or Signature(type=name, message=message)
         if bare is None and _RAISED.search(text[max(0, found.start() - 30) : found.start()]):

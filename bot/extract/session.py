@@ -55,7 +55,7 @@ PROMPTED_LINE = re.compile(rf"^\s{{0,8}}{PROMPT}(?<= )")
 _PLAIN_SHELL = re.compile(
     r"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |iree-[a-z-]+ "
     r"|curl |sudo |apt "
-    r"|conda |docker |cat |rm |echo |set -|#!/)"
+    r"|conda |docker |cat |rm |echo |set -|#!/|for \w+ in [^\n:]{1,200}; ?do )"
 )
 
 _BUILD_LOG = re.compile(r"^(?:\[\d+/\d+\] |ninja: |FAILED: |make(?:\[\d+\])?: )", re.M)

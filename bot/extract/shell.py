@@ -78,7 +78,7 @@ def parse_commands(text: str) -> tuple[list[Command], list[str]]:
     """The calls of known tools in ``text``, in order, and the first words of commands that were left out."""
     found: list[Command] = []
     ignored: list[str] = []
-    for line in logical_lines(text):
+    for line in (one for whole in logical_lines(text) for one in _unrolled(whole)):
         stripped = line[_LEAD.match(line).end() :] if _LEAD.match(line) else line  # type: ignore[union-attr]  # matches ""
         fed = False
         if _WINDOWS_PATH.search(stripped):
@@ -94,6 +94,21 @@ def parse_commands(text: str) -> tuple[list[Command], list[str]]:
             found.append(command)
             fed = command.stdout == "|"
     return found, ignored
+
+
+_LOOP = re.compile(
+    r"^\s*(?:\$ )?for (?P<name>\w{1,40}) in (?P<values>[\w.,:/ -]{1,400}); ?do (?P<body>.{1,4000}?); ?done\s*$"
+)
+MAX_ROUNDS = 8
+
+
+def _unrolled(line: str) -> list[str]:
+    """``for d in hip vulkan; do run --device=$d; done`` as its rounds: plain substitution, nothing else."""
+    loop = _LOOP.match(line)
+    if loop is None:
+        return [line]
+    name = re.compile(rf"\$(?:{loop['name']}\b|\{{{loop['name']}\}})")
+    return [name.sub(value, loop["body"]) for value in loop["values"].split()[:MAX_ROUNDS]]
 
 
 _WORD = re.compile(

@@ -89,7 +89,7 @@ _GOOD_LABEL = re.compile(
 _GOOD_AFTER = re.compile(
     r"^[`'\"*)]*\s*(?:→|-{1,2}>|=>)|^[`'\"*)]*[,:]?\s*(?:(?:it|this|that|everything|all|the same (?:code"
     r"|script|program|file)) )?"
-    r"(?:takes? (?:only |about )?\d"
+    r"(?:(?:takes? )?(?:in |only |just |about )?\d+(?:\.\d+)? ?m?s(?:ec\w*)?\b|takes? (?:only |about )?\d"
     r"|(?:is|was|were|works?|worked|runs?|ran|seems?|does|compiles?|compiled|passes|passed"
     r"|and (?:earlier|before|older)|gives the (?:right|correct))?[ ,]*"
     r"(?:all |still |just |to |be |perfectly |also )*(?:good|fine|ok|okay|works?|worked|correct|unaffected"
@@ -108,9 +108,8 @@ _NOT_THE_VERSION = re.compile(
     re.I,
 )
 _BRANCH = re.compile(
-    r"\b(?:latest |current |recent |newest |upstream |on |at |of |the |tvm |iree |version:? "
-    r"|commit:? )*(?P<what>nightly"
-    r"|main(?: branch)?|master|HEAD|top of tree|ToT|trunk)\b",
+    r"\b(?:latest |current |recent |newest |upstream |on |at |of |the |tvm |iree |version:? |commit:? "
+    r"|env(?:ironment)?:? |build:? )*(?P<what>nightly|main(?: branch)?|master|HEAD|top of tree|ToT|trunk)\b",
     re.I,
 )
 

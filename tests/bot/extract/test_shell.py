@@ -22,6 +22,10 @@ def argvs(text: str) -> list[tuple[str, ...]]:
         "// RUN: iree-opt --x a.mlir | FileCheck %s",
         "iree-opt\n  --x a.mlir",
         "iree-opt '--x' \"a.mlir\"  # check",
+        "(venv) $ iree-opt --x a.mlir",
+        "[root@box iree]# iree-opt --x a.mlir",
+        "➜  iree git:(main) ✗ iree-opt --x a.mlir",
+        "(shark.venv) PS C:\\Users\\e\\w> iree-opt --x a.mlir",
         "C:\\tools\\iree-opt.exe --x a.mlir".replace("\\", "/"),
     ],
 )
@@ -53,3 +57,17 @@ def test_brackets_and_equal_signs_are_ordinary_characters() -> None:
     """Pass pipelines and tensor literals contain what a shell would choke on."""
     line = "iree-opt --pass-pipeline=builtin.module(func.func(a)) --input=2xf32=[1,2]"
     assert argvs(line) == [("iree-opt", "--pass-pipeline=builtin.module(func.func(a))", "--input=2xf32=[1,2]")]
+
+
+def test_a_loop_over_words_is_its_rounds() -> None:
+    """Plain substitution of one variable; nothing else of a shell is understood."""
+    line = "for d in vulkan local-task; do iree-run-module --device=$d --module=m_${d}.vmfb $dd; done"
+    assert argvs(line) == [
+        ("iree-run-module", "--device=vulkan", "--module=m_vulkan.vmfb", "$dd"),
+        ("iree-run-module", "--device=local-task", "--module=m_local-task.vmfb", "$dd"),
+    ]
+
+
+def test_backslashes_of_windows_paths_are_no_escapes() -> None:
+    """Else the directories would melt into the name."""
+    assert argvs("iree-opt C:\\w\\a.mlir -o .\\b.mlir") == [("iree-opt", "C:/w/a.mlir", "-o", "./b.mlir")]
