@@ -17,7 +17,9 @@ from runners.protocol import Testcase
 Expected = Mapping[str, Any]
 Step = tuple[str, ...]
 
-CPU = frozenset({"cpu", "llvm", "llvm-cpu", "local", "local-task", "local-sync", "c", "x86", "x86_64", "x86-64", "arm_cpu"})
+CPU = frozenset(
+    {"cpu", "llvm", "llvm-cpu", "local", "local-task", "local-sync", "c", "x86", "x86_64", "x86-64", "arm_cpu"}
+)
 FAMILIES = {
     **dict.fromkeys(CPU, "cpu"),
     "vulkan-spirv": "vulkan",
