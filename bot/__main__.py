@@ -15,7 +15,11 @@ INTERRUPTED = 130
 def main() -> None:
     """The console script."""
     try:
-        app(standalone_mode=False)
+        # Without its standalone mode typer returns the code of an early exit, and 130 for an interrupt.
+        code = app(standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        sys.exit(code if isinstance(code, int) else 0)
     except ReprobotError as error:
         _say(f"reprobot: {error}")
         sys.exit(error.exit_code)
