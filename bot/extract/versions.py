@@ -130,11 +130,12 @@ def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[s
     """
     listed = list(passages)
     releases = [v for p in listed for v in _releases(p, toolchain)]
-    releases += [v for p in listed for v in _installed(p, toolchain) if not releases]
+    releases = releases or [v for p in listed for v in _installed(p, toolchain)]
+    releases = list(dict.fromkeys(releases))[: 8 * MAX_VERSIONS]
     releases = [v for v in releases if not any(other.startswith(f"{v}.") for other in releases)]
     if releases:
         commits = [c for p in listed for c in _commits(p)] if all("dev" in v for v in releases) else []
-        described = {c for c in commits for v in releases if v.endswith(f"+g{c}")}
+        described = {v.rpartition("+g")[2] for v in releases}
         named = [n for p in listed for n in _named_together(p)]
         return tuple(dict.fromkeys([*releases, *(c for c in commits if c not in described), *named]))[:MAX_VERSIONS]
     commits = [c for p in listed for c in _commits(p)]

@@ -68,6 +68,11 @@ _TABLES = {"tvm": {**_COMMON, **_TVM}, "iree": {**_COMMON, **_IREE}}
 _ORDER = {name: order for order, name in enumerate({**_COMMON, **_TVM, **_IREE})}
 
 
+def _commented_import(name: str, code: str) -> str | None:
+    found = re.search(rf"^#[ \t]*((?:from [\w.]+ )?import [\w.]+ as {re.escape(name)})[ \t]*$", code, re.M)
+    return found[1] if found else None
+
+
 def well_known(name: str, toolchain: str, code: str = "", modern: bool = False) -> WellKnown | None:
     """How ``name`` is bound by convention in a text about ``toolchain``, or None.
 
@@ -76,8 +81,8 @@ def well_known(name: str, toolchain: str, code: str = "", modern: bool = False) 
     """
     table = _TABLES.get(toolchain, _COMMON)
     line = table.get(name)
-    if said := re.search(rf"^#[ \t]*((?:from [\w.]+ )?import [\w.]+ as {re.escape(name)})[ \t]*$", code, re.M):
-        line = said[1] if toolchain in said[1] else line
+    if line and (said := _commented_import(name, code)) and toolchain in said:
+        line = said
     elif name == "T" and ("T.sblock" in code or "tirx" in code or (modern and "T.block(" not in code)):
         line = "from tvm.script import tirx as T"
     elif name == "nn":
