@@ -202,7 +202,8 @@ def _ported(testcase: Testcase, version: str, toolchain: Toolchain) -> tuple[Tes
     ported = port(testcase, version, toolchain.DRIFT)
     if ported is None:
         return None
-    return ported.testcase, tuple(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
+    changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
+    return ported.testcase, tuple(changes)
 
 
 @contextmanager

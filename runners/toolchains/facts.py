@@ -25,7 +25,9 @@ QUIET = {
 One BLAS thread so that a process can fork after it imported numpy.
 """
 
-Kind = Literal["module", "attribute", "keyword", "flag", "op", "dialect"]
+Kind = Literal["module", "attribute", "keyword", "option", "flag", "op", "dialect"]
+"""An ``attribute`` whose name begins with a dot belongs to objects rather than to a namespace; an ``option`` is a
+name that programs write as a string: a key of a pass context's configuration or of a function's attributes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,8 @@ class DriftEntry:
     exact: bool = False
     """Whether putting one name for the other leaves the meaning as it is."""
     note: str = ""
+    of: str = ""
+    """Of a keyword: the function or namespace whose calls take it; empty for all of the toolchain's."""
 
     def covers(self, name: str) -> bool:
         """Whether ``name`` is this entry's old name or lies inside that namespace."""

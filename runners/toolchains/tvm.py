@@ -1,18 +1,14 @@
-"""Apache TVM: its own wheels, and forks that other wheels carry.
-
-Drift was measured by looking every name up in 0.16.dev0, 0.17.dev0 and 0.25.0 … 0.27.0.post1; releases between them
-were read in its history.
-"""
+"""Apache TVM: its own wheels, and forks that other wheels carry."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from packaging.version import Version
 
 from runners.protocol import TestcaseKind
-from runners.toolchains.facts import QUIET, Bundle, Canary, Device, DriftEntry, Kind
+from runners.toolchains.facts import QUIET, Bundle, Canary, Device
+from runners.toolchains.tvm_drift import DRIFT as DRIFT
 
 NAME = "tvm"
 TITLE = "Apache TVM"
@@ -140,69 +136,3 @@ BUNDLES = {
 
 def bundle(version: str) -> Bundle | None:
     return BUNDLES.get(version)
-
-
-def _gone(gone_in: str, old: str, new: str | None, kind: Kind = "attribute", **more: Any) -> DriftEntry:
-    return DriftEntry(old=old, new=new, kind=kind, gone_in=gone_in, **more)
-
-
-_RELAX_TYPES = tuple(
-    _gone("0.26.0", f"tvm.relax.{name}StructInfo", f"tvm.relax.{name}Type", introduced_in="0.26.0", exact=True)
-    for name in ("Tensor", "Shape", "Tuple", "Func")
-)
-
-DRIFT = (
-    _gone("0.20.0", "tvm.relay", None, "module", note="Relax replaced it: tvm.relax"),
-    _gone("0.20.0", "tvm.autotvm", None, "module"),
-    _gone("0.20.0", "tvm.auto_scheduler", None, "module"),
-    _gone("0.20.0", "tvm.contrib.graph_executor", None, "module", note="Relax runs on relax.VirtualMachine"),
-    _gone("0.20.0", "tvm.driver.tvmc", None, "module"),
-    _gone("0.20.0", "tvm.te.create_schedule", None, note="te.create_prim_func, then a schedule of tvm.s_tir"),
-    _gone("0.20.0", "tvm.lower", None, note="tvm.compile does it"),
-    _gone("0.21.0", "tvm._ffi", "tvm_ffi", "module", introduced_in="0.22.0"),
-    _gone("0.22.0", "tvm.ffi", "tvm_ffi", "module", introduced_in="0.22.0", exact=True),
-    _gone("0.22.0", "tvm.register_func", "tvm.register_global_func", introduced_in="0.22.0", exact=True),
-    _gone("0.21.0", "tvm.runtime.relax_vm", "tvm.runtime.vm", "module", introduced_in="0.21.0", exact=True),
-    _gone("0.22.0", "tvm.nd.array", "tvm.runtime.tensor", introduced_in="0.22.0", exact=True),
-    _gone("0.22.0", "tvm.nd.empty", "tvm.runtime.empty", introduced_in="0.22.0", exact=True),
-    _gone("0.22.0", "tvm.nd.NDArray", "tvm.runtime.Tensor", introduced_in="0.22.0", exact=True),
-    _gone("0.22.0", "tvm.nd", "tvm.runtime", "module"),
-    _gone("0.22.0", "tvm.runtime.NDArray", "tvm.runtime.Tensor", introduced_in="0.22.0", exact=True),
-    _gone("0.22.0", "asnumpy", "numpy", note="a method of tensors"),
-    _gone("0.24.0", "tvm.script.tir", "tvm.script.tirx", "module", introduced_in="0.24.0", exact=True),
-    _gone("0.24.0", "tvm.tir.Schedule", "tvm.s_tir.Schedule", introduced_in="0.24.0", exact=True),
-    _gone("0.24.0", "tvm.tir", "tvm.tirx", "module", introduced_in="0.24.0", note="schedules: tvm.s_tir"),
-    _gone("0.24.0", "T.block", "T.sblock", introduced_in="0.24.0", note="in @T.prim_func(s_tir=True)"),
-    _gone("0.24.0", "tvm.dlight", "tvm.s_tir.dlight", "module", introduced_in="0.24.0", exact=True),
-    _gone("0.24.0", "tvm.meta_schedule", "tvm.s_tir.meta_schedule", "module", introduced_in="0.24.0", exact=True),
-    _gone("0.24.0", "tvm.runtime.container", None, "module"),
-    _gone("0.24.0", "tvm.ir.container", None, "module"),
-    _gone("0.25.0", "tvm.contrib.utils", "tvm.support.utils", "module", introduced_in="0.25.0", exact=True),
-    _gone("0.25.0", "tvm.TVMError", None, note="errors are Python's own, such as RuntimeError"),
-    _gone("0.25.0", "tvm.error.TVMError", None, note="errors are Python's own, such as RuntimeError"),
-    *_RELAX_TYPES,
-    _gone("0.26.0", "tvm.relax.ObjectStructInfo", "tvm.relax.AnyType", introduced_in="0.26.0", exact=True),
-    _gone("0.26.0", "tvm.relax.PrimStructInfo", "tvm.ir.PrimType", note="takes a dtype, no value"),
-    _gone("0.26.0", "tvm.relax.StructInfo", "tvm.ir.Type"),
-    _gone("0.26.0", "tvm.relax.struct_info", "tvm.relax.type", "module", introduced_in="0.26.0"),
-    _gone("0.26.0", "tvm.relax.PrimValue", "tvm.relax.prim_value", introduced_in="0.26.0", exact=True),
-    _gone(
-        "0.26.0", "out_sinfo", "out_ty", "keyword", introduced_in="0.26.0", exact=True, note="call_tir and its kin"
-    ),
-    _gone("0.26.0", "sinfo_args", "ty_args", "keyword", introduced_in="0.26.0", exact=True, note="call_pure_packed"),
-    _gone("0.26.0", "tir_vars", None, "keyword", note="call_tir"),
-    _gone("0.26.0", "struct_info", "ty", "keyword", introduced_in="0.26.0", exact=True, note="relax.Var"),
-    _gone("0.27.0", "tvm.arith", "tvm.sym", "module", introduced_in="0.27.0", exact=True),
-    _gone("0.27.0", "tvm.tirx.SBlock", "tvm.s_tir.SBlock", introduced_in="0.27.0", exact=True),
-    _gone("0.27.0", "tvm.tirx.SBlockRealize", "tvm.s_tir.SBlockRealize", introduced_in="0.27.0", exact=True),
-    _gone("0.27.0", "tvm.tirx.StringImm", "tvm.ir.StringImm", introduced_in="0.27.0", exact=True),
-    _gone("0.27.0", "tvm.tirx.stmt_functor", None, "module"),
-    DriftEntry(
-        old="tvm.relax.frontend.onnx",
-        new="tvm.relax.frontend.onnx",
-        kind="module",
-        note="never imported automatically: write `import tvm.relax.frontend.onnx`",
-    ),
-    _gone("0.25.0", "tvm.ir.structural_equal", "tvm_ffi.structural_equal", introduced_in="0.25.0", exact=True),
-    _gone("0.25.0", "tvm.ir.structural_hash", "tvm_ffi.structural_hash", introduced_in="0.25.0", exact=True),
-)

@@ -1,0 +1,414 @@
+"""Porting of Python: every name is resolved through the testcase's own imports (libcst) before it is looked up. Pure.
+
+So ``relax.X`` after ``from tvm import relax`` is ``tvm.relax.X``, whereas strings, comments, local variables and
+other people's attributes of the same name stay. What is imported keeps the local name it is bound to, so that only the
+import changes; a use is rewritten only where its end went elsewhere than its import.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst import metadata
+
+from runners.port_names import Names
+from runners.port_text import Change, Unportable
+
+MAX_CODE_CHARS = 400_000
+_STRINGS_OF = re.compile(r"(?:^|\.)(?:PassContext|func_attr|with_attr|with_attrs|without_attr)$")
+"""Calls whose strings are names: the keys of a configuration, of a function's attributes."""
+_SCHEDULABLE = {"tvm.script.tir.prim_func", "tvm.script.parser.tir.prim_func"}
+"""What ``@T.prim_func(s_tir=True)`` was called when every function of TVMScript had blocks to schedule."""
+_TARGET = re.compile(r"(?P<kind>[a-z][a-z0-9_]{1,20})(?P<options>(?:\s+--?[a-z][\w-]*(?:[= ][^\s-][^\s]*)?)+)\s*")
+_OPTION = re.compile(r"--?(?P<name>[a-z][\w-]*)(?:[= ](?P<value>[^\s-][^\s]*))?")
+_LISTS = {"keys", "libs", "mattr", "tag_list"}
+_TARGET_CALLS = {"tvm.target.Target"}
+"""Targets were once also written like a command line (``llvm -mcpu=x``); only dictionaries are since 0.24.0."""
+
+
+def port_python(code: str, names: Names, *, old_targets: bool, tirx: bool) -> tuple[str, list[Change]]:
+    """The code in the release's names; itself, with no change, where it can't be read.
+
+    ``old_targets``: the release reads targets written like a command line; ``tirx``: it has TVM's ``tirx`` dialect.
+
+    Raises:
+        Unportable: it uses a name that is gone and that nothing replaces exactly.
+    """
+    if len(code) > MAX_CODE_CHARS:
+        return code, []
+    try:
+        tree = metadata.MetadataWrapper(cst.parse_module(code))
+        rewriter = _Rewriter(names, old_targets=old_targets, tirx=tirx)
+        ported = tree.visit(rewriter).code
+        cst.parse_module(ported)
+    except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, UnicodeError):
+        return code, []
+    return (ported, rewriter.changes) if rewriter.changes else (code, [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """What a local name is bound to by an import, before and after porting."""
+
+    old: str
+    new: str
+
+
+class _Rewriter(cst.CSTTransformer):
+    METADATA_DEPENDENCIES = (metadata.ScopeProvider, metadata.PositionProvider)
+
+    def __init__(self, names: Names, *, old_targets: bool, tirx: bool) -> None:
+        super().__init__()
+        self.names = names
+        self.old_targets = old_targets
+        self.tirx = tirx
+        self.changes: list[Change] = []
+        self.imports: set[str] = set()
+        self.members: Mapping[str, str] = {
+            step.old[1:]: step.new[1:] for step in reversed(names.members) if step.new is not None
+        }
+        self.options: Mapping[str, str] = {s.old: s.new for s in reversed(names.options) if s.new is not None}
+        self.ported: dict[cst.Attribute, cst.Name | cst.Attribute] = {}
+        self.names_as_strings: set[cst.SimpleString] = set()
+
+    # ---------------------------------------------------------------------------------------- resolving
+
+    def _resolve(self, node: cst.CSTNode) -> tuple[_Binding, str, str] | None:
+        """(binding, local name, rest) of a dotted expression whose first name is bound by imports alone."""
+        dotted = dotted_name(node)
+        root, _, rest = dotted.partition(".")
+        scope = self.get_metadata(metadata.ScopeProvider, _first(node), None) if dotted else None
+        if scope is None:
+            return None
+        found = {self._binding(assignment, root) for assignment in scope[root]}
+        binding = found.pop() if len(found) == 1 else None
+        return (binding, root, rest) if binding is not None else None
+
+    def _binding(self, assignment: metadata.BaseAssignment, name: str) -> _Binding | None:
+        if not isinstance(assignment, metadata.ImportAssignment):
+            return None
+        imported = assignment.node
+        if isinstance(imported, cst.Import):
+            for alias in imported.names:
+                if alias.asname is not None and dotted_name(alias.asname.name) == name:
+                    return self._bound(dotted_name(alias.name))
+            return _Binding(name, name)  # `import a.b` binds `a`
+        if (
+            not isinstance(imported, cst.ImportFrom)
+            or isinstance(imported.names, cst.ImportStar)
+            or imported.relative
+        ):
+            return None
+        for alias in imported.names:
+            if dotted_name(alias.asname.name if alias.asname else alias.name) == name:
+                return self._bound(f"{dotted_name(imported.module)}.{dotted_name(alias.name)}")
+        return None
+
+    def _bound(self, old: str) -> _Binding:
+        return _Binding(old, self.names.successor(old, imported=True) or old)
+
+    def _full_name(self, node: cst.CSTNode) -> str:
+        """The dotted name that an expression had before porting; empty where it is no import's."""
+        resolved = self._resolve(node)
+        if resolved is None:
+            return ""
+        binding, _, rest = resolved
+        return f"{binding.old}.{rest}" if rest else binding.old
+
+    def _changed(self, node: cst.CSTNode, old: str, new: str) -> None:
+        start = self.get_metadata(metadata.PositionProvider, node).start
+        self.changes.append(Change(line=start.line, old=old, new=new))
+
+    # ---------------------------------------------------------------------------------------- imports
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        return False
+
+    def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import:
+        aliases: list[cst.ImportAlias] = []
+        for alias in original_node.names:
+            old = dotted_name(alias.name)
+            new = self._imported(old)
+            if new == old:
+                aliases.append(alias)
+                continue
+            self._changed(original_node, old, new)
+            if alias.asname is None and _root(old) != _root(new):  # what it bound is still used
+                aliases.append(cst.ImportAlias(name=cst.Name(_root(old))))
+            aliases.append(alias.with_changes(name=expression(new)))
+        return updated_node.with_changes(names=_with_commas(aliases))
+
+    def leave_ImportFrom(
+        self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
+    ) -> cst.BaseSmallStatement | cst.FlattenSentinel[cst.BaseSmallStatement]:
+        module = dotted_name(original_node.module)
+        if not module or original_node.relative:
+            return updated_node
+        if isinstance(original_node.names, cst.ImportStar):
+            new = self._imported(module)
+            if new == module:
+                return updated_node
+            self._changed(original_node, module, new)
+            return updated_node.with_changes(module=expression(new))
+        by_home: dict[str, list[cst.ImportAlias]] = {}
+        before = len(self.changes)
+        for alias in original_node.names:
+            old = f"{module}.{dotted_name(alias.name)}"
+            new = self._imported(old)
+            if new != old:
+                self._changed(original_node, old, new)
+            home, _, name = new.rpartition(".")
+            by_home.setdefault(home, []).append(_import_as(alias, name))
+        if len(self.changes) == before:
+            return updated_node
+        statements = [_import_from(updated_node, home, aliases) for home, aliases in by_home.items()]
+        return statements[0] if len(statements) == 1 else cst.FlattenSentinel(statements)
+
+    def _imported(self, old: str) -> str:
+        new = self.names.successor(old, imported=True)
+        if new is None:
+            raise Unportable(old)
+        return new
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        """Packages that the new names come from and that the testcase does not import, after its first import."""
+        if not self.imports:
+            return updated_node
+        added = [cst.parse_statement(f"import {name}") for name in sorted(self.imports)]
+        body = list(updated_node.body)
+        at = next((i for i, line in enumerate(body) if _imports_something(line)), -1) + 1
+        return updated_node.with_changes(body=[*body[:at], *added, *body[at:]])
+
+    # ---------------------------------------------------------------------------------------- uses
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        resolved = self._resolve(node)
+        if resolved is None:
+            return True
+        binding, local, rest = resolved
+        new = self.names.successor(f"{binding.old}.{rest}")
+        if new is None:
+            raise Unportable(f"{binding.old}.{rest}")
+        if new != f"{binding.new}.{rest}":
+            text = self._reach(new, binding, local, node)
+            if text != dotted_name(node):
+                self._changed(node, f"{binding.old}.{rest}", new)
+                self.ported[node] = expression(text)
+        return False
+
+    def _reach(self, new: str, binding: _Binding, local: str, node: cst.Attribute) -> str:
+        """How to write a dotted name here: through the same import where it can be, else from its package."""
+        home, _, name = new.rpartition(".")
+        if home == "builtins":
+            return name
+        if new.startswith(f"{binding.new}."):
+            return local + new[len(binding.new) :]
+        package = _root(new)
+        scope = self.get_metadata(metadata.ScopeProvider, _first(node), None)
+        if scope is None or {self._binding(a, package) for a in scope[package]} != {_Binding(package, package)}:
+            self.imports.add(package)
+        return new
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        if original_node in self.ported:
+            return self.ported[original_node].with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
+        new = self.members.get(original_node.attr.value)
+        if new is None or self._resolve(original_node) is not None:
+            return updated_node
+        self._changed(original_node, f".{original_node.attr.value}", f".{new}")
+        return updated_node.with_changes(attr=cst.Name(new))
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        function = self._full_name(original_node.func)
+        if not function:
+            return updated_node
+        here = self.names.successor(function) or function
+        arguments = [
+            self._argument(old, new, function, here)
+            for old, new in zip(original_node.args, updated_node.args, strict=True)
+        ]
+        return updated_node.with_changes(args=arguments)
+
+    def _argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str) -> cst.Arg:
+        keyword = original.keyword.value if original.keyword else ""
+        step = self.names.keyword(keyword, here) or self.names.keyword(keyword, function)
+        if step is not None and step.new is None:
+            raise Unportable(f"{keyword}= of {function}")
+        if step is not None and step.new is not None:
+            self._changed(original, f"{keyword}=", f"{step.new}=")
+            updated = updated.with_changes(keyword=cst.Name(step.new))
+        if function in _TARGET_CALLS or (keyword in {"target", "host"} and function.startswith("tvm.")):
+            updated = updated.with_changes(value=self._target(original.value, updated.value))
+        return updated
+
+    # ---------------------------------------------------------------------------------------- strings that are names
+
+    def _target(self, original: cst.BaseExpression, updated: cst.BaseExpression) -> cst.BaseExpression:
+        text = _string(original)
+        if self.old_targets or text is None or not _TARGET.fullmatch(text):
+            return updated
+        target = repr(target_dictionary(text))
+        self._changed(original, repr(text), target)
+        return cst.parse_expression(target)
+
+    def leave_SimpleString(
+        self, original_node: cst.SimpleString, updated_node: cst.SimpleString
+    ) -> cst.BaseExpression:
+        text = _string(original_node)
+        new = self.options.get(text) if text is not None else None
+        if text is None or new is None or original_node not in self.names_as_strings:
+            return updated_node
+        self._changed(original_node, repr(text), repr(new))
+        return updated_node.with_changes(value=original_node.value.replace(text, new))
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if _STRINGS_OF.search(dotted_name(node.func) or _attribute(node.func)):
+            self.names_as_strings.update(_strings_that_are_names(node))
+
+    # ---------------------------------------------------------------------------------------- TVMScript
+
+    def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
+        """``@T.prim_func`` of the time when each had blocks to schedule says so where a release asks for it."""
+        decorator = original_node.decorator
+        called = isinstance(decorator, cst.Call)
+        name = self._full_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
+        if self.tirx and name in _SCHEDULABLE:
+            return self._schedulable(original_node, updated_node)
+        old_name = self.names.successor(name) if name and not self.tirx else None
+        if called and old_name in _SCHEDULABLE:
+            return self._without_schedulable(original_node, updated_node)
+        return updated_node
+
+    def _schedulable(self, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
+        node = updated.decorator
+        call = node if isinstance(node, cst.Call) else cst.Call(func=node)
+        if any(arg.keyword is not None and arg.keyword.value == "s_tir" for arg in call.args):
+            return updated
+        added = cst.Arg(keyword=cst.Name("s_tir"), value=cst.Name("True"), equal=_TIGHT)
+        self._changed(original, "@T.prim_func", "@T.prim_func(s_tir=True)")
+        return updated.with_changes(decorator=call.with_changes(args=[*call.args, added]))
+
+    def _without_schedulable(self, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
+        call = cst.ensure_type(updated.decorator, cst.Call)
+        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != "s_tir"]
+        if len(kept) == len(call.args):
+            return updated
+        self._changed(original, "@T.prim_func(s_tir=True)", "@T.prim_func")
+        if not kept:
+            return updated.with_changes(decorator=call.func)
+        kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return updated.with_changes(decorator=call.with_changes(args=kept))
+
+
+# ---------------------------------------------------------------------------------------------- syntax
+
+_TIGHT = cst.AssignEqual(whitespace_before=cst.SimpleWhitespace(""), whitespace_after=cst.SimpleWhitespace(""))
+
+
+def dotted_name(node: cst.CSTNode | None) -> str:
+    """``a.b.c`` of a name or a chain of attributes; empty for anything else."""
+    match node:
+        case cst.Name(value=value):
+            return value
+        case cst.Attribute(value=owner, attr=cst.Name(value=name)):
+            return f"{dotted_name(owner)}.{name}" if dotted_name(owner) else ""
+        case _:
+            return ""
+
+
+def expression(text: str) -> cst.Name | cst.Attribute:
+    """The syntax of a dotted name."""
+    parsed = cst.parse_expression(text)
+    assert isinstance(parsed, cst.Name | cst.Attribute)
+    return parsed
+
+
+def target_dictionary(text: str) -> dict[str, str | int | bool | list[str]]:
+    """``llvm -mcpu=x -num-cores 4`` as the dictionary that means the same."""
+    found = _TARGET.fullmatch(text)
+    assert found is not None
+    target: dict[str, str | int | bool | list[str]] = {"kind": found["kind"]}
+    for option in _OPTION.finditer(found["options"]):
+        target[option["name"]] = _option_value(option["name"], option["value"])
+    return target
+
+
+def _option_value(name: str, value: str | None) -> str | int | bool | list[str]:
+    if value is None:
+        return True
+    if name in _LISTS:
+        return value.split(",")
+    return int(value) if value.isdecimal() else value
+
+
+def _first(node: cst.CSTNode) -> cst.CSTNode:
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _attribute(node: cst.CSTNode) -> str:
+    return node.attr.value if isinstance(node, cst.Attribute) else ""
+
+
+def _string(node: cst.BaseExpression) -> str | None:
+    if not isinstance(node, cst.SimpleString) or node.prefix:
+        return None
+    value = node.evaluated_value
+    return value if isinstance(value, str) else None
+
+
+def _strings_that_are_names(call: cst.Call) -> Iterator[cst.SimpleString]:
+    """Keys of dictionaries among the arguments, and a string that comes first."""
+    for place, argument in enumerate(call.args):
+        if isinstance(argument.value, cst.Dict):
+            for element in argument.value.elements:
+                if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString):
+                    yield element.key
+        elif place == 0 and isinstance(argument.value, cst.SimpleString):
+            yield argument.value
+
+
+def _import_as(alias: cst.ImportAlias, name: str) -> cst.ImportAlias:
+    """The import under a new name, bound to what it was bound to, so that its uses stay as they are."""
+    if name == dotted_name(alias.name) or alias.asname is not None:
+        return alias.with_changes(name=cst.Name(name))
+    return alias.with_changes(name=cst.Name(name), asname=cst.AsName(name=cst.Name(dotted_name(alias.name))))
+
+
+def _import_from(node: cst.ImportFrom, home: str, aliases: list[cst.ImportAlias]) -> cst.BaseSmallStatement:
+    if not home:  # the name became a package of its own
+        return cst.Import(names=_with_commas(aliases))
+    same = len(aliases) == len(node.names) if not isinstance(node.names, cst.ImportStar) else False
+    names = aliases if same else _with_commas(aliases)
+    return node.with_changes(module=expression(home), names=names)
+
+
+def _with_commas(aliases: list[cst.ImportAlias]) -> list[cst.ImportAlias]:
+    """Commas between, none at the end."""
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    return [
+        *(alias.with_changes(comma=comma) for alias in aliases[:-1]),
+        *(alias.with_changes(comma=cst.MaybeSentinel.DEFAULT) for alias in aliases[-1:]),
+    ]
+
+
+def _imports_something(statement: cst.CSTNode) -> bool:
+    """A line of imports that others may follow: not one from ``__future__``, which they may not precede."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    return any(
+        isinstance(part, cst.Import)
+        or (isinstance(part, cst.ImportFrom) and dotted_name(part.module) != "__future__")
+        for part in statement.body
+    )
