@@ -13,7 +13,7 @@ from bot.extract.markdown import Document, Prose
 from bot.extract.pieces import Kind, Piece
 from bot.extract.printed import quoted_output, telling_line
 from bot.extract.sections import Section, section_of
-from bot.extract.versions import Passage, find_versions
+from bot.extract.versions import Passage, find_good_versions, find_versions
 from runners.protocol import Claim, ClaimKind, Signature
 from runners.signature import NATIVE
 
@@ -37,7 +37,9 @@ class Report:
 def read_claim(report: Report) -> Claim:
     """The claim; `ClaimKind.UNKNOWN` when the text names no failure."""
     signature = find_signature(report.title, report.document, report.pieces)
-    actual, expected = quoted_output(report.document, report.pieces)
+    passages = list(_passages(report))
+    good = find_good_versions(passages, report.toolchain)
+    actual, expected = quoted_output(report.document, report.pieces, good)
     kind = _kind(report, signature)
     if kind is ClaimKind.UNKNOWN and actual and report.code:
         kind = ClaimKind.WRONG_RESULT  # it ran, and what it printed is what the report is about
@@ -52,7 +54,7 @@ def read_claim(report: Report) -> Claim:
     return Claim(
         kind=kind,
         signature=signature,
-        versions=tuple(v[:512] for v in find_versions(_passages(report), report.toolchain)),
+        versions=tuple(v[:512] for v in find_versions(passages, report.toolchain)),
         devices=tuple(d[:512] for d in report.devices[:8]),
         actual=actual,
         expected=expected,
@@ -265,6 +267,8 @@ def _kind_of_failure(report: Report, signature: Signature, quoted: str) -> Claim
     if signature.type == "KeyboardInterrupt":
         return ClaimKind.HANG
     if any("assert_structural_equal" in frame or "assert_allclose" in frame for frame in signature.frames):
+        return ClaimKind.WRONG_RESULT
+    if signature.message.startswith("StructuralEqual check failed") and "assert_structural_equal" in report.code:
         return ClaimKind.WRONG_RESULT
     if signature.type in ("AssertionError", "output") and _checks_result(report.code) and not signature.frames:
         said = f"{report.title}\n{quoted}"

@@ -85,6 +85,8 @@ def failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
 
 
 def tells_what_is_right(piece: Piece) -> bool:
+    if piece.kind is Kind.TRACEBACK:
+        return False
     return piece.section is Section.EXPECTED or piece.cue in (Cue.EXPECTED, Cue.WORKS)
 
 

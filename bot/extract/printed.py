@@ -26,10 +26,10 @@ _ACTUAL_SPAN = re.compile(
 )
 
 
-def quoted_output(document: Document, pieces: Sequence[Piece]) -> tuple[str, str]:
+def quoted_output(document: Document, pieces: Sequence[Piece], good: Sequence[str] = ()) -> tuple[str, str]:
     """What is printed and what should have been: output blocks by their section or introduction, else code spans.
 
-    A check test's "lhs: … rhs: …" names both.
+    A check test's "lhs: … rhs: …" names both. Output introduced by a version in ``good`` is what should come out.
     """
     actual: list[str] = []
     expected: list[str] = []
@@ -40,7 +40,8 @@ def quoted_output(document: Document, pieces: Sequence[Piece]) -> tuple[str, str
             actual.append(sides["lhs"])
             expected.append(sides["rhs"])
         else:
-            (expected if tells_what_is_right(piece) else actual).append(piece.text.strip("\n"))
+            right = tells_what_is_right(piece) or _is_of(piece.intro, good)
+            (expected if right else actual).append(piece.text.strip("\n"))
     above = ""
     for prose in document.prose:
         if prose.heading:
@@ -53,6 +54,12 @@ def quoted_output(document: Document, pieces: Sequence[Piece]) -> tuple[str, str
             _quoted_in_sentence(prose.text, actual, expected)
         above = prose.text
     return _bounded(actual), _bounded(expected)
+
+
+def _is_of(intro: str, versions: Sequence[str]) -> bool:
+    """``With 3.10.0:`` announces what 3.10.0 prints."""
+    last = intro.rstrip().rpartition("\n")[2][-60:]
+    return last.endswith(":") and any(re.search(rf"(?<![\d.]){re.escape(v)}:?$", last.rstrip(":")) for v in versions)
 
 
 _SIDES = re.compile(r"^\s{0,8}lhs: (?P<lhs>[^\n]+)\n\s{0,8}rhs: (?P<rhs>[^\n]+)", re.M)

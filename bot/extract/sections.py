@@ -148,7 +148,8 @@ def cue_of(intro: str) -> Cue:
     last = intro.strip().rpartition("\n")[2] if intro.strip() else ""
     last = last[-400:]
     sentences = [s for s in re.split(r"(?<=[.!?])\s+", last) if s.strip()]
-    for text in reversed(sentences[-2:]):
+    announced = bool(sentences) and sentences[-1].rstrip().endswith(":")
+    for text in reversed(sentences[-1:] if announced else sentences[-2:]):
         for cue, pattern in _CUES:
             if pattern.search(text):
                 return cue

@@ -64,7 +64,8 @@ _OTHER_PRODUCT = re.compile(
 )
 _DISTINCT = re.compile(r"dev\d*|rc\d{8}|rc\d$|post\d|\d{8}")
 _SAID_OF_VERSION = re.compile(
-    r"(?:\b(?:on|with|in|both|either|version|versions|using|use|to|since|from|at|release|ver|and|or|through|until"
+    r"(?:\b(?:on|with|in|both|either|also|version|versions|using|use|to|since|from|at|release|ver|and|or"
+    r"|through|until"
     r"|installed|is|:|,|;|v)\b|[.:|,;(>→/`*-]|^)[`'\"* (=]*v?$",
     re.I,
 )
@@ -131,6 +132,8 @@ def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[s
     listed = list(passages)
     releases = [v for p in listed for v in _releases(p, toolchain)]
     releases = releases or [v for p in listed for v in _installed(p, toolchain)]
+    good = set(find_good_versions(listed, toolchain)) if releases else set()
+    releases = [v for v in releases if v not in good] or releases
     releases = list(dict.fromkeys(releases))[: 8 * MAX_VERSIONS]
     releases = [v for v in releases if not any(other.startswith(f"{v}.") for other in releases)]
     if releases:
@@ -159,12 +162,19 @@ def _named_together(passage: Passage) -> Iterator[str]:
 def _is_said_to_be_good(before: str, after: str) -> bool:
     if _GOOD_BEFORE.search(before) or _GOOD_LABEL.search(before) or _GOOD_AFTER.match(after):
         return True
+    if _GOOD_LATER.match(after) and not _NEGATED.search(after[:50]):
+        return True
     if _EXEMPT.match(after):
         return bool(_SYMPTOM.search(before))
     found = _AS_IT_SHOULD.match(after)
     return found is not None and not _NEGATED.search(found[0])
 
 
+_GOOD_LATER = re.compile(
+    r"^[^.;,:\n]{0,40}\b(?:is|are|was|were) (?:still )?(?:ok(?:ay)?|fine|good"
+    r"|unaffected|correct)\b",
+    re.I,
+)
 _EXEMPT = re.compile(r"^[`'\"*)]*\s*(?:does not|doesn[’']t|did not|didn[’']t|is not|isn[’']t)\s*(?:$|[.;,)])", re.I)
 """``3.8.0 and 3.9.0 show it; 3.7.1 does not.``"""
 _SYMPTOM = re.compile(
@@ -182,19 +192,27 @@ def _installed(passage: Passage, toolchain: str | None) -> Iterator[str]:
     return (v for v in _EGG.findall(passage.text) if _plausible(v, toolchain))
 
 
+def find_good_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[str, ...]:
+    """The builds that the report says do it right."""
+    return tuple(dict.fromkeys(v for p in passages for v, good in _mentioned(p, toolchain) if good))[:MAX_VERSIONS]
+
+
 def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
+    return (version for version, good in _mentioned(passage, toolchain) if not good)
+
+
+def _mentioned(passage: Passage, toolchain: str | None) -> Iterator[tuple[str, bool]]:
+    """Each version that the passage names, and whether it says that this one is good."""
     headed = section_of(passage.heading) is Section.ENVIRONMENT
     for line in passage.text.split("\n"):
         wheels = {found.start("v") for found in _WHEEL.finditer(line)}
-        yield from (w for w in _FILE.findall(line) if _plausible(w, toolchain))
+        yield from ((w, False) for w in _FILE.findall(line) if _plausible(w, toolchain))
         for found in _VERSION.finditer(line):
             version, before = found["v"], line[max(0, found.start("v") - 60) : found.start("v")]
-            if _is_said_to_be_good(before, line[found.end() : found.end() + 80]):
-                continue
-            if found.start("v") not in wheels and not _is_meant(version, before, toolchain, headed):
-                continue
-            if _plausible(version, toolchain):
-                yield PROMOTED.get(version.partition("+")[0], version)
+            good = _is_said_to_be_good(before, line[found.end() : found.end() + 80])
+            meant = good or found.start("v") in wheels or _is_meant(version, before, toolchain, headed)
+            if meant and _plausible(version, toolchain):
+                yield PROMOTED.get(version.partition("+")[0], version), good
 
 
 def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) -> bool:

@@ -201,3 +201,38 @@ def test_an_assertion_failure_is_a_crash_of_iree_and_an_error_of_tvm() -> None:
     """LLVM's assertions abort the process; TVM's checks are exceptions."""
     for repository, kind in (("iree-org/iree", ClaimKind.CRASH), ("apache/tvm", ClaimKind.ERROR)):
         assert extract(issue("See below.", "Assertion failure in SomePass", repository)).claim.kind is kind
+
+
+def test_output_of_a_version_said_to_be_good_is_what_is_expected() -> None:
+    """Two outputs, each introduced by its version; the good one is named as good elsewhere."""
+    body = f"""{CODE}
+    It is off, and nobody expects all digits. 0.27.0:
+
+    ```
+    sum 256
+    ```
+
+    With 0.26.0:
+
+    ```
+    sum 393
+    ```
+
+    ### Version
+
+    0.27.0, was fine with 0.26.0
+    """
+    found = claim(body)
+    assert (found.actual, found.expected, found.versions) == ("sum 256", "sum 393", ("0.27.0",))
+
+
+def test_a_failed_structural_comparison_of_the_testcase_is_a_wrong_result() -> None:
+    """The comparison raises ValueError, but it is the reporter's own check."""
+    body = """
+    ```python
+    import tvm
+    tvm.ir.assert_structural_equal(a(), b())
+    ```
+    `ValueError: StructuralEqual check failed, caused by lhs at <root>`
+    """
+    assert claim(body).kind is ClaimKind.WRONG_RESULT
