@@ -1,0 +1,98 @@
+"""The decision table of docs/verdicts.md, made by asking the judge: ``python -m tests.bot.verdict_table``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.evidence import Evidence
+from bot.judge import judge
+from runners.oracle import answer_of
+from runners.protocol import (
+    Claim,
+    ClaimKind,
+    Exited,
+    Observation,
+    Outcome,
+    Plan,
+    Signature,
+    Testcase,
+    TestcaseKind,
+    Variant,
+)
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "verdicts.md"
+BEGIN, END = "<!-- made by tests/bot/verdict_table.py: begin -->", "<!-- end -->"
+
+ORDER = ("old", "reported", "newest")
+M, P = Outcome.MATCH, Outcome.PASS
+F, I, U, T = Outcome.OTHER_FAILURE, Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE, Outcome.TIMEOUT  # noqa: E741 -- a row reads by letters
+ROWS: tuple[tuple[tuple[Outcome, Outcome, Outcome], Outcome | None], ...] = (
+    ((M, M, M), None),
+    ((P, M, M), None),
+    ((M, M, P), None),
+    ((P, M, P), None),
+    ((M, P, P), None),
+    ((I, M, M), None),
+    ((M, M, F), None),
+    ((M, M, I), None),
+    ((M, M, I), M),
+    ((M, M, I), P),
+    ((I, I, I), None),
+    ((I, I, I), M),
+    ((P, P, P), None),
+    ((P, F, P), None),
+    ((F, F, F), None),
+    ((F, I, I), None),
+    ((U, U, U), None),
+    ((T, T, T), None),
+)
+"""What the oldest, the reported and the newest release showed, and the newest when the testcase was ported to it."""
+
+PLAN = Plan(
+    testcase=Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": ""}, steps=(("python", "a.py"),)),
+    claim=Claim(
+        kind=ClaimKind.ERROR, signature=Signature(type="InternalError", message="no slot"), versions=("1.0",)
+    ),
+    device="llvm",
+    order=ORDER,
+    first=ORDER,
+    reported="reported",
+)
+
+
+def table() -> str:
+    lines = [
+        "| oldest | reported | newest | newest, ported | verdict | confidence |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for outcomes, ported in ROWS:
+        verdict = judge(Evidence(plan=PLAN, observations=tuple(_observations(outcomes, ported)), findings=()))
+        cells = [*map(str, outcomes), str(ported or "")]
+        lines.append(f"| {' | '.join(cells)} | `{verdict.kind}` | {verdict.confidence:.2f} |")
+    return "\n".join(lines)
+
+
+def _observations(outcomes: tuple[Outcome, ...], ported: Outcome | None) -> list[Observation]:
+    """Every release that answers is run twice, as the executor does with those that the answer rests on."""
+    seen = [
+        _observe(version, outcome, Variant.ORIGINAL, attempt)
+        for version, outcome in zip(ORDER, outcomes, strict=True)
+        for attempt in (1, 2)
+    ]
+    return [*seen, _observe(ORDER[-1], ported, Variant.PORTED, 1)] if ported else seen
+
+
+def _observe(version: str, outcome: Outcome, variant: Variant, attempt: int) -> Observation:
+    return Observation(
+        toolchain="tvm", version=version, device="llvm", attempt=attempt, variant=variant, outcome=outcome,
+        answer=answer_of(outcome), ended=Exited(code=0 if outcome is P else 1), why="seen",
+    )  # fmt: skip
+
+
+def with_table(text: str) -> str:
+    head, _, rest = text.partition(BEGIN)
+    return f"{head}{BEGIN}\n\n{table()}\n\n{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(with_table(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
