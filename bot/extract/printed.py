@@ -14,7 +14,8 @@ MAX_QUOTED_CHARS = 8_000
 
 
 _EXPECT_SPAN = re.compile(
-    r"(?:expect(?:ed|s)?|should (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is)[^`\n.]{0,60}$",
+    r"(?:expect(?:ed|s)?|should (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is)"
+    r"(?:(?!\bnot?\b)[^`\n.]){0,60}$",
     re.I,
 )
 

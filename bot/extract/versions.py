@@ -94,7 +94,8 @@ _GOOD_AFTER = re.compile(
     r"|(?:is|was|were|works?|worked|runs?|ran|seems?|does|compiles?|compiled|passes|passed"
     r"|and (?:earlier|before|older)|gives the (?:right|correct))?[ ,]*"
     r"(?:all |still |just |to |be |perfectly |also )*(?:good|fine|ok|okay|works?|worked|correct|unaffected"
-    r"|right|not (?:affected|show|have|fail|crash)|without (?:any )?(?:error|problem|issue)))",
+    r"|right|not (?:affected|show|have|fail|crash)|without (?:any )?(?:error|problem|issue))"
+    r"(?!\w*\s+(?:with|on|in|using|until|at)\b))",
     re.I,
 )
 _COMMIT = re.compile(r"(?:(?<![\w./-])|(?<=\d[-+]g))[0-9a-f]{7,40}(?:[~^]\d{0,3})?(?![\w/-]|\.\w)")
