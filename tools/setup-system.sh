@@ -31,7 +31,8 @@ missing_sandbox() {
     have runc || have crun || echo runc
     have newuidmap || echo uidmap
     have git || echo git
-    if have ldconfig && ldconfig -p | grep -q 'libseccomp\.so\.2'; then return; fi
+    # Not grep -q: it closes the pipe early, and pipefail takes ldconfig's SIGPIPE for "not found".
+    if have ldconfig && ldconfig -p | grep 'libseccomp\.so\.2' >/dev/null; then return; fi
     echo libseccomp2
 }
 
