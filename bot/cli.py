@@ -19,7 +19,6 @@ from bot.source import read_source
 from runners.catalogue import load_catalogue
 from runners.checkup import examine
 from runners.environments import default_root, open_store
-from runners.protocol import Limits
 from runners.refresh import refresh_catalogue
 from runners.sandbox.select import check_name, sweep
 from runners.toolchains import find_toolchain
@@ -65,7 +64,9 @@ def reproduce(
     sandbox: Annotated[
         str, typer.Option(help="auto, docker, podman, bubblewrap or none.", metavar="ENGINE")
     ] = "auto",
-    timeout: Annotated[float, typer.Option(help="Seconds that one run may take.", min=1, max=3600)] = 120,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds that one run may take (120; 40 for a hang).", min=1, max=3600)
+    ] = None,
     json: JsonOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
     comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
@@ -79,7 +80,7 @@ def reproduce(
         versions=versions,
         devices=tuple(name for name in devices.replace(" ", "").split(",") if name),
         bisect=bisect,
-        limits=Limits(wall_s=timeout),
+        timeout_s=timeout,
     )
     catalogue = load_catalogue(default_root() / "catalogue")
     with terminal.progress() as progress:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from bot.extract.types import Repro
 from runners.catalogue import Catalogue, Release
 from runners.errors import UserError
-from runners.protocol import Budget, Limits, Plan, TestcaseKind
+from runners.protocol import Budget, ClaimKind, Limits, Plan, TestcaseKind
 from runners.toolchains import find_device, find_toolchain
 
 MOST_CHOSEN = 8
-"""So many releases named by hand are all run at once; of more, the search chooses."""
+"""So many releases named by hand are all run; of more, the search chooses (unless it is switched off)."""
+HANG_WALL_S = 40.0
+"""Some forty times what a small testcase takes on an ordinary machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +25,8 @@ class Wishes:
     versions: str | None = None
     devices: tuple[str, ...] = ()
     bisect: bool = True
-    limits: Limits = field(default_factory=Limits)
+    timeout_s: float | None = None
+    """Seconds that one run may take."""
     budget: Budget = field(default_factory=Budget)
 
 
@@ -47,6 +50,7 @@ def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
         raise UserError(f"no release of {toolchain} is in the catalogue: run `reprobot refresh`")
     reported, notes = _reported(repro, catalogue)
     order = _in_order(chosen, reported, explicit=bool(wishes.versions))
+    fits = len(order) <= MOST_CHOSEN
     return Planned(
         plan=Plan(
             testcase=repro.testcase,
@@ -54,11 +58,11 @@ def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
             device=repro.device,
             checks_itself=checks_itself(repro),
             order=order,
-            first=_first(order, reported, explicit=bool(wishes.versions)),
+            first=_first(order, reported, every=bool(wishes.versions) and (fits or not wishes.bisect)),
             reported=reported.version if reported is not None and reported.version in order else None,
             devices=tuple(d for d in _devices(toolchain, wishes.devices) if d != repro.device),
             bisect=wishes.bisect,
-            limits=wishes.limits,
+            limits=_limits(repro, wishes),
             budget=wishes.budget,
         ),
         notes=notes,
@@ -95,12 +99,17 @@ def _in_order(chosen: Sequence[Release], reported: Release | None, *, explicit: 
     return tuple(sorted(releases, key=lambda version: releases[version].order))
 
 
-def _first(order: Sequence[str], reported: Release | None, *, explicit: bool) -> tuple[str, ...]:
-    """The reporter's release first, so that its answer is there early; then the newest and the oldest."""
-    if explicit and len(order) <= MOST_CHOSEN:
-        return tuple(order)
+def _first(order: Sequence[str], reported: Release | None, *, every: bool) -> tuple[str, ...]:
+    """The reporter's release first, so that its answer is there early; then the newest and the oldest, or all."""
     wanted = [reported.version] if reported is not None and reported.version in order else []
-    return tuple(dict.fromkeys([*wanted, order[-1], order[0]]))
+    return tuple(dict.fromkeys([*wanted, order[-1], order[0], *(order if every else ())]))
+
+
+def _limits(repro: Repro, wishes: Wishes) -> Limits:
+    """What a run may use. A hang shows itself by running out of time: there, less of it is enough."""
+    if wishes.timeout_s is not None:
+        return Limits(wall_s=wishes.timeout_s)
+    return Limits(wall_s=HANG_WALL_S) if repro.claim.kind is ClaimKind.HANG else Limits()
 
 
 def checks_itself(repro: Repro) -> bool:

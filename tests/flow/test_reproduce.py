@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,33 @@ def test_without_network_and_store_one_sentence_is_said(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 75, done.stderr
     assert "reprobot: " in done.stderr.splitlines()[-1]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 40 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    place = tmp_path / "small"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40m", "tmpfs", str(place)], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_no_half_built_environment(small_disk: Path) -> None:
+    """Exit code 75, and what is in the store is whole."""
+    done = reprobot(
+        "reproduce", str(EXAMPLES / "equal-on-bool-tensors.md"), "--versions", "0.27.0", "--sandbox", "bubblewrap",
+        REPROBOT_CACHE=str(small_disk),
+    )  # fmt: skip
+    assert done.returncode == 75, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("reprobot: ")
+    assert "space" in last
+    assert not any((small_disk / "environments").glob("*/*"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -72,6 +72,7 @@ def judge(claim: Claim, ended: Ended, *, stdout: str = "", stderr: str = "", **f
         (CRASH, Exited(code=139), "", "", Outcome.MATCH),
         (CRASH, Exited(code=1), "", OTHER_ERROR, Outcome.OTHER_FAILURE),
         (CRASH, Exited(code=0), "", "", Outcome.PASS),
+        (CRASH, Exited(code=0), "", "Fatal Python error: Segmentation fault", Outcome.MATCH),
         (PRINTED, Exited(code=0), "equal? False", "", Outcome.MATCH),
         (PRINTED, Exited(code=0), "equal? True", "", Outcome.PASS),
         (PRINTED, Exited(code=0), "nothing of the kind", "", Outcome.OTHER_FAILURE),

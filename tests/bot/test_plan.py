@@ -1,0 +1,108 @@
+"""Which releases are run: the reporter's, the ends, and what was asked for."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from bot.extract.types import Repro
+from bot.plan import HANG_WALL_S, Wishes, checks_itself, make_plan
+from runners.catalogue import Catalogue, Listing, Release
+from runners.errors import UserError
+from runners.protocol import Claim, ClaimKind, Plan, Testcase, TestcaseKind
+
+
+def release(version: str) -> Release:
+    return Release(
+        toolchain="tvm", version=version, released=date(2026, 1, 1), distributions=(f"apache-tvm=={version}",),
+        pythons=("3.11",), prerelease="rc" in version,
+    )  # fmt: skip
+
+
+VERSIONS = ("1.0rc0", *(f"1.{minor}" for minor in range(12)))
+CATALOGUE = Catalogue(
+    {
+        "tvm": Listing(
+            toolchain="tvm", repository="a/b", taken=date(2026, 1, 2), releases=tuple(map(release, VERSIONS))
+        )
+    }
+)
+
+
+def repro(*versions: str, kind: ClaimKind = ClaimKind.ERROR, code: str = "pass") -> Repro:
+    return Repro(
+        testcase=Testcase(
+            kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": code}, steps=(("python", "a.py"),)
+        ),
+        claim=Claim(kind=kind, versions=versions),
+        spans=(),
+        device="llvm",
+    )
+
+
+def plan(*versions: str, kind: ClaimKind = ClaimKind.ERROR, **wishes: object) -> Plan:
+    return make_plan(repro(*versions, kind=kind), CATALOGUE, Wishes(**wishes)).plan  # type: ignore[arg-type]  # keywords of Wishes
+
+
+def test_the_reporters_release_the_newest_and_the_oldest_come_first() -> None:
+    """And the rest are there for the search."""
+    made = plan("1.4")
+    assert made.first == ("1.4", "1.11", "1.0")
+    assert made.order == VERSIONS[1:]
+    assert made.reported == "1.4"
+
+
+def test_a_pre_release_is_run_only_when_the_report_is_about_it() -> None:
+    """It stands in its place in the order."""
+    assert "1.0rc0" not in plan("1.4").order
+    assert plan("1.0rc0").order[0] == "1.0rc0"
+
+
+def test_a_version_that_is_not_at_hand_is_said_so() -> None:
+    """The note tells how it was understood."""
+    made = make_plan(repro("0.3"), CATALOGUE, Wishes())
+    assert made.plan.reported is None
+    assert "older than every release" in made.notes[0]
+
+
+def test_what_was_asked_for_is_run() -> None:
+    """A short list whole; a long range is searched, unless searching is switched off."""
+    assert set(plan("1.4", versions="1.1,1.2,1.3").first) == {"1.1", "1.2", "1.3"}
+    assert len(plan("1.4", versions="1.0..1.11").first) == 3
+    assert len(plan("1.4", versions="all", bisect=False).first) == 12
+
+
+@pytest.mark.parametrize("spec", ["2.0", "1.5..1.2", ">=banana", ","])
+def test_versions_that_do_not_exist_are_refused(spec: str) -> None:
+    """With the nearest that do."""
+    with pytest.raises(UserError):
+        plan("1.4", versions=spec)
+
+
+def test_an_unknown_device_is_refused() -> None:
+    """With those there are."""
+    with pytest.raises(UserError, match="choose among"):
+        plan("1.4", devices=("tpu",))
+
+
+def test_a_hang_gets_less_time() -> None:
+    """Each bad run costs all of it; a time that was asked for is kept."""
+    assert plan(kind=ClaimKind.HANG).limits.wall_s == HANG_WALL_S
+    assert plan(kind=ClaimKind.HANG, timeout_s=7.0).limits.wall_s == 7.0
+    assert plan().limits.wall_s > HANG_WALL_S
+
+
+@pytest.mark.parametrize(
+    ("code", "checks"),
+    [
+        ("assert x == 1", True),
+        ("np.testing.assert_allclose(a, b)", True),
+        ("if bad:\n    raise SystemExit(1)", True),
+        ("print(np.allclose(a, b))", False),
+        ("def broken(:", False),
+    ],
+)
+def test_whether_a_testcase_checks_itself(code: str, checks: bool) -> None:
+    """Only then does running to its end mean something for a wrong result."""
+    assert checks_itself(repro(code=code)) is checks
