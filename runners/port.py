@@ -13,7 +13,7 @@ import msgspec
 from packaging.version import Version
 
 from runners.port_names import Names, names_in
-from runners.port_python import port_python
+from runners.port_python import Language, port_python
 from runners.port_text import Change, Unportable, port_mlir, port_steps
 from runners.protocol import Testcase
 from runners.toolchains.facts import DriftEntry
@@ -23,6 +23,8 @@ __all__ = ["Ported", "Substitution", "port"]
 _TIRX_SINCE = "0.24.0"
 """First release of TVM whose functions are ``tirx`` unless they say otherwise, and that reads no more targets written
 like a command line (its history)."""
+_ONE_COMPILE_SINCE = "0.20.0"
+"""First release of TVM with ``tvm.compile`` (its history)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +65,17 @@ def port(testcase: Testcase, version: str, table: Sequence[DriftEntry]) -> Porte
 
 def _port_file(name: str, text: str, names: Names, version: str) -> tuple[str, list[Change]]:
     if name.endswith(".py"):
-        tirx = Version(version) >= Version(_TIRX_SINCE)
-        return port_python(text, names, old_targets=not tirx, tirx=tirx)
-    if name.endswith((".mlir", ".mlirbc.txt")):
+        return port_python(text, names, _language(version))
+    if name.endswith(".mlir"):
         return port_mlir(text, names.words)
     return text, []
+
+
+def _language(version: str) -> Language:
+    """What a release reads otherwise than by another name; it matters to programs that import TVM alone."""
+    release = Version(version)
+    tirx = release >= Version(_TIRX_SINCE)
+    return Language(tirx=tirx, target_strings=not tirx, one_compile=release >= Version(_ONE_COMPILE_SINCE))
 
 
 def _substitution(change: Change, where: str) -> Substitution:

@@ -1,8 +1,8 @@
 """Porting of Python: every name is resolved through the testcase's own imports (libcst) before it is looked up. Pure.
 
 So ``relax.X`` after ``from tvm import relax`` is ``tvm.relax.X``, whereas strings, comments, local variables and
-other people's attributes of the same name stay. What is imported keeps the local name it is bound to, so that only the
-import changes; a use is rewritten only where its end went elsewhere than its import.
+other people's attributes of the same name stay. What is imported keeps the local name it is bound to, so that only
+the import changes; a use is rewritten only where its end went elsewhere than its import.
 """
 
 from __future__ import annotations
@@ -24,15 +24,28 @@ _SCHEDULABLE = {"tvm.script.tir.prim_func", "tvm.script.parser.tir.prim_func"}
 """What ``@T.prim_func(s_tir=True)`` was called when every function of TVMScript had blocks to schedule."""
 _TARGET = re.compile(r"(?P<kind>[a-z][a-z0-9_]{1,20})(?P<options>(?:\s+--?[a-z][\w-]*(?:[= ][^\s-][^\s]*)?)+)\s*")
 _OPTION = re.compile(r"--?(?P<name>[a-z][\w-]*)(?:[= ](?P<value>[^\s-][^\s]*))?")
+_KINDS = {"c", "cuda", "hexagon", "llvm", "metal", "nvptx", "opencl", "rocm", "vulkan", "webgpu"}
 _LISTS = {"keys", "libs", "mattr", "tag_list"}
-_TARGET_CALLS = {"tvm.target.Target"}
-"""Targets were once also written like a command line (``llvm -mcpu=x``); only dictionaries are since 0.24.0."""
+_TARGET_CALL = "tvm.target.Target"
+_TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"}
+"""Functions whose second argument is a target."""
+_COMPILE = "tvm.compile"
 
 
-def port_python(code: str, names: Names, *, old_targets: bool, tirx: bool) -> tuple[str, list[Change]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """What a release of TVM reads otherwise than by another name."""
+
+    tirx: bool
+    """``@T.prim_func`` has blocks to schedule only if it says so."""
+    target_strings: bool
+    """A target may be written like a command line, ``llvm -mcpu=x``."""
+    one_compile: bool
+    """``tvm.compile`` builds whatever it is given; before, Relax modules went to ``tvm.relax.build``."""
+
+
+def port_python(code: str, names: Names, language: Language) -> tuple[str, list[Change]]:
     """The code in the release's names; itself, with no change, where it can't be read.
-
-    ``old_targets``: the release reads targets written like a command line; ``tirx``: it has TVM's ``tirx`` dialect.
 
     Raises:
         Unportable: it uses a name that is gone and that nothing replaces exactly.
@@ -41,7 +54,7 @@ def port_python(code: str, names: Names, *, old_targets: bool, tirx: bool) -> tu
         return code, []
     try:
         tree = metadata.MetadataWrapper(cst.parse_module(code))
-        rewriter = _Rewriter(names, old_targets=old_targets, tirx=tirx)
+        rewriter = _Rewriter(names, language, build="tvm.relax.build" if "VirtualMachine" in code else "tvm.build")
         ported = tree.visit(rewriter).code
         cst.parse_module(ported)
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, UnicodeError):
@@ -60,11 +73,12 @@ class _Binding:
 class _Rewriter(cst.CSTTransformer):
     METADATA_DEPENDENCIES = (metadata.ScopeProvider, metadata.PositionProvider)
 
-    def __init__(self, names: Names, *, old_targets: bool, tirx: bool) -> None:
+    def __init__(self, names: Names, language: Language, build: str) -> None:
+        """``build``: what builds the program's modules where a release has no ``tvm.compile``."""
         super().__init__()
         self.names = names
-        self.old_targets = old_targets
-        self.tirx = tirx
+        self.language = language
+        self.build = build
         self.changes: list[Change] = []
         self.imports: set[str] = set()
         self.members: Mapping[str, str] = {
@@ -73,6 +87,8 @@ class _Rewriter(cst.CSTTransformer):
         self.options: Mapping[str, str] = {s.old: s.new for s in reversed(names.options) if s.new is not None}
         self.ported: dict[cst.Attribute, cst.Name | cst.Attribute] = {}
         self.names_as_strings: set[cst.SimpleString] = set()
+        self.imports_tvm = False
+        """Text of ours says ``tvm``, wherever that is bound."""
 
     # ---------------------------------------------------------------------------------------- resolving
 
@@ -178,12 +194,18 @@ class _Rewriter(cst.CSTTransformer):
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         """Packages that the new names come from and that the testcase does not import, after its first import."""
+        if self.imports_tvm and not self._binds_tvm(original_node):
+            self.imports.add("tvm")
         if not self.imports:
             return updated_node
         added = [cst.parse_statement(f"import {name}") for name in sorted(self.imports)]
         body = list(updated_node.body)
         at = next((i for i, line in enumerate(body) if _imports_something(line)), -1) + 1
         return updated_node.with_changes(body=[*body[:at], *added, *body[at:]])
+
+    def _binds_tvm(self, module: cst.Module) -> bool:
+        scope = self.get_metadata(metadata.ScopeProvider, module, None)
+        return scope is not None and {self._binding(a, "tvm") for a in scope["tvm"]} == {_Binding("tvm", "tvm")}
 
     # ---------------------------------------------------------------------------------------- uses
 
@@ -192,13 +214,16 @@ class _Rewriter(cst.CSTTransformer):
         if resolved is None:
             return True
         binding, local, rest = resolved
-        new = self.names.successor(f"{binding.old}.{rest}")
+        old = f"{binding.old}.{rest}"
+        new = self.names.successor(old)
         if new is None:
-            raise Unportable(f"{binding.old}.{rest}")
+            raise Unportable(old)
+        if new == _COMPILE and not self.language.one_compile:
+            new = self.build
         if new != f"{binding.new}.{rest}":
             text = self._reach(new, binding, local, node)
             if text != dotted_name(node):
-                self._changed(node, f"{binding.old}.{rest}", new)
+                self._changed(node, old, new)
                 self.ported[node] = expression(text)
         return False
 
@@ -209,11 +234,14 @@ class _Rewriter(cst.CSTTransformer):
             return name
         if new.startswith(f"{binding.new}."):
             return local + new[len(binding.new) :]
-        package = _root(new)
-        scope = self.get_metadata(metadata.ScopeProvider, _first(node), None)
+        self._need(_root(new), _first(node))
+        return new
+
+    def _need(self, package: str, node: cst.CSTNode) -> None:
+        """Import a package unless its name means it at this place."""
+        scope = self.get_metadata(metadata.ScopeProvider, node, None)
         if scope is None or {self._binding(a, package) for a in scope[package]} != {_Binding(package, package)}:
             self.imports.add(package)
-        return new
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node in self.ported:
@@ -230,12 +258,12 @@ class _Rewriter(cst.CSTTransformer):
             return updated_node
         here = self.names.successor(function) or function
         arguments = [
-            self._argument(old, new, function, here)
-            for old, new in zip(original_node.args, updated_node.args, strict=True)
+            self._argument(old, new, function, here, second=place == 1 and old.keyword is None)
+            for place, (old, new) in enumerate(zip(original_node.args, updated_node.args, strict=True))
         ]
         return updated_node.with_changes(args=arguments)
 
-    def _argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str) -> cst.Arg:
+    def _argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str, *, second: bool) -> cst.Arg:
         keyword = original.keyword.value if original.keyword else ""
         step = self.names.keyword(keyword, here) or self.names.keyword(keyword, function)
         if step is not None and step.new is None:
@@ -243,17 +271,34 @@ class _Rewriter(cst.CSTTransformer):
         if step is not None and step.new is not None:
             self._changed(original, f"{keyword}=", f"{step.new}=")
             updated = updated.with_changes(keyword=cst.Name(step.new))
-        if function in _TARGET_CALLS or (keyword in {"target", "host"} and function.startswith("tvm.")):
+        if function == _TARGET_CALL:
             updated = updated.with_changes(value=self._target(original.value, updated.value))
+        elif function.startswith("tvm.") and (
+            keyword in {"target", "host"} or (second and function in _TARGET_SECOND)
+        ):
+            updated = updated.with_changes(value=self._target(original.value, updated.value, wrapped=True))
         return updated
 
     # ---------------------------------------------------------------------------------------- strings that are names
 
-    def _target(self, original: cst.BaseExpression, updated: cst.BaseExpression) -> cst.BaseExpression:
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
+        """A variable that is called a target and holds one."""
+        names = [dotted_name(target.target) for target in original_node.targets]
+        if not any("target" in name.lower() for name in names):
+            return updated_node
+        return updated_node.with_changes(value=self._target(original_node.value, updated_node.value, wrapped=True))
+
+    def _target(
+        self, original: cst.BaseExpression, updated: cst.BaseExpression, *, wrapped: bool = False
+    ) -> cst.BaseExpression:
+        """A command line of options as the dictionary that means the same; ``wrapped``: as a Target made of it."""
         text = _string(original)
-        if self.old_targets or text is None or not _TARGET.fullmatch(text):
+        if self.language.target_strings or text is None or not _is_target(text):
             return updated
         target = repr(target_dictionary(text))
+        if wrapped:
+            target = f"{_TARGET_CALL}({target})"
+            self.imports_tvm = True
         self._changed(original, repr(text), target)
         return cst.parse_expression(target)
 
@@ -271,6 +316,19 @@ class _Rewriter(cst.CSTTransformer):
         if _STRINGS_OF.search(dotted_name(node.func) or _attribute(node.func)):
             self.names_as_strings.update(_strings_that_are_names(node))
 
+    def leave_DictElement(self, original_node: cst.DictElement, updated_node: cst.DictElement) -> cst.DictElement:
+        """Of a function's attributes, flags that were IR and are Python's now: ``"tir.noalias": T.bool(True)``."""
+        value = original_node.value
+        if not (self.language.tirx and original_node.key in self.names_as_strings and isinstance(value, cst.Call)):
+            return updated_node
+        if _string(original_node.key) not in self.options or dotted_name(value.func).rpartition(".")[2] != "bool":
+            return updated_node
+        if len(value.args) != 1 or dotted_name(value.args[0].value) not in {"True", "False"}:
+            return updated_node
+        plain = dotted_name(value.args[0].value)
+        self._changed(value, f"T.bool({plain})", plain)
+        return updated_node.with_changes(value=cst.Name(plain))
+
     # ---------------------------------------------------------------------------------------- TVMScript
 
     def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
@@ -278,9 +336,9 @@ class _Rewriter(cst.CSTTransformer):
         decorator = original_node.decorator
         called = isinstance(decorator, cst.Call)
         name = self._full_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
-        if self.tirx and name in _SCHEDULABLE:
+        if self.language.tirx and name in _SCHEDULABLE:
             return self._schedulable(original_node, updated_node)
-        old_name = self.names.successor(name) if name and not self.tirx else None
+        old_name = self.names.successor(name) if name and not self.language.tirx else None
         if called and old_name in _SCHEDULABLE:
             return self._without_schedulable(original_node, updated_node)
         return updated_node
@@ -327,6 +385,11 @@ def expression(text: str) -> cst.Name | cst.Attribute:
     parsed = cst.parse_expression(text)
     assert isinstance(parsed, cst.Name | cst.Attribute)
     return parsed
+
+
+def _is_target(text: str) -> bool:
+    found = _TARGET.fullmatch(text)
+    return found is not None and found["kind"] in _KINDS
 
 
 def target_dictionary(text: str) -> dict[str, str | int | bool | list[str]]:

@@ -49,8 +49,8 @@ _FFI = (
     _moved("0.22.0", "tvm._ffi.register_object", "tvm_ffi.register_object"),
     _moved("0.22.0", "tvm.ffi", "tvm_ffi", "module"),
     _moved("0.22.0", "tvm.register_func", "tvm.register_global_func"),
-    _moved("0.25.0", "tvm.ir.structural_equal", "tvm_ffi.structural_equal"),
-    _moved("0.25.0", "tvm.ir.structural_hash", "tvm_ffi.structural_hash"),
+    *_under("0.25.0", "tvm.ir", "tvm_ffi", "structural_equal structural_hash"),
+    *_under("0.25.0", "tvm.ir.base", "tvm_ffi", "structural_equal structural_hash"),
     *(
         _gone("0.25.0", f"{home}.TVMError", "builtins.RuntimeError", exact=True, note="it was a RuntimeError before")
         for home in ("tvm", "tvm.error", "tvm._ffi.base")
@@ -103,6 +103,13 @@ _TIR = (
     *_under("0.24.0", "tvm.tir.stmt", "tvm.tirx.stmt", "Block=SBlock BlockRealize=SBlockRealize"),
     *_under("0.24.0", "tvm.tir.transform", "tvm.s_tir.transform", _PASSES_OF_SCHEDULES),
     *_under("0.24.0", "tvm.tir.analysis", "tvm.s_tir.analysis", _ANALYSES_OF_SCHEDULES),
+    _gone(
+        *("0.24.0", "tvm.tir.analysis.verify_well_formed", "tvm.s_tir.analysis.verify_well_formed"),
+        introduced_in="0.27.0",
+        exact=True,
+        note="tvm.tirx.analysis.verify_well_formed before 0.27.0, when it still knew blocks",
+    ),
+    _moved("0.24.0", "tvm.tir.schedule.schedule", "tvm.s_tir", "module", note="which defined schedules"),
     _moved("0.24.0", "tvm.tir.transform.Simplify", "tvm.tirx.transform.StmtSimplify"),
     _moved("0.24.0", "tvm.tir.transform.CommonSubexprElimTIR", "tvm.tirx.transform.CommonSubexprElim"),
     *(
@@ -157,7 +164,8 @@ _RELAX = (
     *_under("0.26.0", "tvm.relax.struct_info", "tvm.relax", " ".join(f"{n}StructInfo={n}Type" for n in _STRUCT_INFO)),
     *_under("0.26.0", "tvm.relax", "tvm.relax", "ObjectStructInfo=AnyType PrimValue=prim_value"),
     _moved("0.26.0", "tvm.relax.expr.PrimValue", "tvm.relax.prim_value"),
-    _gone("0.26.0", "tvm.relax.PrimStructInfo", "tvm.ir.PrimType", note="takes a dtype, no value"),
+    _gone("0.26.0", "tvm.relax.PrimStructInfo", "tvm.ir.PrimType", exact=True, note="takes a dtype, no value"),
+    _gone("0.26.0", "value", None, "keyword", of="tvm.relax.PrimStructInfo"),
     _gone("0.26.0", "tvm.relax.StructInfo", "tvm.ir.Type", exact=True),
     _gone("0.26.0", "tvm.relax.struct_info", "tvm.relax.type", "module", introduced_in="0.26.0"),
     _moved("0.26.0", "tvm.relax.transform.UpdateParamStructInfo", "tvm.relax.transform.UpdateParamType"),
