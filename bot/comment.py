@@ -234,7 +234,8 @@ def _shown(rows: Sequence[Row], limit: int) -> Sequence[Row]:
 def _row(row: Row, width: int, several: bool) -> str:
     build = code(f"{row.toolchain} {row.version}" if several else row.version)
     variant = f" ({VARIANTS[row.variant]})" if VARIANTS[row.variant] else ""
-    return _cells([build + variant, *map(_place, row.places[:width])])
+    fork = f" (a fork, {code(row.fork)}; not a release)" if row.fork else ""
+    return _cells([build + fork + variant, *map(_place, row.places[:width])])
 
 
 def _place(tallies: Sequence[Tally]) -> str:

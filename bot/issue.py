@@ -13,6 +13,29 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A text file that the issue links to, fetched within limits. As untrusted as the issue itself."""
+
+    name: str
+    """A bare file name; empty where the link has none (a gist)."""
+    text: str
+    url: str
+    sha256: str
+    """Of the file's bytes as fetched: what a link leads to may change."""
+    archive: str = ""
+    """The zip that held it; empty when it was linked by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A linked file that was not taken, and why: a clause after "it …", such as ``is larger than 8 MiB``."""
+
+    name: str
+    url: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
     """An issue as its author wrote it. Every text field is untrusted."""
 
@@ -28,3 +51,5 @@ class Issue:
     number: int | None = None
     labels: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    refused: tuple[Refused, ...] = ()

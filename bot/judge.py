@@ -8,6 +8,7 @@ for or against. Below ``THRESHOLD`` a verdict becomes ``inconclusive`` and says 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from packaging.version import InvalidVersion, Version
 
@@ -75,6 +76,7 @@ def judge(evidence: Evidence) -> Verdict:
         or _seen_only_ported(evidence)
         or _never_seen_failing(evidence)
     )
+    verdict = _naming_forks(verdict, evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _HUMBLE:
         return _verdict(
             VerdictKind.INCONCLUSIVE,
@@ -84,6 +86,14 @@ def judge(evidence: Evidence) -> Verdict:
             verdict.evidence,
         )
     return verdict
+
+
+def _naming_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """A build that is no release is never named as if it were one."""
+    headline = verdict.headline
+    for version in dict.fromkeys(seen.version for seen in evidence.observations if seen.fork):
+        headline = headline.replace(version, f"{version} (a fork, not a release)", 1)
+    return replace(verdict, headline=headline)
 
 
 _HUMBLE = {VerdictKind.INCONCLUSIVE, VerdictKind.UNTESTABLE, VerdictKind.INCOMPLETE, VerdictKind.NO_REPRO}

@@ -47,6 +47,8 @@ class Row:
     version: str
     variant: Variant
     places: tuple[tuple[Tally, ...], ...]
+    fork: str = ""
+    """Of a build that is no release: the fork's commit and the wheel carrying it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,8 @@ def _row(build: tuple[str, str, Variant], devices: Sequence[str], observations: 
     toolchain, version, variant = build
     mine = [seen for seen in observations if (seen.toolchain, seen.version, seen.variant) == build]
     places = tuple(_tallies([seen for seen in mine if seen.device == device]) for device in devices)
-    return Row(toolchain=toolchain, version=version, variant=variant, places=places)
+    fork = next((seen.fork for seen in mine if seen.fork), "")
+    return Row(toolchain=toolchain, version=version, variant=variant, places=places, fork=fork)
 
 
 def _tallies(seen: Sequence[Observation]) -> tuple[Tally, ...]:

@@ -251,6 +251,8 @@ class Observation(Wire, frozen=True, kw_only=True):
     engine: Name = ""
     changes: tuple[Name, ...] = ()
     """Of a derived text: the cell's."""
+    fork: Name = ""
+    """What the build really is when it is no release of the toolchain: a fork's commit and the wheel carrying it."""
     findings: tuple[Finding, ...] = ()
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from runners import drift
-from runners.catalogue import Catalogue
+from runners.catalogue import Catalogue, Release
 from runners.devices import missing_device
 from runners.diagnose import Means, diagnose, instrumented_limits
 from runners.environments import Environment, Store, Unresolvable, default_root, open_store
@@ -128,7 +128,9 @@ class Workbench:
                 renames={entry.old: entry.new for entry in toolchain.DRIFT if entry.exact and entry.new},
             ),
         )
-        return _observation(cell, attempt, probe, ruling, environment, moved)
+        seen = _observation(cell, attempt, probe, ruling, environment, moved)
+        release = self.catalogue.find(cell.toolchain, cell.version)
+        return seen if release.fork is None else msgspec.structs.replace(seen, fork=_fork(release))
 
     def _environment(self, version: str, testcase: Testcase) -> Environment | NotRun:
         """The environment of a release, canary passed; or why the testcase cannot be run on it."""
@@ -196,6 +198,10 @@ class Workbench:
         wrapped = msgspec.structs.replace(testcase, steps=(step,))
         probe = self._probe(environment, wrapped, instrumented_limits(plan.limits), instrumented=True)
         return probe.probe_file or ""
+
+
+def _fork(release: Release) -> str:
+    return f"{release.fork}, carried by {release.distributions[0].replace('==', ' ')}"
 
 
 def _ported(testcase: Testcase, version: str, toolchain: Toolchain) -> tuple[Testcase, tuple[str, ...]] | None:

@@ -150,6 +150,14 @@ def test_a_clean_run_on_the_reported_release_contradicts_the_match() -> None:
     assert judge(evidence((M, M, P, P), plan=near)).kind is VerdictKind.FIXED
 
 
+def test_a_fork_is_never_named_as_a_release() -> None:
+    """Wherever the headline names such a build."""
+    seen = [observe(version, outcome) for version, outcome in zip(ORDER, (M, P, P, P), strict=True)]
+    seen[0] = msgspec.structs.replace(seen[0], fork="a077796b, carried by bitblas")
+    verdict = judge(Evidence(plan=PLAN, observations=tuple(seen), findings=()))
+    assert "1.0 (a fork, not a release) fails as reported" in verdict.headline
+
+
 def test_what_stand_ins_did_is_told_but_decides_nothing() -> None:
     """Another backend's failure is no proof about the device that the report names."""
     plan = msgspec.structs.replace(PLAN, device="hip")
