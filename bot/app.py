@@ -18,6 +18,7 @@ from bot.issue import Issue
 from bot.judge import judge, judge_without_running
 from bot.page import render_page
 from bot.plan import Wishes, make_plan
+from bot.source import is_remote
 from bot.verdict import Report
 from runners.catalogue import Catalogue
 from runners.errors import InfraError, UserError
@@ -92,7 +93,8 @@ def reproduce(
 def _missing(item: Missing) -> Finding:
     return Finding(
         kind=FindingKind.MISSING,
-        summary=f"the testcase needs the {item.kind} {item.name}, which the report does not give",
+        summary=f"the testcase needs the {item.kind} {item.name}, which the report does not give"
+        + (f": it {item.why}" if item.why else ""),
         evidence={"kind": item.kind, "name": item.name},
     )
 
@@ -113,6 +115,7 @@ def repeat_command(issue: Issue, toolchain: str | None, wishes: Wishes) -> str:
     words += ["--versions", wishes.versions] if wishes.versions else []
     words += ["--devices", ",".join(wishes.devices)] if wishes.devices else []
     words += [] if wishes.bisect else ["--no-bisect"]
+    words += ["--fetch-attachments"] if issue.attachments and not is_remote(issue.source) else []
     return shlex.join(words)
 
 

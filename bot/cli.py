@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +12,12 @@ import typer
 
 from bot import app as shell
 from bot import github, terminal
+from bot.attachments import hosts_of, web_get, with_attachments
 from bot.document import dumps, extract_document
 from bot.extract import extract
 from bot.issue import Issue
 from bot.plan import Wishes
-from bot.source import read_source
+from bot.source import is_remote, read_source
 from runners.catalogue import load_catalogue
 from runners.checkup import examine
 from runners.environments import default_root, open_store
@@ -40,13 +42,24 @@ ToolchainOption = Annotated[
     str | None, typer.Option(help="tvm or iree; found from the text when not given.", metavar="NAME")
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the JSON document here.", metavar="FILE")]
+FetchOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--fetch-attachments/--no-fetch-attachments",
+        help="Fetch files that the issue links to on GitHub, when it lacks them; done for issues read from there.",
+    ),
+]
 
 
-def _read(source: str) -> Issue:
+def _read(source: str, toolchain: str | None, fetch: bool | None) -> Issue:
     today = datetime.now(tz=UTC).date()
-    return read_source(
+    issue = read_source(
         source, today=today, fetch=lambda repo, number: github.fetch_issue(github.connect(), repo, number)
     )
+    if not (is_remote(source) if fetch is None else fetch):
+        return issue
+    hosts = hosts_of(os.environ)
+    return with_attachments(issue, toolchain=toolchain, forge=hosts.forge, get=web_get(hosts.allow))
 
 
 @app.command()
@@ -67,6 +80,7 @@ def reproduce(
     timeout: Annotated[
         float | None, typer.Option(help="Seconds that one run may take (120; 40 for a hang).", min=1, max=3600)
     ] = None,
+    fetch_attachments: FetchOption = None,
     json: JsonOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
     comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
@@ -75,7 +89,7 @@ def reproduce(
     if toolchain is not None:
         find_toolchain(toolchain)
     check_name(sandbox)
-    read = _read(issue)
+    read = _read(issue, toolchain, fetch_attachments)
     wishes = Wishes(
         versions=versions,
         devices=tuple(name for name in devices.replace(" ", "").split(",") if name),
@@ -96,9 +110,14 @@ def reproduce(
 
 
 @app.command(name="extract")
-def extract_(issue: IssueArgument, toolchain: ToolchainOption = None, json: JsonOption = None) -> None:
+def extract_(
+    issue: IssueArgument,
+    toolchain: ToolchainOption = None,
+    fetch_attachments: FetchOption = None,
+    json: JsonOption = None,
+) -> None:
     """Only read the issue: its testcase, what is missing, and what the reporter claims. Runs nothing."""
-    read = _read(issue)
+    read = _read(issue, toolchain, fetch_attachments)
     text = dumps(extract_document(read, extract(read, toolchain=toolchain)))
     if json is None:
         typer.echo(text)

@@ -74,7 +74,7 @@ VARIANTS = {
     Variant.ORIGINAL: "",
     Variant.PORTED: "ported to this release",
     Variant.RETARGETED: "retargeted to this device",
-    Variant.CONTROL: "control: said to work",
+    Variant.CONTROL: "control: with one change",
 }
 
 _LANGUAGES = {".py": "python", ".mlir": "mlir", ".sh": "sh"}
@@ -201,7 +201,7 @@ def request(report: Report, detail: Detail = DETAILS[0]) -> Section:
 def _need(missing: Missing) -> str:
     match missing.kind:
         case "file":
-            return f"the file {code(missing.name)}"
+            return f"the file {code(missing.name)}" + (f": it {prose(missing.why)}" if missing.why else "")
         case "name":
             return f"the definition of {code(missing.name)}"
         case "module":
@@ -411,6 +411,8 @@ def provenance(span: Span) -> str:
     """``block 2 (lines 12-48)``: where in the issue a part of the testcase stands."""
     first, last = span.lines
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    if span.attachment:
+        return f"the attached {code(span.attachment)}"
     return f"block {span.block} ({lines})" if span.block else lines
 
 

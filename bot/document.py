@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from bot.extract.types import Extraction, NoRepro, Repro
-from bot.issue import Issue
+from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
+from bot.issue import Attachment, Issue
 from bot.verdict import Report
 from runners.protocol import Bisection, Claim, Observation, Signature
 
@@ -53,10 +53,11 @@ def extract_document(issue: Issue, extraction: Extraction) -> Json:
             "sha256": issue.sha256,
             "repository": issue.repository or None,
             "number": issue.number,
+            "attachments": [_attachment(one) for one in issue.attachments],
         },
         "repro": _repro(extraction) if isinstance(extraction, Repro) else None,
         "reason": extraction.reason if isinstance(extraction, NoRepro) else None,
-        "missing": [{"kind": missing.kind, "name": missing.name} for missing in extraction.missing],
+        "missing": [_missing(missing) for missing in extraction.missing],
         "claim": _claim(extraction.claim),
     }
 
@@ -82,6 +83,29 @@ def _sayable(value: Any) -> Any:
             return value
 
 
+def _attachment(attachment: Attachment) -> Json:
+    return {
+        "name": attachment.name,
+        "archive": attachment.archive or None,
+        "url": attachment.url,
+        "sha256": attachment.sha256,
+    }
+
+
+def _missing(missing: Missing) -> Json:
+    return {
+        "kind": missing.kind,
+        "name": missing.name,
+        **({"url": missing.url} if missing.url else {}),
+        **({"why": missing.why} if missing.why else {}),
+    }
+
+
+def _span(span: Span) -> Json:
+    plain: Json = {"file": span.file, "block": span.block, "lines": list(span.lines)}
+    return {**plain, "attachment": span.attachment} if span.attachment else plain
+
+
 def _repro(repro: Repro) -> Json:
     testcase = repro.testcase
     return {
@@ -89,7 +113,7 @@ def _repro(repro: Repro) -> Json:
         "toolchain": testcase.toolchain,
         "files": dict(testcase.files),
         "steps": [list(step) for step in testcase.steps],
-        "spans": [{"file": span.file, "block": span.block, "lines": list(span.lines)} for span in repro.spans],
+        "spans": [_span(span) for span in repro.spans],
         "repairs": [{"kind": repair.kind, "detail": repair.detail} for repair in repro.repairs],
         "requirements": list(testcase.requirements),
         "device": repro.device,

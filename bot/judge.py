@@ -21,6 +21,7 @@ from runners.protocol import (
     Claim,
     ClaimKind,
     Exited,
+    Finding,
     FindingKind,
     Observation,
     Outcome,
@@ -117,7 +118,7 @@ def _verdict(
 
 def _repro_at_fault(evidence: Evidence) -> Verdict | None:
     """A diagnosis shows that the testcase asks for undefined behaviour or calls an API the wrong way."""
-    blame = next((finding for finding in evidence.findings if finding.kind in BLAMES_THE_REPRO), None)
+    blame = next((f for f in evidence.findings if f.kind in BLAMES_THE_REPRO and _says_whose_fault(f)), None)
     if blame is None:
         return None
     bad = evidence.versions(Answer.BAD) or evidence.versions(Answer.BAD, Variant.PORTED)
@@ -139,6 +140,11 @@ def _repro_at_fault(evidence: Evidence) -> Verdict | None:
         ),
         evidence.indices(*bad),
     )
+
+
+def _says_whose_fault(finding: Finding) -> bool:
+    """An access out of bounds may be the compiler's own doing: unless the diagnosis traced it, it blames nobody."""
+    return finding.evidence.get("origin") != "unknown"
 
 
 def _flaky(evidence: Evidence) -> Verdict | None:

@@ -42,6 +42,11 @@ def read_source(source: str, *, today: date, fetch: Fetch) -> Issue:
     return parse_issue(_read_file(Path(source)), source=source, today=today)
 
 
+def is_remote(source: str) -> bool:
+    """Whether ``source`` names an issue on GitHub rather than a file."""
+    return bool(_NUMBER.fullmatch(source) or _ADDRESS.fullmatch(source))
+
+
 def _read_file(path: Path) -> bytes:
     try:
         if path.is_dir():

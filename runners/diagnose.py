@@ -24,6 +24,7 @@ from runners.protocol import (
     Variant,
     Wire,
 )
+from runners.retarget import retarget
 
 TVM_MODES = ("bounds", "signature", "mutation", "nan")
 MAX_FINDINGS = 12
@@ -34,8 +35,8 @@ MAX_CLAIM_BYTES = 64 * 1024
 class Means:
     """The two things a diagnosis may do."""
 
-    run: Callable[[str, Variant, Testcase], Observation]
-    """Run a testcase on a release as a variant of the plan's."""
+    run: Callable[[str, Variant, Testcase, str], Observation]
+    """Run a testcase on a release, as a variant of the plan's, on a device."""
     instrumented: Callable[[str, Testcase, tuple[str, ...]], str]
     """Run a testcase on a release under the guest's instrumentation; returns what it wrote: JSON lines, a claim."""
 
@@ -44,7 +45,7 @@ def diagnose(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Obse
     """Control runs and findings for one failure, cheapest first; stops when the cause is settled."""
     testcase = plan.testcase
     if testcase.kind is not TestcaseKind.PYTHON:
-        return (), ()
+        return _checked_bounds(testcase, failing, means)
     observation, finding = _forgotten_import(testcase, failing, means)
     controls = (observation,) if observation is not None else ()
     if finding is not None:
@@ -71,7 +72,7 @@ def _forgotten_import(
         return None, None
     module = f"{found['owner']}.{found['name']}"
     mended = with_line_first(testcase, f"import {module}")
-    control = means.run(failing.version, Variant.CONTROL, mended)
+    control = means.run(failing.version, Variant.CONTROL, mended, failing.device)
     if control.outcome is not Outcome.PASS:
         return control, None
     finding = Finding(
@@ -92,6 +93,43 @@ def with_line_first(testcase: Testcase, line: str) -> Testcase:
     futures = list(_FUTURE.finditer(code))
     at = futures[-1].end() if futures else 0
     return msgspec.structs.replace(testcase, files={**testcase.files, name: f"{code[:at]}{line}\n{code[at:]}"})
+
+
+# ---------------------------------------------------------------------------------------------- bounds, by vmvx
+
+_OUT_OF_RANGE = re.compile(
+    r"OUT_OF_RANGE; [^\n]{0,120}\(offset=(?P<offset>\d{1,20}), length=(?P<length>\d{1,20})"
+    r"[^\n]{0,60}?buffer (?:byte_)?length=(?P<extent>\d{1,20})\)"
+)
+
+
+def _checked_bounds(
+    testcase: Testcase, failing: Observation, means: Means
+) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+    """IREE's vmvx backend checks every access: the same program and inputs on it (3.13.0 says it exactly).
+
+    Whose fault the access is, the program's or the compiler's, it does not tell: so the finding blames nobody.
+    """
+    checked = retarget(testcase, "vmvx")
+    if len(testcase.steps) < 2 or (checked is None and failing.device != "vmvx"):
+        return (), ()
+    seen = failing if checked is None else means.run(failing.version, Variant.RETARGETED, checked, "vmvx")
+    found = _OUT_OF_RANGE.search(seen.excerpt)
+    if found is None:
+        return (), ()
+    offset, length, extent = int(found["offset"]), int(found["length"]), int(found["extent"])
+    finding = Finding(
+        kind=FindingKind.OUT_OF_BOUNDS_ACCESS,
+        summary=f"on vmvx, which checks accesses: {length} bytes at offset {offset} of a buffer of {extent} bytes",
+        evidence={
+            "offset": offset,
+            "length": length,
+            "extent": extent,
+            "version": failing.version,
+            "origin": "unknown",
+        },
+    )
+    return () if checked is None else (seen,), (finding,)
 
 
 # ---------------------------------------------------------------------------------------------- instrumentation

@@ -214,7 +214,7 @@ def _read_result(stdout: str, everything: str, context: Context) -> Ruling:
             return Ruling(
                 outcome=Outcome.MATCH,
                 why="prints what the report calls wrong",
-                signature=Signature(type=OUTPUT, message=_first_line(claim.actual)),
+                signature=_as_claimed(claim),
             )
         case Reading.RIGHT:
             return Ruling(outcome=Outcome.PASS, why="prints what the report expects")
@@ -233,5 +233,8 @@ def _read_result(stdout: str, everything: str, context: Context) -> Ruling:
             assert_never(never)
 
 
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:200]
+def _as_claimed(claim: Claim) -> Signature:
+    """The output that was found, by the line of it that tells."""
+    if claim.signature is not None and claim.signature.type == OUTPUT and claim.signature.message:
+        return claim.signature
+    return Signature(type=OUTPUT, message=next((s for s in map(str.strip, claim.actual.splitlines()) if s), "")[:200])

@@ -15,6 +15,8 @@ import libcst as cst
 from libcst import metadata
 
 from runners.port_names import Names
+from runners.port_scope import Binding, Scoped, dotted_name, first_name
+from runners.port_target import is_target, target_dictionary
 from runners.port_text import Change, Unportable
 
 MAX_CODE_CHARS = 400_000
@@ -22,10 +24,6 @@ _STRINGS_OF = re.compile(r"(?:^|\.)(?:PassContext|func_attr|with_attr|with_attrs
 """Calls whose strings are names: the keys of a configuration, of a function's attributes."""
 _SCHEDULABLE = {"tvm.script.tir.prim_func", "tvm.script.parser.tir.prim_func"}
 """What ``@T.prim_func(s_tir=True)`` was called when every function of TVMScript had blocks to schedule."""
-_TARGET = re.compile(r"(?P<kind>[a-z][a-z0-9_]{1,20})(?P<options>(?:\s+--?[a-z][\w-]*(?:[= ][^\s-][^\s]*)?)+)\s*")
-_OPTION = re.compile(r"--?(?P<name>[a-z][\w-]*)(?:[= ](?P<value>[^\s-][^\s]*))?")
-_KINDS = {"c", "cuda", "hexagon", "llvm", "metal", "nvptx", "opencl", "rocm", "vulkan", "webgpu"}
-_LISTS = {"keys", "libs", "mattr", "tag_list"}
 _TARGET_CALL = "tvm.target.Target"
 _TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"}
 """Functions whose second argument is a target."""
@@ -62,24 +60,12 @@ def port_python(code: str, names: Names, language: Language) -> tuple[str, list[
     return (ported, rewriter.changes) if rewriter.changes else (code, [])
 
 
-@dataclass(frozen=True, slots=True)
-class _Binding:
-    """What a local name is bound to by an import, before and after porting."""
-
-    old: str
-    new: str
-
-
-class _Rewriter(cst.CSTTransformer):
-    METADATA_DEPENDENCIES = (metadata.ScopeProvider, metadata.PositionProvider)
-
+class _Rewriter(Scoped):
     def __init__(self, names: Names, language: Language, build: str) -> None:
         """``build``: what builds the program's modules where a release has no ``tvm.compile``."""
-        super().__init__()
-        self.names = names
+        super().__init__(names)
         self.language = language
         self.build = build
-        self.changes: list[Change] = []
         self.imports: set[str] = set()
         self.members: Mapping[str, str] = {
             step.old[1:]: step.new[1:] for step in reversed(names.members) if step.new is not None
@@ -89,54 +75,6 @@ class _Rewriter(cst.CSTTransformer):
         self.names_as_strings: set[cst.SimpleString] = set()
         self.imports_tvm = False
         """Text of ours says ``tvm``, wherever that is bound."""
-
-    # ---------------------------------------------------------------------------------------- resolving
-
-    def _resolve(self, node: cst.CSTNode) -> tuple[_Binding, str, str] | None:
-        """(binding, local name, rest) of a dotted expression whose first name is bound by imports alone."""
-        dotted = dotted_name(node)
-        root, _, rest = dotted.partition(".")
-        scope = self.get_metadata(metadata.ScopeProvider, _first(node), None) if dotted else None
-        if scope is None:
-            return None
-        found = {self._binding(assignment, root) for assignment in scope[root]}
-        binding = found.pop() if len(found) == 1 else None
-        return (binding, root, rest) if binding is not None else None
-
-    def _binding(self, assignment: metadata.BaseAssignment, name: str) -> _Binding | None:
-        if not isinstance(assignment, metadata.ImportAssignment):
-            return None
-        imported = assignment.node
-        if isinstance(imported, cst.Import):
-            for alias in imported.names:
-                if alias.asname is not None and dotted_name(alias.asname.name) == name:
-                    return self._bound(dotted_name(alias.name))
-            return _Binding(name, name)  # `import a.b` binds `a`
-        if (
-            not isinstance(imported, cst.ImportFrom)
-            or isinstance(imported.names, cst.ImportStar)
-            or imported.relative
-        ):
-            return None
-        for alias in imported.names:
-            if dotted_name(alias.asname.name if alias.asname else alias.name) == name:
-                return self._bound(f"{dotted_name(imported.module)}.{dotted_name(alias.name)}")
-        return None
-
-    def _bound(self, old: str) -> _Binding:
-        return _Binding(old, self.names.successor(old, imported=True) or old)
-
-    def _full_name(self, node: cst.CSTNode) -> str:
-        """The dotted name that an expression had before porting; empty where it is no import's."""
-        resolved = self._resolve(node)
-        if resolved is None:
-            return ""
-        binding, _, rest = resolved
-        return f"{binding.old}.{rest}" if rest else binding.old
-
-    def _changed(self, node: cst.CSTNode, old: str, new: str) -> None:
-        start = self.get_metadata(metadata.PositionProvider, node).start
-        self.changes.append(Change(line=start.line, old=old, new=new))
 
     # ---------------------------------------------------------------------------------------- imports
 
@@ -154,7 +92,7 @@ class _Rewriter(cst.CSTTransformer):
             if new == old:
                 aliases.append(alias)
                 continue
-            self._changed(original_node, old, new)
+            self.changed(original_node, old, new)
             if alias.asname is None and _root(old) != _root(new):  # what it bound is still used
                 aliases.append(cst.ImportAlias(name=cst.Name(_root(old))))
             aliases.append(alias.with_changes(name=expression(new)))
@@ -170,7 +108,7 @@ class _Rewriter(cst.CSTTransformer):
             new = self._imported(module)
             if new == module:
                 return updated_node
-            self._changed(original_node, module, new)
+            self.changed(original_node, module, new)
             return updated_node.with_changes(module=expression(new))
         by_home: dict[str, list[cst.ImportAlias]] = {}
         before = len(self.changes)
@@ -178,7 +116,7 @@ class _Rewriter(cst.CSTTransformer):
             old = f"{module}.{dotted_name(alias.name)}"
             new = self._imported(old)
             if new != old:
-                self._changed(original_node, old, new)
+                self.changed(original_node, old, new)
             home, _, name = new.rpartition(".")
             by_home.setdefault(home, []).append(_import_as(alias, name))
         if len(self.changes) == before:
@@ -194,7 +132,7 @@ class _Rewriter(cst.CSTTransformer):
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         """Packages that the new names come from and that the testcase does not import, after its first import."""
-        if self.imports_tvm and not self._binds_tvm(original_node):
+        if self.imports_tvm and not self.binds_itself("tvm", original_node):
             self.imports.add("tvm")
         if not self.imports:
             return updated_node
@@ -203,14 +141,10 @@ class _Rewriter(cst.CSTTransformer):
         at = next((i for i, line in enumerate(body) if _imports_something(line)), -1) + 1
         return updated_node.with_changes(body=[*body[:at], *added, *body[at:]])
 
-    def _binds_tvm(self, module: cst.Module) -> bool:
-        scope = self.get_metadata(metadata.ScopeProvider, module, None)
-        return scope is not None and {self._binding(a, "tvm") for a in scope["tvm"]} == {_Binding("tvm", "tvm")}
-
     # ---------------------------------------------------------------------------------------- uses
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        resolved = self._resolve(node)
+        resolved = self.bound_name(node)
         if resolved is None:
             return True
         binding, local, rest = resolved
@@ -223,37 +157,36 @@ class _Rewriter(cst.CSTTransformer):
         if new != f"{binding.new}.{rest}":
             text = self._reach(new, binding, local, node)
             if text != dotted_name(node):
-                self._changed(node, old, new)
+                self.changed(node, old, new)
                 self.ported[node] = expression(text)
         return False
 
-    def _reach(self, new: str, binding: _Binding, local: str, node: cst.Attribute) -> str:
+    def _reach(self, new: str, binding: Binding, local: str, node: cst.Attribute) -> str:
         """How to write a dotted name here: through the same import where it can be, else from its package."""
         home, _, name = new.rpartition(".")
         if home == "builtins":
             return name
         if new.startswith(f"{binding.new}."):
             return local + new[len(binding.new) :]
-        self._need(_root(new), _first(node))
+        self._need(_root(new), first_name(node))
         return new
 
     def _need(self, package: str, node: cst.CSTNode) -> None:
         """Import a package unless its name means it at this place."""
-        scope = self.get_metadata(metadata.ScopeProvider, node, None)
-        if scope is None or {self._binding(a, package) for a in scope[package]} != {_Binding(package, package)}:
+        if not self.binds_itself(package, node):
             self.imports.add(package)
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node in self.ported:
             return self.ported[original_node].with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
         new = self.members.get(original_node.attr.value)
-        if new is None or self._resolve(original_node) is not None:
+        if new is None or self.bound_name(original_node) is not None:
             return updated_node
-        self._changed(original_node, f".{original_node.attr.value}", f".{new}")
+        self.changed(original_node, f".{original_node.attr.value}", f".{new}")
         return updated_node.with_changes(attr=cst.Name(new))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        function = self._full_name(original_node.func)
+        function = self.full_name(original_node.func)
         if not function:
             return updated_node
         here = self.names.successor(function) or function
@@ -269,7 +202,7 @@ class _Rewriter(cst.CSTTransformer):
         if step is not None and step.new is None:
             raise Unportable(f"{keyword}= of {function}")
         if step is not None and step.new is not None:
-            self._changed(original, f"{keyword}=", f"{step.new}=")
+            self.changed(original, f"{keyword}=", f"{step.new}=")
             updated = updated.with_changes(keyword=cst.Name(step.new))
         if function == _TARGET_CALL:
             updated = updated.with_changes(value=self._target(original.value, updated.value))
@@ -293,13 +226,13 @@ class _Rewriter(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         """A command line of options as the dictionary that means the same; ``wrapped``: as a Target made of it."""
         text = _string(original)
-        if self.language.target_strings or text is None or not _is_target(text):
+        if self.language.target_strings or text is None or not is_target(text):
             return updated
         target = repr(target_dictionary(text))
         if wrapped:
             target = f"{_TARGET_CALL}({target})"
             self.imports_tvm = True
-        self._changed(original, repr(text), target)
+        self.changed(original, repr(text), target)
         return cst.parse_expression(target)
 
     def leave_SimpleString(
@@ -309,7 +242,7 @@ class _Rewriter(cst.CSTTransformer):
         new = self.options.get(text) if text is not None else None
         if text is None or new is None or original_node not in self.names_as_strings:
             return updated_node
-        self._changed(original_node, repr(text), repr(new))
+        self.changed(original_node, repr(text), repr(new))
         return updated_node.with_changes(value=original_node.value.replace(text, new))
 
     def visit_Call(self, node: cst.Call) -> None:
@@ -326,7 +259,7 @@ class _Rewriter(cst.CSTTransformer):
         if len(value.args) != 1 or dotted_name(value.args[0].value) not in {"True", "False"}:
             return updated_node
         plain = dotted_name(value.args[0].value)
-        self._changed(value, f"T.bool({plain})", plain)
+        self.changed(value, f"T.bool({plain})", plain)
         return updated_node.with_changes(value=cst.Name(plain))
 
     # ---------------------------------------------------------------------------------------- TVMScript
@@ -335,7 +268,7 @@ class _Rewriter(cst.CSTTransformer):
         """``@T.prim_func`` of the time when each had blocks to schedule says so where a release asks for it."""
         decorator = original_node.decorator
         called = isinstance(decorator, cst.Call)
-        name = self._full_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
+        name = self.full_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
         if self.language.tirx and name in _SCHEDULABLE:
             return self._schedulable(original_node, updated_node)
         old_name = self.names.successor(name) if name and not self.language.tirx else None
@@ -349,7 +282,7 @@ class _Rewriter(cst.CSTTransformer):
         if any(arg.keyword is not None and arg.keyword.value == "s_tir" for arg in call.args):
             return updated
         added = cst.Arg(keyword=cst.Name("s_tir"), value=cst.Name("True"), equal=_TIGHT)
-        self._changed(original, "@T.prim_func", "@T.prim_func(s_tir=True)")
+        self.changed(original, "@T.prim_func", "@T.prim_func(s_tir=True)")
         return updated.with_changes(decorator=call.with_changes(args=[*call.args, added]))
 
     def _without_schedulable(self, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
@@ -357,7 +290,7 @@ class _Rewriter(cst.CSTTransformer):
         kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != "s_tir"]
         if len(kept) == len(call.args):
             return updated
-        self._changed(original, "@T.prim_func(s_tir=True)", "@T.prim_func")
+        self.changed(original, "@T.prim_func(s_tir=True)", "@T.prim_func")
         if not kept:
             return updated.with_changes(decorator=call.func)
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
@@ -369,51 +302,11 @@ class _Rewriter(cst.CSTTransformer):
 _TIGHT = cst.AssignEqual(whitespace_before=cst.SimpleWhitespace(""), whitespace_after=cst.SimpleWhitespace(""))
 
 
-def dotted_name(node: cst.CSTNode | None) -> str:
-    """``a.b.c`` of a name or a chain of attributes; empty for anything else."""
-    match node:
-        case cst.Name(value=value):
-            return value
-        case cst.Attribute(value=owner, attr=cst.Name(value=name)):
-            return f"{dotted_name(owner)}.{name}" if dotted_name(owner) else ""
-        case _:
-            return ""
-
-
 def expression(text: str) -> cst.Name | cst.Attribute:
     """The syntax of a dotted name."""
     parsed = cst.parse_expression(text)
     assert isinstance(parsed, cst.Name | cst.Attribute)
     return parsed
-
-
-def _is_target(text: str) -> bool:
-    found = _TARGET.fullmatch(text)
-    return found is not None and found["kind"] in _KINDS
-
-
-def target_dictionary(text: str) -> dict[str, str | int | bool | list[str]]:
-    """``llvm -mcpu=x -num-cores 4`` as the dictionary that means the same."""
-    found = _TARGET.fullmatch(text)
-    assert found is not None
-    target: dict[str, str | int | bool | list[str]] = {"kind": found["kind"]}
-    for option in _OPTION.finditer(found["options"]):
-        target[option["name"]] = _option_value(option["name"], option["value"])
-    return target
-
-
-def _option_value(name: str, value: str | None) -> str | int | bool | list[str]:
-    if value is None:
-        return True
-    if name in _LISTS:
-        return value.split(",")
-    return int(value) if value.isdecimal() else value
-
-
-def _first(node: cst.CSTNode) -> cst.CSTNode:
-    while isinstance(node, cst.Attribute):
-        node = node.value
-    return node
 
 
 def _root(name: str) -> str:

@@ -178,12 +178,12 @@ class Workbench:
 
     def _means(self, plan: Plan) -> Means:
         return Means(
-            run=lambda version, variant, testcase: self._control(plan, version, variant, testcase),
+            run=lambda version, variant, testcase, device: self._control(plan, version, variant, testcase, device),
             instrumented=lambda version, testcase, modes: self._instrumented(plan, version, testcase, modes),
         )
 
-    def _control(self, plan: Plan, version: str, variant: Variant, testcase: Testcase) -> Observation:
-        cell = make_cell(plan, version, variant=variant, testcase=testcase)
+    def _control(self, plan: Plan, version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
+        cell = make_cell(plan, version, variant=variant, testcase=testcase, device=device)
         self.progress.cell(cell, None)
         seen = self._observe(plan, cell, 1)
         self.progress.cell(cell, seen)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from bot.extract.attached import attached_pieces, explain, fill_from, say_attached
 from bot.extract.claim import Report, read_claim
 from bot.extract.classify import read_pieces
 from bot.extract.command_line import CommandLine, assemble_commands, plain_compile
@@ -53,6 +54,23 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
         reason = f"The issue has {size:,} bytes of text; at most {MAX_BODY_BYTES:,} are read. Please shorten it."
         return NoRepro(reason=reason, claim=Claim(), toolchain=toolchain)
     reading = _read(issue, toolchain)
+    found = _found(reading, allowed)
+    return _with_attachments(reading, found, allowed) if issue.attachments or issue.refused else found
+
+
+def _with_attachments(reading: Reading, found: Extraction, allowed: Mapping[str, str] | None) -> Extraction:
+    """``found`` with what it lacks from the linked files: these fill gaps, and never replace what the text gives."""
+    attachments = reading.issue.attachments
+    filled = fill_from(found, attachments, allowed)
+    if not filled.missing:
+        return filled
+    more = replace(reading, pieces=(*reading.pieces, *attached_pieces(attachments)))
+    again = fill_from(say_attached(_found(more, allowed)), attachments, allowed)
+    better = isinstance(again, Repro) and (isinstance(filled, NoRepro) or not again.missing)
+    return explain(again if better else filled, reading.issue)
+
+
+def _found(reading: Reading, allowed: Mapping[str, str] | None) -> Extraction:
     match reading.toolchain:
         case "iree":
             return _iree(reading, allowed)
@@ -200,7 +218,7 @@ def _python_testcase(program: Program, toolchain: str) -> Testcase:
 
 
 def _span(name: str, piece: Piece) -> Span:
-    return Span(file=name, block=piece.block, lines=piece.lines, comment=piece.comment)
+    return Span(file=name, block=piece.block, lines=piece.lines, comment=piece.comment, attachment=piece.attachment)
 
 
 def _not_attached(reading: Reading, missing: tuple[Missing, ...]) -> tuple[Missing, ...]:

@@ -43,6 +43,8 @@ class Piece:
     """The file name that the text gives it, if any."""
     repairs: tuple[Repair, ...] = ()
     comment: int = 0
+    attachment: str = ""
+    """The linked file that this is the text of, as ``Span`` has it; ``lines`` are then its own."""
 
 
 def rows_of(piece: Piece, begin: int, end: int, kind: Kind | None = None) -> Piece:

@@ -17,6 +17,8 @@ class Span:
     lines: tuple[int, int]
     comment: int = 0
     """0 when ``lines`` are in the description; n when in the author's n-th comment."""
+    attachment: str = ""
+    """The linked file that ``lines`` are in (``a.mlir from a.zip``); empty when they are the issue's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,8 @@ class Missing:
     name: str
     url: str = ""
     """Where the issue offers it (an attachment, a gist); empty when it does not."""
+    why: str = ""
+    """Why it could not be had from there: a clause after "it …", in our own words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

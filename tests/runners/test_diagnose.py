@@ -1,0 +1,120 @@
+"""What a failing probe is asked further, and how little is believed of what the guest answers."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.diagnose import MAX_FINDINGS, Means, diagnose, read_findings, with_line_first
+from runners.oracle import answer_of
+from runners.protocol import (
+    Claim,
+    Exited,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Signature,
+    Testcase,
+    TestcaseKind,
+    Variant,
+)
+
+PYTHON = Testcase(
+    kind=TestcaseKind.PYTHON,
+    toolchain="tvm",
+    files={"r.py": "from __future__ import annotations\nimport tvm\ntvm.relax.frontend.onnx.f()\n"},
+    steps=(("python", "r.py"),),
+)
+COMMANDS = Testcase(
+    kind=TestcaseKind.COMMAND_LINE,
+    toolchain="iree",
+    files={"m.mlir": ""},
+    steps=(
+        ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir", "-o", "m.vmfb"),
+        ("iree-run-module", "--device=local-task", "--module=m.vmfb"),
+    ),
+)
+NO_SUBMODULE = Signature(type="AttributeError", message="module 'tvm.relax.frontend' has no attribute 'onnx'")
+OUT_OF_RANGE = (
+    "x.c:7: OUT_OF_RANGE; out-of-bounds access detected (offset=400, length=4, alignment=4, buffer length=32); while"
+)
+
+
+def plan(testcase: Testcase) -> Plan:
+    return Plan(testcase=testcase, claim=Claim(), device="llvm", order=("1.0",), first=("1.0",))
+
+
+def observe(
+    outcome: Outcome, signature: Signature | None = None, excerpt: str = "", device: str = "llvm"
+) -> Observation:
+    return Observation(
+        toolchain="tvm", version="1.0", device=device, attempt=1, variant=Variant.ORIGINAL, outcome=outcome,
+        answer=answer_of(outcome), ended=Exited(code=1), signature=signature, excerpt=excerpt,
+    )  # fmt: skip
+
+
+def means(outcome: Outcome = Outcome.PASS, excerpt: str = "", claims: str = "") -> tuple[Means, list[Testcase]]:
+    ran: list[Testcase] = []
+
+    def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
+        ran.append(testcase)
+        return observe(outcome, excerpt=excerpt, device=device)
+
+    return Means(run=run, instrumented=lambda version, testcase, modes: claims), ran
+
+
+def test_a_forgotten_import_is_proved_by_a_run_with_it() -> None:
+    """The control differs by that one line, and is run on the release that failed."""
+    tools, ran = means(Outcome.PASS)
+    controls, findings = diagnose(plan(PYTHON), observe(Outcome.MATCH, NO_SUBMODULE), tools)
+    assert [finding.kind for finding in findings] == [FindingKind.MISSING]
+    assert len(controls) == 1
+    assert ran[0].files["r.py"].splitlines()[:2] == [
+        "from __future__ import annotations",
+        "import tvm.relax.frontend.onnx",
+    ]
+
+
+def test_without_proof_there_is_no_finding() -> None:
+    """The submodule may really be gone."""
+    tools, _ = means(Outcome.OTHER_FAILURE)
+    _, findings = diagnose(plan(PYTHON), observe(Outcome.MATCH, NO_SUBMODULE), tools)
+    assert findings == ()
+
+
+def test_vmvx_tells_an_access_out_of_bounds_and_blames_nobody() -> None:
+    """It may be the compiler's own doing."""
+    tools, ran = means(Outcome.OTHER_FAILURE, excerpt=OUT_OF_RANGE)
+    controls, findings = diagnose(plan(COMMANDS), observe(Outcome.MATCH, device="llvm-cpu"), tools)
+    assert findings[0].evidence["offset"] == 400
+    assert findings[0].evidence["origin"] == "unknown"
+    assert "--iree-hal-target-backends=vmvx" in ran[0].steps[0]
+    assert controls[0].device == "vmvx"
+
+
+def test_a_line_is_put_behind_the_future_imports() -> None:
+    """Python refuses them anywhere else."""
+    assert (
+        with_line_first(PYTHON, "import x").files["r.py"].startswith("from __future__ import annotations\nimport x\n")
+    )
+
+
+def test_what_the_guest_writes_is_bounded_and_of_known_kinds() -> None:
+    """Its file is a claim: unknown kinds, foreign fields and too many lines are dropped."""
+    line = json.dumps({"kind": "out-of-bounds-access", "summary": "x" * 1000, "evidence": {"axis": 0}})
+    forged = json.dumps({"kind": "compiler-is-perfect", "summary": "trust me"})
+    extra = json.dumps({"kind": "missing", "summary": "x", "verdict": "fixed"})
+    found = read_findings("\n".join([forged, extra, "not json", *[line] * 50]))
+    assert len(found) == MAX_FINDINGS
+    assert {finding.kind for finding in found} == {FindingKind.OUT_OF_BOUNDS_ACCESS}
+    assert all(len(finding.summary) <= 400 for finding in found)
+
+
+@given(st.text(max_size=400))
+def test_any_claim_is_read_without_failing(text: str) -> None:
+    """Hostile bytes are no findings."""
+    read_findings(text)
+    read_findings("[" * 5000 + text)
