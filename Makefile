@@ -1,4 +1,4 @@
-# make demo | test | check | lock | clean: each sets up what it needs, and again only when that changed.
+# make demo | test | check | accuracy | lock | clean: each sets up what it needs, and again only when that changed.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := check
@@ -9,7 +9,7 @@ IREE_EXAMPLE ?= examples/issues/unused-tensor-argument-crash.md
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check style lock clean system python
+.PHONY: demo test check accuracy style lock clean system python
 
 demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
@@ -20,6 +20,9 @@ test: system $(READY) style  ## everything: sandboxes and compilers too
 
 check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
 	$(BIN)/python -m pytest -m "not sandbox and not compilers"
+
+accuracy: system $(READY)  ## every verdict of the corpus against the truth found by hand; takes some ten minutes
+	$(BIN)/python -m bench.accuracy
 
 style: $(READY)
 	$(BIN)/ruff check .

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 from bot.evidence import Evidence
 from bot.verdict import VerdictKind
 from runners import search
@@ -17,33 +20,30 @@ def bisections(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> t
     answers, order = evidence.answers(), evidence.plan.order
     went, came = search.fixed(order, answers), search.introduced(order, answers)
     found = []
-    came = came if came is not None and (came.settled or came.older is not None) else None
-    went = went if went is not None and went.newer is not None else None
     if came is not None and (came.older is not None or went is not None):
-        found.append(
-            Bisection(
-                direction="introduced",
-                last_good=came.older,
-                first_bad=came.newer,
-                skipped=(*came.skipped, *came.untested),
-                confidence=_confidence(evidence, came),
-                probes=_probes(evidence),
-                commits=_commits(evidence, catalogue, came),
-            )
-        )
+        ends = {"last_good": came.older, "first_bad": came.newer}
+        found.append(_bisection(evidence, catalogue, came, "introduced", ends))
     if went is not None:
-        found.append(
-            Bisection(
-                direction="fixed",
-                last_bad=went.older,
-                first_good=went.newer,
-                skipped=(*went.skipped, *went.untested),
-                confidence=_confidence(evidence, went),
-                probes=_probes(evidence),
-                commits=_commits(evidence, catalogue, went),
-            )
-        )
+        ends = {"last_bad": went.older, "first_good": went.newer}
+        found.append(_bisection(evidence, catalogue, went, "fixed", ends))
     return tuple(sorted(found, key=lambda b: (b.direction == "fixed") is not (kind is VerdictKind.FIXED)))
+
+
+def _bisection(
+    evidence: Evidence,
+    catalogue: Catalogue,
+    edge: search.Edge,
+    direction: Literal["introduced", "fixed"],
+    ends: Mapping[str, str | None],
+) -> Bisection:
+    return Bisection(
+        direction=direction,
+        skipped=(*edge.skipped, *edge.untested),
+        confidence=_confidence(evidence, edge),
+        probes=_probes(evidence),
+        commits=_commits(evidence, catalogue, edge),
+        **ends,
+    )
 
 
 def _probes(evidence: Evidence) -> int:
