@@ -43,7 +43,8 @@ def read_output(output: str, *, actual: str, expected: str) -> Reading:
     """What ``output`` says about a report that quotes ``actual`` and ``expected`` lines (either may be empty)."""
     printed = _lines(output)[-MAX_LINES:]
     wrong, right = _lines(actual), _lines(expected)
-    right = [whole for line in right for whole in _completed(line, wrong)]
+    quoted = right
+    right = [_completed(line, wrong) for line in right]
     wrong, right = (
         [line for line in wrong if not _found(line, right)][:MAX_TELLING],
         [line for line in right if not _found(line, wrong)][:MAX_TELLING],
@@ -58,7 +59,7 @@ def read_output(output: str, *, actual: str, expected: str) -> Reading:
         return Reading.WRONG
     if as_expected:
         return Reading.RIGHT
-    if any(_contradicted(line, printed) for line in right):
+    if any(_contradicted(line, printed) for line in right if line in quoted):
         return Reading.WRONG
     if not right and any(_became_right(line, printed) for line in wrong):
         return Reading.CHANGED
@@ -88,12 +89,15 @@ def _tokens(line: str) -> Line:
     return tuple(float(t) if _NUMBER.fullmatch(t) else t for t in _TOKEN.findall(line))
 
 
-def _completed(expected: Line, actual: Sequence[Line]) -> list[Line]:
-    """A bare expected value ("numpy says 0.0") put into the one place for it in the line that the report quotes."""
+def _completed(expected: Line, actual: Sequence[Line]) -> Line:
+    """A bare expected value ("numpy says 0.0") put into the one place for it in the line that the report quotes.
+
+    Read from running text, it is good enough to recognise the right value, not to call another one wrong.
+    """
     values = [line for line in actual if sum(map(_is_value, line)) == 1 and len(line) > 1]
     if len(expected) != 1 or not _is_value(expected[0]) or len(values) != 1:
-        return [expected]
-    return [tuple(expected[0] if _is_value(token) else token for token in values[0])]
+        return expected
+    return tuple(expected[0] if _is_value(token) else token for token in values[0])
 
 
 def _is_value(token: Token) -> bool:

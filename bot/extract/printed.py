@@ -78,6 +78,8 @@ def _quoted_in_sentence(text: str, actual: list[str], expected: list[str]) -> No
 
     for found in _QUOTED.finditer(text):
         (expected if found["wanted"] else actual).append(found["words"])
+    if not expected:
+        expected.extend(found["value"] for found in _REFERENCE.finditer(text))
 
 
 _QUOTED = re.compile(
@@ -86,6 +88,16 @@ _QUOTED = re.compile(
     r"|got|returns?):? [\"“](?P<words>[^\"”\n]{1,300})[\"”]",
     re.I,
 )
+
+
+_REFERENCE = re.compile(
+    r"\b(?:(?:numpy|np|torch|pytorch|jax|onnxruntime|ort|eager|cpu reference) (?:says|gives|returns|prints|has|gets)"
+    r"|should (?:be|have been|print|return)"
+    r"|(?:correct|right|expected) (?:value|result|answer|sum|output) (?:is|would be)):?"
+    r" (?P<value>[-+]?\d{1,30}(?:\.\d{1,30})?(?:e[-+]?\d{1,3})?|nan|inf|True|False)(?![\w%])(?!\.\d)",
+    re.I,
+)
+"""What another implementation says, or what should have been, as a bare value in a sentence."""
 
 
 def _spans_with_lead(text: str) -> Iterator[tuple[str, str]]:

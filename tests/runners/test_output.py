@@ -29,6 +29,7 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
         ("result 3", "", "", Reading.UNTOLD),
         ("sum of it: 0.0", "sum of it: 168.0", "0.0", Reading.RIGHT),
         ("sum of it: 168.0", "sum of it: 168.0", "0.0", Reading.WRONG),
+        ("sum of it: 7.0", "sum of it: 168.0", "0.0", Reading.UNTOLD),
         ("", "x 1", "x 2", Reading.UNTOLD),
         ("loaded 16 files", "3", "4", Reading.UNTOLD),
     ],
