@@ -32,7 +32,7 @@ MAX_FILES = 8
 MAX_FILE_BYTES = 8 * 1024**2
 _MIB = MAX_FILE_BYTES // 1024**2
 MAX_TOTAL_BYTES = 24 * 1024**2
-"""Of everything fetched, and again of everything unpacked."""
+"""Of everything fetched and unpacked together."""
 MAX_ENTRIES = 200
 """In the directory of a zip."""
 MAX_RATIO = 200
@@ -107,28 +107,34 @@ def find_links(issue: Issue, forge: str = GITHUB) -> tuple[Link, ...]:
 def fetch_attachments(links: Sequence[Link], get: Get) -> tuple[Attachment | Refused, ...]:
     """Every text file behind ``links``, those in zips included, and a reason for every other one. Raises nothing."""
     got: list[Attachment | Refused] = []
-    fetched = unpacked = 0
+    left = MAX_TOTAL_BYTES
     for number, link in enumerate(links):
-        name = _file_name(link)
-        refuse = _Refusal(name, link.url)
-        if number >= MAX_FILES:
-            got.append(refuse(f"is behind more than {MAX_FILES} links"))
-        elif why := _refused_name(name):
-            got.append(refuse(why))
+        if number < MAX_FILES:
+            files, cost = _behind(link, get, left)
+            left -= cost
         else:
-            try:
-                data = get(
-                    f"{link.url}/raw" if link.gist else link.url, min(MAX_FILE_BYTES, MAX_TOTAL_BYTES - fetched)
-                )
-            except FetchError as error:
-                got.append(refuse(str(error)))
-                continue
-            fetched += len(data)
-            files = _unzip(data, link, MAX_TOTAL_BYTES - unpacked) if _is_zip(name) else [(name, data)]
-            new = [one if isinstance(one, Refused) else _as_text(*one, link) for one in files]
-            unpacked += sum(len(one[1]) for one in files if not isinstance(one, Refused))
-            got += new
+            files = [_Refusal(_file_name(link), link.url)(f"is behind more than {MAX_FILES} links")]
+        got += (one if isinstance(one, Refused) else _as_text(*one, link) for one in files)
     return tuple(got)
+
+
+File = tuple[str, bytes]
+
+
+def _behind(link: Link, get: Get, left: int) -> tuple[list[File | Refused], int]:
+    """The files behind one link, and how many of the ``left`` bytes it took to fetch and unpack them."""
+    name = _file_name(link)
+    refuse = _Refusal(name, link.url)
+    if why := _refused_name(name):
+        return [refuse(why)], 0
+    try:
+        data = get(f"{link.url}/raw" if link.gist else link.url, min(MAX_FILE_BYTES, left))
+    except FetchError as error:
+        return [refuse(str(error))], 0
+    if not _is_zip(name):
+        return [(name, data)], len(data)
+    files = _unzip(data, link, left - len(data))
+    return files, len(data) + sum(len(one[1]) for one in files if not isinstance(one, Refused))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +188,6 @@ def _as_text(name: str, data: bytes, link: Link) -> Attachment | Refused:
 
 # ---------------------------------------------------------------------------------------------- zip
 
-File = tuple[str, bytes]
-
 
 def _unzip(data: bytes, link: Link, budget: int) -> list[File | Refused]:
     """The files of a zip by their bare names, in memory; the whole of it is refused when it looks like a bomb."""
@@ -223,9 +227,9 @@ def _is_litter(entry: zipfile.ZipInfo) -> bool:
 
 def _refused_directory(entries: Sequence[zipfile.ZipInfo], packed: int, budget: int) -> str:
     """Why nothing of such a zip is unpacked. The sizes are the zip's own claims; reading stops at them."""
-    total = sum(entry.file_size for entry in entries)
+    total = sum(entry.file_size for entry in entries if not _refused_entry(entry))
     if total > budget:
-        return f"unpacks to more than {MAX_TOTAL_BYTES // 1024**2} MiB together with the others"
+        return f"unpacks to more than the {MAX_TOTAL_BYTES // 1024**2} MiB there is for all files"
     if total > MAX_RATIO * packed:
         return f"unpacks to more than {MAX_RATIO} times its size"
     return ""
@@ -236,7 +240,7 @@ def _members(archive: zipfile.ZipFile, entries: Iterable[zipfile.ZipInfo], link:
     for entry in entries:
         name = PurePosixPath(entry.filename).name
         refuse = _Refusal(name[:200], link.url)
-        if why := _refused_entry(entry, name):
+        if why := _refused_entry(entry):
             yield refuse(why)
         elif name in taken:
             yield refuse("is in its zip twice")
@@ -251,14 +255,14 @@ def _members(archive: zipfile.ZipFile, entries: Iterable[zipfile.ZipInfo], link:
                 yield refuse(f"cannot be unpacked ({type(error).__name__})")
 
 
-def _refused_entry(entry: zipfile.ZipInfo, name: str) -> str:
+def _refused_entry(entry: zipfile.ZipInfo) -> str:
     path = PurePosixPath(entry.filename)
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if path.is_absolute() or ".." in path.parts or re.search(r"[\\:]", entry.filename):
         return "has a path that leads out of its zip"
     if kind not in (0, stat.S_IFREG):
         return "is a link or a device in its zip"
-    if PurePosixPath(name).suffix.lower() in _ARCHIVE:
+    if path.suffix.lower() in _ARCHIVE:
         return "is an archive inside an archive"
     if entry.flag_bits & 0x1:
         return "is encrypted"
@@ -266,7 +270,7 @@ def _refused_entry(entry: zipfile.ZipInfo, name: str) -> str:
         return "is packed in an unusual way"  # others may ask for gigabytes of memory before the first byte
     if entry.file_size > MAX_FILE_BYTES:
         return f"is larger than {_MIB} MiB"
-    return _refused_name(name)
+    return _refused_name(path.name)
 
 
 # ---------------------------------------------------------------------------------------------- network

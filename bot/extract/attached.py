@@ -19,7 +19,7 @@ from bot.extract.types import Extraction, Missing, Repair, Repro, Span
 from bot.issue import Attachment, Issue
 
 MAX_READ_CHARACTERS = 1_000_000
-"""Python longer than this, as an issue's text longer than this, is not read."""
+"""Read as part of the report, all of them together; an issue's own text may be as long."""
 _HEAD = 100_000
 """Characters that decide whether a text is MLIR."""
 
@@ -46,7 +46,11 @@ def kind_of(attachment: Attachment) -> Kind:
 
 def attached_pieces(attachments: Sequence[Attachment]) -> Iterator[Piece]:
     """Programs and MLIR among the linked files, to be put together like those in the text."""
+    left = MAX_READ_CHARACTERS
     for attachment in attachments:
+        if len(attachment.text) > left:
+            continue
+        left -= len(attachment.text)
         kind = kind_of(attachment)
         if kind is not Kind.OUTPUT:
             yield Piece(
@@ -94,15 +98,18 @@ def fill_from(
     if not isinstance(found, Repro):
         return found
     filling = _Filling(files=dict(found.testcase.files))
-    alone = len(found.missing) == 1 and len(attachments) == 1
+    free = list(attachments)
+    # A module is known by its name alone: the only script linked is rather the program that imports it.
+    alone = len(attachments) == 1 and [lack.kind for lack in found.missing] == ["file"]
     pending = deque(found.missing)
     while pending:
         lack = pending.popleft()
         name = _file_of(lack)
-        attachment = _meant(name, attachments, alone) if name and name not in filling.files else None
+        attachment = _meant(name, free, alone) if name and name not in filling.files else None
         if attachment is None:
             filling.missing.append(lack)
             continue
+        free.remove(attachment)
         filling.take(name, attachment)
         if lack.kind == "module":
             pending.extend(_needs(attachment, found.testcase.toolchain, allowed, filling))
