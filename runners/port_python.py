@@ -7,7 +7,9 @@ the import changes; a use is rewritten only where its end went elsewhere than it
 
 from __future__ import annotations
 
+import ast
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -19,7 +21,9 @@ from runners.port_scope import Binding, Scoped, dotted_name, first_name
 from runners.port_target import is_target, target_dictionary
 from runners.port_text import Change, Unportable
 
-MAX_CODE_CHARS = 400_000
+MAX_CODE_CHARS = 100_000
+MAX_DEPTH = 150
+"""Levels of syntax; libcst's own parser overflows the stack, and so ends the process, somewhere above 300."""
 _STRINGS_OF = re.compile(r"(?:^|\.)(?:PassContext|func_attr|with_attr|with_attrs|without_attr)$")
 """Calls whose strings are names: the keys of a configuration, of a function's attributes."""
 _SCHEDULABLE = {"tvm.script.tir.prim_func", "tvm.script.parser.tir.prim_func"}
@@ -48,7 +52,7 @@ def port_python(code: str, names: Names, language: Language) -> tuple[str, list[
     Raises:
         Unportable: it uses a name that is gone and that nothing replaces exactly.
     """
-    if len(code) > MAX_CODE_CHARS:
+    if len(code) > MAX_CODE_CHARS or not _is_shallow(code):
         return code, []
     try:
         tree = metadata.MetadataWrapper(cst.parse_module(code))
@@ -58,6 +62,21 @@ def port_python(code: str, names: Names, language: Language) -> tuple[str, list[
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, UnicodeError):
         return code, []
     return (ported, rewriter.changes) if rewriter.changes else (code, [])
+
+
+def _is_shallow(code: str) -> bool:
+    """Whether code is Python of a depth that libcst bears. CPython's parser, unlike it, has limits of its own."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a stranger's `'\\d'` is no affair of ours
+            level: list[ast.AST] = [ast.parse(code)]
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return True
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return False
 
 
 class _Rewriter(Scoped):
