@@ -18,8 +18,10 @@ from bot.extract.requirements import read_imports
 from bot.extract.types import Extraction, Missing, Repair, Repro, Span
 from bot.issue import Attachment, Issue
 
-MAX_READ_CHARACTERS = 1_000_000
-"""Read as part of the report, all of them together; an issue's own text may be as long."""
+MAX_PYTHON_CHARACTERS = 250_000
+"""In all programs together: what an issue's own text may hold. More is not read."""
+MAX_PIECES = 8
+"""Programs and modules that take part in the joining, whose cost grows with the square of their number."""
 _HEAD = 100_000
 """Characters that decide whether a text is MLIR."""
 
@@ -39,21 +41,23 @@ def kind_of(attachment: Attachment) -> Kind:
     """MLIR, Python, or output: by its content, since ``.txt`` may be any of them."""
     if text_kind(attachment.text[:_HEAD]) is Kind.MLIR:
         return Kind.MLIR
-    short = len(attachment.text) <= MAX_READ_CHARACTERS
+    short = len(attachment.text) <= MAX_PYTHON_CHARACTERS
     labelled = given_name(attachment).endswith(".py")
     return Kind.PYTHON if short and is_python_program(attachment.text, labelled) else Kind.OUTPUT
 
 
-def attached_pieces(attachments: Sequence[Attachment]) -> Iterator[Piece]:
+def attached_pieces(attachments: Sequence[Attachment]) -> tuple[Piece, ...]:
     """Programs and MLIR among the linked files, to be put together like those in the text."""
-    left = MAX_READ_CHARACTERS
+    found: list[Piece] = []
+    left = MAX_PYTHON_CHARACTERS
     for attachment in attachments:
-        if len(attachment.text) > left:
-            continue
-        left -= len(attachment.text)
         kind = kind_of(attachment)
-        if kind is not Kind.OUTPUT:
-            yield Piece(
+        size = len(attachment.text) if kind is Kind.PYTHON else 0
+        if kind is Kind.OUTPUT or size > left or len(found) == MAX_PIECES:
+            continue
+        left -= size
+        found.append(
+            Piece(
                 kind=kind,
                 text=attachment.text,
                 lines=_lines(attachment),
@@ -61,6 +65,8 @@ def attached_pieces(attachments: Sequence[Attachment]) -> Iterator[Piece]:
                 name=given_name(attachment),
                 attachment=told(attachment),
             )
+        )
+    return tuple(found)
 
 
 def _lines(attachment: Attachment) -> tuple[int, int]:
@@ -152,7 +158,7 @@ def _needs(
     attachment: Attachment, toolchain: str, allowed: Mapping[str, str] | None, filling: _Filling
 ) -> Iterator[Missing]:
     """What a module that was filled in lacks itself; its requirements are added."""
-    tree = parse_python(attachment.text) if len(attachment.text) <= MAX_READ_CHARACTERS else None
+    tree = parse_python(attachment.text) if len(attachment.text) <= MAX_PYTHON_CHARACTERS else None
     if tree is None:
         return
     imports = read_imports(tree, toolchain, allowed)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from bot.extract.grouping import Unit, acts
 from bot.extract.names import Names, files_read
 from bot.extract.pytext import parse_python
-from bot.extract.requirements import read_imports
+from bot.extract.requirements import Imports, read_imports
 from bot.extract.types import Missing, Repair
 from bot.extract.wellknown import well_known
 
@@ -72,15 +73,36 @@ def needs_of(
         return (Missing(kind="code", name="the code does not parse as Python"),), (), {}
     imports = read_imports(tree, toolchain, extra)
     by_name = {u.piece.name.removesuffix(".py"): u for u in units if u.piece.name.endswith(".py")}
-    given = {m.strip("."): by_name[m.strip(".")] for m in imports.unknown if m.strip(".") in by_name}
+    imports, given = _followed_imports(imports, by_name, toolchain, extra)
     missing = [
-        *(Missing(kind="module", name=m) for m in imports.unknown if m.strip(".") not in given),
+        *(Missing(kind="module", name=m) for m in imports.unknown),
         *(Missing(kind="file", name=f) for f in files_read(tree)),
         *_missing_code(tree),
     ]
     missing += [Missing(kind="name", name=n) for n in undefined if n != "metadata"]
     files = {f"{name}.py": unit for name, unit in given.items()}
     return tuple(dict.fromkeys(missing)), imports.requirements, files
+
+
+def _followed_imports(
+    imports: Imports, by_name: Mapping[str, Unit], toolchain: str, extra: Mapping[str, str] | None
+) -> tuple[Imports, dict[str, Unit]]:
+    """``imports`` with those of the modules that the issue gives, and these modules, by name."""
+    given: dict[str, Unit] = {}
+    requirements, unknown = list(imports.requirements), []
+    pending = deque(imports.unknown)
+    while pending:
+        module = pending.popleft()
+        name = module.strip(".")
+        if name not in by_name:
+            unknown.append(module)
+        elif name not in given:
+            given[name] = by_name[name]
+            if (tree := by_name[name].tree) is not None:
+                more = read_imports(tree, toolchain, extra)
+                requirements += more.requirements
+                pending.extend(more.unknown)
+    return Imports(requirements=tuple(dict.fromkeys(requirements)), unknown=tuple(dict.fromkeys(unknown))), given
 
 
 def _missing_code(tree: ast.Module) -> Iterable[Missing]:
