@@ -407,12 +407,12 @@ def _provenance(file: str, spans: Sequence[Span]) -> str:
     return ", from " + " and ".join(places[:10]) if places else ""
 
 
-def provenance(span: Span) -> str:
-    """``block 2 (lines 12-48)``: where in the issue a part of the testcase stands."""
+def provenance(span: Span, quote: Callable[[str], str] = code) -> str:
+    """``block 2 (lines 12-48)``: where in the issue a part of the testcase stands; ``quote`` as for ``ended``."""
     first, last = span.lines
     lines = f"line {first}" if first == last else f"lines {first}-{last}"
     if span.attachment:
-        return f"the attached {code(span.attachment)}"
+        return f"the linked {quote(span.attachment)}"
     return f"block {span.block} ({lines})" if span.block else lines
 
 

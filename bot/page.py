@@ -71,7 +71,10 @@ def _environment() -> Environment:
         loader=PackageLoader("bot"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        clean=clean, provenance=provenance, shell=shlex.join, ended=lambda how: ended(how, clean)
+        clean=clean,
+        provenance=lambda span: provenance(span, clean),
+        shell=shlex.join,
+        ended=lambda how: ended(how, clean),
     )
     environment.globals.update(GLYPH=GLYPH, WORDS=WORDS, VARIANTS=VARIANTS)
     return environment

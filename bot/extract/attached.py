@@ -18,8 +18,8 @@ from bot.extract.requirements import read_imports
 from bot.extract.types import Extraction, Missing, Repair, Repro, Span
 from bot.issue import Attachment, Issue
 
-MAX_PYTHON_CHARACTERS = 250_000
-"""In all programs together: what an issue's own text may hold. More is not read."""
+MAX_PYTHON_CHARACTERS = 200_000
+"""In all linked programs together: about what an issue's own text may hold."""
 MAX_PIECES = 8
 """Programs and modules that take part in the joining, whose cost grows with the square of their number."""
 _HEAD = 100_000
@@ -41,9 +41,8 @@ def kind_of(attachment: Attachment) -> Kind:
     """MLIR, Python, or output: by its content, since ``.txt`` may be any of them."""
     if text_kind(attachment.text[:_HEAD]) is Kind.MLIR:
         return Kind.MLIR
-    short = len(attachment.text) <= MAX_PYTHON_CHARACTERS
     labelled = given_name(attachment).endswith(".py")
-    return Kind.PYTHON if short and is_python_program(attachment.text, labelled) else Kind.OUTPUT
+    return Kind.PYTHON if is_python_program(attachment.text, labelled) else Kind.OUTPUT
 
 
 def attached_pieces(attachments: Sequence[Attachment]) -> tuple[Piece, ...]:
@@ -158,7 +157,7 @@ def _needs(
     attachment: Attachment, toolchain: str, allowed: Mapping[str, str] | None, filling: _Filling
 ) -> Iterator[Missing]:
     """What a module that was filled in lacks itself; its requirements are added."""
-    tree = parse_python(attachment.text) if len(attachment.text) <= MAX_PYTHON_CHARACTERS else None
+    tree = parse_python(attachment.text)
     if tree is None:
         return
     imports = read_imports(tree, toolchain, allowed)

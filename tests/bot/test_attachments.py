@@ -5,15 +5,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import json
 import stat
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from bot.app import repeat_command
 from bot.attachments import (
     MAX_FILES,
     PUBLIC,
@@ -25,12 +31,15 @@ from bot.attachments import (
     web_get,
     with_attachments,
 )
-from bot.comment import request
+from bot.cli import app
+from bot.comment import provenance, request
 from bot.document import extract_document
-from bot.extract import NoRepro, Repro, extract
+from bot.extract import NoRepro, Repro, Span, extract
 from bot.extract.links import Link
 from bot.issue import Attachment, Comment, Issue, Refused
 from bot.judge import judge_without_running
+from bot.plan import Wishes
+from bot.quote import clean
 from bot.verdict import Report
 from tests.bot.extract.reading import issue as make_issue
 from tests.bot.extract.reading import missing
@@ -285,6 +294,16 @@ def test_a_zip_that_lies_about_its_sizes_gives_nothing() -> None:
     assert "cannot be unpacked" in reasons(got)[0]
 
 
+@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=12), st.integers(0, 2000))
+def test_any_damage_to_a_zip_gives_a_reason_at_worst(damage: list[tuple[int, int]], cut: int) -> None:
+    """Nothing raised, and nothing called by a path."""
+    data = bytearray(packed(("x/a.mlir", MLIR.encode()), ("b.py", b"print(1)\n" * 50), ("m.onnx", b"\x08" * 30)))
+    for at, byte in damage:
+        data[at % len(data)] = byte
+    for one in unpack(bytes(data[: cut if cut > 1000 else len(data)])):
+        assert isinstance(one, Refused) or "/" not in one.name
+
+
 def test_an_encrypted_entry_is_refused() -> None:
     """There is nobody to ask for the word."""
     data = bytearray(packed(("a.txt", b"x")))
@@ -493,6 +512,44 @@ def test_a_module_that_the_script_imports_brings_its_own_needs() -> None:
     assert list(found.testcase.files) == ["repro.py", "helper.py"]
     assert "onnx" in found.testcase.requirements
     assert missing(found) == [("module", "deeper")]
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "fetched"),
+    [
+        ("file", (), False),
+        ("file", ("--fetch-attachments",), True),
+        ("o/r#7", (), True),
+        ("o/r#7", ("--no-fetch-attachments",), False),
+    ],
+)
+def test_links_of_a_file_on_disk_are_followed_only_when_asked(
+    source: str, options: tuple[str, ...], fetched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading a file is otherwise a thing without a network; an issue from the forge is read with its links."""
+    body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
+    (tmp_path / "issue.md").write_text(f"# It crashes\n{body}")
+    monkeypatch.setattr("bot.cli.github.connect", lambda: None)
+    monkeypatch.setattr("bot.cli.github.fetch_issue", lambda *_: make_issue(body, "It crashes"))
+    monkeypatch.setattr("bot.cli.web_get", lambda _: giving(pool__mlir=MLIR.encode()))
+    at = str(tmp_path / "issue.md") if source == "file" else source
+    done = CliRunner().invoke(app, ["extract", at, *options])
+    assert json.loads(done.stdout)["repro"]["files"] == ({"pool.mlir": MLIR} if fetched else {})
+
+
+def test_the_command_that_repeats_a_run_fetches_again() -> None:
+    """Only where it is not done anyway."""
+    body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
+    issue, _ = read(body, giving(pool__mlir=MLIR.encode()))
+    assert repeat_command(issue, None, Wishes()) == "reprobot reproduce test --fetch-attachments"
+    assert repeat_command(replace(issue, source="o/r#7"), None, Wishes()) == "reprobot reproduce 'o/r#7'"
+
+
+def test_where_a_linked_file_came_from_is_shown() -> None:
+    """A foreign name in a code span of the comment, and as cleaned text on the page."""
+    span = Span(file="a.mlir", block=0, lines=(1, 3), attachment="a|b`@me.mlir from a.zip")
+    assert provenance(span) == "the linked ``a¦b`@\u200bme.mlir from a.zip``"
+    assert provenance(span, clean) == "the linked a|b`@me.mlir from a.zip"
 
 
 def test_what_could_not_be_had_says_why() -> None:

@@ -333,6 +333,33 @@ def test_a_module_of_the_issue_that_the_script_imports_is_a_second_file() -> Non
     assert {span.file: span.block for span in found.spans} == {"repro.py": 2, "net.py": 1}
 
 
+def test_a_module_of_the_issue_brings_its_own_imports() -> None:
+    """What it needs is installed too, and what it lacks is missing."""
+    found = repro(
+        """
+        ```python
+        # net.py
+        import onnx
+        import private_net
+
+        def load():
+            return onnx.load_model_from_string(private_net.TEXT)
+        ```
+
+        main.py:
+
+        ```python
+        import tvm
+        import net
+        tvm.compile(net.load(), target="llvm")
+        ```
+        """
+    )
+    assert set(found.testcase.files) == {"repro.py", "net.py"}
+    assert found.testcase.requirements == ("onnx",)
+    assert missing(found) == [("module", "private_net")]
+
+
 def test_the_import_of_tir_follows_the_report() -> None:
     """As the printed module's own comment says; else ``tirx`` for TVM 0.24 and later, by version or date."""
     body = "```python\n{header}@T.prim_func\ndef f(a: T.handle):\n    T.evaluate(0)\nprint(f)\n```\nTVM {version}\n"
