@@ -1,4 +1,7 @@
-"""The same command lines for another device: IREE's target flags rewritten, inputs untouched. Pure."""
+"""The same command lines for another device: IREE's target flags rewritten, inputs untouched. Pure.
+
+TVM's testcases choose their device in Python, which is for hooks inside the sandbox; they are never retargeted here.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,62 @@ BACKENDS = {
 """Device → the compiler's backend and the runtime's device."""
 
 _TARGET = ("--iree-hal-target-backends", "--iree-hal-target-device", "--iree-hal-local-target-device-backends")
-_OF_ONE_BACKEND = (
-    *("--iree-hip-", "--iree-rocm-", "--iree-cuda-", "--iree-vulkan-", "--iree-metal-", "--iree-webgpu-"),
-    *("--iree-llvmgpu-", "--iree-codegen-llvmgpu-", "--iree-spirv-", "--iree-codegen-spirv-", "--iree-llvmcpu-"),
-    *("--iree-vmvx-", "--iree-hal-cuda-", "--iree-hal-rocm-"),
-)
-"""Flags that mean nothing to another backend; some are refused by it."""
+_GPU = ("--iree-llvmgpu-", "--iree-codegen-llvmgpu-", "--iree-codegen-gpu-")
+_FLAGS_OF = {
+    "llvm-cpu": ("--iree-llvmcpu-",),
+    "vmvx": ("--iree-vmvx-",),
+    "vulkan-spirv": ("--iree-vulkan-", "--iree-spirv-", "--iree-codegen-spirv-"),
+    "cuda": ("--iree-cuda-", "--iree-hal-cuda-", *_GPU),
+    "rocm": ("--iree-hip-", "--iree-rocm-", "--iree-hal-rocm-", *_GPU),
+    "metal-spirv": ("--iree-metal-", "--iree-spirv-", "--iree-codegen-spirv-"),
+    "webgpu-spirv": ("--iree-webgpu-",),
+}
+"""Flags that mean nothing to other backends; some are refused by them."""
+_OF_ONE_BACKEND = tuple({prefix for prefixes in _FLAGS_OF.values() for prefix in prefixes})
 _DEVICE = "--device"
+_RUNNERS = {"iree-run-module", "iree-benchmark-module", "iree-check-module", "iree-run-mlir"}
+_NAMED_IN_TEXT = ("hal.device.targets", "#hal.device.target<", "#hal.executable.target<")
+"""Input that carries its own target, which overrides the flags."""
+
+
+def device_of(testcase: Testcase) -> str | None:
+    """The device that a testcase's command lines name; None where they name none, or more than is known here.
+
+    What is compiled for the CPU is ``llvm-cpu``, unless it is to run on one thread (``local-sync``).
+    """
+    flags = [(name, _value(words)) for step in testcase.steps for name, words in _flags(step)]
+    backend = next((value for name, value in flags if name in _TARGET and value != "local"), None)
+    runtime = next((value.partition(":")[0] for name, value in flags if name == _DEVICE), None)
+    named = [
+        device
+        for device, (compiles, runs) in BACKENDS.items()
+        if (backend is None or backend in (compiles, device)) and (runtime is None or runtime == runs)
+    ]
+    alone = [device for device, (compiles, _) in BACKENDS.items() if backend in (compiles, device)]
+    return next(iter(named or alone), None) if backend or runtime else None
 
 
 def retarget(testcase: Testcase, device: str) -> Testcase | None:
-    """The testcase for ``device``; None for a Python testcase, an unknown device, or one that names no target."""
+    """The testcase for ``device``.
+
+    None for a Python testcase, an unknown device, or command lines that name no target; where the input carries its
+    own; and where the testcase is for that device as it is.
+    """
     if testcase.kind is not TestcaseKind.COMMAND_LINE or device not in BACKENDS:
+        return None
+    if any(mark in text for text in testcase.files.values() for mark in _NAMED_IN_TEXT):
         return None
     backend, runtime_device = BACKENDS[device]
     steps = tuple(_step(step, backend, runtime_device) for step in testcase.steps)
-    return msgspec.structs.replace(testcase, steps=steps) if steps != testcase.steps else None
+    if steps == testcase.steps:
+        return None
+    return msgspec.structs.replace(testcase, steps=tuple(_with_device(step, runtime_device) for step in steps))
+
+
+def _with_device(step: tuple[str, ...], runtime_device: str) -> tuple[str, ...]:
+    """What runs a module on the runtime's default device says which it is."""
+    named = any(name == _DEVICE for name, _ in _flags(step))
+    return step if named or not step or step[0] not in _RUNNERS else (*step, f"{_DEVICE}={runtime_device}")
 
 
 def _step(step: tuple[str, ...], backend: str, runtime_device: str) -> tuple[str, ...]:
@@ -43,16 +86,17 @@ def _step(step: tuple[str, ...], backend: str, runtime_device: str) -> tuple[str
     targeted = False
     for name, word in _flags(step):
         if name in _TARGET:
-            if not targeted:
-                words.append(f"--iree-hal-target-backends={backend}")
+            words += [] if targeted else [f"--iree-hal-target-backends={backend}"]
             targeted = True
         elif name == _DEVICE:
-            words.append(f"--device={runtime_device}")
-        else:
+            words.append(f"{_DEVICE}={runtime_device}")
+        elif name.startswith(_FLAGS_OF[backend]) or not name.startswith(_OF_ONE_BACKEND):
             words.extend(word)
-    if not targeted:
-        return tuple(words)
-    return tuple(word for word in words if not word.startswith(_OF_ONE_BACKEND))
+    return tuple(words)
+
+
+def _value(words: tuple[str, ...]) -> str:
+    return words[1] if len(words) > 1 else words[0].partition("=")[2]
 
 
 def _flags(step: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
@@ -64,7 +108,14 @@ def _flags(step: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
         name = "-" + word if word.startswith("-") and not word.startswith("--") else word
         name, equals, _ = name.partition("=")
         taken = [word]
-        if name in (*_TARGET, _DEVICE) and not equals and words and not words[0].startswith("-"):
+        if not equals and words and _takes(name, words[0]):
             taken.append(words.pop(0))
         found.append((name, tuple(taken)))
     return found
+
+
+def _takes(flag: str, word: str) -> bool:
+    """Whether the word behind a flag is its value. A switch of a backend has none: what follows it is a file."""
+    if word.startswith("-"):
+        return False
+    return flag in (*_TARGET, _DEVICE) or (flag.startswith(_OF_ONE_BACKEND) and "." not in word)

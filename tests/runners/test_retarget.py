@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.protocol import Testcase, TestcaseKind
-from runners.retarget import retarget
+from runners.retarget import BACKENDS, device_of, retarget
 
 HIP = Testcase(
     kind=TestcaseKind.COMMAND_LINE,
@@ -65,3 +65,66 @@ def test_retargeting_twice_changes_nothing_more() -> None:
     once = retarget(HIP, "vmvx")
     assert once is not None
     assert retarget(once, "vmvx") is None
+
+
+def test_flags_of_the_backend_stay_with_it() -> None:
+    """Another thread count is no reason to forget the processor."""
+    cpu = with_steps(
+        ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host", "m.mlir"),
+        ("iree-run-module", "--device=local-task", "--module=m.vmfb"),
+    )
+    moved = retarget(cpu, "local-sync")
+    assert moved is not None
+    assert moved.steps == (cpu.steps[0], ("iree-run-module", "--device=local-sync", "--module=m.vmfb"))
+
+
+def test_a_value_behind_a_space_goes_with_its_flag_and_a_file_stays() -> None:
+    """A switch is followed by what it does not own."""
+    gpu = with_steps(
+        ("iree-compile", "--iree-hip-target", "gfx942", "--iree-hal-target-device", "hip", "--iree-hip-x", "m.mlir"),
+    )
+    moved = retarget(gpu, "vmvx")
+    assert moved is not None
+    assert moved.steps == (("iree-compile", "--iree-hal-target-backends=vmvx", "m.mlir"),)
+
+
+def test_what_runs_on_the_default_device_is_told_the_other() -> None:
+    """A module for Vulkan does not run where modules run by default."""
+    cpu = with_steps(
+        ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir", "-o", "m.vmfb"),
+        ("iree-run-module", "--module=m.vmfb"),
+    )
+    moved = retarget(cpu, "vulkan")
+    assert moved is not None
+    assert moved.steps[1] == ("iree-run-module", "--module=m.vmfb", "--device=vulkan")
+
+
+def test_input_that_names_its_own_target_is_not_retargeted() -> None:
+    """It would override the flags."""
+    text = 'module attributes {hal.device.targets = [#hal.device.target<"hip">]} {}'
+    own = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"m.mlir": text}, steps=HIP.steps)
+    assert retarget(own, "vmvx") is None
+
+
+@pytest.mark.parametrize("device", sorted(BACKENDS))
+def test_a_retargeted_testcase_is_of_its_device(device: str) -> None:
+    """``local-task`` is how ``llvm-cpu`` runs."""
+    moved = retarget(HIP, device) or HIP
+    assert device_of(moved) == ("llvm-cpu" if device == "local-task" else device)
+
+
+@pytest.mark.parametrize(
+    ("step", "device"),
+    [
+        (("iree-compile", "--iree-hal-target-device=hip", "m.mlir"), "hip"),
+        (("iree-compile", "--iree-hal-target-backends=rocm", "m.mlir"), "hip"),
+        (("iree-compile", "-iree-hal-target-backends", "vulkan-spirv", "m.mlir"), "vulkan"),
+        (("iree-run-module", "--device=cuda://1", "--module=m.vmfb"), "cuda"),
+        (("iree-compile", "--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=vmvx"), "vmvx"),
+        (("iree-opt", "m.mlir"), None),
+        (("iree-compile", "--iree-hal-target-backends=tpu"), None),
+    ],
+)
+def test_the_device_is_what_the_command_lines_name(step: tuple[str, ...], device: str | None) -> None:
+    """In any spelling."""
+    assert device_of(with_steps(step)) == device
