@@ -125,7 +125,7 @@ class Workbench:
                 drift=moved,
                 missing_device=missing_device(text),
                 checks_itself=plan.checks_itself,
-                renames={entry.old: entry.new for entry in toolchain.DRIFT if entry.exact and entry.new},
+                renames={e.old: e.new for e in toolchain.DRIFT if e.exact and e.new and not e.of},
             ),
         )
         seen = _observation(cell, attempt, probe, ruling, environment, moved)
