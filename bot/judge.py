@@ -208,14 +208,14 @@ def _seen_failing(evidence: Evidence) -> Verdict | None:
         return _verdict(
             VerdictKind.REGRESSION,
             sure,
-            f"Reproduced on {bad[-1]}, the newest release; it came in between {came.older} and {came.newer}.",
+            f"Reproduced on {bad[-1]}, {_newest_words(evidence)}; it came in between {came.older} and {came.newer}.",
             _skipped_between(came),
             used,
         )
     return _verdict(
         VerdictKind.CONFIRMED,
         sure,
-        f"Reproduced on {_span(bad)}, the newest release included; no release that can run it is free of it.",
+        f"Reproduced on {_span(bad)}, {_newest_words(evidence)} included; no release that was run is free of it.",
         (),
         used,
     )
@@ -258,7 +258,7 @@ def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verd
             return _verdict(
                 VerdictKind.CONFIRMED,
                 sure - 0.05,
-                f"Reproduced on {newest_bad} as posted and, ported to its API, on {newest}, the newest release.",
+                f"Reproduced on {newest_bad} as posted and, ported to its API, on {newest}, {_newest_words(evidence)}.",
                 (),
                 used,
             )
@@ -275,7 +275,7 @@ def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verd
             return _verdict(
                 VerdictKind.INCONCLUSIVE,
                 0.5,
-                f"Inconclusive: {newest_bad} fails as reported, but {newest}, the newest release, cannot tell.",
+                f"Inconclusive: {newest_bad} fails as reported, but {newest}, {_newest_words(evidence)}, cannot tell.",
                 (f"on {newest}: {why}" if why else "",),
                 used,
             )
@@ -451,6 +451,10 @@ def _only_other_failures(evidence: Evidence) -> Verdict:
 
 
 # ---------------------------------------------------------------------------------------------- how sure, in words
+
+
+def _newest_words(evidence: Evidence) -> str:
+    return "the newest of the releases asked for" if evidence.plan.chosen else "the newest release"
 
 
 def _certainty(evidence: Evidence, version: str) -> float:

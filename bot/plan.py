@@ -62,6 +62,7 @@ def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
             reported=reported.version if reported is not None and reported.version in order else None,
             devices=tuple(d for d in _devices(toolchain, wishes.devices) if d != repro.device),
             bisect=wishes.bisect,
+            chosen=bool(wishes.versions),
             limits=_limits(repro, wishes),
             budget=wishes.budget,
         ),

@@ -224,6 +224,8 @@ class Plan(Wire, frozen=True, kw_only=True):
     devices: tuple[Name, ...] = ()
     """Further devices to run the testcase on, retargeted."""
     bisect: bool = True
+    chosen: bool = False
+    """The releases were named by the caller: the newest of them need not be the newest there is."""
     limits: Limits = Limits()
     budget: Budget = Budget()
 
