@@ -208,14 +208,14 @@ def _seen_failing(evidence: Evidence) -> Verdict | None:
         return _verdict(
             VerdictKind.REGRESSION,
             sure,
-            f"Reproduced on {bad[-1]}, {_newest_words(evidence)}; it came in between {came.older} and {came.newer}.",
+            f"Reproduced on {bad[-1]}, {_newest(evidence)}; it came in between {came.older} and {came.newer}.",
             _skipped_between(came),
             used,
         )
     return _verdict(
         VerdictKind.CONFIRMED,
         sure,
-        f"Reproduced on {_span(bad)}, {_newest_words(evidence)} included; no release that was run is free of it.",
+        f"Reproduced on {_span(bad)}, {_newest(evidence)} included; no release that was run is free of it.",
         (),
         used,
     )
@@ -258,7 +258,7 @@ def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verd
             return _verdict(
                 VerdictKind.CONFIRMED,
                 sure - 0.05,
-                f"Reproduced on {newest_bad} as posted and, ported to its API, on {newest}, {_newest_words(evidence)}.",
+                f"Reproduced on {newest_bad} as posted and, ported to its API, on {newest}, {_newest(evidence)}.",
                 (),
                 used,
             )
@@ -275,7 +275,7 @@ def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verd
             return _verdict(
                 VerdictKind.INCONCLUSIVE,
                 0.5,
-                f"Inconclusive: {newest_bad} fails as reported, but {newest}, {_newest_words(evidence)}, cannot tell.",
+                f"Inconclusive: {newest_bad} fails as reported, but {newest}, {_newest(evidence)}, cannot tell.",
                 (f"on {newest}: {why}" if why else "",),
                 used,
             )
@@ -453,7 +453,7 @@ def _only_other_failures(evidence: Evidence) -> Verdict:
 # ---------------------------------------------------------------------------------------------- how sure, in words
 
 
-def _newest_words(evidence: Evidence) -> str:
+def _newest(evidence: Evidence) -> str:
     return "the newest of the releases asked for" if evidence.plan.chosen else "the newest release"
 
 
