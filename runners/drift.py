@@ -27,6 +27,7 @@ _MISSING_FLAG = (
     re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})'", re.IGNORECASE),
     re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),
     re.compile(r"for the --?(?P<name>[\w-]{1,200}) option: Cannot find option named"),
+    re.compile(r"Invalid config option '(?P<name>[\w.]{1,200})'"),
     re.compile(r"unregistered device alias[^\n]{0,40}[\"'](?P<name>[\w-]{1,200})[\"']"),
 )
 _UNKNOWN_SYNTAX = (
@@ -37,6 +38,9 @@ _UNKNOWN_SYNTAX = (
     re.compile(r"error: unknown (?:type|attribute) `?(?P<name>[\w.]{1,200})`?"),
     re.compile(r"unknown (?:target )?backend[^\n]{0,20}'(?P<name>[\w-]{1,200})'", re.IGNORECASE),
 )
+
+_TARGET_STRING = re.compile(r'Cannot parse target string "(?P<text>[^"\n]{1,200})"\. CLI target string form')
+"""TVM 0.24.0 and later, of a target written like a command line."""
 
 
 def explain(text: str, testcase: Testcase, table: Sequence[DriftEntry], version: str) -> Drift | None:
@@ -51,7 +55,17 @@ def explain(text: str, testcase: Testcase, table: Sequence[DriftEntry], version:
             return (
                 _known(entry, version) if entry else Drift(name=shown, successor=None, why=f"no {shown} in {version}")
             )
-    return None
+    return _target_string(text, testcase)
+
+
+def _target_string(text: str, testcase: Testcase) -> Drift | None:
+    found = _TARGET_STRING.search(text[-60_000:])
+    if found is None or not any(found["text"] in file for file in testcase.files.values()):
+        return None
+    kind = found["text"].partition(" ")[0]
+    successor = f'a dictionary, {{"kind": "{kind}", …}}'
+    why = f'targets written like a command line ("{found["text"]}") are no longer read; the successor is {successor}'
+    return Drift(name=found["text"], successor=successor, why=why)
 
 
 def _known(entry: DriftEntry, version: str) -> Drift:

@@ -23,6 +23,12 @@ def command(*step: str, mlir: str = "") -> Testcase:
         ("from tvm import tir", "ImportError: cannot import name 'tir' from 'tvm' (x.py)", "tvm.tir", "tvm.tirx"),
         ("import tvm.relay", "ModuleNotFoundError: No module named 'tvm.relay'", "tvm.relay", None),
         ("a = tvm.arith.Analyzer()", "AttributeError: module 'tvm' has no attribute 'arith'", "tvm.arith", "tvm.sym"),
+        (
+            'PassContext(config={"tir.noalias": 1})',
+            "AttributeError: Invalid config option 'tir.noalias' candidates are: tirx.noalias",
+            "tir.noalias",
+            "tirx.noalias",
+        ),
     ],
 )
 def test_known_drift_of_tvm(code: str, failure: str, name: str, successor: str | None) -> None:
@@ -72,3 +78,12 @@ def test_an_op_of_another_release_is_drift() -> None:
 def test_an_ordinary_failure_is_no_drift(failure: str) -> None:
     """Only a missing name is."""
     assert explain(failure, python("assert x"), tvm.DRIFT, "0.27.0") is None
+
+
+def test_a_target_that_is_no_longer_read_is_drift() -> None:
+    """When it is the testcase's own."""
+    failure = 'ValueError: Cannot parse target string "llvm -mcpu=x". CLI target string form is no longer supported.'
+    moved = explain(failure, python('Target("llvm -mcpu=x")'), tvm.DRIFT, "0.27.0")
+    assert moved is not None
+    assert "dictionary" in moved.why
+    assert explain(failure, python('Target("llvm")'), tvm.DRIFT, "0.27.0") is None
