@@ -19,6 +19,10 @@ def bisections(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> t
         return ()
     answers, order = evidence.answers(), evidence.plan.order
     went, came = search.fixed(order, answers), search.introduced(order, answers)
+    if went is not None and went.newer is None:
+        went = None  # still bad: nothing changed there
+    if came is not None and came.older is None and not came.settled:
+        came = None  # how far back it goes was not looked into
     found = []
     if came is not None and (came.older is not None or went is not None):
         ends = {"last_good": came.older, "first_bad": came.newer}

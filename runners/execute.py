@@ -183,8 +183,8 @@ def _port(course: _Course) -> None:
 def _retarget(course: _Course) -> None:
     """The same testcase on the devices asked for, or on those of any machine when its own is not here."""
     plan = course.plan
-    own = [seen.outcome for seen in course.seen if seen.variant is Variant.ORIGINAL]
-    absent = bool(own) and all(outcome is Outcome.UNAVAILABLE for outcome in own)
+    answered = any(seen.answer is not Answer.SKIP for seen in course.seen)
+    absent = not answered and any(seen.outcome is Outcome.UNAVAILABLE for seen in course.seen)
     for device in plan.devices or (course.tools.stand_ins if absent else ()):
         moved = course.tools.retarget(plan.testcase, device)
         if moved is not None:
