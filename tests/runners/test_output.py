@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from runners.output import Reading, read_output
 
+IREE = "EXEC @f\nresult[0]: hal.buffer_view\n"
 ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
 
 
@@ -27,6 +28,10 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
         ("f p + q\ns p + q", "f p + q\ns T.max(q, p + q)", "f p + q\ns p + q", Reading.RIGHT),
         ("f p + q\ns 2 * q", "f p + q\ns T.max(q, p + q)", "f p + q\ns p + q", Reading.UNTOLD),
         ("result 3", "", "", Reading.UNTOLD),
+        (f"{IREE}2xi32=1 2", f"{IREE}2xi32=3 4", "", Reading.UNTOLD),
+        (f"{IREE}2xi32=3 4", f"{IREE}2xi32=3 4", "", Reading.WRONG),
+        ("loading\nshape 3 4\nsum 9", "loading\nshape 3 4\nsum 7\nmax 5\nmin 1", "", Reading.UNTOLD),
+        ("done", "done", "", Reading.UNTOLD),
         ("sum of it: 0.0", "sum of it: 168.0", "0.0", Reading.RIGHT),
         ("sum of it: 168.0", "sum of it: 168.0", "0.0", Reading.WRONG),
         ("sum of it: 7.0", "sum of it: 168.0", "0.0", Reading.UNTOLD),
