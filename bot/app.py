@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -52,14 +52,17 @@ def reproduce(
     wishes: Wishes,
     catalogue: Catalogue,
     open_bench: Callable[[], Bench],
+    allowed: Mapping[str, str] | None = None,
 ) -> Report:
     """Issue → report. The bench is opened only when there is something to run.
+
+    ``allowed`` maps imports to distributions that may be installed besides those on the list.
 
     Raises:
         UserError: a version or toolchain that does not exist was asked for.
         InfraError: nothing could be run, through no fault of the testcase.
     """
-    extraction = extract(issue, toolchain=toolchain)
+    extraction = extract(issue, toolchain=toolchain, allowed=allowed)
     command = repeat_command(issue, toolchain, wishes)
     if (verdict := judge_without_running(extraction)) is not None:
         return Report(

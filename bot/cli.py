@@ -22,6 +22,7 @@ from runners.catalogue import load_catalogue
 from runners.checkup import examine
 from runners.environments import default_root, open_store
 from runners.refresh import refresh_catalogue
+from runners.requirements import parse_allowance
 from runners.sandbox.select import check_name, sweep
 from runners.toolchains import find_toolchain
 from runners.workbench import open_workbench
@@ -40,6 +41,10 @@ IssueArgument = Annotated[
 ]
 ToolchainOption = Annotated[
     str | None, typer.Option(help="tvm or iree; found from the text when not given.", metavar="NAME")
+]
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A package that a testcase may also install; repeatable; 'import=package'.", metavar="NAME"),
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the JSON document here.", metavar="FILE")]
 FetchOption = Annotated[
@@ -81,6 +86,7 @@ def reproduce(
         float | None, typer.Option(help="Seconds that one run may take (120; 40 for a hang).", min=1, max=3600)
     ] = None,
     fetch_attachments: FetchOption = None,
+    allow: AllowOption = None,
     json: JsonOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
     comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
@@ -89,6 +95,7 @@ def reproduce(
     if toolchain is not None:
         find_toolchain(toolchain)
     check_name(sandbox)
+    allowed = parse_allowance(allow or [])
     read = _read(issue, toolchain, fetch_attachments)
     wishes = Wishes(
         versions=versions,
@@ -103,7 +110,8 @@ def reproduce(
             toolchain=toolchain,
             wishes=wishes,
             catalogue=catalogue,
-            open_bench=lambda: open_workbench(sandbox, catalogue, progress),
+            open_bench=lambda: open_workbench(sandbox, catalogue, progress, also_allowed=frozenset(allowed.values())),
+            allowed=allowed,
         )
     text = shell.write(report, shell.Outputs(json=json, html=html, comment=comment))
     terminal.show(report, text)
@@ -114,11 +122,12 @@ def extract_(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
     fetch_attachments: FetchOption = None,
+    allow: AllowOption = None,
     json: JsonOption = None,
 ) -> None:
     """Only read the issue: its testcase, what is missing, and what the reporter claims. Runs nothing."""
     read = _read(issue, toolchain, fetch_attachments)
-    text = dumps(extract_document(read, extract(read, toolchain=toolchain)))
+    text = dumps(extract_document(read, extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))))
     if json is None:
         typer.echo(text)
     else:

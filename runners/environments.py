@@ -93,6 +93,8 @@ class Store:
     max_download_bytes: int = MAX_DOWNLOAD_BYTES
     say: Say = field(default=lambda message: None)
     """Told, in words, what takes time."""
+    also_allowed: frozenset[str] = frozenset()
+    """Distributions that a testcase may ask for besides those on the list."""
 
     def environment(self, release: Release, requirements: Sequence[str] = ()) -> Environment:
         """The environment of a release and the testcase's requirements: found, or resolved and built.
@@ -101,7 +103,7 @@ class Store:
             UserError: a requirement is not allowed, or doesn't go with this release (`Unresolvable`).
             InfraError: no network where it is needed, a full disk, no fitting Python.
         """
-        kept, refused = check_requirements(requirements)
+        kept, refused = check_requirements(requirements, self.also_allowed)
         if refused:
             raise Unresolvable(f"requirement {refused[0].requirement!r} {refused[0].why}")
         interpreter = interpreters.choose(release.pythons)
@@ -277,10 +279,16 @@ class Store:
         return before - self.size()
 
 
-def open_store(root: Path | None = None, *, offline: bool = False, say: Say = lambda message: None) -> Store:
+def open_store(
+    root: Path | None = None,
+    *,
+    offline: bool = False,
+    say: Say = lambda message: None,
+    also_allowed: frozenset[str] = frozenset(),
+) -> Store:
     """The user's store, or one at ``root``."""
     place = root or default_root()
-    return Store(root=place, uv=Uv(cache=place / "uv", offline=offline), say=say)
+    return Store(root=place, uv=Uv(cache=place / "uv", offline=offline), say=say, also_allowed=also_allowed)
 
 
 def render_lock(pins: Sequence[Pin]) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+
+from runners.errors import UserError
 
 
 class Refusal(NamedTuple):
@@ -24,9 +27,34 @@ def allowed_requirements() -> frozenset[str]:
     return frozenset(json.loads(text)["names"])
 
 
-def check_requirements(requirements: Sequence[str]) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
-    """Requirements split into those that may be installed, in canonical spelling and order, and those refused."""
-    allowed = allowed_requirements()
+def parse_allowance(words: Sequence[str]) -> dict[str, str]:
+    """``--allow`` → import name to distribution: ``einx`` allows that package, ``cv2=opencv-python`` another name.
+
+    Raises:
+        UserError: it is no name of a package.
+    """
+    found = {}
+    for word in words:
+        module, equals, distribution = word.partition("=")
+        name = distribution if equals else module
+        if not _MODULE.fullmatch(module if equals else name.replace("-", "_")) or not _NAME.fullmatch(name):
+            raise UserError(f"{word!r} allows no package: write a name such as einx, or cv2=opencv-python")
+        found[module if equals else name.replace("-", "_")] = str(canonicalize_name(name))
+    return found
+
+
+_MODULE = re.compile(r"[A-Za-z_]\w{0,99}")
+_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?")
+
+
+def check_requirements(
+    requirements: Sequence[str], also: frozenset[str] = frozenset()
+) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
+    """Requirements split into those that may be installed, in canonical spelling and order, and those refused.
+
+    ``also`` are names that the operator allows besides those on the list.
+    """
+    allowed = allowed_requirements() | also
     read = [_read(text, allowed) for text in requirements]
     kept = {one for one in read if isinstance(one, str)}
     return tuple(sorted(kept)), tuple(one for one in read if isinstance(one, Refusal))

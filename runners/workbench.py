@@ -56,7 +56,9 @@ CANARY_LIMITS = Limits(wall_s=120)
 EXCERPT_CHARS = 6_000
 
 
-def open_workbench(sandbox: str, catalogue: Catalogue, progress: Sink) -> Workbench:
+def open_workbench(
+    sandbox: str, catalogue: Catalogue, progress: Sink, *, also_allowed: frozenset[str] = frozenset()
+) -> Workbench:
     """Everything a run on this machine needs; first clears away what killed runs left.
 
     Raises:
@@ -68,7 +70,7 @@ def open_workbench(sandbox: str, catalogue: Catalogue, progress: Sink) -> Workbe
         engine = select_engine(sandbox)
     for loss in engine.gives_up:
         progress.say(f"{engine.name} gives up: {loss}")
-    store = open_store(default_root(), say=progress.say)
+    store = open_store(default_root(), say=progress.say, also_allowed=also_allowed)
     return Workbench(engine=engine, store=store, catalogue=catalogue, progress=progress, run_id=new_name())
 
 

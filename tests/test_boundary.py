@@ -19,7 +19,7 @@ LETTERBOX = frozenset(
 
 SHELL = {
     "bot/app.py": frozenset({"execute"}),
-    "bot/cli.py": frozenset({"checkup", "environments", "refresh", "sandbox.select", "workbench"}),
+    "bot/cli.py": frozenset({"checkup", "environments", "refresh", "requirements", "sandbox.select", "workbench"}),
 }
 """The local verbs, which may also reach the entries that run a plan and look after the store."""
 

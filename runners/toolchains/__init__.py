@@ -1,7 +1,7 @@
 """What is particular about each toolchain, as data and small pure functions: one module each.
 
 A toolchain is a module that satisfies `Toolchain`. Adding one means writing that module and naming it in
-`TOOLCHAINS`; see docs/add-a-toolchain.md.
+`TOOLCHAINS`.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from runners.environments import (
     Unresolvable,
     render_lock,
 )
-from runners.errors import InfraError
-from runners.requirements import allowed_requirements, check_requirements
+from runners.errors import InfraError, UserError
+from runners.requirements import allowed_requirements, check_requirements, parse_allowance
 from runners.uv import Pin, Uv
 
 RELEASE = Release(
@@ -404,3 +404,14 @@ def test_a_lock_has_no_addresses() -> None:
     """The same wheels give the same text wherever they come from."""
     pins = [Pin(name=n, version="1", sha256=n * 64, url=f"https://{n}.invalid/x") for n in ("b", "a")]
     assert render_lock(pins) == f"a==1 --hash=sha256:{'a' * 64}\nb==1 --hash=sha256:{'b' * 64}\n"
+
+
+def test_an_operator_may_allow_more_packages() -> None:
+    """By the import's name, or by import and distribution where they differ."""
+    allowance = parse_allowance(["einx", "cv2=opencv-python", "my-package"])
+    assert allowance == {"einx": "einx", "cv2": "opencv-python", "my_package": "my-package"}
+    assert check_requirements(["einx"])[0] == ()
+    assert check_requirements(["einx"], frozenset(allowance.values()))[0] == ("einx",)
+    for nonsense in ("", "a b", "x=", "=x", "../x", "x=y;z"):
+        with pytest.raises(UserError, match="allows no package"):
+            parse_allowance([nonsense])
