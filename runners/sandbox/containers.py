@@ -274,7 +274,7 @@ def _group(way: Way, name: str, spec: SandboxSpec) -> Iterator[cgroup.Cgroup | N
 
 
 @contextlib.contextmanager
-def _client(way: Way, name: str, words: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _client(way: Way, name: str, words: list[str], place: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The running client; on the way out the container is gone, whatever became of the client.
 
     Removing costs two more clients, about half of the whole overhead; a client that was asked to remove (``--rm``)
@@ -286,6 +286,7 @@ def _client(way: Way, name: str, words: list[str]) -> Iterator[subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is ours to handle
+        cwd=place,  # conmon writes a file named "oom" where it was started when the memory is used up
     )
     try:
         yield process
@@ -322,7 +323,7 @@ def _run(way: Way, image_name: str, spec: SandboxSpec) -> EngineReport:
         words = command_line(
             way, spec, name=name, image=image, mounts=(*system, *spec.mounts), profile=profile, parent=parent
         )
-        with _client(way, name, words) as process:
+        with owner.private_directory() as place, _client(way, name, words, place) as process:
             talk = communicate(
                 process, stdin=spec.stdin, stdout_limit=spec.limits.output_bytes, wall_s=spec.limits.wall_s
             )

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from runners.probe import Layout
-from runners.protocol import Exited, NotRun, Signalled, TimedOut
+from runners.protocol import Exited, Limits, NotRun, Signalled, TimedOut
 from runners.sandbox import cgroup, containers, owner
 from runners.sandbox.contract import Engine
 from runners.sandbox.process import Stopped, stop_all, stoppable
@@ -225,3 +225,14 @@ def test_the_witness_of_memory_is_the_kernel(engine: Engine, layout: Layout) -> 
     """SIGKILL that the testcase sends itself isn't taken for running out of memory."""
     probe = run_source(engine, layout, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert probe.ended == Signalled(code=9)
+
+
+def test_running_out_of_memory_leaves_no_file_where_the_host_was_started(
+    engine: Engine, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """podman's monitor writes a file named "oom" into its working directory."""
+    monkeypatch.chdir(tmp_path)
+    limits = Limits(memory_bytes=256 * 2**20, wall_s=30)
+    probe = run_source(engine, layout, "data = []\nwhile True:\n    data.append(bytearray(2**24))", limits=limits)
+    assert not isinstance(probe.ended, Exited) or probe.ended.code != 0
+    assert list(tmp_path.iterdir()) == []
