@@ -231,8 +231,10 @@ def test_running_out_of_memory_leaves_no_file_where_the_host_was_started(
     engine: Engine, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """podman's monitor writes a file named "oom" into its working directory."""
-    monkeypatch.chdir(tmp_path)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
     limits = Limits(memory_bytes=256 * 2**20, wall_s=30)
     probe = run_source(engine, layout, "data = []\nwhile True:\n    data.append(bytearray(2**24))", limits=limits)
     assert not isinstance(probe.ended, Exited) or probe.ended.code != 0
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
