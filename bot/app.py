@@ -118,6 +118,9 @@ def repeat_command(issue: Issue, toolchain: str | None, wishes: Wishes) -> str:
     words += ["--versions", wishes.versions] if wishes.versions else []
     words += ["--devices", ",".join(wishes.devices)] if wishes.devices else []
     words += [] if wishes.bisect else ["--no-bisect"]
+    words += ["--sandbox", wishes.sandbox] if wishes.sandbox != "auto" else []
+    words += ["--timeout", f"{wishes.timeout_s:g}"] if wishes.timeout_s is not None else []
+    words += [word for name in wishes.allowed for word in ("--allow", name)]
     words += ["--fetch-attachments"] if issue.attachments and not is_remote(issue.source) else []
     return shlex.join(words)
 

@@ -102,6 +102,8 @@ def reproduce(
         devices=tuple(name for name in devices.replace(" ", "").split(",") if name),
         bisect=bisect,
         timeout_s=timeout,
+        sandbox=sandbox,
+        allowed=tuple(allow or ()),
     )
     catalogue = load_catalogue(default_root() / "catalogue")
     with terminal.progress() as progress:

@@ -27,6 +27,9 @@ class Wishes:
     bisect: bool = True
     timeout_s: float | None = None
     """Seconds that one run may take."""
+    sandbox: str = "auto"
+    allowed: tuple[str, ...] = ()
+    """Packages that a testcase may install besides those on the list, as ``--allow`` takes them."""
     budget: Budget = field(default_factory=Budget)
 
 

@@ -1,0 +1,103 @@
+"""The shell: what it hands on, and the line that repeats a run."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.app import Bench, repeat_command, reproduce
+from bot.cli import app
+from bot.issue import Issue
+from bot.plan import Wishes
+from bot.verdict import VerdictKind
+from runners.catalogue import load_catalogue
+from runners.errors import InfraError
+from runners.execute import Investigation
+from runners.oracle import answer_of
+from runners.protocol import Exited, Observation, Outcome, Plan, Variant
+
+CODE = "```python\nimport tvm\nassert tvm.compile is None\n```\nAssertionError\n"
+
+
+def issue(body: str) -> Issue:
+    return Issue(source="my issue.md", title="It fails", body=body, sha256="0" * 64, created=date(2026, 11, 1))
+
+
+class OneOutcome:
+    """A bench on which everything ends the same way."""
+
+    conditions = ("a condition",)
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+    def run(self, plan: Plan) -> Investigation:
+        seen = tuple(
+            Observation(
+                toolchain="tvm", version=version, device=plan.device, attempt=1, variant=Variant.ORIGINAL,
+                outcome=self.outcome, answer=answer_of(self.outcome), ended=Exited(code=1), why="the disk is full",
+            )
+            for version in plan.first
+        )  # fmt: skip
+        return Investigation(observations=seen, findings=())
+
+
+def no_bench() -> Bench:
+    raise AssertionError("opened a sandbox for nothing")
+
+
+def test_nothing_is_started_for_an_issue_without_a_testcase() -> None:
+    """Reading is enough."""
+    report = reproduce(
+        issue("nothing here"), toolchain=None, wishes=Wishes(), catalogue=load_catalogue(), open_bench=no_bench
+    )
+    assert report.verdict.kind is VerdictKind.NO_REPRO
+
+
+def test_our_own_failures_are_no_verdict() -> None:
+    """Nobody is told "inconclusive" because our disk was full."""
+    with pytest.raises(InfraError, match="disk is full"):
+        reproduce(
+            issue(CODE),
+            toolchain=None,
+            wishes=Wishes(),
+            catalogue=load_catalogue(),
+            open_bench=lambda: OneOutcome(Outcome.INFRA),
+        )
+
+
+def test_what_the_sandbox_gives_up_is_noted() -> None:
+    """A reader of the verdict must know the conditions."""
+    report = reproduce(
+        issue(CODE),
+        toolchain=None,
+        wishes=Wishes(),
+        catalogue=load_catalogue(),
+        open_bench=lambda: OneOutcome(Outcome.PASS),
+    )
+    assert "a condition" in report.notes
+
+
+def test_the_line_that_repeats_a_run_has_every_option_that_shaped_it() -> None:
+    """Copied from the comment, it does the same again."""
+    wishes = Wishes(
+        versions=">=3.4,<3.8",
+        devices=("vmvx",),
+        bisect=False,
+        timeout_s=30,
+        sandbox="bubblewrap",
+        allowed=("einx", "cv2=opencv-python"),
+    )
+    assert repeat_command(issue(CODE), "iree", wishes) == (
+        "reprobot reproduce 'my issue.md' --toolchain iree --versions '>=3.4,<3.8' --devices vmvx --no-bisect"
+        " --sandbox bubblewrap --timeout 30 --allow einx --allow cv2=opencv-python"
+    )
+
+
+def test_every_option_of_the_line_exists() -> None:
+    """A command in a comment that the program refuses would be worse than none."""
+    shown = CliRunner().invoke(app, ["reproduce", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
+    for option in ("--toolchain", "--versions", "--devices", "--no-bisect", "--sandbox", "--timeout", "--allow"):
+        assert option in shown
