@@ -23,7 +23,7 @@ from runners.checkup import examine
 from runners.environments import default_root, open_store
 from runners.refresh import refresh_catalogue
 from runners.requirements import parse_allowance
-from runners.sandbox.select import check_name, sweep
+from runners.sandbox.select import check_name, drop_skeleton, sweep
 from runners.toolchains import find_toolchain
 from runners.workbench import open_workbench
 
@@ -146,11 +146,19 @@ def doctor(json: JsonOption = None) -> None:
 
 
 @app.command()
-def clean() -> None:
-    """Remove what runs left behind and everything in the cache."""
+def clean(
+    keep: Annotated[
+        float | None,
+        typer.Option(help="Keep this many GiB of environments, the last used ones.", min=0, metavar="GIB"),
+    ] = None,
+) -> None:
+    """Remove what runs left behind, and the cache: all of it, or what is over --keep."""
     for left in sweep():
         typer.echo(f"removed {left}")
-    freed = open_store(default_root()).clean()
+    store = open_store(default_root())
+    if keep is None:
+        drop_skeleton()
+    freed = store.clean() if keep is None else store.trim(int(keep * 2**30))
     typer.echo(f"freed {freed / 2**20:.0f} MiB in {default_root()}")
 
 

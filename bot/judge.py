@@ -119,8 +119,8 @@ def _verdict(
 def _repro_at_fault(evidence: Evidence) -> Verdict | None:
     """A diagnosis shows that the testcase asks for undefined behaviour or calls an API the wrong way."""
     blame = next((f for f in evidence.findings if f.kind in BLAMES_THE_REPRO and _says_whose_fault(f)), None)
-    if blame is None:
-        return None
+    if blame is None or not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
+        return None  # a diagnosis explains a failure that the host saw; without one it explains nothing
     bad = evidence.versions(Answer.BAD) or evidence.versions(Answer.BAD, Variant.PORTED)
     said = {
         FindingKind.OUT_OF_BOUNDS_ACCESS: "it reads or writes outside one of its own tensors",
@@ -131,7 +131,7 @@ def _repro_at_fault(evidence: Evidence) -> Verdict | None:
     computed = blame.evidence.get("origin") == "computed-data"  # an index that the program worked out: less certain
     return _verdict(
         VerdictKind.INVALID_REPRO,
-        (0.95 if bad else 0.8) - (0.2 if computed else 0.0),
+        (0.95 if bad else 0.8) - (0.2 if computed else 0.0),  # not bad: its runs disagree
         f"The testcase itself is at fault: {said}.{shown}",
         (
             "the same testcase with that import added runs cleanly"

@@ -27,6 +27,17 @@ from runners.protocol import (
 from runners.retarget import retarget
 
 TVM_MODES = ("bounds", "signature", "mutation", "nan")
+GUEST_KINDS = frozenset(
+    {
+        FindingKind.OUT_OF_BOUNDS_ACCESS,
+        FindingKind.SIGNATURE_CHANGED,
+        FindingKind.INPUT_MUTATED,
+        FindingKind.NOT_IDEMPOTENT,
+        FindingKind.NAN_INEQUALITY,
+        FindingKind.VALUES_REPLACED,
+    }
+)
+"""What the instrumentation can find. The other kinds say what the host did or saw: a guest cannot claim them."""
 MAX_FINDINGS = 12
 MAX_CLAIM_BYTES = 64 * 1024
 
@@ -144,7 +155,7 @@ class _Claimed(Wire, frozen=True, kw_only=True):
 def read_findings(claims: str) -> tuple[Finding, ...]:
     """JSON lines written in the guest → findings. What isn't one is dropped: it explains nothing."""
     findings = []
-    known = {kind.value for kind in FindingKind}
+    known = {kind.value for kind in GUEST_KINDS}
     for line in claims[:MAX_CLAIM_BYTES].splitlines()[:200]:
         try:
             claimed = msgspec.json.decode(line, type=_Claimed)

@@ -19,9 +19,3 @@ class InfraError(ReprobotError):
     """A machine, index or engine let us down: worth a retry, exit 75 (EX_TEMPFAIL)."""
 
     exit_code = 75
-
-
-class ProtocolError(ReprobotError):
-    """A document from the other side of the letterbox was refused."""
-
-    exit_code = 75

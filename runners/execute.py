@@ -217,5 +217,6 @@ def _noted(seen: Iterable[Observation]) -> Iterable[Finding]:
 
 def _distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """One finding of each kind about each name."""
-    by_name = {(finding.kind, finding.evidence.get("name", finding.summary)): finding for finding in findings}
+    # A guest may have put anything where a name belongs, lists and all: as a key it is text.
+    by_name = {(finding.kind, str(finding.evidence.get("name", finding.summary))): finding for finding in findings}
     return tuple(by_name.values())

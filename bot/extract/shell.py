@@ -79,7 +79,7 @@ def parse_commands(text: str) -> tuple[list[Command], list[str]]:
     found: list[Command] = []
     ignored: list[str] = []
     for line in (one for whole in logical_lines(text) for one in _unrolled(whole)):
-        stripped = line[_LEAD.match(line).end() :] if _LEAD.match(line) else line  # type: ignore[union-attr]  # matches ""
+        stripped = _LEAD.sub("", line, count=1)
         fed = False
         if _WINDOWS_PATH.search(stripped):
             stripped = stripped.replace("\\", "/")

@@ -118,6 +118,15 @@ def _way(engine: Containers) -> tuple[Way, str | None]:
     return way, why
 
 
+def _our_store() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "reprobot", "podman")
+
+
+def drop_skeleton() -> None:
+    """Remove podman's store of the skeleton; the next probe imports it anew."""
+    shutil.rmtree(_our_store(), ignore_errors=True)
+
+
 def _storage(image_name: str) -> tuple[str, ...]:
     """Where podman keeps the skeleton: a store of ours, without overlay mounts.
 
@@ -127,7 +136,7 @@ def _storage(image_name: str) -> tuple[str, ...]:
     """
     if image_name:
         return ()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "reprobot", "podman")
+    cache = _our_store()
     # Has to be gone after a reboot, and podman wants it short.
     run = Path("/run" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", cache), "reprobot")
     return (f"--root={cache}", f"--runroot={run}", f"--tmpdir={run}/libpod", "--storage-driver=vfs")

@@ -53,6 +53,11 @@ def select_engine(name: str) -> Engine:
     raise UserError(f"no sandbox works here. {'; '.join(reasons)}. (`--sandbox none` runs without one.)")
 
 
+def drop_skeleton() -> None:
+    """Remove what the engines themselves have cached."""
+    containers.drop_skeleton()
+
+
 def sweep() -> Sequence[str]:
     """Remove what runs left that were killed before they could clean up; returns what it was, in words."""
     removed = [f"container {name}" for name in containers.sweep()]

@@ -100,6 +100,12 @@ def test_a_fault_of_the_repro_outranks_the_flakiness_it_causes() -> None:
     assert verdict.kind is VerdictKind.INVALID_REPRO
 
 
+def test_a_finding_alone_is_no_verdict() -> None:
+    """The guest wrote it: without a failure that the host saw for itself it explains nothing."""
+    finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="index 17 of 12")
+    assert judge(evidence((P, P, P, P), findings=(finding,))).kind is VerdictKind.NOT_REPRODUCED
+
+
 def test_a_finding_that_blames_a_pass_is_no_fault_of_the_repro() -> None:
     """A pass that mutates its input is the compiler's bug."""
     finding = Finding(kind=FindingKind.INPUT_MUTATED, summary="RealizeDevice")

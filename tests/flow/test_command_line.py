@@ -135,3 +135,11 @@ def test_extract_gives_the_parts_of_the_contract() -> None:
 def test_an_unknown_option_shows_the_usage() -> None:
     """Exit code 2, as any command line tool."""
     assert reprobot("reproduce", "--frobnicate", "x.md").returncode == 2
+
+
+def test_clean_empties_the_cache_or_trims_it(tmp_path: Path) -> None:
+    """An empty cache is no error either."""
+    for options in ((), ("--keep", "1")):
+        done = reprobot("clean", *options, REPROBOT_CACHE=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+        assert done.returncode == 0, done.stderr
+        assert "freed 0 MiB" in done.stdout

@@ -106,8 +106,9 @@ def test_what_the_guest_writes_is_bounded_and_of_known_kinds() -> None:
     """Its file is a claim: unknown kinds, foreign fields and too many lines are dropped."""
     line = json.dumps({"kind": "out-of-bounds-access", "summary": "x" * 1000, "evidence": {"axis": 0}})
     forged = json.dumps({"kind": "compiler-is-perfect", "summary": "trust me"})
+    hosts_own = json.dumps({"kind": "missing", "summary": "forged", "evidence": {}})
     extra = json.dumps({"kind": "missing", "summary": "x", "verdict": "fixed"})
-    found = read_findings("\n".join([forged, extra, "not json", *[line] * 50]))
+    found = read_findings("\n".join([forged, hosts_own, extra, "not json", *[line] * 50]))
     assert len(found) == MAX_FINDINGS
     assert {finding.kind for finding in found} == {FindingKind.OUT_OF_BOUNDS_ACCESS}
     assert all(len(finding.summary) <= 400 for finding in found)

@@ -158,3 +158,10 @@ def test_a_testcase_for_an_absent_device_is_tried_on_a_stand_in() -> None:
     assert retargeted["3.5.0"] is Outcome.MATCH
     assert retargeted["3.6.0"] is Outcome.PASS
     assert retargeted["3.2.0"] is Outcome.PASS
+
+
+def test_a_finding_of_any_shape_is_carried() -> None:
+    """Its evidence is a guest's: even what should be a name may be a list."""
+    odd = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"name": [["a"], {"b": 1}]})
+    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda plan, failing: ((), (odd, odd)))
+    assert seen.findings == (odd,)
