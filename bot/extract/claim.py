@@ -136,7 +136,7 @@ _WRONG = _any_of(
         "trash",
         "inconsisten",
         r"mis-?compil",
-        "numerical",
+        r"numeric(?:al)?\b",
     ),
     *(
         r"different (?:result|output|value|answer|number)s?\b",
@@ -232,11 +232,17 @@ def _kind(report: Report, signature: Signature | None) -> ClaimKind:
         return _kind_of_failure(report, signature, quoted)
     if report.toolchain == "iree" and re.search(r"\bassertion (?:fail|in\b)", title, re.I):
         return ClaimKind.CRASH  # LLVM's assertions abort; TVM's checks are exceptions
+    if _CUT_SHORT.search(quoted) and not _checks_result(report.code):
+        return ClaimKind.ERROR  # "expected", "mismatch" in the words around it are the message's
     for text in (title, _said(report)):
         for kind, pattern in _KINDS:
             if pattern.search(text):
                 return kind
     return ClaimKind.UNKNOWN
+
+
+_CUT_SHORT = re.compile(r"^Traceback \(most recent call last\)|\bCheck failed: |\bCHECK failed", re.M)
+"""A failure quoted without the line that names it."""
 
 
 def _named_signal(signature: Signature | None, said: str) -> Signature | None:

@@ -16,6 +16,7 @@ from bot.extract.pytext import parse_python
 from bot.extract.sections import Cue, cue_of, heading_cue, section_of
 from bot.extract.session import (
     PROMPTED_LINE,
+    given_as_argument,
     is_command,
     is_transcript,
     named_by_cat,
@@ -34,14 +35,21 @@ def read_pieces(document: Document) -> tuple[Piece, ...]:
 
 
 def _with_inherited_cues(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Output right below the commands that work is what works prints."""
+    """Output right below the commands that work is what works prints; code right above a traceback fails."""
     above: Piece | None = None
-    for piece in pieces:
+    for at, piece in enumerate(pieces):
+        below = pieces[at + 1] if at + 1 < len(pieces) else None
+        if piece.kind is Kind.PYTHON and piece.cue is Cue.NONE and below and _same_fence(piece, below):
+            piece = replace(piece, cue=Cue.FAILS)
         follows = above is not None and above.kind is Kind.SHELL and above.cue is Cue.WORKS and not piece.intro
         if follows and piece.kind is Kind.OUTPUT and piece.cue is Cue.NONE:
             piece = replace(piece, cue=Cue.WORKS)
         yield piece
         above = piece
+
+
+def _same_fence(code: Piece, below: Piece) -> bool:
+    return below.kind is Kind.TRACEBACK and bool(code.block) and below.block == code.block
 
 
 _SHELL_INFO = {"sh", "bash", "shell", "console", "zsh", "cmd", "terminal", "shell-session"}
@@ -80,8 +88,9 @@ def split_block(block: Block) -> list[Piece]:
     printed = False  # below a prompt with a program behind it stands what that printed
     for part in named_by_cat(parts):
         if part.kind is Kind.SHELL:
+            program = given_as_argument(part)
             printed = bool(PROMPTED_LINE.match(part.text)) and is_command(part.text.partition("\n")[0])
-            found.append(part)
+            found += [part, program] if program else [part]
         elif printed and not part.name and not _IMPORTS.search(part.text):
             found.append(replace(part, kind=_printed_kind(part.text)))
         else:

@@ -60,12 +60,16 @@ def _looks_like_argument(word: str) -> bool:
     return word.startswith("-") or "." in word or word in ("%s", "-") or word.startswith(("<", "$"))
 
 
+_STEP = re.compile(r"^(?:[-*>] |\d{1,2}[.)] )?(?:(?:then |and )?(?:run|execute|call|try):? (?=\S*iree-))?", re.I)
+"""What stands before a command in a list of steps."""
+
+
 def _prose_commands(document: Document) -> Iterator[str]:
     for prose in document.prose:
         for span in code_spans(prose.text):
             if is_command(span):
                 yield span
-        rows = [re.sub(r"^(?:[-*>] |\d{1,2}[.)] )", "", row) for row in prose.text.split("\n")]
+        rows = [_STEP.sub("", row) for row in prose.text.split("\n")]
         begin = next((i for i, row in enumerate(rows) if is_command(row) and "`" not in row[:40]), None)
         if begin is not None:
             yield "\n".join(rows[begin:])

@@ -69,14 +69,34 @@ def _is_decoy(unit: Unit) -> bool:
     return unit.piece.cue in DECOY_CUES and not (stands_alone and unit.acts)
 
 
+def _is_excerpt(unit: Unit) -> bool:
+    """A passage of the library's own source, which does nothing by itself: no testcase, even if nothing else is."""
+    if unit.acts or unit.tree is None:
+        return False
+    if any(isinstance(node, ast.ImportFrom) and node.level for node in unit.tree.body):
+        return True  # a relative import has no package to start from in a script
+    return unit.piece.cue is Cue.QUOTED and _leaves_out(unit.tree)
+
+
+def _leaves_out(tree: ast.Module) -> bool:
+    """A function that says more and then goes on with ``...``; alone it would be a stub."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and len(node.body) > 1)
+    return any(_is_dots(statement) for function in functions for statement in function.body)
+
+
+def _is_dots(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...
+
+
 def _unknown(unit: Unit) -> tuple[str, ...]:
     return tuple(name for name in unit.names.free if not well_known(name, "tvm") and not well_known(name, "iree"))
 
 
 def group_units(units: Sequence[Unit]) -> list[tuple[int, ...]]:
     """Candidate programs as indices into ``units``, in the order of the testcase."""
-    seeds = [i for i, u in enumerate(units) if u.acts and not _is_decoy(u)]
-    seeds = seeds or [i for i, u in enumerate(units) if not _is_decoy(u)] or list(range(len(units)))
+    whole = [i for i, u in enumerate(units) if not _is_excerpt(u)]
+    seeds = [i for i in whole if units[i].acts and not _is_decoy(units[i])]
+    seeds = seeds or [i for i in whole if not _is_decoy(units[i])] or whole
     providers = _providers(units)
     groups = dict.fromkeys(_followed(_closure(seed, units, providers), units) for seed in seeds)
     return [g for g in groups if not any(set(g) < set(other) and _extends(g, other, units) for other in groups)]

@@ -116,6 +116,21 @@ def take_heredoc(piece: Piece) -> list[Piece]:
     return [part_of(piece, rows, 0, 1), body]
 
 
+_ARGUMENT = re.compile(
+    rf"^\s{{0,8}}(?:{PROMPT})?python[23.]{{0,4}} (?:-\w )?-c +(?P<q>['\"])(?P<code>.{{1,4000}})(?P=q)\s*$", re.S
+)
+
+
+def given_as_argument(piece: Piece) -> Piece | None:
+    """The program of ``python -c "…"``."""
+    found = _ARGUMENT.match(piece.text[:5000])
+    if found is None:
+        return None
+    code = found["code"].replace('\\"', '"') if found["q"] == '"' else found["code"]
+    repair = Repair(kind="take-argument", detail="took the program that is given to python -c")
+    return replace(piece, kind=Kind.PYTHON, text=f"{code.strip()}\n", repairs=(*piece.repairs, repair))
+
+
 _CAT = re.compile(r"[ \t]*\$? ?(?:cat|less|more|bat) +([\w./+-]{1,200})\s*$")
 
 

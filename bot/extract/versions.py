@@ -30,7 +30,7 @@ PROMOTED: dict[str, str] = {
 MAX_VERSIONS = 8
 
 _VERSION = re.compile(
-    r"(?<![\w.%/-])(?<![^=]=)(?:v|iree-|candidate-)?(?P<v>\d{1,8}\.\d{1,8}(?:\.\d{1,8})?(?:\.?(?:rc|dev"
+    r"(?<![\w.%/-])(?<![^=]=)(?:v|iree-|(?:candidate|stable)-)?(?P<v>\d{1,8}\.\d{1,8}(?:\.\d{1,8})?(?:\.?(?:rc|dev"
     r"|post|a|b)\d{0,8}){0,2}(?:\+[\w.]{1,40})?)(?![\w%]|\.\d)"
 )
 _WHEEL = re.compile(
@@ -202,10 +202,18 @@ def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
     return (version for version, good in _mentioned(passage, toolchain) if not good)
 
 
+_OFFERS = re.compile(r"\(from versions: [^)\n]{0,20000}\)?")
+
+
+def _without_offers(text: str) -> str:
+    """Text without pip's list of all the versions that there are."""
+    return _OFFERS.sub("", text)
+
+
 def _mentioned(passage: Passage, toolchain: str | None) -> Iterator[tuple[str, bool]]:
     """Each version that the passage names, and whether it says that this one is good."""
     headed = section_of(passage.heading) is Section.ENVIRONMENT
-    for line in passage.text.split("\n"):
+    for line in _without_offers(passage.text).split("\n"):
         wheels = {found.start("v") for found in _WHEEL.finditer(line)}
         yield from ((w, False) for w in _FILE.findall(line) if _plausible(w, toolchain))
         for found in _VERSION.finditer(line):

@@ -34,6 +34,9 @@ CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
         ("tvm: argmax is off by one", "", ClaimKind.WRONG_RESULT),
         ("tvm: the result changes from run to run", "", ClaimKind.WRONG_RESULT),
         ("tvm runs out of memory", "", ClaimKind.ERROR),
+        ("IREE: numeric failure of a convolution", "The `%out` is off.", ClaimKind.WRONG_RESULT),
+        ("tvm: type mismatch: expected a tuple", "```\nTraceback (most recent call last):\n```", ClaimKind.ERROR),
+        ("tvm: not simplified", "```\nsrc/op/x.cc:3: Check failed: Equal(a, b) \n```", ClaimKind.ERROR),
         ("IREE", "```\n==1==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n```", ClaimKind.CRASH),
         ("IREE", "```\nx.mlir:1:2: error: 'a.b' op bad\n```", ClaimKind.ERROR),
         ("IREE", "```\nStack dump:\n0.\tProgram arguments: iree-compile a.mlir\n```", ClaimKind.CRASH),
@@ -236,3 +239,9 @@ def test_a_failed_structural_comparison_of_the_testcase_is_a_wrong_result() -> N
     `ValueError: StructuralEqual check failed, caused by lhs at <root>`
     """
     assert claim(body).kind is ClaimKind.WRONG_RESULT
+
+
+def test_the_versions_that_an_installer_offers_are_not_the_reporters() -> None:
+    """pip lists every version there is when it finds none that fits."""
+    said = "ERROR: Could not find apache-tvm==0.26.9 (from versions: 0.25.0rc0, 0.25.0, 0.26.0)"
+    assert find_versions([Passage(text=said)], "tvm") == ("0.26.9",)

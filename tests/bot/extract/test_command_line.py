@@ -293,3 +293,22 @@ def test_links_stand_in_for_what_is_missing() -> None:
         "IREE crashes",
     )
     assert missing(found) == [("file", "https://gist.github.com/someone/11111111111111111111")]
+
+
+def test_a_step_that_says_run_is_a_command() -> None:
+    """``2. Run ./iree-compile …`` in a list of steps."""
+    found = repro(
+        """
+        ```mlir
+        func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+          return %a : tensor<4xf32>
+        }
+        ```
+        It fails with `error: failed to legalize operation 'arith.addf'`.
+
+        1. Save it
+        2. Run ./iree-compile sample.mlir --iree-hal-target-backends=vmvx -o=sample.vmfb
+        """,
+        "IREE: failed to legalize",
+    )
+    assert "--iree-hal-target-backends=vmvx" in found.testcase.steps[0]

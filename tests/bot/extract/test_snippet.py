@@ -371,3 +371,40 @@ def test_the_import_of_tir_follows_the_report() -> None:
     assert line("# from tvm.script import tirx as T\n", "") == "from tvm.script import tirx as T"
     assert line("", "0.26.0") == "from tvm.script import tirx as T"
     assert line("", "0.17.dev0") == "from tvm.script import tir as T"
+
+
+def test_a_passage_of_the_librarys_source_alone_is_no_testcase() -> None:
+    """Running it would show nothing, and the comment would be noise."""
+    no_repro(
+        """
+        In `python/tvm/relax/backend/scan.py`, the kernel has:
+
+        ```python
+        @T.prim_func(private=True)
+        def scan(a: T.handle, b: T.handle):
+            rounds = T.Cast("int64", T.log2(T.float32(8)))
+            ...
+        ```
+        """,
+    )
+    no_repro("The binding generator writes\n\n```\nfrom .._libs.runtime import _runtime\n```\n", "[Bug] tvm import")
+
+
+def test_a_program_given_to_python_c_is_a_testcase() -> None:
+    """Of two of them, the one with a traceback right below it fails."""
+    found = repro(
+        """
+        ```shell
+        ➜ python -c "import tvm; print(tvm.__version__)"
+        0.26.0
+        ```
+        The same with the target is broken:
+        ```shell
+        ➜ python -c "import tvm.target; print(tvm.target.nothing)"
+        Traceback (most recent call last):
+        AttributeError: module 'tvm.target' has no attribute 'nothing'
+        ```
+        """,
+    )
+    assert found.testcase.files["repro.py"] == "import tvm.target; print(tvm.target.nothing)\n"
+    assert [r.kind for r in found.repairs] == ["take-argument"]
