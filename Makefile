@@ -9,13 +9,13 @@ IREE_EXAMPLE ?= examples/issues/unused-tensor-argument-crash.md
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check accuracy style lock clean system python
+.PHONY: demo test check accuracy style lock clean system devices python
 
 demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
 	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
 
-test: system $(READY) style  ## everything: sandboxes and compilers too
+test: devices $(READY) style  ## everything: sandboxes and compilers too
 	$(BIN)/python -m pytest
 
 check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
@@ -39,6 +39,9 @@ clean:  ## what was made here; the compilers' store goes with `reprobot clean`
 
 system:
 	@tools/setup-system.sh
+
+devices:
+	@tools/setup-system.sh --devices
 
 python:
 	@tools/setup-system.sh --python-only

@@ -89,8 +89,14 @@ def reproduce(
         bisections=bisections(evidence, verdict.kind, catalogue),
         verdict=verdict,
         command=command,
-        notes=(*planned.notes, *bench.conditions),
+        notes=(*planned.notes, *bench.conditions, *_stand_for_hardware(seen.observations)),
     )
+
+
+def _stand_for_hardware(observations: Sequence[Observation]) -> tuple[str, ...]:
+    """Devices of the matrix that are software here."""
+    used = {seen.device: seen.driver for seen in observations if seen.driver}
+    return tuple(f"{device} here is {driver}" for device, driver in used.items())
 
 
 def _missing(item: Missing) -> Finding:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from typing import assert_never
 
-from runners import interpreters
+from runners import interpreters, lavapipe
 from runners.environments import default_root
+from runners.machine import Absent, Present, look
 from runners.protocol import Wire
 from runners.sandbox.select import engines
-from runners.toolchains import TOOLCHAINS
+from runners.toolchains import TOOLCHAINS, Device
+from runners.toolchains.hardware import VULKAN
 
 
 class Check(Wire, frozen=True, kw_only=True):
@@ -45,15 +48,29 @@ def _pythons() -> list[Check]:
 
 def _devices() -> list[Check]:
     return [
-        Check(
-            area=f"{name} device",
-            name=device.name,
-            works=device.available,
-            detail="runs on any machine" if device.needs is None else f"needs {device.needs}",
-        )
+        Check(area=f"{name} device", name=device.name, works=works, detail=detail)
         for name, toolchain in TOOLCHAINS.items()
         for device in toolchain.DEVICES
+        for works, detail in [_device(device)]
     ]
+
+
+def _device(device: Device) -> tuple[bool, str]:
+    """Whether programs for a device can run here, and what gives it or what it would need."""
+    if device.hardware is None:
+        return True, "runs on any machine"
+    if not device.linked:
+        return False, f"the wheels bring no runtime for it: compiled only (it needs {device.hardware.words})"
+    if device.hardware is VULKAN:
+        driver = lavapipe.find(default_root())
+        return (False, driver) if isinstance(driver, str) else (True, driver.name)
+    match look(device.hardware):
+        case Present(nodes=nodes):
+            return True, f"{', '.join(nodes[:4])}"
+        case Absent(why=why):
+            return False, f"compiled only: {why}"
+        case _ as never:
+            assert_never(never)
 
 
 def _store() -> Check:

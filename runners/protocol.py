@@ -255,6 +255,8 @@ class Observation(Wire, frozen=True, kw_only=True):
     """Of a derived text: the cell's."""
     fork: Name = ""
     """What the build really is when it is no release of the toolchain: a fork's commit and the wheel carrying it."""
+    driver: Name = ""
+    """What stood for the device when that is software rather than hardware."""
     findings: tuple[Finding, ...] = ()
 
 

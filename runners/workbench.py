@@ -14,13 +14,14 @@ from pathlib import Path
 
 import msgspec
 
-from runners import drift
+from runners import drift, lavapipe
 from runners.catalogue import Catalogue, Release
 from runners.devices import missing_device
 from runners.diagnose import Means, diagnose, instrumented_limits
 from runners.environments import Environment, Store, Unresolvable, default_root, open_store
 from runners.errors import InfraError
 from runners.execute import Investigation, Tools, investigate, make_cell
+from runners.lavapipe import Driver
 from runners.oracle import Context, Drift, Ruling, rule
 from runners.port import port
 from runners.probe import GUEST_ENV, Layout, Probe, Program, run_probe
@@ -71,7 +72,15 @@ def open_workbench(
     for loss in engine.gives_up:
         progress.say(f"{engine.name} gives up: {loss}")
     store = open_store(default_root(), say=progress.say, also_allowed=also_allowed)
-    return Workbench(engine=engine, store=store, catalogue=catalogue, progress=progress, run_id=new_name())
+    driver = lavapipe.find(default_root())
+    return Workbench(
+        engine=engine,
+        store=store,
+        catalogue=catalogue,
+        progress=progress,
+        run_id=new_name(),
+        driver=None if isinstance(driver, str) else driver,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +93,8 @@ class Workbench:
     progress: Sink
     run_id: str
     canaries: Canaries = field(default_factory=lambda: Canaries())
+    driver: Driver | None = None
+    """The software Vulkan driver, where the machine has one."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -132,7 +143,12 @@ class Workbench:
         )
         seen = _observation(cell, attempt, probe, ruling, environment, moved)
         release = self.catalogue.find(cell.toolchain, cell.version)
-        return seen if release.fork is None else msgspec.structs.replace(seen, fork=_fork(release))
+        software = self.driver is not None and cell.device == lavapipe.DEVICE
+        return msgspec.structs.replace(
+            seen,
+            fork="" if release.fork is None else _fork(release),
+            driver=self.driver.name if self.driver is not None and software else "",
+        )
 
     def _environment(self, version: str, testcase: Testcase) -> Environment | NotRun:
         """The environment of a release, canary passed; or why the testcase cannot be run on it."""
@@ -163,10 +179,10 @@ class Workbench:
         try:
             return run_probe(
                 self.engine,
-                _layout(environment, instrumented=instrumented),
+                _layout(environment, instrumented=instrumented, driver=self.driver),
                 testcase,
                 tools=_tools(environment),
-                environment=_variables(environment, instrumented=instrumented),
+                environment=_variables(environment, instrumented=instrumented, driver=self.driver),
                 limits=limits,
                 run_id=self.run_id,
                 probe_file=FINDINGS_FILE if instrumented else None,
@@ -248,14 +264,17 @@ class Canaries:
 # ---------------------------------------------------------------------------------------------- shapes
 
 
-def _layout(environment: Environment, *, instrumented: bool) -> Layout:
+def _layout(environment: Environment, *, instrumented: bool, driver: Driver | None) -> Layout:
     interpreter = environment.interpreter
     return Layout(
         site_packages=environment.site_packages,
         prefix=interpreter.prefix,
         executable=interpreter.executable,
         version=interpreter.version,
-        extra=(Mount(host=HOOKS, guest=GUEST_HOOKS),) if instrumented else (),
+        extra=(
+            *((Mount(host=HOOKS, guest=GUEST_HOOKS),) if instrumented else ()),
+            *(() if driver is None else driver.mounts),
+        ),
     )
 
 
@@ -269,8 +288,11 @@ def _tools(environment: Environment) -> dict[str, Program]:
     }
 
 
-def _variables(environment: Environment, *, instrumented: bool) -> dict[str, str]:
-    variables = dict(find_toolchain(environment.toolchain).VARIABLES)
+def _variables(environment: Environment, *, instrumented: bool, driver: Driver | None) -> dict[str, str]:
+    variables = {
+        **find_toolchain(environment.toolchain).VARIABLES,
+        **({} if driver is None else driver.environment),
+    }
     return {**variables, "REPROBOT_FINDINGS": FINDINGS_FILE} if instrumented else variables
 
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Install the system packages that are missing: a Python (>= 3.11, with venv) and something to confine testcases with.
 #
-#   tools/setup-system.sh [--python-only]
+#   tools/setup-system.sh [--python-only | --devices]
 #
+# --devices adds software Vulkan, which the tests and reports about Vulkan need and nothing else does.
 # Asks nothing, does nothing when nothing is missing, and says in one sentence what it cannot do. Debian and Ubuntu;
 # elsewhere it names what to install.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-python_only=${1:-}
+python_only=${1:-} devices=${1:-}
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -36,6 +37,13 @@ missing_sandbox() {
     echo libseccomp2
 }
 
+missing_devices() {
+    [ "$devices" = --devices ] || return 0
+    compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' >/dev/null || echo mesa-vulkan-drivers
+    if have ldconfig && ldconfig -p | grep 'libvulkan\.so\.1' >/dev/null; then return; fi
+    echo libvulkan1
+}
+
 install() {
     local as_root=()
     if [ "$(id -u)" != 0 ]; then
@@ -55,7 +63,7 @@ install() {
 }
 
 PATH=$PATH:/usr/sbin:/sbin
-mapfile -t packages < <(missing_python; missing_sandbox)
+mapfile -t packages < <(missing_python; missing_sandbox; missing_devices)
 [ ${#packages[@]} -eq 0 ] || install "${packages[@]}"
 # A machine without any python3 may have been given one that is too old.
 mapfile -t packages < <(missing_python)

@@ -9,6 +9,7 @@ from typing import Literal
 from packaging.version import Version
 
 from runners.protocol import TestcaseKind
+from runners.toolchains.hardware import Hardware
 
 QUIET = {
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -32,17 +33,23 @@ name that programs write as a string: a key of a pass context's configuration or
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """Where a program can run. ``needs`` is what a machine must have, in words; None where any machine will do."""
+    """Where a program can run. ``hardware`` is what a machine must have; None where any machine will do."""
 
     name: str
     aliases: frozenset[str]
     """Words that reporters use for it, lower case."""
-    needs: str | None = None
+    hardware: Hardware | None = None
+    linked: bool = True
+    """Whether the wheels bring the runtime for it."""
 
     @property
     def available(self) -> bool:
         """Whether any machine with the wheels can run it."""
-        return self.needs is None
+        return self.hardware is None
+
+    @property
+    def needs(self) -> str | None:
+        return None if self.hardware is None else self.hardware.words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from runners.protocol import TestcaseKind
 from runners.toolchains.facts import QUIET, Bundle, Canary, Device, DriftEntry
+from runners.toolchains.hardware import AMD, APPLE, BROWSER, NVIDIA, VULKAN
 
 NAME = "iree"
 TITLE = "IREE"
@@ -18,18 +19,16 @@ COMPANIONS: tuple[str, ...] = ()
 
 VARIABLES = QUIET | {"IREE_PY_RUNTIME": "default"}
 
-_GPU_DRIVER = "and its driver"
-
 DEVICES = (
     Device(name="llvm-cpu", aliases=frozenset({"cpu", "x86", "x86_64", "host", "llvm_cpu", "llvm", "llvmcpu"})),
     Device(name="local-task", aliases=frozenset({"task", "local"})),
     Device(name="local-sync", aliases=frozenset({"sync"})),
     Device(name="vmvx", aliases=frozenset({"vmvx-inline", "reference"})),
-    Device(name="vulkan", aliases=frozenset({"vulkan-spirv", "spirv"}), needs="a Vulkan driver"),
-    Device(name="cuda", aliases=frozenset({"nvidia", "nvptx", "gpu"}), needs=f"an NVIDIA GPU {_GPU_DRIVER}"),
-    Device(name="hip", aliases=frozenset({"rocm", "amd", "amdgpu"}), needs=f"an AMD GPU {_GPU_DRIVER}"),
-    Device(name="metal", aliases=frozenset({"metal-spirv", "apple"}), needs="an Apple machine"),
-    Device(name="webgpu", aliases=frozenset({"webgpu-spirv", "wasm"}), needs="a browser"),
+    Device(name="vulkan", aliases=frozenset({"vulkan-spirv", "spirv"}), hardware=VULKAN),
+    Device(name="cuda", aliases=frozenset({"nvidia", "nvptx", "gpu"}), hardware=NVIDIA),
+    Device(name="hip", aliases=frozenset({"rocm", "amd", "amdgpu"}), hardware=AMD),
+    Device(name="metal", aliases=frozenset({"metal-spirv", "apple"}), hardware=APPLE, linked=False),
+    Device(name="webgpu", aliases=frozenset({"webgpu-spirv", "wasm"}), hardware=BROWSER, linked=False),
 )
 
 _CANARY = """\

@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from runners.protocol import TestcaseKind
 from runners.toolchains.facts import QUIET, Bundle, Canary, Device
+from runners.toolchains.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
 from runners.toolchains.tvm_drift import DRIFT as DRIFT
 
 NAME = "tvm"
@@ -21,17 +22,15 @@ VARIABLES = QUIET | {
     "TVM_NUM_THREADS": "2",
 }
 
-_GPU = "hardware and a driver, and a build with its runtime"
-
 DEVICES = (
     Device(name="llvm", aliases=frozenset({"cpu", "host", "x86", "x86_64", "x86-64", "llvm -mcpu=native", "c"})),
-    Device(name="cuda", aliases=frozenset({"gpu", "nvidia", "nvptx"}), needs="an NVIDIA GPU and its driver"),
-    Device(name="rocm", aliases=frozenset({"amd", "hip"}), needs=f"an AMD GPU: {_GPU}"),
-    Device(name="opencl", aliases=frozenset({"mali", "adreno"}), needs=f"OpenCL: {_GPU}"),
-    Device(name="vulkan", aliases=frozenset(), needs=f"Vulkan: {_GPU}"),
-    Device(name="metal", aliases=frozenset({"mps", "apple"}), needs="an Apple machine"),
-    Device(name="webgpu", aliases=frozenset({"wasm", "web"}), needs="a browser"),
-    Device(name="hexagon", aliases=frozenset(), needs="a Hexagon board or its simulator"),
+    Device(name="cuda", aliases=frozenset({"gpu", "nvidia", "nvptx"}), hardware=NVIDIA),
+    Device(name="rocm", aliases=frozenset({"amd", "hip"}), hardware=AMD, linked=False),
+    Device(name="opencl", aliases=frozenset({"mali", "adreno"}), hardware=OPENCL, linked=False),
+    Device(name="vulkan", aliases=frozenset(), hardware=VULKAN, linked=False),
+    Device(name="metal", aliases=frozenset({"mps", "apple"}), hardware=APPLE, linked=False),
+    Device(name="webgpu", aliases=frozenset({"wasm", "web"}), hardware=BROWSER, linked=False),
+    Device(name="hexagon", aliases=frozenset(), hardware=HEXAGON, linked=False),
 )
 
 _CANARY = """\
