@@ -356,7 +356,7 @@ def derived(observations: Sequence[Observation], detail: Detail = DETAILS[0]) ->
 _DERIVED = {
     Variant.ORIGINAL: "As posted, on",
     Variant.PORTED: "Ported to the API of",
-    Variant.RETARGETED: "With other target flags, on",
+    Variant.RETARGETED: "For another device, on",
     Variant.CONTROL: "As a control, on",
 }
 

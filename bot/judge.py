@@ -7,6 +7,7 @@ for or against. Below ``THRESHOLD`` a verdict becomes ``inconclusive`` and says 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -28,6 +29,7 @@ from runners.protocol import (
     Plan,
     Variant,
 )
+from runners.toolchains import find_device, find_toolchain
 
 THRESHOLD = 0.6
 
@@ -333,8 +335,7 @@ def _never_seen_failing(evidence: Evidence) -> Verdict:
             return _verdict(
                 VerdictKind.UNTESTABLE,
                 0.85,
-                f"Nothing here can run the testcase as posted (tried {_looked_at(evidence)})."
-                + _on_stand_ins(evidence),
+                _needs_a_device(evidence) + _on_stand_ins(evidence),
                 (why,),
                 evidence.indices(*evidence.plan.order),
             )
@@ -349,19 +350,50 @@ def _never_seen_failing(evidence: Evidence) -> Verdict:
             )
 
 
+def _needs_a_device(evidence: Evidence) -> str:
+    """What was found out without the device, and what it would take to find out more."""
+    without = [
+        seen
+        for seen in evidence.originals()
+        if seen.outcome is Outcome.UNAVAILABLE and seen.why.endswith("device or runtime here")
+    ]
+    device = find_device(find_toolchain(evidence.plan.testcase.toolchain), evidence.plan.device)
+    if not without or device is None or device.needs is None:
+        return f"Nothing here can run the testcase as posted (tried {_looked_at(evidence)})."
+    words = (word for step in evidence.plan.testcase.steps for word in step)
+    chips = list(dict.fromkeys(chip for word in words for chip in _CHIP.findall(word)))[:3]
+    needs = f"{device.needs} ({', '.join(chips)})" if chips else device.needs
+    compiled = [seen for seen in without if seen.why.startswith("compiles; ")]
+    if not compiled:
+        return f"Running the testcase needs {needs}, which is not here (tried {_looked_at(evidence)})."
+    span = _span(_versions_of(evidence.plan, compiled))
+    return f"The testcase compiles on {span}; running it needs {needs}, which is not here."
+
+
+_CHIP = re.compile(r"\b(?:gfx[0-9a-f]{3,4}|sm_\d{2,3}a?)\b")
+"""An accelerator as target flags name it."""
+
+
 def _on_stand_ins(evidence: Evidence) -> str:
     """What the same program did on devices that are here: evidence, but not of the reported device."""
-    told = []
+    alike: dict[str, list[str]] = {}
     for device in dict.fromkeys(s.device for s in evidence.observations if s.variant is Variant.RETARGETED):
-        answers = evidence.answers(Variant.RETARGETED, device)
-        bad = [version for version in evidence.plan.order if answers.get(version) is Answer.BAD]
-        good = [version for version in evidence.plan.order if answers.get(version) is Answer.GOOD]
-        if bad:
-            clean = f" and runs cleanly on {_span(good)}" if good else ""
-            told.append(f" Retargeted to {device} it fails as reported on {_span(bad)}{clean}.")
-        elif good:
-            told.append(f" Retargeted to {device} it runs cleanly on {_span(good)}.")
-    return "".join(told)
+        if said := _on_stand_in(evidence, device):
+            alike.setdefault(said, []).append(device)
+    return "".join(f" Retargeted to {_listed(devices)} it {said}." for said, devices in alike.items())
+
+
+def _on_stand_in(evidence: Evidence, device: str) -> str:
+    answers = evidence.answers(Variant.RETARGETED, device)
+    bad = [version for version in evidence.plan.order if answers.get(version) is Answer.BAD]
+    good = [version for version in evidence.plan.order if answers.get(version) is Answer.GOOD]
+    fails = f"fails as reported on {_span(bad)}" if bad else ""
+    runs = f"runs cleanly on {_span(good)}" if good else ""
+    return " and ".join(part for part in (fails, runs) if part)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:

@@ -6,13 +6,16 @@ What is decided here is only what to run next; what it means is the bot's to jud
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import pairwise
 
 from runners import search
+from runners.differ import device_findings
 from runners.progress import Sink
-from runners.protocol import Answer, Cell, Finding, Observation, Outcome, Plan, Testcase, Variant
+from runners.protocol import Answer, Cell, ClaimKind, Finding, Observation, Outcome, Plan, Testcase, Variant
+from runners.retarget import in_words
 
 HOPELESS = 6
 """After so many builds that answer neither good nor bad, and none that does, more of them teach nothing."""
@@ -79,6 +82,12 @@ class _Course:
                 by_version.setdefault(seen.version, []).append(seen.answer)
         return {version: search.combine(answers) for version, answers in by_version.items()}
 
+    def failing(self) -> Observation | None:
+        """The newest build that shows the failure on the testcase's own device, as posted rather than ported."""
+        place = self.plan.order.index
+        failing = [seen for seen in self.seen if seen.outcome is Outcome.MATCH and seen.device == self.plan.device]
+        return max(failing, key=lambda seen: (seen.variant is Variant.ORIGINAL, place(seen.version)), default=None)
+
     def run(self, lane: _Lane, versions: Iterable[str]) -> None:
         """Run cells side by side, as far as the budget reaches."""
         left = 0 if self.exhausted else self.plan.budget.probes - len(self.seen)
@@ -141,7 +150,9 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
         _retarget(course)
     with tools.progress.stage("diagnosis"):
         findings = _diagnose(course)
-    return Investigation(observations=tuple(course.seen), findings=_distinct([*findings, *_noted(course.seen)]))
+        _elsewhere(course)
+    found = [*findings, *device_findings(course.seen), *_noted(course.seen)]
+    return Investigation(observations=tuple(course.seen), findings=_distinct(found))
 
 
 def _search(course: _Course, lane: _Lane) -> None:
@@ -181,30 +192,58 @@ def _port(course: _Course) -> None:
 
 
 def _retarget(course: _Course) -> None:
-    """The same testcase on the devices asked for, or on those of any machine when its own is not here."""
+    """The same testcase on the devices asked for, or on those of any machine when its own is not here.
+
+    The first device that shows the failure is searched along; the others run where that one changed its answer, so
+    that they can be compared.
+    """
     plan = course.plan
     answered = any(seen.answer is not Answer.SKIP for seen in course.seen)
     absent = not answered and any(seen.outcome is Outcome.UNAVAILABLE for seen in course.seen)
+    telling = plan.first
     for device in plan.devices or (course.tools.stand_ins if absent else ()):
-        moved = course.tools.retarget(plan.testcase, device)
-        if moved is not None:
-            lane = _Lane(variant=Variant.RETARGETED, testcase=moved, device=device, changes=_new_steps(moved))
-            course.run(lane, plan.first)
-            if Answer.BAD in course.answers(lane).values():
-                _search(course, lane)
+        lane = _on(course, device)
+        if lane is None:
+            continue
+        course.run(lane, telling)
+        if telling is plan.first and Answer.BAD in course.answers(lane).values():
+            _search(course, lane)
+            telling = _around_changes(plan.order, course.answers(lane), plan.first)
 
 
-def _new_steps(testcase: Testcase) -> tuple[str, ...]:
-    return tuple(" ".join(step)[:500] for step in testcase.steps)
+def _on(course: _Course, device: str) -> _Lane | None:
+    moved = course.tools.retarget(course.plan.testcase, device)
+    if moved is None:
+        return None
+    return _Lane(variant=Variant.RETARGETED, testcase=moved, device=device, changes=in_words(moved))
+
+
+def _around_changes(order: Sequence[str], answers: Mapping[str, Answer], first: Sequence[str]) -> tuple[str, ...]:
+    """``first`` and the builds on either side of each change of the answer."""
+    asked = [version for version in order if version in answers]
+    pairs = [pair for pair in pairwise(asked) if answers[pair[0]] is not answers[pair[1]]]
+    return tuple(dict.fromkeys([*first, *(version for pair in pairs[-3:] for version in pair)]))
+
+
+_ELSEWHERE = frozenset({ClaimKind.WRONG_RESULT, ClaimKind.CRASH})
+"""What is often of one backend alone; an error message mostly comes from before the backends part."""
+
+
+def _elsewhere(course: _Course) -> None:
+    """A wrong result or a crash, once on each other device of this machine: is it of the one device alone?"""
+    failing = course.failing()
+    if failing is None or course.plan.devices or course.plan.claim.kind not in _ELSEWHERE:
+        return
+    for device in course.tools.stand_ins:
+        if device != course.plan.device and (lane := _on(course, device)) is not None:
+            course.run(lane, [failing.version])
 
 
 def _diagnose(course: _Course) -> tuple[Finding, ...]:
     """Look for the cause on the newest build that shows the failure."""
-    place = course.plan.order.index
-    failing = [seen for seen in course.seen if seen.outcome is Outcome.MATCH and seen.device == course.plan.device]
-    if not failing or course.tools.clock() > course.deadline:
+    newest = course.failing()
+    if newest is None or course.tools.clock() > course.deadline:
         return ()
-    newest = max(failing, key=lambda seen: (seen.variant is Variant.ORIGINAL, place(seen.version)))
     controls, findings = course.tools.diagnose(course.plan, newest)
     course.seen.extend(controls)
     return findings

@@ -151,6 +151,9 @@ def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruli
         difference = "the report quotes no failure to compare with"
     if context.missing_device:
         compiled = "compiles; " if len(steps) > 1 else ""
+        if compiled and claim.signature is not None and claim.signature.type == COMPILING:
+            why = f"compiles, which is where the report fails; {context.missing_device}"
+            return Ruling(outcome=Outcome.PASS, why=why, signature=seen)
         return Ruling(outcome=Outcome.UNAVAILABLE, why=compiled + context.missing_device, signature=seen)
     if context.drift is not None:
         return Ruling(outcome=Outcome.INCOMPATIBLE, why=context.drift.why, signature=seen)
@@ -159,6 +162,8 @@ def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruli
     return Ruling(outcome=Outcome.OTHER_FAILURE, why=f"fails, but differently: {difference}", signature=seen)
 
 
+COMPILING = "mlir-error"
+"""Signature type of a diagnostic that only a compiler prints: a build that compiles past it needs no device."""
 OUTPUT = "output"
 """Signature type of a claim that quotes printed output rather than a failure."""
 

@@ -199,7 +199,7 @@ class Cell(Wire, frozen=True, kw_only=True):
 class Budget(Wire, frozen=True, kw_only=True):
     """How much one investigation may spend."""
 
-    probes: int = 24
+    probes: int = 36
     """Runs of the testcase altogether, repeats and diagnoses included."""
     wall_s: float = 1500.0
     workers: int = 2

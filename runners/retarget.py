@@ -1,9 +1,13 @@
-"""The same command lines for another device: IREE's target flags rewritten, inputs untouched. Pure.
+"""The same testcase for another device, its inputs untouched. Pure.
 
-TVM's testcases choose their device in Python, which is for hooks inside the sandbox; they are never retargeted here.
+IREE's command lines name their target: the flags are rewritten. TVM's testcases choose it while they run: a hook
+inside the sandbox (``guest/retarget_tvm.py``) gives every target and device that they ask for the one wanted, and
+their text stays as it is.
 """
 
 from __future__ import annotations
+
+import re
 
 import msgspec
 
@@ -40,6 +44,13 @@ _NAMED_IN_TEXT = ("hal.device.targets", "#hal.device.target<", "#hal.executable.
 """Input that carries its own target, which overrides the flags."""
 
 
+GUEST_HOOKS = "/opt/hooks"
+"""Where our programs for the inside are, inside."""
+_TVM_HOOK = f"{GUEST_HOOKS}/retarget_tvm.py"
+TVM_TARGETS = {name: name for name in ("llvm", "cuda", "rocm", "opencl", "vulkan", "metal")}
+_TVM_GPU = re.compile(r"cuda|nvptx|rocm|opencl|vulkan|metal|nvidia/|\bgpu\b", re.I)
+
+
 def device_of(testcase: Testcase) -> str | None:
     """The device that a testcase's command lines name; None where they name none, or more than is known here.
 
@@ -60,9 +71,11 @@ def device_of(testcase: Testcase) -> str | None:
 def retarget(testcase: Testcase, device: str) -> Testcase | None:
     """The testcase for ``device``.
 
-    None for a Python testcase, an unknown device, or command lines that name no target; where the input carries its
-    own; and where the testcase is for that device as it is.
+    None for an unknown device, or a testcase that names no target; where the input carries its own; and where the
+    testcase is for that device as it is.
     """
+    if testcase.toolchain == "tvm" and testcase.kind is TestcaseKind.PYTHON:
+        return _hooked(testcase, device)
     if testcase.kind is not TestcaseKind.COMMAND_LINE or device not in BACKENDS:
         return None
     if any(mark in text for text in testcase.files.values() for mark in _NAMED_IN_TEXT):
@@ -72,6 +85,28 @@ def retarget(testcase: Testcase, device: str) -> Testcase | None:
     if steps == testcase.steps:
         return None
     return msgspec.structs.replace(testcase, steps=tuple(_with_device(step, runtime_device) for step in steps))
+
+
+def _hooked(testcase: Testcase, device: str) -> Testcase | None:
+    """The same program under the hook; one that names no GPU already runs on the CPU."""
+    names_gpu = any(_TVM_GPU.search(text) for text in testcase.files.values())
+    if device not in TVM_TARGETS or (device == "llvm" and not names_gpu):
+        return None
+    steps = tuple(("python", _TVM_HOOK, TVM_TARGETS[device], *step[1:]) for step in testcase.steps)
+    return msgspec.structs.replace(testcase, steps=steps)
+
+
+def is_hooked(testcase: Testcase) -> bool:
+    """Whether our programs for the inside take part in its steps."""
+    return any(word.startswith(f"{GUEST_HOOKS}/") for step in testcase.steps for word in step[1:2])
+
+
+def in_words(testcase: Testcase) -> tuple[str, ...]:
+    """How a retargeted testcase differs, for people: the new command lines, or what the hook does."""
+    if is_hooked(testcase):
+        target = testcase.steps[0][2]
+        return (f"while it runs, every target is {target} and every device the one that goes with it",)
+    return tuple(" ".join(step)[:500] for step in testcase.steps)
 
 
 def _with_device(step: tuple[str, ...], runtime_device: str) -> tuple[str, ...]:

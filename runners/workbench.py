@@ -40,7 +40,7 @@ from runners.protocol import (
     Testcase,
     Variant,
 )
-from runners.retarget import retarget
+from runners.retarget import GUEST_HOOKS, is_hooked, retarget
 from runners.sandbox.contract import Engine, Mount
 from runners.sandbox.owner import new_name
 from runners.sandbox.process import Stopped, stoppable
@@ -48,10 +48,9 @@ from runners.sandbox.select import select_engine, sweep
 from runners.toolchains import Toolchain, canary_testcase, find_toolchain
 
 HOOKS = Path(__file__).parent / "guest"
-GUEST_HOOKS = "/opt/hooks"
 FINDINGS_FILE = "/tmp/reprobot-findings.jsonl"
 """A path inside the sandbox, whose /tmp is its own."""
-STAND_INS = {"iree": ("vmvx", "llvm-cpu")}
+STAND_INS = {"iree": ("vmvx", "llvm-cpu"), "tvm": ("llvm",)}
 """Backends whose programs run on any machine; vmvx first: it also checks bounds (facts of the wheels)."""
 CANARY_LIMITS = Limits(wall_s=120)
 EXCERPT_CHARS = 6_000
@@ -114,9 +113,13 @@ class Workbench:
                     diagnose=lambda plan, failing: diagnose(plan, failing, self._means(plan)),
                     executor=executor,
                     progress=self.progress,
-                    stand_ins=STAND_INS.get(toolchain.NAME, ()),
+                    stand_ins=self._stand_ins(toolchain),
                 ),
             )
+
+    def _stand_ins(self, toolchain: Toolchain) -> tuple[str, ...]:
+        software = (lavapipe.DEVICE,) if self.driver is not None and toolchain.NAME == "iree" else ()
+        return (*STAND_INS.get(toolchain.NAME, ()), *software)
 
     # ------------------------------------------------------------------------------------------ one cell
 
@@ -179,7 +182,7 @@ class Workbench:
         try:
             return run_probe(
                 self.engine,
-                _layout(environment, instrumented=instrumented, driver=self.driver),
+                _layout(environment, hooks=instrumented or is_hooked(testcase), driver=self.driver),
                 testcase,
                 tools=_tools(environment),
                 environment=_variables(environment, instrumented=instrumented, driver=self.driver),
@@ -264,7 +267,7 @@ class Canaries:
 # ---------------------------------------------------------------------------------------------- shapes
 
 
-def _layout(environment: Environment, *, instrumented: bool, driver: Driver | None) -> Layout:
+def _layout(environment: Environment, *, hooks: bool, driver: Driver | None) -> Layout:
     interpreter = environment.interpreter
     return Layout(
         site_packages=environment.site_packages,
@@ -272,7 +275,7 @@ def _layout(environment: Environment, *, instrumented: bool, driver: Driver | No
         executable=interpreter.executable,
         version=interpreter.version,
         extra=(
-            *((Mount(host=HOOKS, guest=GUEST_HOOKS),) if instrumented else ()),
+            *((Mount(host=HOOKS, guest=GUEST_HOOKS),) if hooks else ()),
             *(() if driver is None else driver.mounts),
         ),
     )

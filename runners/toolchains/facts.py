@@ -49,7 +49,9 @@ class Device:
 
     @property
     def needs(self) -> str | None:
-        return None if self.hardware is None else self.hardware.words
+        if self.hardware is None:
+            return None
+        return self.hardware.words if self.linked else f"{self.hardware.words}, and a build with its runtime"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,3 +213,38 @@ def test_a_verdict_about_the_bug_rests_on_observations_of_it(outcomes: tuple[Out
     if verdict.kind in {VerdictKind.FIXED, VerdictKind.REGRESSION, VerdictKind.NOT_REPRODUCED}:
         assert P in outcomes
     assert 0.0 <= verdict.confidence <= 1.0
+
+
+def without_device(version: str, why: str, device: str = "hip") -> Observation:
+    return msgspec.structs.replace(observe(version, U), device=device, why=why)
+
+
+def on_hip(*steps: tuple[str, ...]) -> Plan:
+    testcase = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"a.mlir": ""}, steps=steps)
+    return msgspec.structs.replace(PLAN, testcase=testcase, device="hip")
+
+
+def test_what_only_compiles_here_says_what_running_it_needs() -> None:
+    """The chip comes from the flags: a maintainer with that card knows that it is theirs to run."""
+    plan = on_hip(("iree-compile", "--iree-hip-target=gfx942", "a.mlir"), ("iree-run-module", "--device=hip"))
+    runs = [without_device(version, "compiles; no hip device or runtime here") for version in ORDER]
+    verdict = judge(evidence((None,) * 4, *runs, plan=plan))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    assert verdict.headline.startswith("The testcase compiles on 1.0 … 1.3 (4 releases)")
+    assert "an AMD GPU and its driver (gfx942), which is not here" in verdict.headline
+
+
+def test_a_build_that_is_not_there_is_no_missing_device() -> None:
+    """Hardware is asked for only when the compiler's own words miss it."""
+    runs = [without_device(version, "its requirements cannot be had together") for version in ORDER]
+    assert "needs" not in judge(evidence((None,) * 4, *runs, plan=on_hip(("iree-compile", "a.mlir")))).headline
+
+
+def test_devices_that_did_the_same_are_named_together() -> None:
+    """Three backends, one sentence."""
+    runs = [without_device("1.3", "no hip device or runtime here")]
+    for device in ("vmvx", "llvm-cpu", "vulkan"):
+        seen = observe("1.2", M, variant=Variant.RETARGETED)
+        runs.append(msgspec.structs.replace(seen, device=device))
+    headline = judge(evidence((None,) * 4, *runs, plan=on_hip(("iree-compile", "a.mlir")))).headline
+    assert "Retargeted to vmvx, llvm-cpu and vulkan it fails as reported on 1.2." in headline

@@ -131,3 +131,21 @@ def test_any_output_gets_a_ruling(stdout: str, stderr: str, code: int) -> None:
     """Guest output never makes the oracle fail, whatever it says."""
     for claim in (ERROR, CRASH, PRINTED, HANG, UNKNOWN):
         assert judge(claim, Exited(code=code), stdout=stdout, stderr=stderr).why
+
+
+def test_a_compilers_diagnostic_needs_no_device_to_be_gone() -> None:
+    """The report fails in iree-compile; a build that compiles has passed there, whatever hardware lacks behind it."""
+    claim = Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message="failed to legalize 'a.b'"))
+    steps = (
+        StepResult(argv=("iree-compile",), ended=Exited(code=0)),
+        StepResult(argv=("iree-run-module",), ended=Exited(code=1), stderr="UNAVAILABLE; HIP runtime"),
+    )
+    context = Context(claim=claim, missing_device="no hip device or runtime here")
+    assert rule(Exited(code=1), steps, context).outcome is Outcome.PASS
+    assert rule(Exited(code=1), steps[1:], context).outcome is Outcome.UNAVAILABLE
+    at_run_time = Claim(kind=ClaimKind.ERROR, signature=Signature(type="status:INTERNAL", message="bad"))
+    unavailable = rule(
+        Exited(code=1), steps, Context(claim=at_run_time, missing_device="no hip device or runtime here")
+    )
+    assert unavailable.outcome is Outcome.UNAVAILABLE
+    assert unavailable.why.startswith("compiles; ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.protocol import Testcase, TestcaseKind
-from runners.retarget import BACKENDS, device_of, retarget
+from runners.retarget import BACKENDS, device_of, in_words, is_hooked, retarget
 
 HIP = Testcase(
     kind=TestcaseKind.COMMAND_LINE,
@@ -128,3 +128,31 @@ def test_a_retargeted_testcase_is_of_its_device(device: str) -> None:
 def test_the_device_is_what_the_command_lines_name(step: tuple[str, ...], device: str | None) -> None:
     """In any spelling."""
     assert device_of(with_steps(step)) == device
+
+
+TVM = Testcase(
+    kind=TestcaseKind.PYTHON,
+    toolchain="tvm",
+    files={"repro.py": 'import tvm\ntvm.compile(mod, target="cuda")\n'},
+    steps=(("python", "repro.py", "--size", "4"),),
+)
+
+
+def test_a_tvm_testcase_keeps_its_text() -> None:
+    """The hook that runs it is given the target; what the reporter wrote is what runs."""
+    moved = retarget(TVM, "llvm")
+    assert moved is not None
+    assert moved.files == TVM.files
+    assert moved.steps == (("python", "/opt/hooks/retarget_tvm.py", "llvm", "repro.py", "--size", "4"),)
+    assert is_hooked(moved)
+    assert not is_hooked(TVM)
+    assert "every target is llvm" in in_words(moved)[0]
+
+
+def test_a_tvm_testcase_for_the_cpu_is_not_moved_there() -> None:
+    """It runs there as posted."""
+    plain = Testcase(
+        kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "import tvm"}, steps=(("python", "a.py"),)
+    )
+    assert retarget(plain, "llvm") is None
+    assert retarget(plain, "toaster") is None
