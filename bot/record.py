@@ -1,0 +1,112 @@
+"""What our comment remembers of an issue: who caused which run of which testcase, and whether its verdict was voided.
+
+The record is a hidden line of our own comment. Nobody but us and the repository's maintainers can change that, so
+budgets counted from it hold: a stranger may delete a command, not what it caused. Read only from comments that are
+ours by author; whatever does not decode is an empty record. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated
+
+import msgspec
+
+from runners.protocol import Testcase
+
+MAX_RUNS = 24
+MAX_LINE = 16 * 1024
+
+
+class RunState(StrEnum):
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+_Short = Annotated[str, msgspec.Meta(max_length=100)]
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run: ``id`` is unique to it, ``testcase`` the first 16 digits of its sha256."""
+
+    id: _Short
+    at: datetime
+    by: _Short
+    testcase: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$")]
+    counted: bool
+    """Whether it counts against the budgets: it was caused by somebody without triage permission."""
+    state: RunState = RunState.RUNNING
+    machines: tuple[_Short, ...] = ()
+    asked: _Short = ""
+    """The options given, so that the same question is known again."""
+
+
+class Void(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A maintainer withdrew the verdict. ``why`` is the maintainer's text: quoted when shown."""
+
+    by: _Short
+    at: datetime
+    why: Annotated[str, msgspec.Meta(max_length=400)]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    runs: tuple[Run, ...] = ()
+    """Oldest first, the last ``MAX_RUNS``."""
+    void: Void | None = None
+
+    def with_run(self, run: Run) -> Record:
+        """``run`` added or, if it is known, replaced; a new one lifts a void."""
+        known = [old for old in self.runs if old.id != run.id]
+        return Record(runs=(*known, run)[-MAX_RUNS:], void=self.void if len(known) < len(self.runs) else None)
+
+    def ended(self, id: str, state: RunState) -> Record:
+        """The run ``id`` in its new state; one that was cancelled stays so."""
+        runs = tuple(
+            msgspec.structs.replace(run, state=state) if run.id == id and run.state is RunState.RUNNING else run
+            for run in self.runs
+        )
+        return Record(runs=runs, void=self.void)
+
+    def find(self, id: str) -> Run | None:
+        return next((run for run in self.runs if run.id == id), None)
+
+
+_LINE = re.compile(r"^<!-- reprobot:record (\{.*\}) -->$", re.MULTILINE)
+
+
+def encode(record: Record) -> str:
+    """The hidden line. What could end an HTML comment is escaped the way JSON allows."""
+    text = msgspec.json.encode(record).decode()
+    safe = text.replace("--", "-\\u002d").replace("<", "\\u003c").replace(">", "\\u003e")
+    return f"<!-- reprobot:record {safe} -->"
+
+
+def decode(comment: str) -> Record:
+    """The record in one of our own comments; the last line that looks like one counts."""
+    found = _LINE.findall(comment)
+    if not found or len(found[-1]) > MAX_LINE:
+        return Record()
+    try:
+        return msgspec.json.decode(found[-1], type=Record)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return Record()
+
+
+def digest(testcase: Testcase) -> str:
+    """The sha256 of all that a testcase is: files, steps, requirements. What an approval is bound to."""
+    return sha256(msgspec.json.encode(testcase, order="deterministic")).hexdigest()
+
+
+def short(sha256_hex: str) -> str:
+    """As much of a digest as a person compares and types."""
+    return sha256_hex[:16]
+
+
+def latest(runs: Iterable[Run]) -> Run | None:
+    return max(runs, key=lambda run: run.at, default=None)
