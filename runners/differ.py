@@ -20,6 +20,8 @@ RELATIVE = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
 """By element type; of the largest value in the tensor, because sums that cancel lose what their parts had."""
 EIGHT_BITS = 0.2
 """Floats of 8 bits or less have 2 or 3 bits of mantissa."""
+SMALLEST = {"f64": 2.3e-308, "f32": 1.2e-38, "bf16": 1.2e-38, "f16": 6.2e-5}
+"""Smallest normal number: a backend may take what lies below for zero."""
 PRINTED = 1e-3
 """Of numbers whose type is not known: printing has rounded them."""
 MAX_VALUES = 20_000
@@ -55,9 +57,13 @@ class Difference:
         return f"result {self.result}: {self.count} of {self.total} values, at worst {a:g} against {b:g}"
 
 
-def device_findings(observations: Sequence[Observation]) -> tuple[Finding, ...]:
-    """At most one finding: the devices that disagree, on which builds, by how much, and where they agree."""
-    told = {version: _told(seen) for version, seen in _by_version(observations).items()}
+def device_findings(observations: Sequence[Observation], order: Sequence[str]) -> tuple[Finding, ...]:
+    """At most one finding: the devices that disagree, on which builds, by how much, and where they agree.
+
+    ``order`` has the builds, oldest first.
+    """
+    seen_on = _by_version(observations)
+    told = {version: _told(seen_on[version]) for version in order if version in seen_on}
     split = {version: split for version, seen in told.items() if (split := _split(seen))}
     if not split:
         return ()
@@ -195,7 +201,7 @@ def _kind(tensor: Tensor) -> tuple[str, str, int]:
 
 def _of_tensor(number: int, a: Tensor, b: Tensor) -> Difference | None:
     finite = [abs(value) for value in (*a.values, *b.values) if math.isfinite(value)]
-    room = tolerance(a.dtype) * max(finite, default=0.0)
+    room = max(tolerance(a.dtype) * max(finite, default=0.0), SMALLEST.get(a.dtype, 0.0))
     pairs = list(enumerate(zip(a.values, b.values, strict=True)))
     off = [(index, x, y) for index, (x, y) in pairs if not _close(x, y, room)]
     if not off:

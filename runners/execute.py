@@ -151,7 +151,7 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
     with tools.progress.stage("diagnosis"):
         findings = _diagnose(course)
         _elsewhere(course)
-    found = [*findings, *device_findings(course.seen), *_noted(course.seen)]
+    found = [*findings, *device_findings(course.seen, plan.order), *_noted(course.seen)]
     return Investigation(observations=tuple(course.seen), findings=_distinct(found))
 
 

@@ -7,6 +7,8 @@ import pytest
 from runners.differ import device_findings, read_tensors
 from runners.protocol import Answer, Exited, FindingKind, Observation, Outcome, Signalled, Variant
 
+ORDER = ("3.3.0", "3.4.0", "3.5.0", "3.6.0")
+
 
 def seen(
     device: str,
@@ -30,13 +32,13 @@ def seen(
 
 
 def told(*observations: Observation) -> str:
-    return "".join(finding.summary for finding in device_findings(observations))
+    return "".join(finding.summary for finding in device_findings(observations, ORDER))
 
 
 def test_the_odd_one_of_three_is_named() -> None:
     """Two that agree outvote one, and the finding says by how much it is off."""
     found = device_findings(
-        [seen("llvm-cpu", "3xi32=1 2 3"), seen("vulkan", "3xi32=1 2 7"), seen("vmvx", "3xi32=1 2 3")]
+        [seen("llvm-cpu", "3xi32=1 2 3"), seen("vulkan", "3xi32=1 2 7"), seen("vmvx", "3xi32=1 2 3")], ORDER
     )
     assert [finding.kind for finding in found] == [FindingKind.DEVICE_SPECIFIC]
     assert "vulkan differs from llvm-cpu and vmvx on 3.5.0" in found[0].summary
@@ -55,6 +57,7 @@ def test_the_odd_one_of_three_is_named() -> None:
         ("2xf32=nan 2", "2xf32=nan 2", False),
         ("2xf32=nan 2", "2xf32=1 2", True),
         ("2xf32=inf 2", "2xf32=-inf 2", True),
+        ("2xf32=9e-41 0", "2xf32=0 0", False),  # flushed to zero
         ("i1=1", "i1=0", True),
         ("2x2xf32=[1 2][3 4]", "2x2xf32=[1 2][3 5]", True),
         ("2xf32=1 2", "3xf32=1 2 3", False),  # not the same program

@@ -1,0 +1,141 @@
+"""The same program on every device of this machine: CPU backends, and Vulkan through lavapipe.
+
+The programs that differ really do, on every release looked at (2.9.0, 3.5.0, 3.13.0): nothing is planted.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from bot.extract import Repro, extract
+from bot.issue import Issue
+from bot.plan import Wishes, make_plan
+from runners import lavapipe
+from runners.catalogue import load_catalogue
+from runners.environments import default_root
+from runners.execute import Investigation
+from runners.progress import Silent
+from runners.protocol import Finding, FindingKind, Outcome
+from runners.workbench import Workbench, open_workbench
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.compilers,
+    pytest.mark.skipif(
+        isinstance(lavapipe.find(default_root()), str), reason="no software Vulkan: tools/setup-system.sh --devices"
+    ),
+]
+
+AGREE = {
+    "remainders of negative integers": ("8xi32", "remsi", "-7,7,-8,8,5,-5,100,-100", "3,3,3,-3,-2,2,7,7"),
+    "a maximum keeps NaN": ("4xf32", "maximumf", "1,nan,0,-0", "nan,1,-0,0"),
+    "bytes wrap around": ("4xi8", "addi", "127,100,-128,1", "1,100,-1,1"),
+    "division by zero": ("4xf32", "divf", "1,-1,0,1", "0,0,0,3"),
+    "products of long integers": ("3xi64", "muli", "3000000000,-1,4", "3000000000,7,4000000000"),
+    "numbers below the smallest normal one": ("3xf32", "mulf", "1e-30,1e-20,1", "1e-10,1e-20,1e-40"),
+    "sums that cancel": ("4xf32", "subf", "1e7,1,0.1,-5", "1e7,1,0.3,5"),
+    "bits": ("4xi32", "xori", "1,255,-1,7", "3,15,-1,0"),
+    "an unsigned division": ("4xi32", "divui", "7,-1,100,9", "2,2,7,3"),
+}
+DIFFER = {
+    "vmvx rounds the quotient of a remainder": ("4xf32", "remf", "5.5,-5.5,5.5,7.5", "2,2,-2,4", "vmvx"),
+}
+HALF = """\
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = arith.truncf %a : tensor<4xf32> to tensor<4xf16>
+  %1 = arith.extf %0 : tensor<4xf16> to tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+"""
+ARC = """\
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = math.acos %a : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def bench() -> Workbench:
+    return open_workbench("auto", load_catalogue(), Silent())
+
+
+def program(tensor: str, op: str) -> str:
+    kind = f"tensor<{tensor}>"
+    return (
+        f"func.func @f(%a: {kind}, %b: {kind}) -> {kind} {{\n"
+        f"  %0 = arith.{op} %a, %b : {kind}\n  return %0 : {kind}\n}}\n"
+    )
+
+
+def investigate(
+    bench: Workbench,
+    mlir: str,
+    inputs: list[str],
+    devices: tuple[str, ...],
+    *,
+    backend: str = "llvm-cpu",
+    device: str = "local-task",
+    versions: str = "3.13.0",
+) -> Investigation:
+    given = " ".join(f"--input={text}" for text in inputs)
+    body = (
+        f"The values are wrong.\n\n```mlir\n{mlir}```\n\n```\n"
+        f"iree-compile --iree-hal-target-backends={backend} a.mlir -o a.vmfb\n"
+        f"iree-run-module --device={device} --module=a.vmfb --function=f {given}\n```\n"
+    )
+    issue = Issue(source="t", title="IREE: wrong values", body=body, sha256="0" * 64, created=date(2026, 11, 1))
+    found = extract(issue)
+    assert isinstance(found, Repro), found
+    return bench.run(make_plan(found, bench.catalogue, Wishes(versions=versions, devices=devices, bisect=False)).plan)
+
+
+def differing(seen: Investigation) -> list[Finding]:
+    return [finding for finding in seen.findings if finding.kind is FindingKind.DEVICE_SPECIFIC]
+
+
+@pytest.mark.parametrize("name", sorted(AGREE))
+def test_devices_that_agree_are_not_told_apart(bench: Workbench, name: str) -> None:
+    """Valid programs, corners included: no device is accused."""
+    tensor, op, a, b = AGREE[name]
+    seen = investigate(bench, program(tensor, op), [f"{tensor}={a}", f"{tensor}={b}"], ("vmvx", "vulkan"))
+    assert {one.device for one in seen.observations} == {"llvm-cpu", "vmvx", "vulkan"}
+    assert all(one.outcome is Outcome.OTHER_FAILURE for one in seen.observations), seen.observations
+    assert differing(seen) == []
+
+
+@pytest.mark.parametrize("name", sorted(DIFFER))
+def test_the_device_that_computes_something_else_is_named(bench: Workbench, name: str) -> None:
+    """Of three, the one that stands alone."""
+    tensor, op, a, b, odd = DIFFER[name]
+    seen = investigate(bench, program(tensor, op), [f"{tensor}={a}", f"{tensor}={b}"], ("vmvx", "vulkan"))
+    assert [finding.evidence["device"] for finding in differing(seen)] == [odd]
+    assert differing(seen)[0].evidence["differs_from"] == ["llvm-cpu", "vulkan"]
+
+
+@pytest.mark.parametrize(
+    ("mlir", "values"), [(HALF, "1.00048828125,70000,6e-8,3"), (ARC, "0.5,-0.5,2.5,-2.5")], ids=["f16", "acos"]
+)
+def test_two_devices_that_differ_are_both_named(bench: Workbench, mlir: str, values: str) -> None:
+    """vmvx cannot compile these; with two answers nobody knows which is right, and the finding does not claim to."""
+    seen = investigate(bench, mlir, [f"4xf32={values}"], ("vmvx", "vulkan"), versions="3.5.0,3.13.0")
+    (finding,) = differing(seen)
+    assert {finding.evidence["device"], *finding.evidence["differs_from"]} == {"llvm-cpu", "vulkan"}
+    assert finding.evidence["versions"] == ["3.5.0", "3.13.0"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "name"), [("rocm --iree-hip-target=gfx942", "hip", "hip"), ("cuda", "cuda", "cuda")]
+)
+def test_without_the_hardware_it_still_compiles(bench: Workbench, backend: str, device: str, name: str) -> None:
+    """Three releases compile for a GPU that is not here, and each says that this is all that was shown."""
+    seen = investigate(
+        bench, program("4xf32", "addf"), ["4xf32=1", "4xf32=2"],
+        ("llvm-cpu",), backend=backend, device=device, versions="3.4.0,3.8.0,3.11.0",
+    )  # fmt: skip
+    posted = [one for one in seen.observations if one.device not in ("llvm-cpu",)]
+    assert {one.version for one in posted} == {"3.4.0", "3.8.0", "3.11.0"}
+    assert {one.outcome for one in posted} == {Outcome.UNAVAILABLE}
+    assert all(one.why == f"compiles; no {name} device or runtime here" for one in posted), posted
