@@ -14,12 +14,14 @@ from runners.errors import InfraError
 from runners.shelf import make_folder
 from runners.toolchains.facts import Bundle
 
-LAYOUT = "bundle 2"
+LAYOUT = "bundle 3"
 """Part of such an environment's digest: count up when what `complete` writes changes."""
 
 _STUBS = "reprobot_stubs"
 _NO_DEVICE = 100
 """cudaErrorNoDevice, which is CUDA_ERROR_NO_DEVICE as well."""
+_STATUS = "cuGetErrorString"
+"""The driver's function of that kind returns a status like all the others; its words come through a pointer."""
 
 
 def complete(bundle: Bundle, site: Path) -> None:
@@ -36,11 +38,14 @@ def complete(bundle: Bundle, site: Path) -> None:
 
 
 def render_loader(bundle: Bundle) -> str:
-    """A module that loads the stand-ins, after which the loader knows their names."""
+    """A module that loads the stand-ins, after which the loader knows their names, and says where libraries are."""
     return (
         "import ctypes\nimport os\n\n"
+        "here = os.path.dirname(__file__)\n"
+        f"for name, folder in {sorted(bundle.variables.items())!r}:\n"
+        "    os.environ.setdefault(name, os.path.join(here, folder))\n"
         f"for name in {tuple(sorted(bundle.stubs))!r}:\n"
-        f"    ctypes.CDLL(os.path.join(os.path.dirname(__file__), {_STUBS!r}, name))\n"
+        f"    ctypes.CDLL(os.path.join(here, {_STUBS!r}, name))\n"
     )
 
 
@@ -48,7 +53,7 @@ def stub_source(functions: tuple[str, ...]) -> str:
     """C in which each function says that there is no device, or, where it describes an error, says that in words."""
     return "".join(
         f'const char *{name}(void) {{ return "no device"; }}\n'
-        if name.endswith("GetErrorString")
+        if name.endswith("GetErrorString") and name != _STATUS
         else f"int {name}(void) {{ return {_NO_DEVICE}; }}\n"
         for name in functions
     )

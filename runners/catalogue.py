@@ -65,6 +65,11 @@ class Release:
         return self.ahead > 0
 
     @property
+    def ordinary(self) -> bool:
+        """Whether it is run unasked: a release proper, neither a candidate nor a fork of the toolchain."""
+        return not self.prerelease and self.source != "bundle"
+
+    @property
     def label(self) -> str:
         """Its version, and for a fork that it is one: never to be taken for a release."""
         if self.source != "bundle":
@@ -128,9 +133,9 @@ class Catalogue:
             raise UserError(f"unknown toolchain {toolchain!r}: choose one of {known}") from None
 
     def releases(self, toolchain: str, *, prereleases: bool = False) -> tuple[Release, ...]:
-        """Ascending by version."""
+        """Ascending by version; with ``prereleases`` also what must be asked for by name, candidates and forks."""
         every = self.listing(toolchain).releases
-        return tuple(r for r in every if prereleases or not r.prerelease)
+        return tuple(r for r in every if prereleases or r.ordinary)
 
     def find(self, toolchain: str, version: str) -> Release:
         """Exactly this version (``v`` prefix and trailing zeros aside).
@@ -180,7 +185,7 @@ class Catalogue:
         if low > high:
             raise UserError(f"the range {word} is empty: write the older version first, {last}..{first}")
         inside = self.releases(toolchain, prereleases=True)
-        return tuple(r for r in inside if r.order in {low, high} or (low < r.order < high and not r.prerelease))
+        return tuple(r for r in inside if r.order in {low, high} or (low < r.order < high and r.ordinary))
 
     def _by_specifier(self, toolchain: str, text: str) -> Iterator[Release]:
         try:
@@ -278,7 +283,7 @@ def _by_commit(listing: Listing, words: str) -> Match | None:
 def _by_version(listing: Listing, version: Version) -> Match:
     exact = next((r for r in listing.releases if r.order == version or r.built == str(version)), None)
     if exact is not None:
-        return Match(exact, f"{exact.label} is that build")
+        return Match(exact, _stands_in(exact, version))
     stable = _stable(listing)
     own = [r for r in listing.releases if r.source != "bundle"]
     if version < own[0].order:
@@ -289,6 +294,12 @@ def _by_version(listing: Listing, version: Version) -> Match:
     if day is not None:
         return _by_day(stable, version, day)
     return _between(stable, version)
+
+
+def _stands_in(release: Release, version: Version) -> str:
+    if release.source == "bundle":
+        return f"{version} itself is not at hand; {release.label} calls itself so"
+    return f"{release.label} is that build"
 
 
 def _by_fork(listing: Listing, version: Version, span: str) -> Match:
@@ -316,7 +327,7 @@ def _between(stable: tuple[Release, ...], version: Version) -> Match:
 
 
 def _stable(listing: Listing) -> tuple[Release, ...]:
-    return tuple(r for r in listing.releases if not r.prerelease) or listing.releases
+    return tuple(r for r in listing.releases if r.ordinary) or listing.releases
 
 
 # ------------------------------------------------------------------------------------------- reading snapshots

@@ -19,6 +19,8 @@ _SIGNS = [
         rf"(?:UNAVAILABLE|INCOMPATIBLE|NOT_FOUND|FAILED_PRECONDITION); [^\n]{{0,300}}?{_DEVICE}",
         rf"{_DEVICE}[^\n]{{0,60}}(?:library|driver|runtime)[^\n]{{0,40}} not (?:available|found)",
         rf"{_DEVICE}_ERROR_NO_DEVICE|no (?:CUDA|ROCm)-capable device",
+        r"Cannot find global function target\.build\.(?P<device>llvm)\b",
+        r"target\.build\.(?P<device>llvm) is not enabled",
         r"(?P<device>VK)_ERROR_(?:INCOMPATIBLE_DRIVER|INITIALIZATION_FAILED)",
     )
 ]
@@ -30,6 +32,8 @@ def missing_device(text: str) -> str | None:
     for sign in _SIGNS:
         if found := sign.search(tail):
             device = (found["device"] or "gpu").lower()
+            if device == "llvm":
+                return "this build has no LLVM: it runs passes and generates no code"
             return f"no {_COMMON.get(device, device)} device or runtime here"
     return None
 

@@ -167,7 +167,7 @@ class Workbench:
     def _canary(self, environment: Environment) -> NotRun | None:
         """None when a program of two lines runs in this environment; else why nothing may be blamed on a testcase."""
         toolchain = find_toolchain(environment.toolchain)
-        probe = self._probe(environment, canary_testcase(toolchain), CANARY_LIMITS)
+        probe = self._probe(environment, canary_testcase(toolchain, environment.version), CANARY_LIMITS)
         if isinstance(probe.ended, NotRun):
             return probe.ended
         if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from packaging.version import Version
@@ -107,3 +107,7 @@ class Bundle:
     """Folder with the toolchain's Python packages, relative to site-packages."""
     stubs: Mapping[str, tuple[str, ...]]
     """Libraries that it links and no CPU machine has: soname → functions, each to answer that there is no device."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Process environment that it needs: name → folder, relative to site-packages."""
+    compiles: bool = True
+    """Whether it can generate code; one built without LLVM only runs passes."""

@@ -34,6 +34,7 @@ DEVICES = (
 )
 
 _CANARY = """\
+import sys
 import numpy as np
 import tvm
 from tvm import relax
@@ -47,6 +48,11 @@ with block.function("main", [x]):
     block.emit_func_output(out)
 module = block.get()
 assert tvm.ir.load_json(tvm.ir.save_json(module))
+result = relax.transform.LegalizeOps()(module)
+assert len(result.get_global_vars()) == 2, result
+if sys.argv[1:] == ["passes"]:
+    print("canary ok", tvm.__version__, "passes only")
+    sys.exit()
 build = getattr(tvm, "compile", relax.build)
 tensor = getattr(tvm.runtime, "tensor", None) or tvm.nd.array
 machine = relax.VirtualMachine(build(module, target="llvm"), tvm.cpu())
@@ -93,42 +99,56 @@ def built_from(site_packages: Path) -> tuple[str | None, str | None]:
     return None, None
 
 
-_CUDA_STUBS = {
-    "libcuda.so.1": (
-        "cuDeviceGetName cuFuncSetAttribute cuGetErrorName cuLaunchKernel cuMemsetD32_v2 cuModuleGetFunction "
-        "cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload"
-    ),
-    "libcudart.so.12": (
-        "cudaDeviceGetAttribute cudaEventCreate cudaEventDestroy cudaEventElapsedTime cudaEventRecord "
-        "cudaEventSynchronize cudaFree cudaFreeHost cudaGetDevice cudaGetDeviceCount cudaGetDeviceProperties_v2 "
-        "cudaGetErrorString cudaGraphDestroy cudaGraphExecDestroy cudaGraphInstantiate cudaGraphLaunch cudaMalloc "
-        "cudaMallocHost cudaMemGetInfo cudaMemcpy cudaMemcpyAsync cudaMemcpyPeerAsync cudaMemsetAsync cudaSetDevice "
-        "cudaStreamBeginCapture cudaStreamCreate cudaStreamCreateWithFlags cudaStreamDestroy cudaStreamEndCapture "
-        "cudaStreamSynchronize cudaStreamWaitEvent"
-    ),
-    "libnvrtc.so.12": (
-        "nvrtcCompileProgram nvrtcCreateProgram nvrtcDestroyProgram nvrtcGetErrorString nvrtcGetPTX nvrtcGetPTXSize "
-        "nvrtcGetProgramLog nvrtcGetProgramLogSize"
-    ),
-}
-"""The functions that the bundled libtvm.so leaves undefined (`nm -D`), which must resolve before it loads."""
+_DRIVER = (
+    "cuDeviceGetName cuFuncSetAttribute cuGetErrorName cuLaunchKernel cuMemsetD32_v2 cuModuleGetFunction "
+    "cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload"
+)
+_RUNTIME = (
+    "cudaDeviceGetAttribute cudaEventCreate cudaEventDestroy cudaEventElapsedTime cudaEventRecord "
+    "cudaEventSynchronize cudaFree cudaFreeHost cudaGetDevice cudaGetDeviceCount cudaGetDeviceProperties_v2 "
+    "cudaGetErrorString cudaGraphDestroy cudaGraphExecDestroy cudaGraphInstantiate cudaGraphLaunch cudaMalloc "
+    "cudaMallocHost cudaMemGetInfo cudaMemcpyAsync cudaMemcpyPeerAsync cudaMemsetAsync cudaSetDevice "
+    "cudaStreamBeginCapture cudaStreamCreate cudaStreamCreateWithFlags cudaStreamDestroy cudaStreamEndCapture "
+    "cudaStreamSynchronize cudaStreamWaitEvent"
+)
+_NVRTC = (
+    "nvrtcCompileProgram nvrtcCreateProgram nvrtcDestroyProgram nvrtcGetErrorString nvrtcGetPTX nvrtcGetPTXSize "
+    "nvrtcGetProgramLog nvrtcGetProgramLogSize"
+)
+
+
+def _stubs(driver: str, runtime: str) -> dict[str, tuple[str, ...]]:
+    """The functions that a bundled libtvm.so leaves undefined (`nm -D`), which must resolve before it loads."""
+    libraries = {"libcuda.so.1": driver, "libcudart.so.12": runtime, "libnvrtc.so.12": _NVRTC}
+    return {soname: tuple(names.split()) for soname, names in libraries.items()}
+
+
+_NEEDS = ("attrs", "cloudpickle", "ml-dtypes", "packaging", "psutil", "scipy", "tornado", "typing-extensions")
 
 
 def _bitblas(version: str) -> Bundle:
     return Bundle(
         distribution=f"bitblas=={version}",
-        requirements=(
-            *("attrs", "cloudpickle", "decorator", "ml-dtypes", "numpy<2", "packaging", "psutil", "scipy", "tornado"),
-            *("typing-extensions", *COMPANIONS),
-        ),
+        requirements=("decorator", "numpy<2", *_NEEDS, *COMPANIONS),
         path="bitblas/3rdparty/tvm/python",
-        stubs={soname: tuple(names.split()) for soname, names in _CUDA_STUBS.items()},
+        stubs=_stubs(_DRIVER, f"{_RUNTIME} cudaMemcpy"),
     )
 
+
+_TILELANG = Bundle(
+    distribution="tilelang==0.1.7",
+    # Its libtvm.so is built against this very FFI, and links it by a path beside it in site-packages.
+    requirements=("apache-tvm-ffi==0.1.1", "numpy", *_NEEDS, *COMPANIONS),
+    path="tilelang/3rdparty/tvm/python",
+    stubs=_stubs(f"{_DRIVER} cuGetErrorString cuTensorMapEncodeTiled", f"{_RUNTIME} cudaPeekAtLastError"),
+    variables={"TVM_LIBRARY_PATH": "tilelang/lib"},
+    compiles=False,
+)
 
 BUNDLES = {
     "0.16.dev0": _bitblas("0.0.1.dev2"),
     "0.17.dev0": _bitblas("0.0.1.dev13"),
+    "0.22.0": _TILELANG,
 }
 """Forks that other wheels carry: the only builds from before 2026."""
 

@@ -47,7 +47,7 @@ _FFI = (
     _moved("0.22.0", "tvm._ffi.get_global_func", "tvm.get_global_func"),
     _moved("0.22.0", "tvm._ffi.register_func", "tvm.register_global_func"),
     _moved("0.22.0", "tvm._ffi.register_object", "tvm_ffi.register_object"),
-    _moved("0.22.0", "tvm.ffi", "tvm_ffi", "module"),
+    _gone("0.25.0", "tvm.ffi", "tvm_ffi", "module", introduced_in="0.22.0", exact=True, note="both in between"),
     _moved("0.22.0", "tvm.register_func", "tvm.register_global_func"),
     *_under("0.25.0", "tvm.ir", "tvm_ffi", "structural_equal structural_hash"),
     *_under("0.25.0", "tvm.ir.base", "tvm_ffi", "structural_equal structural_hash"),

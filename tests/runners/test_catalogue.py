@@ -177,10 +177,22 @@ def test_a_fork_stands_for_what_is_older_than_every_release(catalogue: Catalogue
     assert "bitblas 0.0.1.dev13" in match.reason
 
 
+def test_a_fork_of_a_releases_own_name_is_not_that_release(catalogue: Catalogue) -> None:
+    """A wheel's TVM calls itself 0.22.0, like the release; the reason says that it is not."""
+    for text in ("0.22.0", "v0.22.0", "apache-tvm 0.22.0", "0.22.dev0"):
+        match = catalogue.nearest("tvm", text)
+        assert match.release is not None
+        assert not match.release.ordinary
+        assert "fork at 3a32b763, carried by tilelang 0.1.7" in match.reason
+        assert "is that build" not in match.reason
+
+
 def test_forks_are_chosen_only_by_name(catalogue: Catalogue) -> None:
     """They are no releases, and no part of ``all`` or of a range around them."""
     assert all(release.source == "index" for release in catalogue.select("tvm", "all"))
-    assert versions(catalogue.select("tvm", "0.17.dev0..0.25.0"))[0] == "0.17.dev0"
+    assert versions(catalogue.select("tvm", "0.17.dev0..0.25.0")) == ["0.17.dev0", "0.25.0"]
+    assert versions(catalogue.select("tvm", "0.22.0")) == ["0.22.0"]
+    assert catalogue.releases("tvm")[0].version == "0.25.0"
 
 
 def test_a_range_from_a_fork_starts_at_the_nearest_commit_upstream(catalogue: Catalogue) -> None:

@@ -29,7 +29,7 @@ def test_each_is_filed_under_its_own_name_and_complete(toolchain: Toolchain) -> 
     """A toolchain has a device that any machine can run, a canary that starts a tool, and quiet variables."""
     assert TOOLCHAINS[toolchain.NAME] is toolchain
     assert any(device.available for device in toolchain.DEVICES)
-    assert canary_testcase(toolchain).steps
+    assert canary_testcase(toolchain, "0").steps
     assert toolchain.CANARY.prints
     assert toolchain.VARIABLES["PYTHONHASHSEED"] == "0"
 
@@ -149,7 +149,14 @@ def test_tvm_tags(version: str, tag: str) -> None:
 
 # ------------------------------------------------------------------------------------------------- real wheels
 
-REAL = [("tvm", "0.16.dev0"), ("tvm", "0.25.0"), ("tvm", "0.27.0.post1"), ("iree", "2.9.0"), ("iree", "3.13.0")]
+REAL = [
+    ("tvm", "0.16.dev0"),
+    ("tvm", "0.22.0"),
+    ("tvm", "0.25.0"),
+    ("tvm", "0.27.0.post1"),
+    ("iree", "2.9.0"),
+    ("iree", "3.13.0"),
+]
 
 LOOK_UP = """
 import importlib, json, sys
@@ -200,18 +207,18 @@ def probe(environment: Environment, testcase: Testcase) -> Probe:
 @pytest.mark.sandbox
 @pytest.mark.parametrize(("name", "version"), REAL)
 def test_the_canary_lives(store: Store, name: str, version: str) -> None:
-    """The oldest and the newest builds, 0.25.0 as of its day, and a fork: each compiles, saves and runs a program."""
+    """The oldest and the newest builds, 0.25.0 as of its day, and forks: each compiles, saves and runs a program."""
     release = CATALOGUE.find(name, version)
     environment = store.environment(release)
     assert (environment.commit, environment.built) == (release.commit, release.built)
-    seen = probe(environment, canary_testcase(TOOLCHAINS[name]))
+    seen = probe(environment, canary_testcase(TOOLCHAINS[name], version))
     assert seen.ended == Exited(code=0), seen.steps
     assert TOOLCHAINS[name].CANARY.prints in seen.steps[-1].stdout
 
 
 @pytest.mark.compilers
 @pytest.mark.sandbox
-@pytest.mark.parametrize("version", ["0.17.dev0", "0.25.0", "0.26.0", "0.27.0.post1"])
+@pytest.mark.parametrize("version", ["0.17.dev0", "0.22.0", "0.25.0", "0.26.0", "0.27.0.post1"])
 def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
     """Names that are listed as gone are not there; exact successors are, from the release that brought them."""
     entries = [e for e in TOOLCHAINS["tvm"].DRIFT if e.old.startswith("tvm.")]
