@@ -58,6 +58,8 @@ class Release:
     """Abbreviated commit of the fork that a bundle carries."""
     near: str | None = None
     """Full sha of the commit of the toolchain's own history that the fork is nearest to."""
+    links: tuple[str, ...] = ()
+    """Pages and folders that list its wheels, looked at before the package index (uv's ``--find-links``)."""
 
     @property
     def leaf(self) -> bool:

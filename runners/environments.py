@@ -22,7 +22,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -124,12 +124,18 @@ class Store:
 
     # ---- resolving
 
+    def _uv(self, links: Sequence[str]) -> Uv:
+        """uv that looks at these pages and folders first."""
+        options = [word for place in links for word in ("--find-links", place)]
+        return replace(self.uv, options=(*self.uv.options, *options)) if links else self.uv
+
     def _lock_text(self, release: Release, requirements: tuple[str, ...], interpreter: Interpreter) -> str:
         """The lock, from the cache of resolutions where one can be reused for ever: its date is in the past."""
         wanted = _wanted(release, requirements)
         if not wanted.together:
             return ""
-        key = _digest(json.dumps([wanted, str(release.as_of), interpreter.version, interpreter.platform]))
+        looked_at = [wanted, str(release.as_of), interpreter.version, interpreter.platform, *release.links]
+        key = _digest(json.dumps(looked_at))
         path = self.root / "resolutions" / f"{key}.json"
         known = _read_resolution(path)
         if known is None:
@@ -144,7 +150,9 @@ class Store:
         pins = self._pins(release, wanted.together, requirements, interpreter)
         if wanted.alone:
             python, minor = interpreter.executable, interpreter.version
-            pins += self.uv.resolve(wanted.alone, python=python, minor=minor, newest=release.as_of, deps=False)
+            pins += self._uv(release.links).resolve(
+                wanted.alone, python=python, minor=minor, newest=release.as_of, deps=False
+            )
         if requirements:
             self._weigh(pins, release)
         return render_lock(pins)
@@ -157,7 +165,7 @@ class Store:
         explanation = ""
         for undated in ([], pinned) if pinned else ([],):
             try:
-                return self.uv.resolve(
+                return self._uv(release.links).resolve(
                     wanted,
                     python=interpreter.executable,
                     minor=interpreter.version,
@@ -189,7 +197,7 @@ class Store:
 
         def fill(draft: Path) -> None:
             self.say(f"building {what} for Python {interpreter.version}")
-            self._assemble(lock, draft / "site", interpreter)
+            self._assemble(lock, draft / "site", interpreter, self._uv(release.links))
             bundle = find_toolchain(release.toolchain).bundle(release.version)
             if bundle:
                 bundles.complete(bundle, draft / "site")
@@ -199,22 +207,22 @@ class Store:
             digest, fill, waiting=lambda: self.say(f"waiting for another process that is building {what}")
         )
 
-    def _assemble(self, lock: str, site: Path, interpreter: Interpreter) -> None:
+    def _assemble(self, lock: str, site: Path, interpreter: Interpreter, uv: Uv) -> None:
         make_folder(site)
         with ThreadPoolExecutor(max_workers=BUILDERS) as pool:
-            wheels = list(pool.map(lambda line: self._wheel(line, interpreter), lock.splitlines()))
+            wheels = list(pool.map(lambda line: self._wheel(line, interpreter, uv), lock.splitlines()))
         for wheel in wheels:
             link_tree(wheel / "site", site)
 
-    def _wheel(self, line: str, interpreter: Interpreter) -> Path:
+    def _wheel(self, line: str, interpreter: Interpreter, uv: Uv) -> Path:
         name = f"{line.rpartition(':')[2]}-{interpreter.version}"
         return self._wheels.find(name) or self._wheels.build(
             name,
-            lambda draft: self._unpack(line, draft / "site", interpreter),
+            lambda draft: self._unpack(line, draft / "site", interpreter, uv),
             waiting=lambda: self.say(f"waiting for another process that is unpacking {line.partition(' ')[0]}"),
         )
 
-    def _unpack(self, line: str, site: Path, interpreter: Interpreter) -> None:
+    def _unpack(self, line: str, site: Path, interpreter: Interpreter, uv: Uv) -> None:
         """Install one wheel, and check that each file has the length that its wheel says.
 
         Files are shared with uv's cache, so what damaged them here has damaged them there: then the wheel is
@@ -222,13 +230,13 @@ class Store:
         """
         package = line.partition("==")[0]
         for attempt in (1, 2):
-            self.uv.install(line, site, python=interpreter.executable)
+            uv.install(line, site, python=interpreter.executable)
             (site / ".lock").unlink(missing_ok=True)  # uv's own
             if is_as_recorded(site):
                 return
             if attempt == 1:
                 self.say(f"uv's cache of {package} is damaged: downloading it again")
-                self.uv.forget(package)
+                uv.forget(package)
                 shutil.rmtree(site)
         raise InfraError(f"the wheel of {package} does not unpack to what it lists: run `reprobot clean`")
 
