@@ -49,10 +49,11 @@ class Source(Protocol):
     def name(self) -> str:
         """In words, for progress and the comment: ``the nightlies at …``."""
 
-    def builds(self, line: Sequence[Point]) -> tuple[Build, ...]:
+    def builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
         """What it can provide for commits of ``line`` (oldest first), in that order.
 
-        A build is listed although it may turn out not to exist: `provide` says so.
+        ``base`` is the version of the first: builds that have none of their own are named after it. A build is listed
+        although it may turn out not to exist: `provide` says so.
 
         Raises:
             InfraError: the place cannot be reached.
