@@ -9,7 +9,7 @@ IREE_EXAMPLE ?= examples/issues/unused-tensor-argument-crash.md
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check accuracy style lock clean system devices python
+.PHONY: demo test check accuracy gpu-check style lock clean system devices python
 
 demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
@@ -23,6 +23,9 @@ check: python $(READY) style  ## what runs in under a minute, without sandbox or
 
 accuracy: system $(READY)  ## every verdict of the corpus against the truth found by hand; takes some ten minutes
 	$(BIN)/python -m bench.accuracy
+
+gpu-check: python $(READY)  ## what only a machine with an NVIDIA GPU can show; ARGS=--rehearse does it on the CPU
+	$(BIN)/python -m bench.gpu_check $(ARGS)
 
 style: $(READY)
 	$(BIN)/ruff check .

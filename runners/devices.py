@@ -1,4 +1,4 @@
-"""Is a failure only hardware, a driver or a runtime that isn't here? Pure: failure text → reason in words, or None.
+"""Is a failure only hardware that isn't here, or is ill? Pure: failure text → reason in words, or None.
 
 The toolchain's own message is the signal, never the mere word: ``target="cuda"`` compiles on any machine (facts.md).
 """
@@ -36,6 +36,40 @@ def missing_device(text: str) -> str | None:
                 return "this build has no LLVM: it runs passes and generates no code"
             return f"no {_COMMON.get(device, device)} device or runtime here"
     return None
+
+
+_ILL = [
+    (re.compile(sign, re.IGNORECASE), why)
+    for sign, why in (
+        (
+            r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|VK_ERROR_OUT_OF_DEVICE_MEMORY"
+            r"|RESOURCE_EXHAUSTED; [^\n]{0,200}(?:cuda|hip|vulkan|device)|CUDA: out of memory",
+            "the device's memory was used up",
+        ),
+        (
+            r"CUDA_ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable|uncorrectable ECC error",
+            "the device's memory had an error that could not be corrected",
+        ),
+        (
+            r"VK_ERROR_DEVICE_LOST|CUDA_ERROR_DEVICE_UNAVAILABLE|all CUDA-capable devices are busy",
+            "the device was lost",
+        ),
+        (
+            r"CUDA_ERROR_SYSTEM_(?:DRIVER_MISMATCH|NOT_READY)|Driver/library version mismatch"
+            r"|driver version is insufficient for CUDA runtime",
+            "the driver does not fit",
+        ),
+    )
+]
+
+
+def device_trouble(text: str) -> str | None:
+    """Why the output shows a device in trouble rather than a compiler: memory used up or broken, driver unfit.
+
+    An illegal access is none of these: a wrongly compiled kernel makes it.
+    """
+    tail = text[-60_000:]
+    return next((why for sign, why in _ILL if sign.search(tail)), None)
 
 
 _COMMON = {"libcuda": "cuda", "nvcuda": "cuda", "libamdhip64": "hip", "libvulkan": "vulkan", "vk": "vulkan"}

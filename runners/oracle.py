@@ -59,6 +59,8 @@ class Context:
     """The moved name that explains this failure, if one does."""
     missing_device: str | None = None
     """The toolchain's own words that a device or runtime isn't there, if this output has them."""
+    device_trouble: str | None = None
+    """The output's own words that a device is out of memory or broken, in ours."""
     checks_itself: bool = False
     """The testcase contains an assertion, so that ending well means something."""
     renames: Mapping[str, str] | None = None
@@ -149,6 +151,8 @@ def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruli
         return Ruling(outcome=Outcome.MATCH, why=f"crashes ({seen.type}), as reported", signature=seen)
     else:
         difference = "the report quotes no failure to compare with"
+    if context.device_trouble:
+        return Ruling(outcome=Outcome.INFRA, why=context.device_trouble, signature=seen)
     if context.missing_device:
         compiled = "compiles; " if len(steps) > 1 else ""
         if compiled and claim.signature is not None and claim.signature.type == COMPILING:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -103,6 +103,7 @@ def run_probe(
     limits: Limits,
     run_id: str,
     probe_file: str | None = None,
+    devices: tuple[str, ...] = (),
 ) -> Probe:
     """Run the testcase's steps in order until one fails.
 
@@ -120,6 +121,7 @@ def run_probe(
         )
     with uninterrupted(), _view(layout, remapped=engine.remaps_paths, probe_file=probe_file) as place:
         spec = _spec(place, layout, testcase, tools, environment, limits, run_id, probe_file)
+        spec = replace(spec, devices=devices)
         report = engine.run(spec)
     return _judge(engine.name, testcase, limits, report)
 

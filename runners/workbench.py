@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,14 +15,15 @@ from pathlib import Path
 
 import msgspec
 
-from runners import drift, lavapipe
+from runners import drift, gpu, lavapipe
 from runners.catalogue import Catalogue, Release
-from runners.devices import missing_device
+from runners.devices import device_trouble, missing_device
 from runners.diagnose import Means, diagnose, instrumented_limits
 from runners.environments import Environment, Store, Unresolvable, default_root, open_store
 from runners.errors import InfraError
 from runners.execute import Investigation, Tools, investigate, make_cell
 from runners.lavapipe import Driver
+from runners.machine import Absent, look
 from runners.oracle import Context, Drift, Ruling, rule
 from runners.port import port
 from runners.probe import GUEST_ENV, Layout, Probe, Program, run_probe
@@ -45,13 +47,16 @@ from runners.sandbox.contract import Engine, Mount
 from runners.sandbox.owner import new_name
 from runners.sandbox.process import Stopped, stoppable
 from runners.sandbox.select import select_engine, sweep
-from runners.toolchains import Toolchain, canary_testcase, find_toolchain
+from runners.toolchains import Toolchain, canary_testcase, find_device, find_toolchain
+from runners.toolchains.hardware import NVIDIA
 
 HOOKS = Path(__file__).parent / "guest"
 FINDINGS_FILE = "/tmp/reprobot-findings.jsonl"
 """A path inside the sandbox, whose /tmp is its own."""
 STAND_INS = {"iree": ("vmvx", "llvm-cpu"), "tvm": ("llvm",)}
 """Backends whose programs run on any machine; vmvx first: it also checks bounds (facts of the wheels)."""
+GPU_WAIT_S = 900.0
+"""How long a cell waits for others that use the same GPU."""
 CANARY_LIMITS = Limits(wall_s=120)
 EXCERPT_CHARS = 6_000
 
@@ -128,7 +133,7 @@ class Workbench:
         probe = (
             _not_run(self.engine, environment)
             if isinstance(environment, NotRun)
-            else self._probe(environment, cell.testcase, cell.limits)
+            else self._probe_on_device(environment, cell)
         )
         toolchain = find_toolchain(cell.toolchain)
         text = _words(probe.steps)
@@ -140,6 +145,7 @@ class Workbench:
                 claim=plan.claim,
                 drift=moved,
                 missing_device=missing_device(text),
+                device_trouble=device_trouble(text),
                 checks_itself=plan.checks_itself,
                 renames={e.old: e.new for e in toolchain.DRIFT if e.exact and e.new and not e.of},
             ),
@@ -176,8 +182,31 @@ class Workbench:
         why = f"{toolchain.TITLE} {environment.version} fails its canary here: {said[0][:300]}"
         return NotRun(why=why, cause="unavailable")
 
+    def _probe_on_device(self, environment: Environment, cell: Cell) -> Probe:
+        """One probe, alone on the GPU if its device is one that is here; a GPU that it leaves ill is our failure."""
+        device = find_device(find_toolchain(cell.toolchain), cell.device)
+        if device is None or device.hardware is not NVIDIA or isinstance(look(NVIDIA), Absent):
+            return self._probe(environment, cell.testcase, cell.limits)
+        if unfit := gpu.preflight(os.environ, containers=self.engine.name in ("docker", "podman")):
+            return _not_run(self.engine, NotRun(why="; ".join(unfit)[:2000], cause="unavailable"))
+        try:
+            card = gpu.chosen(os.environ)
+            with gpu.exclusive(card, default_root() / "gpus", GPU_WAIT_S):
+                before = gpu.look(card)
+                probe = self._probe(environment, cell.testcase, cell.limits, devices=card.nodes)
+                ill = gpu.illness(before, gpu.look(card))
+        except InfraError as reason:
+            return _not_run(self.engine, NotRun(why=str(reason)))
+        return probe if ill is None else _not_run(self.engine, NotRun(why=ill))
+
     def _probe(
-        self, environment: Environment, testcase: Testcase, limits: Limits, *, instrumented: bool = False
+        self,
+        environment: Environment,
+        testcase: Testcase,
+        limits: Limits,
+        *,
+        instrumented: bool = False,
+        devices: tuple[str, ...] = (),
     ) -> Probe:
         try:
             return run_probe(
@@ -189,6 +218,7 @@ class Workbench:
                 limits=limits,
                 run_id=self.run_id,
                 probe_file=FINDINGS_FILE if instrumented else None,
+                devices=devices,
             )
         except Stopped:
             raise

@@ -117,7 +117,9 @@ def identity_options(*, root: bool, help_text: str) -> list[str]:
     return ["--unshare-user", "--uid", NOBODY, "--gid", NOBODY, *nested]
 
 
-def mount_options(mounts: tuple[Mount, ...], files: dict[str, int], scratch_bytes: int) -> list[str]:
+def mount_options(
+    mounts: tuple[Mount, ...], files: dict[str, int], scratch_bytes: int, devices: tuple[str, ...] = ()
+) -> list[str]:
     """The file system, in order: system, scratch, mounts; then everything but scratch is made read-only."""
     options: list[str] = []
     for path in skeleton.host_mounts():
@@ -127,6 +129,8 @@ def mount_options(mounts: tuple[Mount, ...], files: dict[str, int], scratch_byte
     for path, target in skeleton.host_links().items():
         options += ["--symlink", target, path]
     options += ["--proc", "/proc", "--dev", "/dev"]
+    for node in devices:
+        options += ["--dev-bind-try", node, node]
     for path, descriptor in files.items():
         options += [*_parents(path), "--perms", "0444", "--ro-bind-data", str(descriptor), path]
     for path in SCRATCH:
@@ -171,7 +175,7 @@ def command_line(
         *("--hostname", "sandbox", "--as-pid-1", "--die-with-parent", "--new-session"),
         *identity_options(root=root, help_text=_options_of_bwrap()),
         *environment_options(spec.environment),
-        *mount_options(spec.mounts, files, spec.limits.disk_bytes),
+        *mount_options(spec.mounts, files, spec.limits.disk_bytes, spec.devices),
         *("--chdir", WORK),
         *descriptors,
         "--",

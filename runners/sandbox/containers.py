@@ -17,7 +17,7 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -27,6 +27,7 @@ from runners.protocol import OutOfMemory
 from runners.sandbox import cgroup, owner, seccomp, selftest, skeleton
 from runners.sandbox.contract import SCRATCH, WORK, EngineReport, Mount, SandboxSpec
 from runners.sandbox.process import Conversation, close_streams, communicate, ended_by
+from runners.toolchains.hardware import NVIDIA
 
 Program = Literal["docker", "podman"]
 
@@ -36,6 +37,8 @@ MAX_PROCESSES_OF_NOBODY = 16384
 """A ceiling over all sandboxes of this machine (the kernel counts per user); a probe's own limit is its group's."""
 CLIENT_S = 30.0
 """How long a client may take for anything but a probe."""
+CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
+"""Where the toolkits of GPU vendors describe their devices for containers."""
 ENGINE_FAILED = (125, 126, 127)
 """Exit codes of ``run`` for: the engine failed; the program can't be executed; there is no such program."""
 
@@ -227,6 +230,16 @@ def podman_only(spec: SandboxSpec) -> list[str]:
     return ["--http-proxy=false", "--no-hosts", "--read-only-tmpfs=false", f"--timeout={seconds}"]
 
 
+def devices_of(spec: SandboxSpec, specifications: Sequence[Path] = CDI_FOLDERS) -> list[str]:
+    """How the accelerator is named: by the Container Device Interface where it was set up, which brings the driver's
+    libraries along; else its device files, one by one. Never ``all``, and never a privileged container."""
+    first = spec.devices[0] if spec.devices else ""
+    described = any(file for folder in specifications if folder.is_dir() for file in folder.glob("nvidia*"))
+    if first.startswith("/dev/nvidia") and described:
+        return [f"{NVIDIA.cdi}={first.removeprefix('/dev/nvidia')}"]
+    return [node for node in spec.devices if Path(node).exists()]
+
+
 def command_line(
     way: Way,
     spec: SandboxSpec,
@@ -254,6 +267,7 @@ def command_line(
         *limit_options(spec, grouped=parent is not None),
         *(f"--env={key}={value}" for key, value in environment.items()),
         *(f"--mount={bind(mount)}" for mount in mounts),
+        *(f"--device={node}" for node in devices_of(spec)),
         *("--entrypoint=", image),
         *spec.argv,
     ]

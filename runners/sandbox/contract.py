@@ -37,6 +37,8 @@ class SandboxSpec:
     stdin: bytes = b""
     """Written whole; the stream then stays open until the process ends, so that its end means the host is gone."""
     limits: Limits = field(default_factory=Limits)
+    devices: tuple[str, ...] = ()
+    """Device files of one accelerator (``/dev/nvidia0`` …), usable inside; none by default."""
     run_id: str = ""
     """Labels everything the engine creates, so that a sweep can find what a killed run left."""
 

@@ -5,6 +5,8 @@ The programs that differ really do, on every release looked at (2.9.0, 3.5.0, 3.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import date
 
 import pytest
@@ -16,9 +18,12 @@ from runners import lavapipe
 from runners.catalogue import load_catalogue
 from runners.environments import default_root
 from runners.execute import Investigation
+from runners.machine import Absent, look
 from runners.progress import Silent
 from runners.protocol import Finding, FindingKind, Outcome
+from runners.toolchains.hardware import NVIDIA
 from runners.workbench import Workbench, open_workbench
+from tests.flow.test_command_line import ROOT
 
 pytestmark = [
     pytest.mark.sandbox,
@@ -139,3 +144,15 @@ def test_without_the_hardware_it_still_compiles(bench: Workbench, backend: str, 
     assert {one.version for one in posted} == {"3.4.0", "3.8.0", "3.11.0"}
     assert {one.outcome for one in posted} == {Outcome.UNAVAILABLE}
     assert all(one.why == f"compiles; no {name} device or runtime here" for one in posted), posted
+
+
+def test_the_gpu_check_works_up_to_the_hardware() -> None:
+    """Every step that needs no GPU runs on the CPU; without one it says so with a status of its own."""
+    words = [sys.executable, "-m", "bench.gpu_check"]
+    done = subprocess.run([*words, "--rehearse"], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("\nok ") == 5
+    if isinstance(look(NVIDIA), Absent):
+        bare = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+        assert bare.returncode == 75
+        assert "the NVIDIA driver does not answer" in bare.stdout
