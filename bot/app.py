@@ -127,6 +127,7 @@ def repeat_command(issue: Issue, toolchain: str | None, wishes: Wishes) -> str:
     words += ["--sandbox", wishes.sandbox] if wishes.sandbox != "auto" else []
     words += ["--timeout", f"{wishes.timeout_s:g}"] if wishes.timeout_s is not None else []
     words += [word for name in wishes.allowed for word in ("--allow", name)]
+    words += [word for folder in wishes.wheels for word in ("--wheels", folder)]
     words += ["--fetch-attachments"] if issue.attachments and not is_remote(issue.source) else []
     return shlex.join(words)
 

@@ -18,9 +18,9 @@ from bot.extract import extract
 from bot.issue import Issue
 from bot.plan import Wishes
 from bot.source import is_remote, read_source
-from runners.catalogue import load_catalogue
 from runners.checkup import examine
 from runners.environments import default_root, open_store
+from runners.places import open_catalogue
 from runners.refresh import refresh_catalogue
 from runners.requirements import parse_allowance
 from runners.sandbox.select import check_name, drop_skeleton, sweep
@@ -87,6 +87,10 @@ def reproduce(
     ] = None,
     fetch_attachments: FetchOption = None,
     allow: AllowOption = None,
+    wheels: Annotated[
+        list[str] | None,
+        typer.Option(help="A directory of wheels, whose builds join the releases; repeatable.", metavar="DIR"),
+    ] = None,
     json: JsonOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
     comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
@@ -104,8 +108,9 @@ def reproduce(
         timeout_s=timeout,
         sandbox=sandbox,
         allowed=tuple(allow or ()),
+        wheels=tuple(str(Path(folder).expanduser().absolute()) for folder in wheels or ()),
     )
-    catalogue = load_catalogue(default_root() / "catalogue")
+    catalogue = open_catalogue(default_root() / "catalogue", wishes.wheels)
     with terminal.progress() as progress:
         report = shell.reproduce(
             read,

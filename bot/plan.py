@@ -30,6 +30,8 @@ class Wishes:
     sandbox: str = "auto"
     allowed: tuple[str, ...] = ()
     """Packages that a testcase may install besides those on the list, as ``--allow`` takes them."""
+    wheels: tuple[str, ...] = ()
+    """Directories of wheels, as ``--wheels`` takes them."""
     budget: Budget = field(default_factory=Budget)
 
 
@@ -48,7 +50,7 @@ def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
         UserError: a version or toolchain that does not exist was asked for.
     """
     toolchain = repro.testcase.toolchain
-    chosen = catalogue.select(toolchain, wishes.versions) if wishes.versions else catalogue.releases(toolchain)
+    chosen = _chosen(catalogue, toolchain, wishes)
     if not chosen:
         raise UserError(f"no release of {toolchain} is in the catalogue: run `reprobot refresh`")
     reported, notes = _reported(repro, catalogue)
@@ -71,6 +73,14 @@ def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
         ),
         notes=notes,
     )
+
+
+def _chosen(catalogue: Catalogue, toolchain: str, wishes: Wishes) -> tuple[Release, ...]:
+    """The versions asked for; else the releases, and every build of a directory that was named to have it run."""
+    if wishes.versions:
+        return catalogue.select(toolchain, wishes.versions)
+    every = catalogue.releases(toolchain, prereleases=True)
+    return tuple(r for r in every if r.ordinary or not set(wishes.wheels).isdisjoint(r.links))
 
 
 def _devices(toolchain: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -52,8 +52,9 @@ class Release:
     """Commits of its own branch after that."""
     pins: tuple[str, ...] = ()
     """Requirements that the date alone does not get right."""
-    source: Literal["index", "bundle", "machine"] = "index"
-    """Where it comes from: the package index, a wheel of another project there, or the machine itself (CPython)."""
+    source: Literal["index", "bundle", "wheels", "machine"] = "index"
+    """Where it comes from: the package index, a wheel of another project there, a place of the operator's with wheels
+    (``links``), or the machine itself (CPython)."""
     fork: str | None = None
     """Abbreviated commit of the fork that a bundle carries."""
     near: str | None = None
@@ -183,11 +184,19 @@ class Catalogue:
         first, dots, last = word.partition("..")
         if not dots:
             return (self.find(toolchain, word),)
-        low, high = self.find(toolchain, first).order, self.find(toolchain, last).order
+        oldest, newest = self.find(toolchain, first), self.find(toolchain, last)
+        low, high = oldest.order, newest.order
         if low > high:
             raise UserError(f"the range {word} is empty: write the older version first, {last}..{first}")
         inside = self.releases(toolchain, prereleases=True)
-        return tuple(r for r in inside if r.order in {low, high} or (low < r.order < high and r.ordinary))
+        # Between two nightlies lie nightlies; between a candidate and its release nothing that was not asked for.
+        nightlies = all(end.prerelease and end.source == "wheels" for end in (oldest, newest))
+        return tuple(
+            r
+            for r in inside
+            if r.order in {low, high}
+            or (low < r.order < high and (r.ordinary or (nightlies and r.source == "wheels")))
+        )
 
     def _by_specifier(self, toolchain: str, text: str) -> Iterator[Release]:
         try:

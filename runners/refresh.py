@@ -16,15 +16,14 @@ from packaging.version import Version
 
 from runners import interpreters
 from runners.catalogue import Listing, Release, encode_listing, load_catalogue
+from runners.config import read_config
 from runners.environments import open_store
 from runners.errors import InfraError
 from runners.interpreters import Interpreter
+from runners.places import PYTHONS, on_the_network, with_releases
 from runners.progress import Sink
 from runners.toolchains import TOOLCHAINS, Toolchain
 from runners.uv import NoSolution, Pin
-
-PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-"""Minors that the guest supports."""
 
 Say = Callable[[str], None]
 
@@ -47,21 +46,37 @@ class Index(Protocol):
 def refresh_catalogue(progress: Sink, root: Path | None = None) -> Iterator[tuple[str, int]]:
     """Bring every toolchain's listing in the user's cache up to date; gives its name and how many builds it has.
 
+    Asked are the package index and the indexes and pages that are configured.
+
     Raises:
         InfraError: the index cannot be reached; what was refreshed before is kept.
     """
     store = open_store(root, say=progress.say)
     folder = store.root / "catalogue"
     known = load_catalogue(folder)
+    configured = read_config().wheels
     for name, toolchain in TOOLCHAINS.items():
         if not toolchain.distributions("0"):
             continue  # comes with the machine
         with progress.stage(f"asking the package index for {toolchain.TITLE}"):
             listing = refresh(
-                known.listing(name), toolchain, store.uv, interpreters.choose(PYTHONS), say=progress.say
+                _without_places(known.listing(name)),
+                toolchain,
+                store.uv,
+                interpreters.choose(PYTHONS),
+                say=progress.say,
             )
+        for place in configured:
+            if place.toolchain == name and place.folder is None:
+                with progress.stage(f"reading {place.index or place.page}"):
+                    listing = with_releases(listing, on_the_network(place))
         save(listing, folder)
         yield name, len(listing.releases)
+
+
+def _without_places(listing: Listing) -> Listing:
+    """A place may have lost its wheels, or its line in the configuration: it is read anew."""
+    return replace(listing, releases=tuple(r for r in listing.releases if r.source != "wheels"))
 
 
 def refresh(known: Listing, toolchain: Toolchain, index: Index, python: Interpreter, *, say: Say) -> Listing:

@@ -19,7 +19,9 @@ LETTERBOX = frozenset(
 
 SHELL = {
     "bot/app.py": frozenset({"execute"}),
-    "bot/cli.py": frozenset({"checkup", "environments", "refresh", "requirements", "sandbox.select", "workbench"}),
+    "bot/cli.py": frozenset(
+        {"checkup", "environments", "places", "refresh", "requirements", "sandbox.select", "workbench"}
+    ),
 }
 """The local verbs, which may also reach the entries that run a plan and look after the store."""
 
@@ -27,7 +29,7 @@ RUNS_THINGS = frozenset(
     {"subprocess", "multiprocessing", "ctypes", "pty", "runpy", "code", "codeop", "importlib", "socket"}
     | {"pickle", "marshal", "shelve", "pdb"}
 )
-HARMLESS = frozenset({"importlib.resources", "importlib.metadata"})
+HARMLESS = frozenset({"importlib.resources", "importlib.resources.abc", "importlib.metadata"})
 CALLS = frozenset({"eval", "exec", "compile", "__import__", "breakpoint"})
 COMPILES = frozenset({"bot/extract/names.py"})
 """Reads the names off a compiled text, which it never runs."""

@@ -7,6 +7,7 @@ A toolchain is a module that satisfies `Toolchain`. Adding one means writing tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Protocol
 
@@ -66,7 +67,7 @@ class Toolchain(Protocol):
         the program itself rather than its console script, which would hide a signal behind an exit status.
         """
 
-    def built_from(self, site_packages: Path) -> tuple[str | None, str | None]:
+    def built_from(self, site_packages: Traversable) -> tuple[str | None, str | None]:
         """Version and full commit sha that the wheel says it was built from; read as text, never imported."""
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from runners.protocol import TestcaseKind
@@ -85,10 +86,10 @@ def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def built_from(site_packages: Path) -> tuple[str | None, str | None]:
+def built_from(site_packages: Traversable) -> tuple[str | None, str | None]:
     """From ``iree/compiler/version.py``: the nightly that was promoted, and its commit."""
     try:
-        text = (site_packages / "iree/compiler/version.py").read_text(encoding="utf-8")[:4096]
+        text = site_packages.joinpath("iree/compiler/version.py").read_text(encoding="utf-8")[:4096]
     except OSError:
         return None, None
     version = re.search(r'^VERSION = "([0-9A-Za-z.+]{1,64})"', text, re.MULTILINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from runners.protocol import TestcaseKind
@@ -40,5 +41,5 @@ def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
     return {"python": ("python",)}
 
 
-def built_from(site_packages: Path) -> tuple[str | None, str | None]:
+def built_from(site_packages: Traversable) -> tuple[str | None, str | None]:
     return None, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from packaging.version import Version
@@ -94,7 +95,7 @@ def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
     )
 
 
-def built_from(site_packages: Path) -> tuple[str | None, str | None]:
+def built_from(site_packages: Traversable) -> tuple[str | None, str | None]:
     """The wheels carry no commit."""
     return None, None
 

@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from runners import interpreters, refresh
 from runners.catalogue import Listing, Release
 from runners.errors import InfraError
+from runners.places import PYTHONS
 from runners.toolchains import TOOLCHAINS
 from runners.uv import NoSolution, Pin
 
@@ -66,7 +67,7 @@ def test_new_builds_are_found_with_their_dates(python: interpreters.Interpreter)
         ("0.2.0", 7, False),
         ("0.2.0.post1", 8, False),
     ]
-    assert all(r.commit is None and r.pythons == refresh.PYTHONS for r in found.releases)
+    assert all(r.commit is None and r.pythons == PYTHONS for r in found.releases)
     assert len(said) == 4
 
 

@@ -1,0 +1,77 @@
+"""What the operator of this machine has configured: a file of their own, which no issue and no repository can write.
+
+``$REPROBOT_CONFIG``, else ``reprobot/config.toml`` in the user's configuration directory; it need not exist.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from runners.errors import UserError
+
+MAX_CONFIG_BYTES = 1024**2
+
+
+class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One ``[[wheels]]`` table: where else a toolchain's wheels are. Exactly one of the three keys says where."""
+
+    toolchain: str
+    index: str | None = None
+    """A simple index: each package's page is at ``<index>/<package>/``."""
+    page: str | None = None
+    """A page with links to wheels, what pip calls find-links."""
+    folder: str | None = None
+    """A directory of wheels."""
+    packages: tuple[str, ...] = ()
+    """Their names, all at one version, where they are not the toolchain's own."""
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The whole file."""
+
+    wheels: tuple[Place, ...] = ()
+
+
+def config_path() -> Path:
+    """Where the file is looked for."""
+    chosen = os.environ.get("REPROBOT_CONFIG")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config").absolute() / "reprobot" / "config.toml"
+
+
+def read_config(path: Path | None = None) -> Config:
+    """The configuration, empty where there is no file.
+
+    Raises:
+        UserError: it cannot be read, or says what nothing here understands.
+    """
+    place = path or config_path()
+    try:
+        text = place.read_bytes()[:MAX_CONFIG_BYTES].decode()
+    except FileNotFoundError:
+        return Config()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{place} cannot be read: {error}") from None
+    try:
+        config = msgspec.convert(tomllib.loads(text), Config)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise UserError(f"{place}: {error}") from None
+    for number, one in enumerate(config.wheels, 1):
+        _check(one, f"{place}, [[wheels]] number {number}")
+    return config
+
+
+def _check(place: Place, where: str) -> None:
+    said = [key for key in ("index", "page", "folder") if getattr(place, key) is not None]
+    if len(said) != 1:
+        what = " and ".join(said) or "none of them"
+        raise UserError(f"{where}: give exactly one of index, page and folder, not {what}")
+    for key in ("index", "page"):
+        address = getattr(place, key)
+        if address is not None and not address.startswith(("https://", "http://")):
+            raise UserError(f"{where}: {key} {address!r} is no https:// address; a directory is a folder")
