@@ -13,7 +13,7 @@ from bot.comment import render_comment
 from bot.document import document, dumps
 from bot.evidence import Evidence
 from bot.extract import extract
-from bot.extract.types import Missing, Repro
+from bot.extract.types import Extraction, Missing, Repro
 from bot.issue import Issue
 from bot.judge import judge, judge_without_running
 from bot.page import render_page
@@ -45,6 +45,20 @@ class Outputs:
     comment: Path | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An issue, what was read from it, and what the caller wants to know."""
+
+    issue: Issue
+    toolchain: str | None
+    wishes: Wishes
+    extraction: Extraction
+
+    @property
+    def command(self) -> str:
+        return repeat_command(self.issue, self.toolchain, self.wishes)
+
+
 def reproduce(
     issue: Issue,
     *,
@@ -62,41 +76,57 @@ def reproduce(
         UserError: a version or toolchain that does not exist was asked for.
         InfraError: nothing could be run, through no fault of the testcase.
     """
-    extraction = extract(issue, toolchain=toolchain, allowed=allowed)
-    command = repeat_command(issue, toolchain, wishes)
-    if (verdict := judge_without_running(extraction)) is not None:
-        return Report(
-            issue=issue,
-            extraction=extraction,
-            observations=(),
-            findings=tuple(_missing(item) for item in extraction.missing),
-            bisections=(),
-            verdict=verdict,
-            command=command,
-        )
-    assert isinstance(extraction, Repro)
-    planned = make_plan(extraction, catalogue, wishes)
+    asked = Asked(
+        issue=issue,
+        toolchain=toolchain,
+        wishes=wishes,
+        extraction=extract(issue, toolchain=toolchain, allowed=allowed),
+    )
+    if (report := unrun(asked)) is not None:
+        return report
+    assert isinstance(asked.extraction, Repro)
+    planned = make_plan(asked.extraction, catalogue, wishes)
     bench = open_bench()
     seen = bench.run(planned.plan)
+    return finished(asked, planned.plan, seen, notes=(*planned.notes, *bench.conditions), catalogue=catalogue)
+
+
+def unrun(asked: Asked) -> Report | None:
+    """The report of an issue in which there is nothing to run; None when there is."""
+    if (verdict := judge_without_running(asked.extraction)) is None:
+        return None
+    return Report(
+        issue=asked.issue,
+        extraction=asked.extraction,
+        observations=(),
+        findings=tuple(_missing(item) for item in asked.extraction.missing),
+        bisections=(),
+        verdict=verdict,
+        command=asked.command,
+    )
+
+
+def finished(
+    asked: Asked, plan: Plan, seen: Investigation, *, notes: tuple[str, ...], catalogue: Catalogue
+) -> Report:
+    """The report of what was seen, wherever it was run.
+
+    Raises:
+        InfraError: nothing could be run, through no fault of the testcase.
+    """
     _refuse_mere_infrastructure(seen.observations)
-    evidence = Evidence(plan=planned.plan, observations=seen.observations, findings=seen.findings)
+    evidence = Evidence(plan=plan, observations=seen.observations, findings=seen.findings)
     verdict = judge(evidence)
     return Report(
-        issue=issue,
-        extraction=extraction,
+        issue=asked.issue,
+        extraction=asked.extraction,
         observations=seen.observations,
         findings=seen.findings,
         bisections=bisections(evidence, verdict.kind, catalogue),
         verdict=verdict,
-        command=command,
-        notes=(*planned.notes, *bench.conditions, *_stand_for_hardware(seen.observations)),
+        command=asked.command,
+        notes=notes,
     )
-
-
-def _stand_for_hardware(observations: Sequence[Observation]) -> tuple[str, ...]:
-    """Devices of the matrix that are software here."""
-    used = {seen.device: seen.driver for seen in observations if seen.driver}
-    return tuple(f"{device} here is {driver}" for device, driver in used.items())
 
 
 def _missing(item: Missing) -> Finding:

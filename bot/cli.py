@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from bot import app as shell
-from bot import github, terminal
+from bot import cli_jobs, github, terminal
 from bot.attachments import hosts_of, web_get, with_attachments
 from bot.document import dumps, extract_document
 from bot.extract import extract
@@ -173,3 +173,8 @@ def refresh() -> None:
     with terminal.progress() as progress:
         for name, known in refresh_catalogue(progress):
             typer.echo(f"{name}: {known} releases known")
+
+
+app.command()(cli_jobs.plan)
+app.command()(cli_jobs.probe)
+app.command()(cli_jobs.report)

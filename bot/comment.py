@@ -111,12 +111,12 @@ DETAILS = (
 """From everything to the least: outputs go first, then code, then rows."""
 
 
-def render_comment(report: Report) -> str:
-    """The whole comment: Markdown of at most ``MAX_BYTES`` bytes in UTF-8, ending with our hidden marker."""
+def render_comment(report: Report, limit: int = MAX_BYTES) -> str:
+    """The whole comment: Markdown of at most ``limit`` bytes in UTF-8, ending with our hidden marker."""
     for detail in DETAILS:
         parts = [headline(report.verdict), *map(_render, sections(report, detail)), marker(report)]
         text = "\n\n".join(parts) + "\n"
-        if len(text.encode()) <= MAX_BYTES:
+        if len(text.encode()) <= limit:
             return text
     return f"{headline(report.verdict)}\n\n{marker(report)}\n"
 

@@ -148,5 +148,8 @@ class Forge(Protocol):
     def config(self, repository: str) -> bytes | None:
         """``.github/reprobot.yml`` on the default branch, at most 64 KiB of it; None when there is none."""
 
+    def issues_labelled(self, repository: str, label: str) -> tuple[IssueBrief, ...]:
+        """Open issues with this label, the one that changed longest ago first; at most 100."""
+
     def issues_since(self, repository: str, since: datetime | None, etag: str | None = None) -> Listing:
         """Issues (no pull requests) that changed since, oldest change first; conditional on ``etag``."""

@@ -126,5 +126,11 @@ def one_line(text: str, limit: int) -> str:
     return cut(" ".join(text.split()), limit)
 
 
+def log_line(text: str, limit: int = 600) -> str:
+    """One line for a log that GitHub's runner reads along: ``::command::`` at its start, ``##[command]`` anywhere."""
+    line = one_line(clean(text[: 4 * limit]), limit).replace("##[", "##" + ZERO_WIDTH_SPACE + "[")
+    return "| " + line if line.startswith("::") else line
+
+
 def _plain(text: str) -> str:
     return _PUNCTUATION.sub(r"\\\1", _BACKLINK.sub(ZERO_WIDTH_SPACE, text))

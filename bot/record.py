@@ -11,12 +11,9 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from hashlib import sha256
 from typing import Annotated
 
 import msgspec
-
-from runners.protocol import Testcase
 
 MAX_RUNS = 24
 MAX_LINE = 16 * 1024
@@ -43,8 +40,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Whether it counts against the budgets: it was caused by somebody without triage permission."""
     state: RunState = RunState.RUNNING
     machines: tuple[_Short, ...] = ()
-    asked: _Short = ""
+    asked: Annotated[str, msgspec.Meta(max_length=300)] = ""
     """The options given, so that the same question is known again."""
+    cause: _Short = ""
+    """The event behind it (``comment-4242``): a delivery that comes twice is one run."""
+    verdict: _Short = ""
+    url: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    """Where its log is."""
 
 
 class Void(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,10 +67,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         known = [old for old in self.runs if old.id != run.id]
         return Record(runs=(*known, run)[-MAX_RUNS:], void=self.void if len(known) < len(self.runs) else None)
 
-    def ended(self, id: str, state: RunState) -> Record:
+    def ended(self, id: str, state: RunState, verdict: str = "") -> Record:
         """The run ``id`` in its new state; one that was cancelled stays so."""
         runs = tuple(
-            msgspec.structs.replace(run, state=state) if run.id == id and run.state is RunState.RUNNING else run
+            msgspec.structs.replace(run, state=state, verdict=verdict)
+            if run.id == id and run.state is RunState.RUNNING
+            else run
             for run in self.runs
         )
         return Record(runs=runs, void=self.void)
@@ -98,15 +102,16 @@ def decode(comment: str) -> Record:
         return Record()
 
 
-def digest(testcase: Testcase) -> str:
-    """The sha256 of all that a testcase is: files, steps, requirements. What an approval is bound to."""
-    return sha256(msgspec.json.encode(testcase, order="deterministic")).hexdigest()
+def merged(records: Iterable[Record]) -> Record:
+    """One record of several comments on one issue, oldest comment first: each run once, as it was last seen."""
+    runs: dict[str, Run] = {}
+    void = None
+    for record in records:
+        runs |= {run.id: run for run in record.runs}
+        void = record.void
+    return Record(runs=tuple(sorted(runs.values(), key=lambda run: run.at))[-MAX_RUNS:], void=void)
 
 
 def short(sha256_hex: str) -> str:
     """As much of a digest as a person compares and types."""
     return sha256_hex[:16]
-
-
-def latest(runs: Iterable[Run]) -> Run | None:
-    return max(runs, key=lambda run: run.at, default=None)

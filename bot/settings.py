@@ -71,7 +71,10 @@ class Budgets(Section, frozen=True, kw_only=True):
 class Limits(Section, frozen=True, kw_only=True):
     """What one investigation may use."""
 
-    timeout: Annotated[int, _said("Seconds that one run of a testcase may take.", ge=1, le=3600)] = 120
+    timeout: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=3600)] | None,
+        _said("Seconds that one run of a testcase may take; null for 120, and 40 where a hang is reported."),
+    ] = None
     probes: Annotated[int, _said("Runs of the testcase altogether.", ge=1, le=200)] = 24
     minutes: Annotated[int, _said("Minutes that one investigation may take.", ge=1, le=300)] = 25
     versions_per_job: Annotated[

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from bot.comment import Section, headline, sections
 from bot.matrix import MARK, WORDS
-from bot.quote import clean, one_line
+from bot.quote import clean, log_line
 from bot.verdict import Report
 from runners.progress import Sink
 from runners.protocol import Cell, Observation, Variant
@@ -42,6 +42,11 @@ def spinners(console: Console, *, refresh: bool = True) -> Progress:
     """What turns while something is under way. rich would read markup in names: here it does not."""
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     return Progress(*columns, console=console, transient=True, auto_refresh=refresh)
+
+
+def say(message: str) -> None:
+    """One line on stderr, in which nothing is left that a runner of GitHub's would take for a command of its own."""
+    sys.stderr.write(log_line(message) + "\n")
 
 
 def show(report: Report, comment: str) -> None:
@@ -159,4 +164,4 @@ def _ended(cell: Cell, seen: Observation) -> str:
 
 
 def _line(text: str) -> str:
-    return one_line(clean(text[:2_000]), 300)
+    return log_line(text, 300)

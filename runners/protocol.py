@@ -8,6 +8,7 @@ what comes out of a sandbox is a claim made by strangers' code.
 from __future__ import annotations
 
 from enum import StrEnum
+from hashlib import sha256
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -289,3 +290,52 @@ class Bisection(Wire, frozen=True, kw_only=True):
     confidence: float = 0.0
     probes: int = 0
     commits: CommitRange | None = None
+
+
+# ---------------------------------------------------------------------------------------------- jobs, over files
+
+CellId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")]
+"""A name of ours, free of anything an issue says: it names files, artifacts and rows of a job matrix."""
+Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
+
+
+class JobCell(Wire, frozen=True, kw_only=True):
+    """What one job runs: a whole investigation, on one kind of machine."""
+
+    id: CellId
+    machine: Name = ""
+    """The kind of machine, by its name in the settings; empty for any ordinary one."""
+    plan: Plan
+    testcase_sha256: Digest
+    """Of ``plan.testcase``. On a machine that needs approval the job compares it once more before it starts."""
+    sandbox: Name = "auto"
+    allow: tuple[Name, ...] = ()
+    """Packages that the testcase may install besides those on the list."""
+
+
+class JobPlan(Wire, frozen=True, kw_only=True):
+    """``plan.json``: the cells, for whoever runs them, and ``case``, which only its writer reads."""
+
+    schema: int = SCHEMA
+    cells: tuple[JobCell, ...]
+    case: msgspec.Raw
+
+
+class CellResult(Wire, frozen=True, kw_only=True):
+    """``results/<cell>.json``, written on the host by what started the sandbox, never from inside it."""
+
+    schema: int = SCHEMA
+    cell: CellId
+    plan_sha256: Digest
+    """Of the ``plan.json`` that was run."""
+    observations: Annotated[tuple[Observation, ...], msgspec.Meta(max_length=1000)] = ()
+    findings: Annotated[tuple[Finding, ...], msgspec.Meta(max_length=200)] = ()
+    conditions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=50)] = ()
+    """What a reader of the verdict must know of how it was run."""
+    problem: Text = ""
+    """Why nothing was run, when it is our own failure."""
+
+
+def digest_of(testcase: Testcase) -> str:
+    """The sha256 of all that a testcase is: files, steps, requirements. What an approval is bound to."""
+    return sha256(msgspec.json.encode(testcase, order="deterministic")).hexdigest()

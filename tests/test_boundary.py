@@ -14,11 +14,14 @@ ROOT = Path(__file__).parent.parent
 
 LETTERBOX = frozenset(
     {"protocol", "signature", "oracle", "output", "search", "errors", "progress", "catalogue", "toolchains"}
+    | {"requirements"}
 )
 """What any module of ``bot`` may import from ``runners``: types, data and pure functions."""
 
 SHELL = {
     "bot/app.py": frozenset({"execute"}),
+    "bot/jobs.py": frozenset({"execute"}),
+    "bot/cli_jobs.py": frozenset({"environments", "job", "places", "workbench"}),
     "bot/cli.py": frozenset(
         {"checkup", "environments", "places", "refresh", "requirements", "sandbox.select", "workbench"}
     ),

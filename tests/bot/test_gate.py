@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bot.commands import VERBS, Command, Verb
 from bot.forge import Permission, PostedComment
 from bot.gate import Denied, Spent, Standing, approved, approves, machines_for, may_say, spent, within
-from bot.record import MAX_RUNS, Record, Run, RunState, Void, decode, digest, encode
+from bot.record import MAX_RUNS, Record, Run, RunState, Void, decode, encode
 from bot.settings import Budgets
-from runners.protocol import Testcase, TestcaseKind
+from runners.protocol import Testcase, TestcaseKind, digest_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SHA = "ab" * 32
@@ -142,8 +142,8 @@ def test_a_testcase_is_another_one_after_any_edit() -> None:
         change(first, requirements=("torch",)),
         change(first, toolchain="iree"),
     ]
-    assert len({digest(one) for one in [first, *others]}) == 5
-    assert digest(change(first, files={"b": "2", "a.py": "1"})) == digest(first)
+    assert len({digest_of(one) for one in [first, *others]}) == 5
+    assert digest_of(change(first, files={"b": "2", "a.py": "1"})) == digest_of(first)
 
 
 def test_a_record_survives_its_comment() -> None:
