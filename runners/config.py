@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -34,6 +35,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """The whole file."""
 
     wheels: tuple[Place, ...] = ()
+    store_gib: Annotated[float, msgspec.Meta(gt=0)] = 20.0
+    """Environments unused for longest go when the store takes more than this; IREE's and TVM's releases take 13."""
 
 
 def config_path() -> Path:

@@ -8,12 +8,14 @@ Layout under the root, all of it disposable::
     environments/<digest>/      site/ (mounted into sandboxes) and lock.txt: wheels put together by hard links
     building/  locks/           of `runners.shelf`
     catalogue/                  refreshed listings
+    canaries/                   of `runners.canaries`: which environments have been seen to work
 
 Nothing from a wheel is executed here: uv unpacks, and compiles bytecode without importing.
 """
 
 from __future__ import annotations
 
+import base64
 import csv
 import hashlib
 import json
@@ -223,7 +225,7 @@ class Store:
         )
 
     def _unpack(self, line: str, site: Path, interpreter: Interpreter, uv: Uv) -> None:
-        """Install one wheel, and check that each file has the length that its wheel says.
+        """Install one wheel, and check that each file is what its wheel says.
 
         Files are shared with uv's cache, so what damaged them here has damaged them there: then the wheel is
         downloaded anew.
@@ -232,7 +234,8 @@ class Store:
         for attempt in (1, 2):
             uv.install(line, site, python=interpreter.executable)
             (site / ".lock").unlink(missing_ok=True)  # uv's own
-            if is_as_recorded(site):
+            # The second time it comes out of an archive whose hash was checked: a wrong RECORD is the wheel's own.
+            if is_as_recorded(site, hashes=attempt == 1):
                 return
             if attempt == 1:
                 self.say(f"uv's cache of {package} is damaged: downloading it again")
@@ -246,6 +249,15 @@ class Store:
         """Bytes on disk, hard links counted once."""
         return disk_bytes(self.root)
 
+    def keep_within(self, limit_bytes: int) -> int:
+        """`trim`, but only if the wheels' own records say that it is needed: measuring takes seconds. Bytes freed."""
+        if self._wheels.recorded_bytes() <= limit_bytes:
+            return 0  # environments, and uv's cache, are hard links to the wheels
+        try:
+            return self.trim(limit_bytes)
+        except OSError:  # a read-only store grows no more, and serves what it has
+            return 0
+
     def trim(self, limit_bytes: int, *, unused_s: float = 3600.0) -> int:
         """Remove environments, longest unused first, until the store takes no more than this; returns bytes freed.
 
@@ -256,6 +268,8 @@ class Store:
             if size <= limit_bytes or self._environments.unused_s(name) < unused_s:
                 break
             self._environments.remove(name)
+            for answer in (self.root / "canaries").glob(f"{name}~*"):
+                answer.unlink(missing_ok=True)
             self._drop_wheels(unused_s)
             size = self.size()
         return before - size
@@ -279,7 +293,7 @@ class Store:
         """
         before = self.size()
         try:
-            for part in ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue"):
+            for part in ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue", "canaries"):
                 if (self.root / part).exists():
                     shutil.rmtree(self.root / part)
         except OSError as error:
@@ -340,17 +354,28 @@ def environment_digest(lock: str, interpreter: Interpreter, layout: str = "") ->
     return _digest("\n".join([interpreter.version, interpreter.platform, *([layout] if layout else []), lock]))
 
 
-def is_as_recorded(site: Path) -> bool:
-    """Whether every file that a wheel's RECORD lists is there, as long as it says."""
+def is_as_recorded(site: Path, *, hashes: bool) -> bool:
+    """Whether every file that a wheel's RECORD lists is there, as long as it says, and with ``hashes`` as it was."""
     records = list(site.glob("*.dist-info/RECORD"))
-    return bool(records) and all(ok for record in records for ok in _checked(site, record))
+    return bool(records) and all(ok for record in records for ok in _checked(site, record, hashes=hashes))
 
 
-def _checked(site: Path, record: Path) -> Iterator[bool]:
-    for path, _, size in csv.reader(record.read_text(encoding="utf-8").splitlines()):
+def _checked(site: Path, record: Path, *, hashes: bool) -> Iterator[bool]:
+    for path, digest, size in csv.reader(record.read_text(encoding="utf-8").splitlines()):
         if size and not path.endswith(".pyc"):  # some wheels ship bytecode, which is compiled again
             file = site / path
             yield file.exists() and file.stat().st_size == int(size)
+            yield not hashes or _has_hash(file, digest)
+
+
+def _has_hash(file: Path, digest: str) -> bool:
+    """As RECORD writes it: ``sha256=`` and urlsafe base64 without padding. Other algorithms are taken on trust."""
+    algorithm, _, wanted = digest.partition("=")
+    if algorithm != "sha256":
+        return True
+    with file.open("rb") as content:
+        found = hashlib.file_digest(content, "sha256").digest()
+    return base64.urlsafe_b64encode(found).rstrip(b"=").decode() == wanted
 
 
 def _read_resolution(path: Path) -> str | None:

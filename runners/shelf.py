@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
@@ -17,13 +18,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from runners.errors import InfraError
 
 _SCHEMA = 1
-_RECORD = "record.json"
+RECORD = "record.json"
+"""An entry's own record of what is in it, written last."""
 
 
 class _Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +34,8 @@ class _Record(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     files: int
     bytes: int
+    print: str = ""
+    """Over every file's path, length and time of writing; records of old have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,11 @@ class Shelf:
         folders = [folder for folder in (self.root / self.kind).glob("*") if folder.is_dir()]
         return tuple(folder.name for folder in sorted(folders, key=lambda f: f.stat().st_mtime))
 
+    def recorded_bytes(self) -> int:
+        """Length of all entries' files together, as their records say."""
+        records = (_read_record(self.root / self.kind / name) for name in self.names())
+        return sum(record.bytes for record in records if record is not None)
+
     def unused_s(self, name: str) -> float:
         """Seconds since an entry was last found or made; 0 when it is gone."""
         try:
@@ -89,9 +99,9 @@ class Shelf:
         draft = Path(tempfile.mkdtemp(prefix=f"{self.kind}~{name}~", dir=make_folder(self.root / "building")))
         try:
             fill(draft)
-            files, size = measure(draft)
-            record = _Record(schema=_SCHEMA, name=name, files=files, bytes=size)
-            write_text(draft / _RECORD, msgspec.json.encode(record).decode())
+            whole = measure(draft)
+            record = _Record(schema=_SCHEMA, name=name, files=whole.files, bytes=whole.bytes, print=whole.print)
+            write_text(draft / RECORD, msgspec.json.encode(record).decode())
             make_folder(draft)
             if folder.exists():  # damaged
                 shutil.rmtree(folder)
@@ -130,21 +140,44 @@ def _is_free(lock: Path) -> bool:
     return True
 
 
-def _is_whole(folder: Path, name: str) -> bool:
+def _read_record(folder: Path) -> _Record | None:
     try:
-        record = msgspec.json.decode((folder / _RECORD).read_bytes(), type=_Record)
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=_Record)
     except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _is_whole(folder: Path, name: str) -> bool:
+    record = _read_record(folder)
+    if record is None or (record.schema, record.name) != (_SCHEMA, name):
         return False
-    return (record.schema, record.name) == (_SCHEMA, name) and measure(folder) == (record.files, record.bytes)
+    found = measure(folder)
+    return (found.files, found.bytes) == (record.files, record.bytes) and record.print in ("", found.print)
 
 
 # ------------------------------------------------------------------------------------------------- files
 
 
-def measure(folder: Path) -> tuple[int, int]:
-    """Number and total length of the files below a folder, its record aside."""
-    sizes = [status.st_size for path, status in walk(folder) if path.name != _RECORD]
-    return len(sizes), sum(sizes)
+class Measure(NamedTuple):
+    """What is below a folder, its record aside, without reading any of it."""
+
+    files: int
+    bytes: int
+    print: str
+    """Digest of every file's path, length and time of writing: one written to, or put in another's place, shows."""
+
+
+def measure(folder: Path) -> Measure:
+    """Count, total length and print of the files below a folder."""
+    start = len(str(folder)) + 1
+    every = sorted(
+        (str(path)[start:], status.st_size, status.st_mtime_ns)
+        for path, status in walk(folder)
+        if path.name != RECORD
+    )
+    text = "\n".join(f"{path}\0{size}\0{written}" for path, size, written in every)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return Measure(len(every), sum(size for _, size, _ in every), digest)
 
 
 def disk_bytes(folder: Path) -> int:

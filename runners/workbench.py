@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +15,9 @@ from pathlib import Path
 import msgspec
 
 from runners import drift, gpu, lavapipe
+from runners.canaries import Canaries, canary_name
 from runners.catalogue import Catalogue, Release
+from runners.config import read_config
 from runners.devices import device_trouble, missing_device
 from runners.diagnose import Means, diagnose, instrumented_limits
 from runners.environments import Environment, Store, Unresolvable, default_root, open_store
@@ -76,6 +77,8 @@ def open_workbench(
     for loss in engine.gives_up:
         progress.say(f"{engine.name} gives up: {loss}")
     store = open_store(default_root(), say=progress.say, also_allowed=also_allowed)
+    if freed := store.keep_within(int(read_config().store_gib * 2**30)):
+        progress.say(f"removed environments unused for longest: {freed / 2**20:.0f} MiB")
     driver = lavapipe.find(default_root())
     return Workbench(
         engine=engine,
@@ -83,6 +86,7 @@ def open_workbench(
         catalogue=catalogue,
         progress=progress,
         run_id=new_name(),
+        canaries=Canaries(store.root),
         driver=None if isinstance(driver, str) else driver,
     )
 
@@ -96,7 +100,7 @@ class Workbench:
     catalogue: Catalogue
     progress: Sink
     run_id: str
-    canaries: Canaries = field(default_factory=lambda: Canaries())
+    canaries: Canaries = field(default_factory=Canaries)
     driver: Driver | None = None
     """The software Vulkan driver, where the machine has one."""
 
@@ -168,12 +172,15 @@ class Workbench:
             return NotRun(why=str(reason), cause="unavailable")
         except InfraError as reason:
             return NotRun(why=str(reason), cause="infra")
-        return self.canaries.ask(environment.digest, lambda: self._canary(environment)) or environment
-
-    def _canary(self, environment: Environment) -> NotRun | None:
-        """None when a program of two lines runs in this environment; else why nothing may be blamed on a testcase."""
         toolchain = find_toolchain(environment.toolchain)
-        probe = self._probe(environment, canary_testcase(toolchain, environment.version), CANARY_LIMITS)
+        program = canary_testcase(toolchain, environment.version)
+        name = canary_name(environment, self.engine, program, toolchain.VARIABLES)
+        return self.canaries.ask(name, lambda: self._canary(environment, program)) or environment
+
+    def _canary(self, environment: Environment, program: Testcase) -> NotRun | None:
+        """None when a program of a few lines runs there; else why nothing may be blamed on a testcase."""
+        toolchain = find_toolchain(environment.toolchain)
+        probe = self._probe(environment, program, CANARY_LIMITS)
         if isinstance(probe.ended, NotRun):
             return probe.ended
         if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
@@ -271,27 +278,6 @@ def _executor(workers: int) -> Iterator[ThreadPoolExecutor]:
         yield executor
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
-
-
-class Canaries:
-    """What the canary of each environment said, asked once per environment and process."""
-
-    def __init__(self) -> None:
-        self._answers: dict[str, NotRun | None] = {}
-        self._locks: dict[str, threading.Lock] = {}
-        self._guard = threading.Lock()
-
-    def ask(self, digest: str, run: Callable[[], NotRun | None]) -> NotRun | None:
-        """The answer; one that is our own failure is given but not remembered."""
-        with self._guard:
-            lock = self._locks.setdefault(digest, threading.Lock())
-        with lock:
-            if digest in self._answers:
-                return self._answers[digest]
-            answer = run()
-            if answer is None or answer.cause != "infra":
-                self._answers[digest] = answer
-            return answer
 
 
 # ---------------------------------------------------------------------------------------------- shapes

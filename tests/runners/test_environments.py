@@ -7,6 +7,7 @@ import hashlib
 import io
 import multiprocessing
 import os
+import random
 import signal
 import stat
 import subprocess
@@ -201,6 +202,16 @@ def test_a_truncated_file_is_built_again_even_in_the_cache(tmp_path: Path, wheel
     assert any("damaged" in line for line in said)
 
 
+def test_a_garbled_file_is_built_again(store: Store) -> None:
+    """Something else of the same length in a file's place is damage too: it was written later."""
+    environment = store.environment(RELEASE)
+    code = environment.site_packages / "tiny/__init__.py"
+    code.write_text("VALUE = 7\n")
+    for copy in (store.root / "wheels").glob("*/site/tiny/__init__.py"):
+        assert copy.samefile(code)
+    assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+
+
 def test_a_lost_file_is_built_again(store: Store) -> None:
     """A file that somebody removed comes back."""
     environment = store.environment(RELEASE)
@@ -228,7 +239,7 @@ def test_builders_of_the_same_environment_build_it_once(tmp_path: Path, wheels: 
     """However many processes want it at once, one builds and the others wait for it."""
     spawn = multiprocessing.get_context("spawn")
     gate = tmp_path / "gate"
-    notes = [tmp_path / f"said-{n}" for n in range(6)]
+    notes = [tmp_path / f"said-{n}" for n in range(20)]
     root = tmp_path / "store"
     builders = [spawn.Process(target=_build_in_process, args=(root, wheels, str(gate), str(note))) for note in notes]
     for builder in builders:
@@ -238,6 +249,35 @@ def test_builders_of_the_same_environment_build_it_once(tmp_path: Path, wheels: 
         builder.join(120)
     assert [b.exitcode for b in builders] == [0] * len(builders)
     assert sum(note.read_text().count("for Python") for note in notes) == 1
+
+
+def _build_forever(root: Path, wheels: Path) -> None:
+    os.setpgid(0, 0)
+    store = make_store(root, wheels)
+    while True:
+        environment = store.environment(RELEASE)
+        (environment.folder / "record.json").unlink(missing_ok=True)
+        for record in (root / "wheels").glob("*/record.json"):
+            record.unlink(missing_ok=True)
+
+
+def test_a_builder_killed_at_any_moment_leaves_nothing_half_built(tmp_path: Path, wheels: Path) -> None:
+    """kill -9 at moments spread over several builds: what is on the shelf is whole, and the next build succeeds."""
+    spawn = multiprocessing.get_context("spawn")
+    root = tmp_path / "store"
+    chance = random.Random(20261121)
+    for _ in range(8):
+        builder = spawn.Process(target=_build_forever, args=(root, wheels))
+        builder.start()
+        while not (root / "locks").exists():
+            time.sleep(0.01)
+        time.sleep(0.4 + chance.random())  # an interpreter's start, then a few builds of some tenths of a second
+        assert builder.pid is not None
+        os.killpg(builder.pid, signal.SIGKILL)
+        builder.join()
+        environment = make_store(root, wheels).environment(RELEASE)
+        assert run_in(environment, "import tiny, tiny.more; print(tiny.VALUE + tiny.more.MORE)") == "3"
+        assert not list((root / "building").iterdir())
 
 
 def slow_uv(folder: Path) -> tuple[str, Path]:
@@ -316,6 +356,20 @@ def test_a_full_disk(small_disk: Path, wheels: Path) -> None:
     assert store.environment(RELEASE) == small
 
 
+def test_a_read_only_store(small_disk: Path, wheels: Path) -> None:
+    """What it has is used; what it lacks is refused in one sentence."""
+    store = make_store(small_disk / "store", wheels)
+    environment = store.environment(RELEASE)
+    build_wheel(wheels, "other", "1.0", {"other.py": ""})
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    assert store.environment(RELEASE) == environment
+    assert run_in(environment, "import tiny; print(tiny.VALUE)") == "1"
+    with pytest.raises(InfraError, match=r"read-only|cannot be written") as failure:
+        store.environment(replace(RELEASE, distributions=("other==1.0",)))
+    assert "\n" not in str(failure.value)
+    assert store.keep_within(0) == 0
+
+
 def test_no_python_fits(store: Store) -> None:
     """A release for Pythons that aren't here is named as such, with what to install."""
     with pytest.raises(InfraError, match="no CPython"):
@@ -335,6 +389,19 @@ def test_trimming_removes_what_was_used_longest_ago(store: Store, wheels: Path) 
     without = replace(store, uv=Uv(cache=store.root / "uv", binary="/nonexistent/uv"))
     assert without.environment(RELEASE) == kept
     assert store.environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0"))) == old
+
+
+def test_the_store_keeps_within_its_limit(store: Store, wheels: Path) -> None:
+    """Longest unused first; nothing is even measured while the wheels' records stay below it."""
+    build_wheel(wheels, "large", "1.0", {"large.bin": "x" * 3_000_000})
+    old = store.environment(replace(RELEASE, distributions=("large==1.0",)))
+    kept = store.environment(RELEASE)
+    assert store.keep_within(4_000_000) == 0
+    for folder in (old.folder, *(store.root / "wheels").iterdir()):
+        os.utime(folder, (1, 1))
+    assert store.keep_within(2_000_000) > 3_000_000
+    assert kept.folder.exists()
+    assert not old.folder.exists()
 
 
 def test_trimming_leaves_what_may_be_in_use(store: Store) -> None:
@@ -363,6 +430,44 @@ def test_requirements_join_the_environment(store: Store, wheels: Path) -> None:
     assert more.packages() == {"einops": "0.8.0", "tiny": "1.0"}
     assert base.digest != more.digest
     assert run_in(more, "import einops, tiny; print(einops.NAME)") == "einops"
+
+
+def _source_only(folder: Path, name: str, trap: Path) -> None:
+    """A package whose every hook springs the trap."""
+    spring = f"open({str(trap)!r}, 'a').write('ran')\n"
+    with tarfile.open(folder / f"{name}-9.0.tar.gz", "w:gz") as archive:
+        for inside, text in (
+            ("setup.py", spring + "raise SystemExit('ran')"),
+            ("pyproject.toml", '[build-system]\nrequires = []\nbuild-backend = "setup"\nbackend-path = ["."]\n'),
+            ("PKG-INFO", f"Metadata-Version: 2.1\nName: {name}\nVersion: 9.0\nDynamic: Requires-Dist\n"),
+        ):
+            entry = tarfile.TarInfo(f"{name}-9.0/{inside}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+
+
+def test_what_a_stranger_requires_is_never_built(store: Store, wheels: Path, tmp_path: Path) -> None:
+    """Source only: not to be had. Newer as source than as a wheel: the wheel. Neither runs a line of it here."""
+    trap = tmp_path / "sprung"
+    _source_only(wheels, "einops", trap)
+    with pytest.raises(Unresolvable, match="einops"):
+        store.environment(RELEASE, ("einops",))
+    build_wheel(wheels, "einops", "0.8.0", {"einops.py": ""})
+    assert store.environment(RELEASE, ("einops",)).packages()["einops"] == "0.8.0"
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    "where", ["file://{0}/evil-9.0.tar.gz", "git+file://{0}/evil", "https://127.0.0.1:9/evil.whl"]
+)
+def test_a_wheel_cannot_send_us_elsewhere(store: Store, wheels: Path, tmp_path: Path, where: str) -> None:
+    """A dependency by address, in the metadata of an allowed package, is not followed."""
+    trap = tmp_path / "sprung"
+    _source_only(wheels, "evil", trap)
+    build_wheel(wheels, "einops", "0.8.0", {"einops.py": ""}, requires=f"evil @ {where.format(wheels)}")
+    with pytest.raises((Unresolvable, InfraError)):
+        store.environment(RELEASE, ("einops",))
+    assert not trap.exists()
 
 
 def test_requirements_that_do_not_fit_are_told_from_our_own_failures(store: Store, wheels: Path) -> None:
