@@ -1,0 +1,252 @@
+"""The workflows and the action: linted, valid, and without a permission where strangers' code runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bot.settings import INPUTS, all_keys
+
+ROOT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+WORKFLOWS = sorted([*(ROOT / ".github/workflows").glob("*.yml"), *(ROOT / "examples/workflows").glob("*.yml")])
+ACTION = ROOT / "action.yml"
+NAMES = [path.relative_to(ROOT).as_posix() for path in WORKFLOWS]
+
+STARTS_SANDBOXES = re.compile(
+    r"\.ci/run|\bmake (?:test|demo|accuracy)|reprobot\W+(?:probe|reproduce|bisect|minimize|watch)"
+)
+SECRETS = re.compile(
+    r"\bsecrets\b|github\.token|GITHUB_TOKEN|GH_TOKEN|ACTIONS_(?:RUNTIME|ID_TOKEN|CACHE|RESULTS)", re.I
+)
+OWN = re.compile(r"^(?:\./|\$/|[\w.-]+/reprobot@)")
+
+
+def load(text: str) -> dict[str, Any]:
+    """YAML 1.1 reads the key ``on`` as true: nothing here asks for it."""
+    loaded: dict[str, Any] = yaml.safe_load(text)
+    return loaded
+
+
+def runs_strangers(step: dict[str, Any]) -> bool:
+    """Whether a step can start a sandbox: our action unless its verb is plainly another, or a command that does."""
+    if OWN.match(str(step.get("uses", ""))):
+        return step.get("with", {}).get("verb") not in ("plan", "report")
+    return bool(STARTS_SANDBOXES.search(str(step.get("run", ""))))
+
+
+def violations(workflow: dict[str, Any]) -> Iterator[str]:
+    """What a job that can start a sandbox has and must not: permission, secret, token, cache, foreign checkout."""
+    for name, job in workflow["jobs"].items():
+        steps = job.get("steps", [])
+        if not any(map(runs_strangers, steps)):
+            continue
+        if job.get("permissions", "the workflow's") != {}:
+            yield f"{name}: has permissions"
+        text = yaml.safe_dump({"job": job, "env": workflow.get("env")})
+        if SECRETS.search(text):
+            yield f"{name}: names a secret or a token"
+        if "environment" in job:
+            yield f"{name}: has an environment"
+        for step in steps:
+            uses, given = str(step.get("uses", "")), step.get("with", {})
+            if "cache" in uses or any("cache" in key and value for key, value in given.items()):
+                yield f"{name}: uses a cache"
+            if "token" in given:
+                yield f"{name}: is given a token"
+            if uses.startswith("actions/checkout"):
+                if given.get("persist-credentials") is not False:
+                    yield f"{name}: keeps credentials"
+                if not re.fullmatch(r"(\$\{\{ job\.workflow_sha \}\})?", str(given.get("ref", ""))):
+                    yield f"{name}: checks out a ref that somebody names"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_job_that_can_start_a_sandbox_has_anything_to_steal(name: str) -> None:
+    """No permission, no secret, no cache, no token, and no checkout of what an issue names."""
+    assert list(violations(load((ROOT / name).read_text(encoding="utf-8")))) == []
+
+
+def test_there_is_something_to_look_at() -> None:
+    """Each file that runs testcases has a job that the rule above takes for one."""
+    jobs = {
+        name: [
+            job for job, of in load((ROOT / name).read_text(encoding="utf-8"))["jobs"].items()
+            if any(map(runs_strangers, of.get("steps", [])))
+        ]
+        for name in NAMES
+    }  # fmt: skip
+    assert jobs == {
+        ".github/workflows/ci.yml": ["check"],
+        ".github/workflows/reproduce.yml": ["probe"],
+        "examples/workflows/cpu.yml": [],
+        "examples/workflows/gpu.yml": ["probe", "probe-lab"],
+    }
+
+
+PLANTS = [
+    ("    permissions: {}\n    strategy:", "    strategy:", "has permissions"),
+    (
+        "    permissions: {}\n    strategy:",
+        "    permissions:\n      contents: read\n    strategy:",
+        "has permissions",
+    ),
+    ("    permissions: {}\n    strategy:", "    permissions: read-all\n    strategy:", "has permissions"),
+    (
+        "    permissions: {}\n    strategy:",
+        "    permissions: {}\n    environment: lab\n    strategy:",
+        "an environment",
+    ),
+    ("          verb: probe\n", "          verb: probe\n          token: ${{ github.token }}\n", "names a secret"),
+    ("          verb: probe\n", "          verb: probe\n          token: ''\n", "is given a token"),
+    ("          verb: probe\n", "          verb: probe\n          plan2: ${{ secrets.KEY }}\n", "names a secret"),
+    ("permissions: {}\n\njobs:", "permissions: {}\nenv:\n  T: ${{ secrets.KEY }}\n\njobs:", "names a secret"),
+    ("          verb: plan\n", "          verb: ${{ inputs.verb }}\n", "has permissions"),
+    ("          verb: report\n", "          verb: probe\n", "has permissions"),
+    (
+        "      - uses: actions/download-artifact@",
+        "      - uses: actions/cache@v4\n        with: {key: a, path: b}\n      - uses: actions/download-artifact@",
+        "uses a cache",
+    ),
+    ("          persist-credentials: false\n", "", "keeps credentials"),
+    ("          ref: ${{ job.workflow_sha }}\n", "          ref: ${{ github.event.issue.title }}\n", "a ref that"),
+    ("        run: test -n", "        run: .venv/bin/reprobot reproduce a#1; test -n", "has permissions"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), PLANTS)
+def test_a_planted_violation_is_noticed(old: str, new: str, said: str) -> None:
+    """The rule can fail: each way to hand something to strangers' code turns it red."""
+    text = (ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8")
+    assert old in text
+    assert any(said in one for one in violations(load(text.replace(old, new))))
+
+
+def test_every_job_says_what_it_may_and_for_how_long() -> None:
+    """A job without its own line has the repository's default, and six hours."""
+    for name in NAMES:
+        workflow = load((ROOT / name).read_text(encoding="utf-8"))
+        assert workflow["permissions"] == {}, name
+        for job in workflow["jobs"].values():
+            assert "permissions" in job, name
+            assert "uses" in job or "timeout-minutes" in job, name
+
+
+@pytest.mark.parametrize("name", ["action.yml", *NAMES])
+def test_no_shell_line_is_made_of_an_expression(name: str) -> None:
+    """Text of an issue reaches a shell as the value of a variable, if at all."""
+    for step in steps_of(load((ROOT / name).read_text(encoding="utf-8"))):
+        assert "${{" not in step.get("run", ""), name
+
+
+def steps_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from document.get("runs", {}).get("steps", [])
+    for job in document.get("jobs", {}).values():
+        yield from job.get("steps", [])
+
+
+def test_no_event_text_reaches_a_workflow_but_numbers_and_a_condition() -> None:
+    """Titles, bodies and labels are read from the event's file, by a parser."""
+    allowed = {"github.event.issue.number", "github.event.inputs.issue", "github.event_name"}
+    for name in NAMES:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        conditions = "\n".join(re.findall(r"^ +if: .*$", text, re.MULTILINE))
+        used = set(re.findall(r"github\.event[\w.]*", text.replace(conditions, "")))
+        used -= set(re.findall(r"github\.event[\w.]*", conditions))
+        assert used <= allowed, name
+
+
+def test_the_probing_step_of_the_action_holds_no_token() -> None:
+    """It is started in an environment built from nothing."""
+    steps = {step["name"]: step for step in load(ACTION.read_text(encoding="utf-8"))["runs"]["steps"]}
+    assert not SECRETS.search(yaml.safe_dump(steps["Probe"]))
+    assert "token" not in yaml.safe_dump(steps["Probe"])
+    assert "bare-env.sh" in steps["Probe"]["run"]
+    assert "GITHUB_TOKEN" in steps["Report"]["env"]
+
+
+def test_an_environment_built_from_nothing_holds_no_secret() -> None:
+    """Whatever its name."""
+    secrets = {"GITHUB_TOKEN": "s1", "ACTIONS_RUNTIME_TOKEN": "s2", "AWS_KEY": "s3", "MY SECRET": "s4"}
+    bare = subprocess.run(
+        [ROOT / "tools/bare-env.sh", "env"], env={**os.environ, **secrets}, capture_output=True, text=True, check=True
+    ).stdout
+    names = {line.partition("=")[0] for line in bare.splitlines()}
+    assert "PATH" in names
+    assert not names & set(secrets)
+    assert not re.search(r"=s[1-4]$", bare, re.MULTILINE)
+
+
+def test_the_inputs_of_the_action_are_the_settings_own() -> None:
+    """Each mirrored input names an existing key, with the same words in the action and in the called workflow."""
+    keys = set(all_keys())
+    inputs = load(ACTION.read_text(encoding="utf-8"))["inputs"]
+    called = (ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8")
+    for name, one in INPUTS.items():
+        assert one.key in keys
+        assert inputs[name]["description"] == one.description
+        assert inputs[name]["default"] == ""
+        assert re.search(rf"^      {name}: {{ type: string, default: \"\"", called, re.MULTILINE)
+        assert f"          {name}: ${{{{ inputs.{name} }}}}" in called
+    assert set(load(called)[True]["workflow_call"]["inputs"]) == set(INPUTS)
+
+
+def test_every_suppression_of_the_linter_has_its_reason() -> None:
+    for name in [*NAMES, "action.yml"]:
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+            if "zizmor:" in line:
+                assert re.search(r"# zizmor: ignore\[[a-z-]+\] \w.{15,}", line), line
+
+
+def test_the_auditors_find_nothing() -> None:
+    """zizmor at its strictest, over everything that we ship."""
+    files = [str(ROOT / ".github/workflows"), str(ACTION), *map(str, WORKFLOWS)]
+    done = subprocess.run(
+        [BIN / "zizmor", "--offline", "--persona=auditor", "--no-progress", "--no-config", *files],
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_auditor_can_find_something(tmp_path: Path) -> None:
+    """An expression in a shell line, planted, is found: the check above can fail."""
+    bad = tmp_path / "bad.yml"
+    text = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    bad.write_text(text.replace("- run: sudo", "- run: echo ${{ github.event.issue.title }}; sudo"))
+    done = subprocess.run(
+        [BIN / "zizmor", "--offline", "--persona=auditor", "--no-progress", str(bad)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "template-injection" in done.stdout
+
+
+@pytest.mark.parametrize("schema", ["vendor.github-workflows", "vendor.github-actions"])
+def test_the_files_are_of_githubs_own_schemas(schema: str) -> None:
+    files = [ACTION] if schema.endswith("actions") else WORKFLOWS
+    done = subprocess.run(
+        [BIN / "check-jsonschema", "--builtin-schema", schema, *map(str, files)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_settings_of_the_papers_are_of_our_own_schema(tmp_path: Path) -> None:
+    """What an editor with the published schema says about them is what the code says."""
+    shown = re.findall(r"```yaml\n(# \.github/reprobot\.yml.*?)```", (ROOT / "docs/github.md").read_text(), re.DOTALL)
+    assert shown
+    for i, text in enumerate(shown):
+        (tmp_path / f"{i}.yml").write_text(text)
+    good = [str(path) for path in tmp_path.glob("*.yml")]
+    check = [BIN / "check-jsonschema", "--schemafile", str(ROOT / "docs/reprobot.schema.json")]
+    assert subprocess.run([*check, *good], capture_output=True, check=False).returncode == 0
+    (tmp_path / "bad.yml").write_text("limits: {timeout: 0}\n")
+    assert subprocess.run([*check, str(tmp_path / "bad.yml")], capture_output=True, check=False).returncode == 1
