@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -16,14 +16,16 @@ from bot.extract import extract
 from bot.extract.types import Extraction, Missing, Repro
 from bot.issue import Issue
 from bot.judge import judge, judge_without_running
+from bot.lineup import History, Lineup, line_up
 from bot.page import render_page
 from bot.plan import Wishes, make_plan
 from bot.source import is_remote
+from bot.suspects import query_of, suspects
 from bot.verdict import Report
 from runners.catalogue import Catalogue
 from runners.errors import InfraError, UserError
 from runners.execute import Investigation
-from runners.protocol import Answer, Finding, FindingKind, Observation, Outcome, Plan, Variant
+from runners.protocol import Answer, CommitRange, Finding, FindingKind, Observation, Outcome, Plan, Suspect, Variant
 
 
 class Bench(Protocol):
@@ -67,10 +69,12 @@ def reproduce(
     catalogue: Catalogue,
     open_bench: Callable[[], Bench],
     allowed: Mapping[str, str] | None = None,
+    history: History | None = None,
 ) -> Report:
     """Issue → report. The bench is opened only when there is something to run.
 
-    ``allowed`` maps imports to distributions that may be installed besides those on the list.
+    ``allowed`` maps imports to distributions that may be installed besides those on the list. With a ``history`` the
+    commits between two builds are ranked.
 
     Raises:
         UserError: a version or toolchain that does not exist was asked for.
@@ -88,7 +92,8 @@ def reproduce(
     planned = make_plan(asked.extraction, catalogue, wishes)
     bench = open_bench()
     seen = bench.run(planned.plan)
-    return finished(asked, planned.plan, seen, notes=(*planned.notes, *bench.conditions), catalogue=catalogue)
+    notes = (*planned.notes, *bench.conditions)
+    return finished(asked, planned.plan, seen, notes=notes, catalogue=catalogue, history=history)
 
 
 def unrun(asked: Asked) -> Report | None:
@@ -107,7 +112,13 @@ def unrun(asked: Asked) -> Report | None:
 
 
 def finished(
-    asked: Asked, plan: Plan, seen: Investigation, *, notes: tuple[str, ...], catalogue: Catalogue
+    asked: Asked,
+    plan: Plan,
+    seen: Investigation,
+    *,
+    notes: tuple[str, ...],
+    catalogue: Catalogue,
+    history: History | None = None,
 ) -> Report:
     """The report of what was seen, wherever it was run.
 
@@ -117,16 +128,60 @@ def finished(
     _refuse_mere_infrastructure(seen.observations)
     evidence = Evidence(plan=plan, observations=seen.observations, findings=seen.findings)
     verdict = judge(evidence)
+    found = bisections(evidence, verdict.kind, catalogue)
+    lineup = Lineup(bisections=found)
+    if history is not None:
+        query = query_of(asked.issue, asked.extraction)
+        lineup = line_up(evidence, verdict.kind, found, query, catalogue, history)
     return Report(
         issue=asked.issue,
         extraction=asked.extraction,
         observations=seen.observations,
         findings=seen.findings,
-        bisections=bisections(evidence, verdict.kind, catalogue),
+        bisections=lineup.bisections,
         verdict=verdict,
         command=asked.command,
-        notes=notes,
+        notes=(*notes, *_stand_for_hardware(seen.observations), *lineup.notes),
+        likely=lineup.likely,
     )
+
+
+def find_suspects(
+    issue: Issue, *, toolchain: str, start: str, end: str, catalogue: Catalogue, history: History, dated: bool = True
+) -> tuple[CommitRange, tuple[Suspect, ...]]:
+    """The commits between two revisions or releases that are most related to an issue.
+
+    A fix is looked for, or a cause where the report came after the whole range. Without ``dated`` the issue's date is
+    not the report's.
+
+    Raises:
+        UserError: a revision means nothing in this history.
+    """
+    older, newer = (_revision(text, toolchain, catalogue) for text in (start, end))
+    between = history.between(older, newer)
+    query = query_of(issue, extract(issue, toolchain=toolchain))
+    query = query if dated else replace(query, day=None)
+    late = query.day is not None and history.day(newer) < query.day
+    first, last = history.resolve(older), history.resolve(newer)
+    repository = catalogue.listing(toolchain).repository
+    link = f"https://github.com/{repository}/compare/{first}...{last}" if repository else ""
+    commits = CommitRange(start=first, end=last, count=len(between), compare_url=link)
+    return commits, suspects(query, between, "introduced" if late else "fixed")
+
+
+def _revision(text: str, toolchain: str, catalogue: Catalogue) -> str:
+    """A release's commit where ``text`` is a version, else ``text`` itself: a revision of the repository."""
+    try:
+        release = catalogue.find(toolchain, text)
+    except UserError:
+        return text
+    return release.commit or release.near or release.tag or text
+
+
+def _stand_for_hardware(observations: Sequence[Observation]) -> tuple[str, ...]:
+    """Devices of the matrix that are software here."""
+    used = {seen.device: seen.driver for seen in observations if seen.driver}
+    return tuple(f"{device} here is {driver}" for device, driver in used.items())
 
 
 def _missing(item: Missing) -> Finding:

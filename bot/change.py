@@ -42,11 +42,14 @@ def _bisection(
 ) -> Bisection:
     return Bisection(
         direction=direction,
+        last_good=ends.get("last_good"),
+        first_bad=ends.get("first_bad"),
+        last_bad=ends.get("last_bad"),
+        first_good=ends.get("first_good"),
         skipped=(*edge.skipped, *edge.untested),
         confidence=_confidence(evidence, edge),
         probes=_probes(evidence),
         commits=_commits(evidence, catalogue, edge),
-        **ends,
     )
 
 

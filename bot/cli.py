@@ -13,13 +13,15 @@ import typer
 from bot import app as shell
 from bot import cli_jobs, github, terminal
 from bot.attachments import hosts_of, web_get, with_attachments
-from bot.document import dumps, extract_document
+from bot.document import dumps, extract_document, suspects_document
 from bot.extract import extract
 from bot.issue import Issue
 from bot.plan import Wishes
 from bot.source import is_remote, read_source
 from runners.checkup import examine
+from runners.commits import CommitLog
 from runners.environments import default_root, open_store
+from runners.errors import UserError
 from runners.places import open_catalogue
 from runners.refresh import refresh_catalogue
 from runners.requirements import parse_allowance
@@ -47,6 +49,10 @@ AllowOption = Annotated[
     typer.Option(help="A package that a testcase may also install; repeatable; 'import=package'.", metavar="NAME"),
 ]
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the JSON document here.", metavar="FILE")]
+HistoryOption = Annotated[
+    Path | None,
+    typer.Option(help="A clone of the toolchain's repository: its commits are ranked.", metavar="DIR"),
+]
 FetchOption = Annotated[
     bool | None,
     typer.Option(
@@ -91,6 +97,7 @@ def reproduce(
         list[str] | None,
         typer.Option(help="A directory of wheels, whose builds join the releases; repeatable.", metavar="DIR"),
     ] = None,
+    history: HistoryOption = None,
     json: JsonOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
     comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
@@ -119,9 +126,40 @@ def reproduce(
             catalogue=catalogue,
             open_bench=lambda: open_workbench(sandbox, catalogue, progress, also_allowed=frozenset(allowed.values())),
             allowed=allowed,
+            history=None if history is None else CommitLog(history),
         )
     text = shell.write(report, shell.Outputs(json=json, html=html, comment=comment))
     terminal.show(report, text)
+
+
+@app.command()
+def suspects(
+    issue: IssueArgument,
+    toolchain: Annotated[str, typer.Option(help="tvm or iree.", metavar="NAME")],
+    start: Annotated[
+        str, typer.Option("--from", help="The commits after this one: a release, tag or commit.", metavar="REV")
+    ],
+    end: Annotated[str, typer.Option("--to", help="Up to and including this one.", metavar="REV")],
+    history: HistoryOption = None,
+    json: JsonOption = None,
+) -> None:
+    """Rank the commits of a range by how much they have to do with an issue. Runs nothing, and accuses nobody."""
+    find_toolchain(toolchain)
+    if history is None:
+        raise UserError("name a clone of the toolchain's repository with --history DIR")
+    read = _read(issue, toolchain, None)
+    commits, found = shell.find_suspects(
+        read,
+        toolchain=toolchain,
+        start=start,
+        end=end,
+        catalogue=open_catalogue(default_root() / "catalogue"),
+        history=CommitLog(history),
+        dated=is_remote(issue) or read.created < datetime.now(tz=UTC).date(),
+    )
+    if json is not None:
+        shell.write_file(json, dumps(suspects_document(commits, found)))
+    terminal.show_suspects(commits, found)
 
 
 @app.command(name="extract")

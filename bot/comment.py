@@ -18,7 +18,7 @@ from typing import assert_never
 from bot.extract.types import Missing, NoRepro, Repro, Span
 from bot.matrix import MARK, WORDS, Row, Tally, by_version, matrix
 from bot.quote import clean, code, cut, cut_middle, fence, hides_characters, one_line, prose, unmention
-from bot.verdict import Report, Verdict, VerdictKind
+from bot.verdict import LikelyFix, Report, Verdict, VerdictKind
 from runners.protocol import (
     Answer,
     Bisection,
@@ -33,6 +33,7 @@ from runners.protocol import (
     OutOfMemory,
     Signalled,
     Signature,
+    Suspect,
     TimedOut,
     Variant,
 )
@@ -170,6 +171,7 @@ def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
         request(report, detail),
         Section("", _table(report.observations, detail)),
         Section("", "\n\n".join(change(one) for one in report.bisections)),
+        Section("", likely_fix(report.likely)),
         Section("Findings", diagnoses(report.findings, detail)),
         Section("Reported and observed", compared(report, detail)),
         Section("Changed to run elsewhere", derived(report.observations, detail)),
@@ -263,7 +265,36 @@ def change(bisection: Bisection) -> str:
         case _:
             return ""
     skipped = ", ".join(code(version) for version in bisection.skipped[:8]) + (" …" if bisection.skipped[8:] else "")
-    return f"{ends}.{f' Neither good nor bad: {skipped}.' if skipped else ''}"
+    said = f"{ends}.{f' Neither good nor bad: {skipped}.' if skipped else ''}"
+    return "\n\n".join(filter(None, (said, related(bisection.commits, bisection.suspects, "have changed it"))))
+
+
+def likely_fix(likely: LikelyFix | None) -> str:
+    """Commits that may have fixed what no build at hand shows; empty when none is known."""
+    if likely is None:
+        return ""
+    said = f"No build at hand shows the failure; {code(likely.first_good)} is the oldest newer one that passes."
+    return f"{said}\n\n{related(likely.commits, likely.suspects, 'have fixed it')}"
+
+
+def related(commits: CommitRange | None, suspects: Sequence[Suspect], did: str) -> str:
+    """``One of 187 commits …; most related to the report:`` and at most five of them, accusing none."""
+    if commits is None or not suspects:
+        return ""
+    count = f"{commits.count} commits" if commits.count else "the commits"
+    span = f"{code(commits.start[:12])}..{code(commits.end[:12])}"
+    lines = (
+        f"- {_commit(one.commit, commits.compare_url)} {code(one.subject, 120)}: {prose(', '.join(one.why))}"
+        for one in suspects[:5]
+    )
+    ranked = "Ranked by words, dates and files alone, which is no evidence against any of them."
+    return f"One of {count} in {span} may {did}; most related to the report:\n\n" + "\n".join(lines) + f"\n\n{ranked}"
+
+
+def _commit(sha: str, compare_url: str) -> str:
+    if not _COMPARE.fullmatch(compare_url):
+        return code(sha[:10])
+    return f"[{code(sha[:10])}](<{compare_url.partition('/compare/')[0]}/commit/{sha}>)"
 
 
 def _commits(commits: CommitRange | None) -> str:

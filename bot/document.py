@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
 from bot.issue import Attachment, Issue
-from bot.verdict import Report
-from runners.protocol import Bisection, Claim, Observation, Signature
+from bot.verdict import LikelyFix, Report
+from runners.protocol import Bisection, Claim, CommitRange, Observation, Signature, Suspect
 
 SCHEMA = 1
 
@@ -29,6 +30,7 @@ def document(report: Report, comment: str) -> Json:
         "observations": [_observation(seen) for seen in report.observations],
         "findings": [msgspec.to_builtins(finding) for finding in report.findings],
         "bisection": _bisection(report.bisections),
+        "likely_fix": _likely(report.likely),
         "verdict": {
             "kind": report.verdict.kind.value,
             "confidence": report.verdict.confidence,
@@ -161,19 +163,39 @@ def _one(bisection: Bisection) -> Json:
 
 
 def _weight(bisection: Bisection) -> Json:
-    commits = bisection.commits
     return {
         "skipped": list(bisection.skipped),
         "confidence": bisection.confidence,
         "probes": bisection.probes,
-        "commits": None
-        if commits is None
-        else {
-            "from": commits.start,
-            "to": commits.end,
-            "count": commits.count,
-            "compare_url": commits.compare_url or None,
-        },
+        "commits": None if bisection.commits is None else _range(bisection.commits),
         "culprit": None,
-        "suspects": [],
+        "suspects": [_suspect(one) for one in bisection.suspects],
     }
+
+
+def _range(commits: CommitRange) -> Json:
+    return {
+        "from": commits.start,
+        "to": commits.end,
+        "count": commits.count,
+        "compare_url": commits.compare_url or None,
+    }
+
+
+def _suspect(suspect: Suspect) -> Json:
+    return {"commit": suspect.commit, "subject": suspect.subject, "score": suspect.score, "why": list(suspect.why)}
+
+
+def _likely(likely: LikelyFix | None) -> Json | None:
+    if likely is None:
+        return None
+    return {
+        "commits": _range(likely.commits),
+        "first_good": likely.first_good,
+        "suspects": [_suspect(one) for one in likely.suspects],
+    }
+
+
+def suspects_document(commits: CommitRange, suspects: Sequence[Suspect]) -> Json:
+    """What `reprobot suspects` writes: the range as it was asked for, and its commits most related to the report."""
+    return {"schema": SCHEMA, "range": _range(commits), "suspects": [_suspect(one) for one in suspects]}

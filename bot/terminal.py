@@ -19,12 +19,12 @@ from rich.markdown import Markdown
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from bot.comment import Section, headline, sections
+from bot.comment import Section, headline, related, sections
 from bot.matrix import MARK, WORDS
 from bot.quote import clean, log_line
 from bot.verdict import Report
 from runners.progress import Sink
-from runners.protocol import Cell, Observation, Variant
+from runners.protocol import Cell, CommitRange, Observation, Suspect, Variant
 
 
 @contextmanager
@@ -77,6 +77,19 @@ def _open(section: Section) -> str:
 def _markdown(text: str) -> Markdown:
     # Without hyperlinks the address itself is shown, as in a log; with them only terminals that know OSC 8 would.
     return Markdown(text, code_theme="ansi_dark", hyperlinks=False)
+
+
+def show_suspects(commits: CommitRange, suspects: Sequence[Suspect]) -> None:
+    """The commits most related to a report on stdout, in the comment's words."""
+    text = (
+        related(commits, suspects, "have to do with it")
+        or f"None of the {commits.count} commits shares a word with it."
+    )
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(_markdown(text))
+    else:
+        sys.stdout.write(text + "\n")
 
 
 class Check(Protocol):

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from bot.extract.types import Extraction
 from bot.issue import Issue
-from runners.protocol import Bisection, Finding, Observation
+from runners.protocol import Bisection, CommitRange, Finding, Observation, Suspect
 
 
 class VerdictKind(StrEnum):
@@ -39,6 +39,16 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LikelyFix:
+    """Commits after the reported version that may have fixed what no available build shows. Never evidence."""
+
+    commits: CommitRange
+    first_good: str
+    """The oldest release that passes and is newer than the reported version."""
+    suspects: tuple[Suspect, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """One document: the issue, what was read from it, what was seen, and what that means."""
 
@@ -53,3 +63,4 @@ class Report:
     """The shell line that repeats this run."""
     notes: tuple[str, ...] = field(default=())
     """What a reader must know of the conditions: engine used, forks instead of releases, limits lowered."""
+    likely: LikelyFix | None = None

@@ -7,6 +7,7 @@ what comes out of a sandbox is a claim made by strangers' code.
 
 from __future__ import annotations
 
+from datetime import date
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, Any, Literal
@@ -274,6 +275,28 @@ class CommitRange(Wire, frozen=True, kw_only=True):
     compare_url: Name = ""
 
 
+class Commit(Wire, frozen=True, kw_only=True):
+    """One commit as its author wrote it. Text and paths are untrusted, and cut to what a ranking can use."""
+
+    sha: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{7,64}$")]
+    day: date
+    """When it was committed, in UTC."""
+    subject: Name
+    body: Text = ""
+    paths: tuple[Name, ...] = ()
+    """Files it touches, against its first parent."""
+
+
+class Suspect(Wire, frozen=True, kw_only=True):
+    """A commit that may have to do with a failure. A ranking of words, never evidence: it accuses nobody."""
+
+    commit: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{7,64}$")]
+    subject: Name
+    score: float
+    """Its share of the belief spread over the range's commits, 0 … 1."""
+    why: tuple[Text, ...] = ()
+
+
 class Bisection(Wire, frozen=True, kw_only=True):
     """Where the behaviour changes between releases. Either pair, or both, may be known.
 
@@ -290,6 +313,8 @@ class Bisection(Wire, frozen=True, kw_only=True):
     confidence: float = 0.0
     probes: int = 0
     commits: CommitRange | None = None
+    suspects: tuple[Suspect, ...] = ()
+    """The commits of the range most related to the report, best first; five at most."""
 
 
 # ---------------------------------------------------------------------------------------------- jobs, over files

@@ -23,7 +23,7 @@ SHELL = {
     "bot/jobs.py": frozenset({"execute"}),
     "bot/cli_jobs.py": frozenset({"environments", "job", "places", "workbench"}),
     "bot/cli.py": frozenset(
-        {"checkup", "environments", "places", "refresh", "requirements", "sandbox.select", "workbench"}
+        {"checkup", "commits", "environments", "places", "refresh", "requirements", "sandbox.select", "workbench"}
     ),
 }
 """The local verbs, which may also reach the entries that run a plan and look after the store."""

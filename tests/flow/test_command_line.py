@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.repository import make_repository
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "issues"
 
@@ -143,3 +145,41 @@ def test_clean_empties_the_cache_or_trims_it(tmp_path: Path) -> None:
         done = reprobot("clean", *options, REPROBOT_CACHE=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
         assert done.returncode == 0, done.stderr
         assert "freed 0 MiB" in done.stdout
+
+
+def test_suspects_of_a_range_as_text_and_as_json(tmp_path: Path) -> None:
+    """From a clone on disk, by tag or release; the document has the range and at most five commits."""
+    repository = make_repository(tmp_path / "clone")
+    repository.commit("Start", "a.txt", day="2024-06-01")
+    repository.git("tag", "v0.1")
+    for number in range(6):
+        repository.commit(f"Add operator {number}", f"src/op{number}.cc", day="2024-08-01")
+    right = repository.commit("[Relax] Tuples in RemoveUnusedOutputs", "src/outputs.cc", day="2024-08-02")
+    repository.commit("Describe RemoveUnusedOutputs", "docs/outputs.md", day="2024-08-03")
+    issue, out = EXAMPLES / "unused-outputs-replaced-by-nan.md", tmp_path / "out.json"
+    span = ("--from", "0.1", "--to", "main")
+    done = reprobot(
+        "suspects", str(issue), "--toolchain", "tvm", *span, "--history", str(repository.path), "--json", str(out)
+    )
+    assert done.returncode == 0, done.stderr
+    assert "One of 8 commits" in done.stdout
+    document = json.loads(out.read_text())
+    assert list(document) == ["schema", "range", "suspects"]
+    assert document["suspects"][0]["commit"] == right
+    assert len(document["suspects"]) <= 5
+
+
+def test_suspects_need_a_history(tmp_path: Path) -> None:
+    """Said in one sentence, with the option to give."""
+    done = reprobot(
+        "suspects",
+        str(EXAMPLES / "unused-outputs-replaced-by-nan.md"),
+        "--toolchain",
+        "tvm",
+        "--from",
+        "a",
+        "--to",
+        "b",
+    )
+    assert done.returncode == 2
+    assert "--history" in only_sentence(done)
