@@ -54,7 +54,7 @@ def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
     if not chosen:
         raise UserError(f"no release of {toolchain} is in the catalogue: run `reprobot refresh`")
     reported, notes = _reported(repro, catalogue)
-    order = _in_order(chosen, reported, explicit=bool(wishes.versions))
+    order = _in_order(chosen, () if wishes.versions else _around(reported, catalogue))
     fits = len(order) <= MOST_CHOSEN
     return Planned(
         plan=Plan(
@@ -105,12 +105,21 @@ def _reported(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple
     return None, tuple(notes[:1])
 
 
-def _in_order(chosen: Sequence[Release], reported: Release | None, *, explicit: bool) -> tuple[str, ...]:
-    """The chosen releases, oldest first, with the reporter's own among them even when it is a pre-release."""
-    releases = {release.version: release for release in chosen}
-    if reported is not None and not explicit:
-        releases.setdefault(reported.version, reported)
+def _in_order(chosen: Sequence[Release], besides: Sequence[Release]) -> tuple[str, ...]:
+    """The chosen releases and those besides, oldest first."""
+    releases = {release.version: release for release in (*chosen, *besides)}
     return tuple(sorted(releases, key=lambda version: releases[version].order))
+
+
+def _around(reported: Release | None, catalogue: Catalogue) -> tuple[Release, ...]:
+    """The reporter's own build, even when it is a pre-release; from a fork on, the later forks too.
+
+    Between a fork and the first release lie years: the other forks halve them.
+    """
+    if reported is None or reported.source != "bundle":
+        return () if reported is None else (reported,)
+    every = catalogue.releases(reported.toolchain, prereleases=True)
+    return tuple(r for r in every if r.source == "bundle" and r.order >= reported.order)
 
 
 def _first(order: Sequence[str], reported: Release | None, *, every: bool) -> tuple[str, ...]:

@@ -175,9 +175,9 @@ class Workbench:
         toolchain = find_toolchain(environment.toolchain)
         program = canary_testcase(toolchain, environment.version)
         name = canary_name(environment, self.engine, program, toolchain.VARIABLES)
-        return self.canaries.ask(name, lambda: self._canary(environment, program)) or environment
+        return self.canaries.ask(name, lambda: self.canary(environment, program)) or environment
 
-    def _canary(self, environment: Environment, program: Testcase) -> NotRun | None:
+    def canary(self, environment: Environment, program: Testcase) -> NotRun | None:
         """None when a program of a few lines runs there; else why nothing may be blamed on a testcase."""
         toolchain = find_toolchain(environment.toolchain)
         probe = self._probe(environment, program, CANARY_LIMITS)

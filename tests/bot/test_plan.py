@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -51,6 +52,17 @@ def test_the_reporters_release_the_newest_and_the_oldest_come_first() -> None:
     assert made.first == ("1.4", "1.11", "1.0")
     assert made.order == VERSIONS[1:]
     assert made.reported == "1.4"
+
+
+def test_a_report_about_a_fork_is_run_on_the_later_forks_too() -> None:
+    """Between it and the first release lie years; and a report about a release is run on none of them."""
+    forks = tuple(replace(release(v), source="bundle", fork="abc") for v in ("0.1.dev0", "0.2.dev0", "0.3"))
+    listing = CATALOGUE.listing("tvm")
+    catalogue = Catalogue({"tvm": replace(listing, releases=(*forks, *listing.releases))})
+    assert make_plan(repro("0.2.dev0"), catalogue, Wishes()).plan.order == ("0.2.dev0", "0.3", *VERSIONS[1:])
+    assert make_plan(repro("1.4"), catalogue, Wishes()).plan.order == VERSIONS[1:]
+    chosen = make_plan(repro("0.2.dev0"), catalogue, Wishes(versions="0.2.dev0,1.4")).plan.order
+    assert chosen == ("0.2.dev0", "1.4")
 
 
 def test_a_pre_release_is_run_only_when_the_report_is_about_it() -> None:

@@ -65,6 +65,19 @@ def test_a_snippet_of_another_time_is_no_bug_of_the_newest_release(tmp_path: Pat
     assert document["verdict"]["kind"] in {"untestable", "inconclusive"}
 
 
+@pytest.mark.parametrize("name", ["unused-outputs-replaced-by-nan", "device-hints-left-in-sequential"])
+def test_a_bug_older_than_every_release_is_seen_on_a_fork_and_gone_since(name: str, tmp_path: Path) -> None:
+    """Both lived until September 2024: on the fork of that year as reported, on the next fork and ever since not."""
+    document = reproduce(name, tmp_path)
+    assert document["verdict"]["kind"] == "fixed"
+    assert outcomes(document)["0.17.dev0"] == "match"
+    answers = {(seen["version"], seen["answer"]) for seen in document["observations"]}
+    assert ("0.22.0", "good") in answers
+    assert ("0.27.0.post1", "good") in answers
+    assert "bitblas 0.0.1.dev13" in document["comment"]
+    assert "tilelang 0.1.7" in document["comment"]
+
+
 def test_without_network_and_store_one_sentence_is_said(tmp_path: Path) -> None:
     """Exit code 75: worth a retry."""
     done = reprobot(
