@@ -4,7 +4,7 @@ Usage: python -m bench.builds [--root DIR] [--toolchain NAME]… [--versions LIS
 
 Begins with an empty store in ``--root`` (a temporary directory, removed afterwards), so that *cold* includes every
 download that this build needs and no earlier build needed; *warm* puts the environment together again from wheels
-that are unpacked already; *found* looks it up. Disk is what the store takes more than before, hard links counted once.
+that are unpacked already; *found* looks it up. Disk is what the store grows by, hard links counted once.
 Prints a Markdown table; exits 1 when a canary dies.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,7 +28,8 @@ from runners.toolchains import canary_testcase, find_toolchain
 from runners.workbench import Workbench, open_workbench
 
 HEAD = (
-    "| toolchain | version | source | commit | released | Python | cold, s | warm, s | found, s | disk, MiB | canary |\n"
+    "| toolchain | version | source | commit | released | Python "
+    "| cold, s | warm, s | found, s | disk, MiB | canary |\n"
     "| --- | --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |"
 )
 
@@ -107,6 +109,12 @@ def chosen(catalogue: Catalogue, toolchain: str, versions: str | None) -> tuple[
     return catalogue.select(toolchain, versions) if versions else catalogue.releases(toolchain, prereleases=True)
 
 
+def say(line: str) -> None:
+    """At once: a row may take a minute."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path)
@@ -116,7 +124,7 @@ def main() -> int:
     catalogue, died = load_catalogue(), 0
     with empty_root(wishes.root) as root:
         bench = replace(open_workbench("auto", catalogue, Silent()), store=open_store(root))
-        print(HEAD, flush=True)
+        say(HEAD)
         for toolchain in wishes.toolchain or ("tvm", "iree"):
             for release in chosen(catalogue, toolchain, wishes.versions):
                 try:
@@ -129,7 +137,7 @@ def main() -> int:
                     )
                     continue
                 died += row.canary != "lives"
-                print(row.render(), flush=True)
+                say(row.render())
     return int(died > 0)
 
 
