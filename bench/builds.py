@@ -131,10 +131,7 @@ def main() -> int:
                     row = survey(release, bench)
                 except ReprobotError as failure:
                     died += 1
-                    print(
-                        f"| {toolchain} | `{release.version}` | | | | | | | | | **not built**: {failure} |",
-                        flush=True,
-                    )
+                    say(f"| {toolchain} | `{release.version}`{' |' * 9} **not built**: {failure} |")
                     continue
                 died += row.canary != "lives"
                 say(row.render())
