@@ -210,7 +210,7 @@ def test_the_auditors_find_nothing() -> None:
     """zizmor at its strictest, over everything that we ship."""
     files = [str(ROOT / ".github/workflows"), str(ACTION), *map(str, WORKFLOWS)]
     done = subprocess.run(
-        [BIN / "zizmor", "--offline", "--persona=auditor", "--no-progress", "--no-config", *files],
+        [str(BIN / "zizmor"), "--offline", "--persona=auditor", "--no-progress", "--no-config", *files],
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
@@ -222,7 +222,7 @@ def test_the_auditor_can_find_something(tmp_path: Path) -> None:
     text = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
     bad.write_text(text.replace("- run: sudo", "- run: echo ${{ github.event.issue.title }}; sudo"))
     done = subprocess.run(
-        [BIN / "zizmor", "--offline", "--persona=auditor", "--no-progress", str(bad)],
+        [str(BIN / "zizmor"), "--offline", "--persona=auditor", "--no-progress", str(bad)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode != 0
@@ -233,7 +233,7 @@ def test_the_auditor_can_find_something(tmp_path: Path) -> None:
 def test_the_files_are_of_githubs_own_schemas(schema: str) -> None:
     files = [ACTION] if schema.endswith("actions") else WORKFLOWS
     done = subprocess.run(
-        [BIN / "check-jsonschema", "--builtin-schema", schema, *map(str, files)],
+        [str(BIN / "check-jsonschema"), "--builtin-schema", schema, *map(str, files)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
@@ -246,7 +246,7 @@ def test_the_settings_of_the_papers_are_of_our_own_schema(tmp_path: Path) -> Non
     for i, text in enumerate(shown):
         (tmp_path / f"{i}.yml").write_text(text)
     good = [str(path) for path in tmp_path.glob("*.yml")]
-    check = [BIN / "check-jsonschema", "--schemafile", str(ROOT / "docs/reprobot.schema.json")]
+    check = [str(BIN / "check-jsonschema"), "--schemafile", str(ROOT / "docs/reprobot.schema.json")]
     assert subprocess.run([*check, *good], capture_output=True, check=False).returncode == 0
     (tmp_path / "bad.yml").write_text("limits: {timeout: 0}\n")
     assert subprocess.run([*check, str(tmp_path / "bad.yml")], capture_output=True, check=False).returncode == 1
