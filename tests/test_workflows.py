@@ -30,9 +30,9 @@ SECRETS = re.compile(
 OWN = re.compile(r"^(?:\./|\$/|[\w.-]+/reprobot@)")
 
 
-def load(text: str) -> dict[str, Any]:
-    """YAML 1.1 reads the key ``on`` as true: nothing here asks for it."""
-    loaded: dict[str, Any] = yaml.safe_load(text)
+def load(text: str) -> dict[Any, Any]:
+    """YAML 1.1 reads the key ``on`` as true."""
+    loaded: dict[Any, Any] = yaml.safe_load(text)
     return loaded
 
 
