@@ -1,18 +1,24 @@
 """Detection, false alarms and cost of the diagnosers: ``python bench/diagnosers.py [VERSION…]``.
 
 Every program under tests/runners/guest/programs is run plain and instrumented, with every diagnoser at once. Cost is
-the ratio of their times without the import of TVM, which both share; with it, it is nearer to 1.
+the ratio of their times without the import of TVM, which both share; with it, it is nearer to 1. The sixteen programs
+of tests/runners/guest/guilty.py, each with one planted pass, go through the search for it; there the time is the
+whole search's.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
+import time
 from pathlib import Path
 from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from tests.runners.guest.guilty import faulty
 from tests.runners.guest.sweep import EXPECTED, Ran, programs, run_all
+from tests.runners.guest.test_bisect_tvm import search
 
 VERSIONS = ("0.25.0", "0.26.0", "0.27.0")
 GROUPS = (*EXPECTED, "valid")
@@ -32,8 +38,28 @@ def main(versions: tuple[str, ...]) -> int:
                 text for before, after in zip(plain, seen, strict=True) for text in wrong(version, before, after)
             ]
             worst = max(worst, len(complaints))
+    say("\n| release | planted passes | found | seconds, median (worst) |")
+    say("|---|---|---|---|")
+    for version in versions:
+        found, seconds, missed = guilty(version)
+        complaints += missed
+        say(f"| {version} | {len(seconds)} | {found} | {median(seconds):.1f} ({max(seconds):.1f}) |")
+        worst = max(worst, len(complaints))
     say("\n" + ("\n".join(complaints) or "Nothing missed, nothing invented."))
     return int(worst > 0)
+
+
+def guilty(version: str) -> tuple[int, list[float], list[str]]:
+    """How many planted passes the search named, what each search took in seconds, and the ones it missed."""
+    seconds, missed = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (program, planted, _) in faulty().items():
+            began = time.monotonic()
+            found = search(program, version, Path(folder))
+            seconds.append(time.monotonic() - began)
+            if found is None or found["pass"] != planted:
+                missed.append(f"{version}: {name}: {found and found['pass']!r}")
+    return len(seconds) - len(missed), seconds, missed
 
 
 def say(text: str) -> None:

@@ -65,7 +65,7 @@ FINDINGS = {
     FindingKind.SIGNATURE_CHANGED: "A pass changed a function's parameters, and the testcase calls it the old way",
     FindingKind.INPUT_MUTATED: "A pass changed its input module in place",
     FindingKind.NOT_IDEMPOTENT: "Applying the pass a second time gives something else",
-    FindingKind.GUILTY_PASS: "The result is wrong from one pass on",
+    FindingKind.GUILTY_PASS: "Passes left out one after another",
     FindingKind.NONDETERMINISTIC: "The same input gives different results",
     FindingKind.API_MOVED: "The testcase uses a name that this release no longer has",
     FindingKind.MISSING: "The testcase needs something that the issue does not give",
@@ -360,10 +360,26 @@ def diagnoses(findings: Sequence[Finding], detail: Detail = DETAILS[0]) -> str:
 
 def _finding(finding: Finding, detail: Detail) -> str:
     said = f"{FINDINGS[finding.kind]}: {code(finding.summary, 400)}" if finding.summary else FINDINGS[finding.kind]
-    if not finding.evidence:
-        return said
-    evidence = "\n".join(f"{name}: {_plainly(value)}" for name, value in finding.evidence.items())
-    return f"{said}\n\n{fence(cut(evidence, min(1_500, 200 + detail.excerpt)))}"
+    shown = {name: value for name, value in finding.evidence.items() if name != DIFFERENCE}
+    evidence = "\n".join(f"{name}: {_plainly(value)}" for name, value in shown.items())
+    parts = [
+        said,
+        fence(cut(evidence, min(1_500, 200 + detail.excerpt))) if shown else "",
+        _difference(finding, detail),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+DIFFERENCE = "difference"
+"""Evidence that is a diff, line by line."""
+
+
+def _difference(finding: Finding, detail: Detail) -> str:
+    lines = finding.evidence.get(DIFFERENCE)
+    if not isinstance(lines, list | tuple) or not lines:
+        return ""
+    text = cut("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
+    return f"<details><summary>The module before and after</summary>\n\n{fence(text, 'diff')}\n\n</details>"
 
 
 def _plainly(value: object) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from runners.guilty import find_guilty
 from runners.protocol import (
     Finding,
     FindingKind,
@@ -38,18 +39,22 @@ GUEST_KINDS = frozenset(
     }
 )
 """What the instrumentation can find. The other kinds say what the host did or saw: a guest cannot claim them."""
+SETTLED = frozenset({FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.SIGNATURE_CHANGED})
+"""With one of these the cause is known: no pass is to blame."""
 MAX_FINDINGS = 12
 MAX_CLAIM_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """The two things a diagnosis may do."""
+    """What a diagnosis may do."""
 
     run: Callable[[str, Variant, Testcase, str], Observation]
     """Run a testcase on a release, as a variant of the plan's, on a device."""
     instrumented: Callable[[str, Testcase, tuple[str, ...]], str]
     """Run a testcase on a release under the guest's instrumentation; returns what it wrote: JSON lines, a claim."""
+    search: Callable[[str, Testcase], str] = lambda _version, _testcase: ""
+    """Run a testcase whose step is one of our hooks; returns what the hook wrote, a claim."""
 
 
 def diagnose(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
@@ -63,7 +68,10 @@ def diagnose(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Obse
         return controls, (finding,)
     if testcase.toolchain != "tvm":
         return controls, ()
-    return controls, read_findings(means.instrumented(failing.version, testcase, TVM_MODES))
+    found = read_findings(means.instrumented(failing.version, testcase, TVM_MODES))
+    if len(testcase.steps) > 1 or any(one.kind in SETTLED for one in found):
+        return controls, found
+    return controls, (*found, *find_guilty(testcase, failing, means.search, means.run))
 
 
 # ---------------------------------------------------------------------------------------------- forgotten import

@@ -238,6 +238,7 @@ class Workbench:
         return Means(
             run=lambda version, variant, testcase, device: self._control(plan, version, variant, testcase, device),
             instrumented=lambda version, testcase, modes: self._instrumented(plan, version, testcase, modes),
+            search=lambda version, testcase: self._hooked(plan, version, testcase),
         )
 
     def _control(self, plan: Plan, version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
@@ -248,13 +249,16 @@ class Workbench:
         return seen
 
     def _instrumented(self, plan: Plan, version: str, testcase: Testcase, modes: tuple[str, ...]) -> str:
+        (_, script, *arguments) = testcase.steps[0]
+        step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", ",".join(modes), script, *arguments)
+        return self._hooked(plan, version, msgspec.structs.replace(testcase, steps=(step,)))
+
+    def _hooked(self, plan: Plan, version: str, testcase: Testcase) -> str:
+        """What one of our hooks wrote while the testcase ran under it: a claim."""
         environment = self._environment(version, testcase)
         if isinstance(environment, NotRun):
             return ""
-        (_, script, *arguments) = testcase.steps[0]
-        step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", ",".join(modes), script, *arguments)
-        wrapped = msgspec.structs.replace(testcase, steps=(step,))
-        probe = self._probe(environment, wrapped, instrumented_limits(plan.limits), instrumented=True)
+        probe = self._probe(environment, testcase, instrumented_limits(plan.limits), instrumented=True)
         return probe.probe_file or ""
 
 

@@ -1,0 +1,100 @@
+"""The pass that a search inside the sandbox names is believed only as far as two runs of ours show it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from runners.guilty import find_guilty
+from runners.oracle import answer_of
+from runners.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
+
+TESTCASE = Testcase(
+    kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": ""}, steps=(("python", "r.py", "--size", "4"),)
+)
+CLAIM: dict[str, Any] = {
+    "pass": "FuseOps", "inside": "sequential", "application": 7, "passes_without": 6, "of": 20, "scope": "pipeline",
+    "always": ["LegalizeOps"], "outer": ["sequential"], "difference": ["@@ -1 +1 @@", "-a", "+b"], "trials": 9,
+}  # fmt: skip
+
+
+def observe(outcome: Outcome) -> Observation:
+    return Observation(
+        toolchain="tvm", version="1.0", device="llvm", attempt=1, variant=Variant.ORIGINAL, outcome=outcome,
+        answer=answer_of(outcome), ended=Exited(code=1),
+    )  # fmt: skip
+
+
+def find(claims: str, *, with_it: Outcome = Outcome.MATCH, without: Outcome = Outcome.PASS) -> tuple[Finding, ...]:
+    """Runs with at least as many passes as the claim's have the one outcome, others the other."""
+
+    def run(_version: str, variant: Variant, testcase: Testcase, _device: str) -> Observation:
+        assert variant is Variant.CONTROL
+        _, hook, mode, setting, *rest = testcase.steps[0]
+        assert hook.endswith("/bisect_tvm.py")
+        assert (mode, rest) == ("limit", ["r.py", "--size", "4"])
+        return observe(with_it if json.loads(setting)["limit"] >= CLAIM["application"] else without)
+
+    return find_guilty(TESTCASE, observe(Outcome.MATCH), lambda _version, _testcase: claims, run)
+
+
+def claimed(**changes: Any) -> str:
+    return json.dumps({"kind": "guilty-pass", "summary": "anything", "evidence": {**CLAIM, **changes}})
+
+
+def test_a_pass_is_named_when_both_sides_are_seen() -> None:
+    """The failure with it, a clean run without it: by our oracle, outside."""
+    (finding,) = find(claimed())
+    assert "pass 7 of the 20 that compiling applies, FuseOps (inside sequential)" in finding.summary
+    assert finding.evidence["difference"] == CLAIM["difference"]
+
+
+@pytest.mark.parametrize(
+    ("with_it", "without"),
+    [
+        (Outcome.MATCH, Outcome.MATCH),
+        (Outcome.PASS, Outcome.PASS),
+        (Outcome.OTHER_FAILURE, Outcome.PASS),
+        (Outcome.MATCH, Outcome.OTHER_FAILURE),
+        (Outcome.INFRA, Outcome.INFRA),
+    ],
+)
+def test_what_our_own_runs_do_not_show_is_not_said(with_it: Outcome, without: Outcome) -> None:
+    """A testcase can write any claim; it cannot make our two runs differ without the passes differing."""
+    assert find(claimed(), with_it=with_it, without=without) == ()
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        "",
+        "not json\n{}",
+        '{"kind": "guilty-pass", "evidence": []}',
+        claimed(application=-1),
+        claimed(application=10**9),
+        claimed(scope="everything"),
+        claimed(always=["x" * 200]),
+        claimed(always=["two words; rm"]),
+        claimed(**{"pass": "@everyone"}),
+        claimed(difference=["x" * 5000]),
+        claimed(difference=["x"] * 5000),
+        "[" * 100_000,
+    ],
+)
+def test_a_malformed_claim_is_dropped(claims: str) -> None:
+    """Bounded in every field before anything is run for it."""
+    assert find(claims) == ()
+
+
+def test_a_range_is_called_a_range() -> None:
+    """Where trials between fail in another way, no single pass is named."""
+    (finding,) = find(claimed(passes_without=3, **{"pass": ""}))
+    assert "passes 4 to 7 of the 20" in finding.summary
+
+
+def test_no_pass_at_all_is_said_without_blame() -> None:
+    """The failure needs none: nobody is named."""
+    (finding,) = find(claimed(application=0, **{"pass": ""}))
+    assert "every pass left out" in finding.summary
