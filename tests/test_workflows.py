@@ -92,6 +92,17 @@ def test_there_is_something_to_look_at() -> None:
     }
 
 
+def test_the_caller_grants_what_the_three_jobs_divide_and_nothing_else() -> None:
+    """A called workflow can only have less: too little fails when the first issue comes, too much is a gift."""
+    called = load((ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8"))
+    caller = load((ROOT / "examples/workflows/cpu.yml").read_text(encoding="utf-8"))
+    needed: dict[str, str] = {}
+    for job in called["jobs"].values():
+        needed |= job["permissions"]
+    assert caller["jobs"]["repro"]["permissions"] == needed
+    assert set(caller["jobs"]["repro"]["with"]) <= set(called[True]["workflow_call"]["inputs"])
+
+
 PLANTS = [
     ("    permissions: {}\n    strategy:", "    strategy:", "has permissions"),
     (
