@@ -11,31 +11,34 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
 from runners.errors import InfraError
+from runners.preload import leading_imports
 from runners.protocol import (
     Ended,
     Exited,
+    Hang,
     Limits,
     NotRun,
     OutOfMemory,
+    Record,
     Signalled,
     StepResult,
     Testcase,
-    Text,
     TimedOut,
 )
+from runners.records import Records, StepRecord, read_record, read_records, without_our_frames
+from runners.retarget import GUEST_HOOKS
 from runners.sandbox import owner
-from runners.sandbox.contract import Engine, EngineReport, Mount, SandboxSpec
+from runners.sandbox.contract import SCRATCH, Engine, EngineReport, Mount, Resident, SandboxSpec, Session
 from runners.sandbox.process import uninterrupted
 
-SUPERVISOR = Path(__file__).parent / "guest" / "supervisor.py"
-GUEST_SUPERVISOR = "/opt/reprobot/supervisor.py"
+GUEST = Path(__file__).parent / "guest"
+GUEST_SUPERVISOR = f"{GUEST_HOOKS}/supervisor.py"
 GUEST_PYTHON = "/opt/python"
 GUEST_ENV = "/opt/env"
 
@@ -43,9 +46,13 @@ MAX_STREAM_BYTES = 60_000
 """Per step and stream, so that with the note on what was left out it fits ``protocol.Text``."""
 GRACE_S = 15.0
 """What the engine gives the supervisor beyond the testcase's own time: to start, and to end a step that won't."""
-_STEP_RECORD_BYTES = 2 * MAX_STREAM_BYTES * 6 + 256 * 1024
+_STEP_RECORD_BYTES = (2 * MAX_STREAM_BYTES + 3 * 50_000) * 6 + 256 * 1024
 """Longest record of a step: JSON writes a control character as six; the rest is for its argv."""
 _MAX_FRAMES = 5
+PRELOAD_S = 45.0
+"""What a session's engine gives the supervisor to start a zygote, beyond the testcase's own time."""
+SESSION_S = 3600.0
+"""Longest life of a session, should we be killed without a chance to end it."""
 
 Program = str | tuple[str, ...]
 """A path inside, or a path and its first arguments."""
@@ -93,6 +100,23 @@ class Probe:
     """What a hook left in the job's probe file: the guest's words."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What may differ between two probes of one testcase. The default is a plain process."""
+
+    scripts: bool = False
+    """Run ``python FILE`` through ``script.py``, which leaves a record of how it failed."""
+    fork: bool = False
+    """Fork such steps from a process that has executed their first imports, where a session has one."""
+    late: Mapping[str, str] = field(default_factory=dict)
+    """Variables that a testcase's libraries read after their import: thread counts."""
+    perturb: int | None = None
+    """glibc fills new memory with the complement of this byte (1 … 255), freed memory with the byte."""
+
+
+PLAIN = Conditions()
+
+
 def run_probe(
     engine: Engine,
     layout: Layout,
@@ -104,8 +128,9 @@ def run_probe(
     run_id: str,
     probe_file: str | None = None,
     devices: tuple[str, ...] = (),
+    conditions: Conditions = PLAIN,
 ) -> Probe:
-    """Run the testcase's steps in order until one fails.
+    """Run the testcase's steps in order until one fails, in a sandbox of its own.
 
     ``tools`` maps the first word of each step to what is executed inside; ``environment`` is all the steps get,
     beside PATH and HOME; ``probe_file`` is a path inside whose content is brought back.
@@ -113,17 +138,80 @@ def run_probe(
     Raises:
         InfraError: the engine or the supervisor could not start; the testcase has not run.
     """
-    unknown = sorted({step[0] for step in testcase.steps} - tools.keys())
-    if unknown:
-        why = f"this build has no program named {', '.join(unknown)}"
-        return Probe(
-            steps=(), ended=NotRun(why=why, cause="unavailable"), seconds=0.0, peak_bytes=0, engine=engine.name
-        )
+    unable = _unable(engine, testcase, tools)
+    if unable is not None:
+        return unable
     with uninterrupted(), _view(layout, remapped=engine.remaps_paths, probe_file=probe_file) as place:
-        spec = _spec(place, layout, testcase, tools, environment, limits, run_id, probe_file)
-        spec = replace(spec, devices=devices)
-        report = engine.run(spec)
+        job = _job(place, layout, testcase, tools, environment, limits, probe_file, conditions)
+        spec = _spec(place, layout, job, _room(testcase, limits), run_id)
+        report = engine.run(replace(spec, devices=devices))
     return _judge(engine.name, testcase, limits, report)
+
+
+def _unable(engine: Engine, testcase: Testcase, tools: Mapping[str, Program]) -> Probe | None:
+    unknown = sorted({step[0] for step in testcase.steps} - tools.keys())
+    if not unknown:
+        return None
+    why = f"this build has no program named {', '.join(unknown)}"
+    return Probe(steps=(), ended=NotRun(why=why, cause="unavailable"), seconds=0.0, peak_bytes=0, engine=engine.name)
+
+
+class Room:
+    """A sandbox that stays, for the probes of one issue on one environment: see `open_room`.
+
+    ``over`` is why it takes no further probe; empty as long as it does.
+    """
+
+    def __init__(self, engine: Engine, layout: Layout, place: _Place, session: Session) -> None:
+        self.engine = engine
+        self.layout = layout
+        self.over = ""
+        self._place = place
+        self._session = session
+
+    def probe(
+        self,
+        testcase: Testcase,
+        *,
+        tools: Mapping[str, Program],
+        environment: Mapping[str, str],
+        limits: Limits,
+        probe_file: str | None = None,
+        conditions: Conditions = PLAIN,
+    ) -> Probe:
+        """As `run_probe`, in this room. Memory and disk are as it was opened with.
+
+        Raises:
+            InfraError: the engine or the supervisor failed; the testcase may not have run. The room is over.
+        """
+        unable = _unable(self.engine, testcase, tools)
+        if unable is not None:
+            return unable
+        job = _job(self._place, self.layout, testcase, tools, environment, limits, probe_file, conditions)
+        job["scratch"] = SCRATCH
+        self.over = "its last probe did not come to an end"
+        report = self._session.ask(msgspec.json.encode(job) + b"\n", _room(testcase, limits, more_s=PRELOAD_S))
+        probe = _judge(self.engine.name, testcase, limits, report)
+        if report.ended == Exited(code=0):
+            self.over = read_records(report.stdout).spent
+        # The group's counter has seen all probes, and the zygote.
+        peaks = (step.record.peak_bytes for step in probe.steps if step.record is not None)
+        return replace(probe, peak_bytes=max(peaks, default=0))
+
+
+@contextlib.contextmanager
+def open_room(engine: Engine, layout: Layout, *, limits: Limits, run_id: str) -> Iterator[Room]:
+    """A sandbox for many probes, each of which finds it as the first did; everything is killed on the way out.
+
+    Raises:
+        InfraError: the engine could not start it, or can't keep one open.
+    """
+    if not isinstance(engine, Resident):
+        raise InfraError(f"{engine.name} keeps no sandbox open: run each probe by itself")
+    with _view(layout, remapped=True, probe_file=None) as place:
+        lasting = msgspec.structs.replace(limits, wall_s=SESSION_S)
+        with engine.session(_spec(place, layout, {}, lasting, run_id)) as session:
+            yield Room(engine, layout, place, session)
 
 
 # ------------------------------------------------------------------------------------------- what is shown
@@ -178,31 +266,32 @@ def _mounts(layout: Layout, view: Path) -> tuple[Mount, ...]:
     prefix = () if layout.guest_prefix == "/usr" else (Mount(host=layout.prefix, guest=layout.guest_prefix),)
     return (
         *prefix,
-        Mount(host=SUPERVISOR, guest=GUEST_SUPERVISOR),
+        Mount(host=GUEST, guest=GUEST_HOOKS),
         Mount(host=view, guest=GUEST_ENV),
         Mount(host=layout.site_packages, guest=f"{GUEST_ENV}/lib/python{layout.version}/site-packages"),
         *layout.extra,
     )
 
 
-def _spec(
+def _job(
     place: _Place,
     layout: Layout,
     testcase: Testcase,
     tools: Mapping[str, Program],
     environment: Mapping[str, str],
     limits: Limits,
-    run_id: str,
     probe_file: str | None,
-) -> SandboxSpec:
-    libraries = {} if layout.library_path is None else {"LD_LIBRARY_PATH": place.path(layout.library_path)}
+    conditions: Conditions,
+) -> dict[str, object]:
+    """What the supervisor is told: see its own description."""
+    libraries = _libraries(place, layout)
     inside = {name: place.path(value) for name, value in environment.items()}
     if "LD_LIBRARY_PATH" in inside and libraries:
         inside["LD_LIBRARY_PATH"] += ":" + libraries["LD_LIBRARY_PATH"]
     path = f"{place.path(GUEST_ENV)}/bin:/usr/bin:/bin"
-    job = {
+    return {
         "files": testcase.files,
-        "steps": [{"argv": _argv(step, tools, place), "timeout_s": limits.wall_s} for step in testcase.steps],
+        "steps": [_step_job(step, testcase, tools, place, limits, conditions) for step in testcase.steps],
         "wall_s": limits.wall_s,
         "environment": {"LANG": "C.UTF-8", "PATH": path, **libraries, **inside},
         "limits": {
@@ -210,14 +299,54 @@ def _spec(
             "file_bytes": limits.disk_bytes,
         },
         "probe_file": None if probe_file is None else place.path(probe_file),
+        "late": dict(conditions.late),
+        "perturb": conditions.perturb,
     }
-    room = _STEP_RECORD_BYTES * (len(testcase.steps) + 1)
+
+
+def _step_job(
+    step: tuple[str, ...],
+    testcase: Testcase,
+    tools: Mapping[str, Program],
+    place: _Place,
+    limits: Limits,
+    conditions: Conditions,
+) -> dict[str, object]:
+    job: dict[str, object] = {"argv": _argv(step, tools, place), "timeout_s": limits.wall_s}
+    script = _script(step, testcase) if conditions.scripts else None
+    if script is None:
+        return job
+    preload = leading_imports(testcase, script) if conditions.fork else ()
+    return {**job, "script": True, "preload": list(preload) or None}
+
+
+def _script(step: tuple[str, ...], testcase: Testcase) -> str | None:
+    """The testcase's file that a step is about: ``python FILE``, or one of our hooks with the file in its words."""
+    if step[0] != "python" or len(step) < 2:
+        return None
+    if step[1] in testcase.files:
+        return step[1]
+    hooked = step[1].startswith(f"{GUEST_HOOKS}/")
+    return next((word for word in step[2:] if word in testcase.files), None) if hooked else None
+
+
+def _libraries(place: _Place, layout: Layout) -> dict[str, str]:
+    return {} if layout.library_path is None else {"LD_LIBRARY_PATH": place.path(layout.library_path)}
+
+
+def _room(testcase: Testcase, limits: Limits, *, more_s: float = 0.0) -> Limits:
+    """What the engine allows, so that the supervisor has time and room to report."""
+    output = _STEP_RECORD_BYTES * (len(testcase.steps) + 1)
+    return msgspec.structs.replace(limits, wall_s=limits.wall_s + GRACE_S + more_s, output_bytes=output)
+
+
+def _spec(place: _Place, layout: Layout, job: dict[str, object], limits: Limits, run_id: str) -> SandboxSpec:
     return SandboxSpec(
         argv=(place.path(layout.guest_python), "-I", "-S", place.path(GUEST_SUPERVISOR)),
         mounts=place.mounts,
-        environment=libraries,
+        environment=_libraries(place, layout),
         stdin=msgspec.json.encode(job) + b"\n",
-        limits=msgspec.structs.replace(limits, wall_s=limits.wall_s + GRACE_S, output_bytes=room),
+        limits=limits,
         run_id=run_id,
     )
 
@@ -232,63 +361,8 @@ def _argv(step: tuple[str, ...], tools: Mapping[str, Program], place: _Place) ->
 # ------------------------------------------------------------------------------------------- what is believed
 
 
-class _StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    argv: tuple[str, ...]
-    status: Annotated[int, msgspec.Meta(ge=0, le=0xFFFF)]
-    timed_out: bool
-    seconds: Annotated[float, msgspec.Meta(ge=0)]
-    maxrss_bytes: int
-    stdout: Text
-    stderr: Text
-    truncated: bool
-
-
-class _Started(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    pid: int
-    python: str
-
-
-class _End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    probe_file: Text | None
-
-
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One record: exactly one of these."""
-
-    started: _Started | None = None
-    step: _StepRecord | None = None
-    end: _End | None = None
-    error: Text | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Records:
-    """What the supervisor said. ``broken`` is why we stopped reading."""
-
-    started: bool
-    steps: tuple[_StepRecord, ...]
-    end: _End | None
-    error: str | None
-    broken: str | None
-
-
-def _read_records(data: bytes) -> _Records:
-    started, steps, end, error, broken = False, [], None, None, None
-    for line in data.splitlines():
-        try:
-            record = msgspec.json.decode(line, type=_Line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as reason:
-            broken = str(reason)
-            break
-        started = started or record.started is not None
-        if record.step is not None:
-            steps.append(record.step)
-        end, error = record.end or end, record.error or error
-    return _Records(started, tuple(steps), end, error, broken)
-
-
 def _judge(engine: str, testcase: Testcase, limits: Limits, report: EngineReport) -> Probe:
-    records = _read_records(report.stdout)
+    records = read_records(report.stdout)
     if records.error is not None:
         raise InfraError(f"the sandbox could not take the testcase: {records.error}")
     steps = tuple(_step(testcase, limits, number, record) for number, record in enumerate(records.steps))
@@ -304,13 +378,13 @@ def _judge(engine: str, testcase: Testcase, limits: Limits, report: EngineReport
 
 
 def _ended(
-    testcase: Testcase, limits: Limits, report: EngineReport, records: _Records, steps: tuple[StepResult, ...]
+    testcase: Testcase, limits: Limits, report: EngineReport, records: Records, steps: tuple[StepResult, ...]
 ) -> Ended:
     """How the probe ended: the engine's word on memory and time, then the last step's."""
     if isinstance(report.ended, OutOfMemory):
         return OutOfMemory(limit_bytes=limits.memory_bytes)
     if isinstance(report.ended, TimedOut):
-        return TimedOut(where=_where(testcase, len(steps), limits.wall_s, ""))
+        return TimedOut(where=_where(testcase, len(steps), limits.wall_s, None))
     if not records.started:
         words = report.stderr.decode("utf-8", "replace").strip()[-500:]
         raise InfraError(f"the sandbox started nothing ({report.ended}): {words or 'it said nothing'}")
@@ -321,20 +395,23 @@ def _ended(
     return steps[-1].ended
 
 
-def _step(testcase: Testcase, limits: Limits, number: int, record: _StepRecord) -> StepResult:
+def _step(testcase: Testcase, limits: Limits, number: int, step: StepRecord) -> StepResult:
+    argv = testcase.steps[number] if number < len(testcase.steps) else step.argv
+    record = read_record(step, script=_script(argv, testcase) or "")
     return StepResult(
-        argv=testcase.steps[number] if number < len(testcase.steps) else record.argv,
-        ended=_step_ended(testcase, limits, number, record),
-        stdout=record.stdout,
-        stderr=record.stderr,
-        seconds=record.seconds,
-        truncated=record.truncated,
+        argv=argv,
+        ended=_step_ended(testcase, limits, number, step, record),
+        stdout=step.stdout,
+        stderr=without_our_frames(step.stderr),
+        seconds=step.seconds,
+        truncated=step.truncated,
+        record=record,
     )
 
 
-def _step_ended(testcase: Testcase, limits: Limits, number: int, record: _StepRecord) -> Ended:
+def _step_ended(testcase: Testcase, limits: Limits, number: int, record: StepRecord, known: Record) -> Ended:
     if record.timed_out:
-        return TimedOut(where=_where(testcase, number, limits.wall_s, record.stderr))
+        return TimedOut(where=_where(testcase, number, limits.wall_s, known.hang))
     if os.WIFSIGNALED(record.status):
         return Signalled(code=os.WTERMSIG(record.status))
     return Exited(code=os.WEXITSTATUS(record.status))
@@ -351,13 +428,26 @@ def _with_truth(
     return steps
 
 
-_FRAME = re.compile(r'^ +File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,9}) in (?P<name>[^\n]{1,200})$', re.M)
+_DOING = {
+    ("computing", "testcase"): "the testcase's own code computes",
+    ("computing", "compiler"): "the compiler computes",
+    ("computing", "compiled"): "the compiled program or its runtime computes",
+    ("computing", "library"): "a library computes",
+    ("waiting", "testcase"): "the testcase waits, no thread computes",
+    ("waiting", "compiler"): "the compiler waits, no thread computes: a deadlock, or it waits for something outside",
+    ("waiting", "compiled"): "the compiled program or its runtime waits, no thread computes: a deadlock",
+    ("waiting", "library"): "a library waits, no thread computes",
+}
 
 
-def _where(testcase: Testcase, number: int, wall_s: float, stderr: str) -> str:
-    """Which step, and the innermost frames that Python's fault handler printed when it was told to stop."""
+def _where(testcase: Testcase, number: int, wall_s: float, hang: Hang | None) -> str:
+    """Which step, what it was doing, and its innermost frames, as far as they are known."""
     argv = " ".join(testcase.steps[min(number, len(testcase.steps) - 1)])[:200]
     text = f"step {number + 1} ({argv}), after {wall_s:g} s"
-    _, found, dump = stderr.rpartition("(most recent call first):")
-    frames = [f"{m['file']}:{m['line']} in {m['name']}" for m in _FRAME.finditer(dump)] if found else []
-    return f"{text}; at {' < '.join(frames[:_MAX_FRAMES])}" if frames else text
+    if hang is None:
+        return text
+    doing = _DOING.get((hang.doing, hang.place), "")
+    text += f"; {doing}" if doing else ""
+    frames = [f"{frame.file}:{frame.line} in {frame.function}" for frame in hang.frames[:_MAX_FRAMES]]
+    text += f"; at {' < '.join(frames)}" if frames else ""
+    return text + (f"; in native code at {' < '.join(hang.native[:_MAX_FRAMES])}" if hang.native else "")

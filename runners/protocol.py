@@ -113,6 +113,103 @@ class NotRun(Wire, frozen=True, kw_only=True, tag_field="kind", tag="not-run"):
 Ended = Exited | Signalled | TimedOut | OutOfMemory | NotRun
 
 
+Short = Annotated[str, msgspec.Meta(max_length=2000)]
+
+
+class Frame(Wire, frozen=True, kw_only=True):
+    file: Name
+    line: int
+    function: Name
+
+
+class Raised(Wire, frozen=True, kw_only=True):
+    """One exception of a chain. ``type`` has its module unless that is ``builtins`` or the script; ``frames``
+    innermost first."""
+
+    type: Name
+    message: Short = ""
+    frames: Annotated[tuple[Frame, ...], msgspec.Meta(max_length=32)] = ()
+    because: Literal["", "cause", "context"] = ""
+    """How it led to the one before it in the chain."""
+
+
+class Mismatch(Wire, frozen=True, kw_only=True):
+    """Two arrays that a failed check compared, looked at where it was raised. Sizes in elements."""
+
+    check: Name
+    shape: Annotated[tuple[int, ...], msgspec.Meta(max_length=32)] = ()
+    desired_shape: Annotated[tuple[int, ...], msgspec.Meta(max_length=32)] = ()
+    dtype: Name = ""
+    desired_dtype: Name = ""
+    elements: int | None = None
+    """None where the arrays could not be compared element by element; the figures below are then absent too."""
+    mismatched: int | None = None
+    max_absolute: float | None = None
+    max_relative: float | None = None
+    """Relative to the desired value; both leave out NaN and infinity."""
+    tolerance: Annotated[tuple[float, ...], msgspec.Meta(max_length=2)] = ()
+    """Relative and absolute."""
+    actual_nan: int = 0
+    desired_nan: int = 0
+    actual_infinite: int = 0
+    desired_infinite: int = 0
+    first: Annotated[tuple[tuple[tuple[int, ...], Name, Name], ...], msgspec.Meta(max_length=8)] = ()
+    """Index, actual and desired value of the first mismatches."""
+
+
+class Phase(Wire, frozen=True, kw_only=True):
+    """What a script was doing from ``at`` on, in seconds since it began."""
+
+    name: Literal["compile", "run"]
+    at: float
+
+
+class Thread(Wire, frozen=True, kw_only=True):
+    """A thread at the time-out, as the kernel describes it. ``busy``: share of a processor, 0 … 1."""
+
+    process: int
+    name: Name
+    state: Name
+    busy: float
+    waits_in: Name = ""
+
+
+class Hang(Wire, frozen=True, kw_only=True):
+    """Where a step was when its time was up. ``threads`` are the kernel's word, the stacks the guest's."""
+
+    doing: Literal["computing", "waiting", "unknown"]
+    """``waiting``: no thread uses a processor."""
+    place: Literal["testcase", "compiler", "compiled", "library", "unknown"]
+    """Whose code the main thread is in; ``compiled``: in a call that is no compilation any more."""
+    frames: Annotated[tuple[Frame, ...], msgspec.Meta(max_length=32)] = ()
+    """Python, innermost first."""
+    native: Annotated[tuple[Name, ...], msgspec.Meta(max_length=32)] = ()
+    """Functions of libraries, innermost first."""
+    threads: Annotated[tuple[Thread, ...], msgspec.Meta(max_length=32)] = ()
+    seconds: float = 0.0
+
+
+class Record(Wire, frozen=True, kw_only=True):
+    """What is known of a step beside its output. All but ``forked``, ``peak_bytes`` and a hang's threads was told by
+    the testcase's own process: claims, good for showing and for comparing failures, never for how it ended."""
+
+    chain: Annotated[tuple[Raised, ...], msgspec.Meta(max_length=8)] = ()
+    """The exception that ended a Python step, then those it came from. Empty: none, or no record."""
+    warnings: Annotated[tuple[tuple[Name, Name], ...], msgspec.Meta(max_length=16)] = ()
+    """Category and text."""
+    mismatch: Mismatch | None = None
+    phases: Annotated[tuple[Phase, ...], msgspec.Meta(max_length=128)] = ()
+    seconds: float | None = None
+    """From the script's first line to its end; None where it did not tell."""
+    hang: Hang | None = None
+    peak_bytes: int = 0
+    """Resident memory of the step's largest process."""
+    forked: bool = False
+    """Forked from a process that had done the script's first imports."""
+    not_forked: Short = ""
+    """Why it was not, where that was asked for."""
+
+
 class StepResult(Wire, frozen=True, kw_only=True):
     """One step as the host saw it end. ``stdout`` and ``stderr`` are the guest's words: bounded and unescaped."""
 
@@ -122,6 +219,7 @@ class StepResult(Wire, frozen=True, kw_only=True):
     stderr: Text = ""
     seconds: float = 0.0
     truncated: bool = False
+    record: Record | None = None
 
 
 class Outcome(StrEnum):
@@ -260,6 +358,8 @@ class Observation(Wire, frozen=True, kw_only=True):
     driver: Name = ""
     """What stood for the device when that is software rather than hardware."""
     findings: tuple[Finding, ...] = ()
+    record: Record | None = None
+    """Of the step that ended the probe."""
 
 
 # ---------------------------------------------------------------------------------------------- search

@@ -44,7 +44,7 @@ _NAMED_IN_TEXT = ("hal.device.targets", "#hal.device.target<", "#hal.executable.
 """Input that carries its own target, which overrides the flags."""
 
 
-GUEST_HOOKS = "/opt/hooks"
+GUEST_HOOKS = "/opt/reprobot"
 """Where our programs for the inside are, inside."""
 _TVM_HOOK = f"{GUEST_HOOKS}/retarget_tvm.py"
 TVM_TARGETS = {name: name for name in ("llvm", "cuda", "rocm", "opencl", "vulkan", "metal")}

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 
 import msgspec
 
@@ -27,7 +27,7 @@ from runners.lavapipe import Driver
 from runners.machine import Absent, look
 from runners.oracle import Context, Drift, Ruling, rule
 from runners.port import port
-from runners.probe import GUEST_ENV, Layout, Probe, Program, run_probe
+from runners.probe import GUEST_ENV, PLAIN, Conditions, Layout, Probe, Program, run_probe
 from runners.progress import Sink
 from runners.protocol import (
     Cell,
@@ -43,15 +43,15 @@ from runners.protocol import (
     Testcase,
     Variant,
 )
-from runners.retarget import GUEST_HOOKS, is_hooked, retarget
-from runners.sandbox.contract import Engine, Mount
+from runners.retarget import GUEST_HOOKS, retarget
+from runners.rooms import FORKED, Rooms
+from runners.sandbox.contract import Engine
 from runners.sandbox.owner import new_name
 from runners.sandbox.process import Stopped, stoppable
 from runners.sandbox.select import select_engine, sweep
 from runners.toolchains import Toolchain, canary_testcase, find_device, find_toolchain
 from runners.toolchains.hardware import NVIDIA
 
-HOOKS = Path(__file__).parent / "guest"
 FINDINGS_FILE = "/tmp/reprobot-findings.jsonl"
 """A path inside the sandbox, whose /tmp is its own."""
 STAND_INS = {"iree": ("vmvx", "llvm-cpu"), "tvm": ("llvm",)}
@@ -101,6 +101,7 @@ class Workbench:
     progress: Sink
     run_id: str
     canaries: Canaries = field(default_factory=Canaries)
+    rooms: Rooms = field(default_factory=Rooms)
     driver: Driver | None = None
     """The software Vulkan driver, where the machine has one."""
 
@@ -112,7 +113,7 @@ class Workbench:
     def run(self, plan: Plan) -> Investigation:
         """Run a plan to its end, or to the end of its budget. Never raises for what a testcase does."""
         toolchain = find_toolchain(plan.testcase.toolchain)
-        with stoppable(), _executor(plan.budget.workers) as executor:
+        with stoppable(), closing(self.rooms), _executor(plan.budget.workers) as executor:
             return investigate(
                 plan,
                 Tools(
@@ -137,7 +138,7 @@ class Workbench:
         probe = (
             _not_run(self.engine, environment)
             if isinstance(environment, NotRun)
-            else self._probe_on_device(environment, cell)
+            else self._probe_on_device(environment, cell, FORKED if attempt == 1 else PLAIN)
         )
         toolchain = find_toolchain(cell.toolchain)
         text = _words(probe.steps)
@@ -180,7 +181,7 @@ class Workbench:
     def canary(self, environment: Environment, program: Testcase) -> NotRun | None:
         """None when a program of a few lines runs there; else why nothing may be blamed on a testcase."""
         toolchain = find_toolchain(environment.toolchain)
-        probe = self._probe(environment, program, CANARY_LIMITS)
+        probe = self._probe(environment, program, CANARY_LIMITS, conditions=PLAIN)
         if isinstance(probe.ended, NotRun):
             return probe.ended
         if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
@@ -189,18 +190,18 @@ class Workbench:
         why = f"{toolchain.TITLE} {environment.version} fails its canary here: {said[0][:300]}"
         return NotRun(why=why, cause="unavailable")
 
-    def _probe_on_device(self, environment: Environment, cell: Cell) -> Probe:
+    def _probe_on_device(self, environment: Environment, cell: Cell, conditions: Conditions) -> Probe:
         """One probe, alone on the GPU if its device is one that is here; a GPU that it leaves ill is our failure."""
         device = find_device(find_toolchain(cell.toolchain), cell.device)
         if device is None or device.hardware is not NVIDIA or isinstance(look(NVIDIA), Absent):
-            return self._probe(environment, cell.testcase, cell.limits)
+            return self._probe(environment, cell.testcase, cell.limits, conditions=conditions)
         if unfit := gpu.preflight(os.environ, containers=self.engine.name in ("docker", "podman")):
             return _not_run(self.engine, NotRun(why="; ".join(unfit)[:2000], cause="unavailable"))
         try:
             card = gpu.chosen(os.environ)
             with gpu.exclusive(card, default_root() / "gpus", GPU_WAIT_S):
                 before = gpu.look(card)
-                probe = self._probe(environment, cell.testcase, cell.limits, devices=card.nodes)
+                probe = self._probe(environment, cell.testcase, cell.limits, devices=card.nodes, conditions=PLAIN)
                 ill = gpu.illness(before, gpu.look(card))
         except InfraError as reason:
             return _not_run(self.engine, NotRun(why=str(reason)))
@@ -214,18 +215,23 @@ class Workbench:
         *,
         instrumented: bool = False,
         devices: tuple[str, ...] = (),
+        conditions: Conditions = FORKED,
     ) -> Probe:
+        """In a room, forked where possible. What is run again in order to be sure is run `PLAIN`, in a sandbox of
+        its own: forks share the layout of their address space, which new processes do not.
+        """
+        run = partial(run_probe, devices=devices) if conditions == PLAIN else self.rooms.probe
         try:
-            return run_probe(
+            return run(
                 self.engine,
-                _layout(environment, hooks=instrumented or is_hooked(testcase), driver=self.driver),
+                _layout(environment, driver=self.driver),
                 testcase,
                 tools=_tools(environment),
                 environment=_variables(environment, instrumented=instrumented, driver=self.driver),
                 limits=limits,
                 run_id=self.run_id,
                 probe_file=FINDINGS_FILE if instrumented else None,
-                devices=devices,
+                conditions=conditions,
             )
         except Stopped:
             raise
@@ -287,17 +293,14 @@ def _executor(workers: int) -> Iterator[ThreadPoolExecutor]:
 # ---------------------------------------------------------------------------------------------- shapes
 
 
-def _layout(environment: Environment, *, hooks: bool, driver: Driver | None) -> Layout:
+def _layout(environment: Environment, *, driver: Driver | None) -> Layout:
     interpreter = environment.interpreter
     return Layout(
         site_packages=environment.site_packages,
         prefix=interpreter.prefix,
         executable=interpreter.executable,
         version=interpreter.version,
-        extra=(
-            *((Mount(host=HOOKS, guest=GUEST_HOOKS),) if hooks else ()),
-            *(() if driver is None else driver.mounts),
-        ),
+        extra=() if driver is None else driver.mounts,
     )
 
 
@@ -353,6 +356,7 @@ def _observation(
         environment="" if isinstance(environment, NotRun) else environment.digest,
         engine=probe.engine,
         changes=cell.changes,
+        record=probe.steps[-1].record if probe.steps else None,
         findings=(_api_moved(moved),) if moved is not None and explained else (),
     )
 

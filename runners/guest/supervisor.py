@@ -1,17 +1,26 @@
-"""Runs the steps of one probe and says, one JSON line per step, how each ended.
+"""Runs the steps of one probe and says, one JSON line per step, how each ended; in a session, of one after another.
 
 Started by the host as ``python -I -S supervisor.py`` with the interpreter it trusts, normally as process 1 of the
-sandbox. Its standard input carries one line, the job::
+sandbox. Its standard input carries a line per job::
 
-    {"files": {"repro.py": "..."}, "steps": [{"argv": ["/opt/env/bin/python", "repro.py"], "timeout_s": 60.0}],
-     "wall_s": 60.0, "environment": {"LANG": "C.UTF-8"}, "limits": {"output_bytes": 65536, "file_bytes": 536870912},
-     "probe_file": null}
+    {"files": {"repro.py": "..."}, "wall_s": 60.0, "environment": {"LANG": "C.UTF-8"},
+     "steps": [{"argv": ["/opt/env/bin/python", "repro.py"], "timeout_s": 60.0, "script": true, "preload": null}],
+     "limits": {"output_bytes": 65536, "file_bytes": 536870912}, "probe_file": null, "scratch": null}
 
 and then stays open: its end of file means that the host is gone, and everything here dies. The records leave by the
 standard output, which no step inherits; a step's own streams are fields in them. The steps are hostile: this process
 is made undumpable, so that they can neither trace it nor open its descriptors, and it believes none of their words.
 
-Standard library only, one file, Python 3.10 or newer.
+``script`` (the argv is an interpreter, a file, arguments) runs the file through ``script.py``, which leaves a record
+of how it failed and can say where it hangs. With ``preload``, a list of import statements, it runs in a fork of a
+process that has executed them already (``forking.py``), if one can be had; ``late`` variables and the ``perturb``
+byte are then set in the fork.
+
+A job with ``scratch``, the places that can be written, is one of a session: a blank line follows its records, and
+the next job finds those places empty and no process of the last one alive. Where that can't be made sure of, the
+last record's ``spent`` says why, and this process ends.
+
+Standard library only, with its neighbours in this folder; Python 3.10 or newer.
 """
 
 from __future__ import annotations
@@ -20,26 +29,34 @@ import contextlib
 import ctypes
 import json
 import os
-import resource
 import selectors
 import signal
 import stat
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Ended = tuple[int, "resource.struct_rusage"]
-"""A wait status and what the child used."""
+if TYPE_CHECKING:
+    from runners.guest import cleaning, forking, hanging
+    from runners.guest.processes import Ended, all_processes, kill, reap_all, reap_but, reap_dead, start
+else:
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # -I leaves it out
+    import cleaning
+    import forking
+    import hanging
+    from processes import all_processes, kill, reap_all, reap_but, reap_dead, start
 
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 MAX_JOB_BYTES = 64 * 1024 * 1024
 MAX_PROBE_FILE_BYTES = 48 * 1024
-MAX_OPEN_FILES = 4096
+MAX_CLAIM_BYTES = 48 * 1024
 ABORT_GRACE_S = 2.0
+STACK_PAUSE_S = 0.2
+STACK_SIGNAL = 64
+"""What ``script.py`` prints its stack on."""
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "script.py")
 READ_BYTES = 64 * 1024
-EXIT_CANNOT_START = 127
-"""What a shell says, too, when the program of a step can't be executed."""
 
 
 class JobRefused(Exception):
@@ -117,10 +134,12 @@ def take_streams() -> tuple[int, int]:
     return job, records
 
 
-def read_job(descriptor: int) -> dict[str, Any]:
+def read_job(descriptor: int, *, may_end: bool) -> dict[str, Any]:
     data = bytearray()
     while not data.endswith(b"\n"):
         piece = os.read(descriptor, 1024 * 1024)
+        if not piece and not data and may_end:
+            raise HostGone
         if not piece:
             raise JobRefused("the job ended before its newline")
         data += piece
@@ -168,143 +187,101 @@ def read_probe_file(path: str) -> str | None:
         os.close(descriptor)
 
 
-# ------------------------------------------------------------------------------------------- processes
-
-
-def lower_limit(kind: int, value: int) -> None:
-    """As low as asked, or as low as it is already."""
-    hard = resource.getrlimit(kind)[1]
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    resource.setrlimit(kind, (value, value))
-
-
-def start(argv: list[str], environment: dict[str, str], limits: dict[str, int], outputs: tuple[int, int]) -> int:
-    """Fork and execute in a new session; ``outputs`` are the write ends for descriptors 1 and 2."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        os.setsid()
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)  # Python ignores the first two, and that would be inherited
-        os.dup2(outputs[0], 1)
-        os.dup2(outputs[1], 2)
-        lower_limit(resource.RLIMIT_CORE, 0)
-        lower_limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
-        lower_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
-        os.execvpe(argv[0], argv, environment)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.write(2, f"cannot start {argv[0]}: {error}\n".encode("utf-8", "replace"))
-    finally:
-        os._exit(EXIT_CANNOT_START)
-
-
-def descendants() -> set[int]:
-    """Process ids below us, for when we are not process 1 and ``kill(-1)`` would mean the whole machine."""
-    parents: dict[int, int] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
-                parents[int(entry)] = int(file.read().rpartition(b")")[2].split()[1])
-    below, found = {os.getpid()}, set[int]()
-    while True:
-        layer = {pid for pid, parent in parents.items() if parent in below} - found
-        if not layer:
-            return found
-        found |= layer
-        below |= layer
-
-
-def kill_others() -> None:
-    """Everything but this process. Process 1 does it in one system call that no fork can outrun."""
-    if os.getpid() == 1:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)
-        return
-    for pid in descendants():
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def reap_all(child: int | None, ended: Ended | None) -> Ended | None:
-    """Kill and collect until no child is left; returns ``(status, usage)`` of ``child``."""
-    while True:
-        kill_others()
-        try:
-            pid, status, usage = os.wait4(-1, 0)
-        except ChildProcessError:
-            return ended
-        if pid == child:
-            ended = (status, usage)
-
-
-def reap_dead(child: int) -> Ended | None:
-    """Collect what has died so far; ``(status, usage)`` when ``child`` is among it."""
-    ended: Ended | None = None
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            pid, status, usage = os.wait4(-1, os.WNOHANG)
-            if pid == 0:
-                break
-            if pid == child:
-                ended = (status, usage)
-    return ended
-
-
 # ------------------------------------------------------------------------------------------- one step
 
 
 class Step:
-    """One child, its two streams and its deadline."""
+    """One child, its streams and its deadline."""
 
-    def __init__(
-        self, step: dict[str, Any], job: dict[str, Any], deadline: float, wakeups: Wakeups, host: int
-    ) -> None:
+    def __init__(self, step: dict[str, Any], job: dict[str, Any], deadline: float, post: Post) -> None:
         self.argv: list[str] = step["argv"]
+        self.script: bool = step.get("script", False)
+        self.preload: list[str] | None = step.get("preload")
+        self.timeout_s: float = step["timeout_s"]
         self.environment: dict[str, str] = job["environment"]
+        self.late: dict[str, str] = job.get("late") or {}
+        self.perturb: int | None = job.get("perturb")
         self.limits: dict[str, int] = job["limits"]
-        self.deadline = min(deadline, time.monotonic() + step["timeout_s"])
-        self.wakeups = wakeups
-        self.host = host
+        self.wall_left_s = deadline - time.monotonic()
+        self.post = post
         self.selector = selectors.DefaultSelector()
         self.streams: dict[int, Capture] = {}
+        self.forked = False
+        self.not_forked = ""
+        self.last = Capture(0)
+        self.threads: list[dict[str, Any]] = []
 
     def run(self) -> dict[str, Any]:
-        began = time.monotonic()
+        called = time.monotonic()
         self.pid = self.launch()
-        ended = self.watch(self.deadline)
+        began = time.monotonic()
+        self.preload_s = began - called if self.forked else 0.0
+        ended = self.watch(began + min(self.timeout_s, self.wall_left_s))
         timed_out = ended is None
-        if timed_out and self.explains_itself():
-            os.kill(self.pid, signal.SIGABRT)
-            ended = self.watch(time.monotonic() + ABORT_GRACE_S)
-        ended = reap_all(self.pid, ended)
+        if timed_out:
+            ended = self.last_words()
+        ended = self.post.end_all(self.pid, ended)
         seconds = time.monotonic() - began
         self.drain()
         return self.record(ended, timed_out, seconds)
 
+    # ---------------------------------------------------------------------------------------- starting
+
     def launch(self) -> int:
-        (out_r, out_w), (err_r, err_w) = os.pipe(), os.pipe()
-        for reader in (out_r, err_r):
-            os.set_blocking(reader, False)
-            self.streams[reader] = Capture(self.limits["output_bytes"])
-            self.selector.register(reader, selectors.EVENT_READ)
-        self.selector.register(self.wakeups.reader, selectors.EVENT_READ)
-        self.selector.register(self.host, selectors.EVENT_READ)
+        limit = self.limits["output_bytes"]
+        self.out, out_w = self.pipe(limit)
+        self.err, err_w = self.pipe(limit)
+        self.errors = self.streams[self.err]
+        self.claims, claims_w = self.pipe(MAX_CLAIM_BYTES)
+        self.stacks, stacks_w = self.pipe(MAX_CLAIM_BYTES)
+        self.selector.register(self.post.wakeups.reader, selectors.EVENT_READ)
+        self.selector.register(self.post.host, selectors.EVENT_READ)
+        ends = (out_w, err_w, claims_w, stacks_w)
         try:
-            return start(self.argv, self.environment, self.limits, (out_w, err_w))
+            return self.forked_from_zygote(ends) or self.started(ends)
         finally:
-            for writer in (out_w, err_w):
+            for writer in ends:
                 os.close(writer)
 
-    def explains_itself(self) -> bool:
-        """Python prints its stack on SIGABRT when its fault handler is on."""
-        program = os.path.basename(self.argv[0])
-        return program.startswith("python") and bool(self.environment.get("PYTHONFAULTHANDLER"))
+    def pipe(self, limit: int) -> tuple[int, int]:
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+        self.streams[reader] = Capture(limit)
+        self.selector.register(reader, selectors.EVENT_READ)
+        return reader, writer
+
+    def forked_from_zygote(self, ends: tuple[int, ...]) -> int | None:
+        """The process id; None, with the reason in ``not_forked``, where it needs a process of its own."""
+        zygotes = self.post.zygotes
+        if not self.script or self.preload is None or zygotes is None:
+            return None
+        found = zygotes.find(self.argv[0], self.environment, self.limits, self.preload)
+        if isinstance(found, str):
+            self.not_forked = found
+            return None
+        try:
+            pid = found.fork(self.argv[1:], ends, self.late, self.perturb)
+        except forking.Lost as error:
+            zygotes.drop(found)
+            self.not_forked = str(error)
+            return None
+        self.forked = True
+        return pid
+
+    def started(self, ends: tuple[int, ...]) -> int:
+        out, err, claims, stacks = ends
+        environment = {**self.environment, **self.late}
+        if self.perturb is not None:
+            environment["MALLOC_PERTURB_"] = str(self.perturb)
+        if not self.script:
+            return start(self.argv, environment, self.limits, (out, err))
+        argv = [self.argv[0], SCRIPT, f"{claims},{stacks}", *self.argv[1:]]
+        return start(argv, environment, self.limits, (out, err), (claims, stacks))
+
+    # ---------------------------------------------------------------------------------------- watching
 
     def watch(self, deadline: float) -> Ended | None:
-        """Read both streams until the child ends (its status and usage) or the time does (None)."""
+        """Read the streams until the child ends (its status and usage) or the time does (None)."""
         ended = None
         while ended is None:
             left = deadline - time.monotonic()
@@ -316,10 +293,10 @@ class Step:
         return ended
 
     def serve(self, descriptor: int) -> None:
-        if descriptor == self.wakeups.reader:
-            self.wakeups.clear()
-        elif descriptor == self.host:
-            if not os.read(self.host, 1):
+        if descriptor == self.post.wakeups.reader:
+            self.post.wakeups.clear()
+        elif descriptor == self.post.host:
+            if not os.read(self.post.host, 1):
                 raise HostGone
         elif not self.read(descriptor):
             self.selector.unregister(descriptor)
@@ -332,6 +309,34 @@ class Step:
             return True
         self.streams[descriptor].add(data)
         return bool(data)
+
+    def last_words(self) -> Ended | None:
+        """The time is up: where is it? Python, and LLVM's tools, print their stack when they are made to crash.
+
+        A script does so before that, too, without ending; what it prints from now on is no output of the testcase.
+        """
+        if not self.explains_itself():
+            return None
+        self.last = self.streams[self.err] = Capture(MAX_CLAIM_BYTES)
+        if self.script:
+            kill(self.pid, STACK_SIGNAL)
+        self.threads = hanging.look_at(self.living())
+        if self.script:
+            kill(self.pid, STACK_SIGNAL)
+            self.watch(time.monotonic() + STACK_PAUSE_S)
+        kill(self.pid, signal.SIGSEGV if self.script else signal.SIGABRT)
+        return self.watch(time.monotonic() + ABORT_GRACE_S)
+
+    def living(self) -> set[int]:
+        spared = {os.getpid()} | (self.post.zygotes.pids if self.post.zygotes is not None else set())
+        return all_processes() - spared if os.getpid() == 1 else {self.pid}
+
+    def explains_itself(self) -> bool:
+        """Python prints its stack on a fatal signal when its fault handler is on; LLVM's programs do, always."""
+        program = os.path.basename(self.argv[0])
+        return program.startswith("iree-") or (
+            program.startswith("python") and bool(self.environment.get("PYTHONFAULTHANDLER"))
+        )
 
     def drain(self) -> None:
         """What is left in the pipes: finite, since no writer lives any more."""
@@ -346,7 +351,7 @@ class Step:
         # The child can't be lost: only we collect children.
         assert ended is not None
         status, usage = ended
-        out, err = self.streams.values()
+        out, err = self.streams[self.out], self.errors
         return {
             "argv": self.argv,
             "status": status,
@@ -356,18 +361,65 @@ class Step:
             "stdout": out.text(),
             "stderr": err.text(),
             "truncated": bool(out.dropped or err.dropped),
+            "forked": self.forked,
+            "not_forked": self.not_forked,
+            "claims": self.streams[self.claims].text(),
+            "stacks": self.streams[self.stacks].text(),
+            "last_words": self.last.text(),
+            "threads": self.threads,
         }
 
 
-def run_job(job: dict[str, Any], records: int, host: int) -> None:
+class Post:
+    """What outlives a step: the way to hear of children and of the host, and in a session the zygotes.
+
+    ``scratch`` are the places that can be written. Only process 1 can spare a zygote and yet be sure that nothing
+    else lives, so that elsewhere there are none.
+    """
+
+    def __init__(self, host: int, scratch: list[str] | None) -> None:
+        self.host = host
+        self.wakeups = Wakeups()
+        self.scratch = [] if scratch is None else scratch
+        self.zygotes = forking.Zygotes(self.scratch) if scratch is not None and os.getpid() == 1 else None
+        self.state = cleaning.state_of([os.getpid()], self.scratch)
+
+    def end_all(self, child: int | None, ended: Ended | None) -> Ended | None:
+        """Kill and collect everything but the zygotes; returns how ``child`` ended."""
+        if self.zygotes is None or not self.zygotes.alive:
+            return reap_all(child, ended)
+        return reap_but(self.zygotes.pids, child, ended)
+
+    def spent(self) -> str:
+        """Make ready for another job; why that can't be done, or empty."""
+        if self.zygotes is None:
+            return "this is not process 1"
+        self.zygotes.forget_dead()
+        try:
+            cleaning.empty(self.scratch)
+            state = cleaning.state_of([os.getpid()], self.scratch)
+            zygotes = {cleaning.state_of([pid], self.scratch) for pid in self.zygotes.pids}
+        except (cleaning.Unclean, OSError) as error:
+            return str(error)[:500]
+        if zygotes | {state} != {self.state}:
+            return "priority, processors or scheduling were changed from inside"
+        return f"left behind: {found[0][:200]}" if (found := cleaning.queues()) else ""
+
+    def close(self) -> None:
+        if self.zygotes is not None:
+            self.zygotes.close()
+
+
+def run_job(job: dict[str, Any], records: int, post: Post) -> None:
     # HOME, PATH and TMPDIR are the engine's; the rest of our own environment stays with us.
     inherited = {name: os.environ[name] for name in ("HOME", "PATH", "TMPDIR") if name in os.environ}
     job["environment"] = {**inherited, **job["environment"]}
     write_files(os.getcwd(), job["files"])
-    wakeups = Wakeups()
     deadline = time.monotonic() + job["wall_s"]
     for step in job["steps"]:
-        record = Step(step, job, deadline, wakeups, host).run()
+        one = Step(step, job, deadline, post)
+        record = one.run()
+        deadline += one.preload_s  # imports that are done once are on no probe's clock
         send(records, {"step": record})
         if record["status"] != 0 or record["timed_out"]:
             break
@@ -375,13 +427,30 @@ def run_job(job: dict[str, Any], records: int, host: int) -> None:
     send(records, {"end": {"probe_file": read_probe_file(probe_file) if probe_file else None}})
 
 
+def serve(host: int, records: int) -> None:
+    """One job, or those of a session until the host ends it or this sandbox is spent."""
+    post: Post | None = None
+    while True:
+        job = read_job(host, may_end=post is not None)
+        send(records, {"started": {"pid": os.getpid(), "python": sys.version.split()[0]}})
+        scratch = job.get("scratch")
+        post = post or Post(host, scratch)
+        run_job(job, records, post)
+        if scratch is None:
+            return
+        spent = post.spent()
+        send(records, {"session": {"spent": spent}})
+        os.write(records, b"\n")
+        if spent:
+            post.close()
+            return
+
+
 def main() -> int:
     become_untouchable()
     host, records = take_streams()
     try:
-        job = read_job(host)
-        send(records, {"started": {"pid": os.getpid(), "python": sys.version.split()[0]}})
-        run_job(job, records, host)
+        serve(host, records)
     except HostGone:
         reap_all(None, None)
         return 1

@@ -25,9 +25,9 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from runners.errors import InfraError
-from runners.protocol import OutOfMemory
+from runners.protocol import Limits, OutOfMemory
 from runners.sandbox import cgroup, owner, seccomp, selftest, skeleton
-from runners.sandbox.contract import SCRATCH, WORK, EngineReport, Mount, SandboxSpec
+from runners.sandbox.contract import ANSWER_END, SCRATCH, WORK, EngineReport, Mount, SandboxSpec
 from runners.sandbox.process import close_streams, communicate, ended_by
 
 NOBODY = "65534"
@@ -80,9 +80,17 @@ class Bubblewrap:
         Raises:
             InfraError: bwrap could not start the process.
         """
+        with self.session(spec) as session:
+            return session.ask(spec.stdin, spec.limits, closing=b"")
+
+    @contextlib.contextmanager
+    def session(self, spec: SandboxSpec) -> Iterator[_Session]:
+        """See ``contract.Resident``."""
         group = None if _no_cgroup() else cgroup.create(owner.new_name(), spec.limits)
         try:
-            return _run(spec, group)
+            began = time.monotonic()
+            with _started(spec, group) as started:
+                yield _Session(started, group, spec.limits.memory_bytes, began)
         finally:
             if group is not None:
                 group.close()
@@ -279,20 +287,34 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
     )
 
 
-def _run(spec: SandboxSpec, group: cgroup.Cgroup | None) -> EngineReport:
-    began = time.monotonic()
-    limits = spec.limits
-    with _started(spec, group) as started:
-        talk = communicate(started.process, stdin=spec.stdin, stdout_limit=limits.output_bytes, wall_s=limits.wall_s)
-        oom = group is not None and group.ran_out_of_memory()
-        if talk.status is not None and not oom and (talk.status < 0 or not started.executed()):
+@dataclass(slots=True)
+class _Session:
+    """A running bwrap. ``began`` is when it was started: the first request's time includes that."""
+
+    started: _Started
+    group: cgroup.Cgroup | None
+    memory_bytes: int
+    began: float | None
+
+    def ask(self, request: bytes, limits: Limits, *, closing: bytes = ANSWER_END) -> EngineReport:
+        """See ``contract.Session``; without ``closing`` it is the only request."""
+        began, self.began = self.began or time.monotonic(), None
+        talk = communicate(
+            self.started.process,
+            stdin=request,
+            stdout_limit=limits.output_bytes,
+            wall_s=limits.wall_s,
+            closing=closing,
+        )
+        oom = self.group is not None and self.group.ran_out_of_memory()
+        if talk.status is not None and not oom and (talk.status < 0 or not self.started.executed()):
             words = talk.stderr.decode("utf-8", "replace").strip()[-500:]
             raise InfraError(f"bwrap failed ({talk.status}): {words or 'it said nothing'}")
-    return EngineReport(
-        ended=OutOfMemory(limit_bytes=limits.memory_bytes) if oom else ended_by(talk),
-        stdout=talk.stdout,
-        stderr=talk.stderr,
-        seconds=time.monotonic() - began,
-        peak_bytes=group.peak_bytes() if group is not None else 0,
-        truncated=talk.truncated,
-    )
+        return EngineReport(
+            ended=OutOfMemory(limit_bytes=self.memory_bytes) if oom else ended_by(talk),
+            stdout=talk.stdout,
+            stderr=talk.stderr,
+            seconds=time.monotonic() - began,
+            peak_bytes=self.group.peak_bytes() if self.group is not None else 0,
+            truncated=talk.truncated,
+        )

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Literal
 
 from runners.errors import InfraError
-from runners.protocol import OutOfMemory
+from runners.protocol import Limits, OutOfMemory
 from runners.sandbox import cgroup, owner, seccomp, selftest, skeleton
-from runners.sandbox.contract import SCRATCH, WORK, EngineReport, Mount, SandboxSpec
+from runners.sandbox.contract import ANSWER_END, SCRATCH, WORK, EngineReport, Mount, SandboxSpec
 from runners.sandbox.process import Conversation, close_streams, communicate, ended_by
 from runners.toolchains.hardware import NVIDIA
 
@@ -91,7 +91,12 @@ class Containers:
         Raises:
             InfraError: the engine could not start the container.
         """
-        return _run(_way(self)[0], self.image_name, spec)
+        with self.session(spec) as session:
+            return session.ask(spec.stdin, spec.limits, closing=b"")
+
+    def session(self, spec: SandboxSpec) -> contextlib.AbstractContextManager[_Session]:
+        """See ``contract.Resident``."""
+        return _session(_way(self)[0], self.image_name, spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +105,8 @@ class _Fixed(Containers):
 
     way: Way
 
-    def run(self, spec: SandboxSpec) -> EngineReport:
-        return _run(self.way, self.image_name, spec)
+    def session(self, spec: SandboxSpec) -> contextlib.AbstractContextManager[_Session]:
+        return _session(self.way, self.image_name, spec)
 
 
 # ------------------------------------------------------------------------------------------- finding out
@@ -336,7 +341,38 @@ def remove(client: tuple[str, ...], name: str) -> None:
             subprocess.run([*client, *words], capture_output=True, timeout=CLIENT_S, check=False)
 
 
-def _run(way: Way, image_name: str, spec: SandboxSpec) -> EngineReport:
+@dataclass(slots=True)
+class _Session:
+    """A running client. ``began`` is when it was started: the first request's time includes that."""
+
+    way: Way
+    name: str
+    process: subprocess.Popen[bytes]
+    group: cgroup.Cgroup | None
+    memory_bytes: int
+    began: float | None
+
+    def ask(self, request: bytes, limits: Limits, *, closing: bytes = ANSWER_END) -> EngineReport:
+        """See ``contract.Session``; without ``closing`` it is the only request."""
+        began, self.began = self.began or time.monotonic(), None
+        talk = communicate(
+            self.process, stdin=request, stdout_limit=limits.output_bytes, wall_s=limits.wall_s, closing=closing
+        )
+        oom = (self.group is not None or not talk.answered) and _ran_out_of_memory(self.way, self.name, self.group)
+        if talk.status is not None and _failed(talk.status) and not oom:
+            raise InfraError(f"{self.way.client[0]} run failed ({talk.status}): {_last_words(talk)}")
+        return EngineReport(
+            ended=OutOfMemory(limit_bytes=self.memory_bytes) if oom else ended_by(talk),
+            stdout=talk.stdout,
+            stderr=talk.stderr,
+            seconds=time.monotonic() - began,
+            peak_bytes=0 if self.group is None else self.group.peak_bytes(),
+            truncated=talk.truncated,
+        )
+
+
+@contextlib.contextmanager
+def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]:
     name = owner.new_name()
     image = image_name or _skeleton(way.client)
     system = () if image_name else tuple(Mount(host=Path(path), guest=path) for path in skeleton.host_mounts())
@@ -347,20 +383,7 @@ def _run(way: Way, image_name: str, spec: SandboxSpec) -> EngineReport:
             way, spec, name=name, image=image, mounts=(*system, *spec.mounts), profile=profile, parent=parent
         )
         with owner.private_directory() as place, _client(way, name, words, place) as process:
-            talk = communicate(
-                process, stdin=spec.stdin, stdout_limit=spec.limits.output_bytes, wall_s=spec.limits.wall_s
-            )
-            oom = _ran_out_of_memory(way, name, group)
-        if talk.status is not None and _failed(talk.status) and not oom:
-            raise InfraError(f"{way.client[0]} run failed ({talk.status}): {_last_words(talk)}")
-        return EngineReport(
-            ended=OutOfMemory(limit_bytes=spec.limits.memory_bytes) if oom else ended_by(talk),
-            stdout=talk.stdout,
-            stderr=talk.stderr,
-            seconds=time.monotonic() - began,
-            peak_bytes=0 if group is None else group.peak_bytes(),
-            truncated=talk.truncated,
-        )
+            yield _Session(way, name, process, group, spec.limits.memory_bytes, began)
 
 
 def _ran_out_of_memory(way: Way, name: str, group: cgroup.Cgroup | None) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from runners.protocol import Ended, Limits
 
@@ -88,4 +89,33 @@ class Engine(Protocol):
 
         Raises:
             InfraError: the engine itself failed (never because of what the guest did).
+        """
+
+
+ANSWER_END = b"\n\n"
+"""What the process in a session ends each answer with: a blank line."""
+
+
+class Session(Protocol):
+    """One sandboxed process that answers one request after another."""
+
+    def ask(self, request: bytes, limits: Limits) -> EngineReport:
+        """Write the request and read until `ANSWER_END`; of the limits, time and output are this request's own.
+
+        ``ended`` is ``Exited(0)`` when it answered; anything else ends the session, also running out of memory.
+
+        Raises:
+            InfraError: the engine itself failed.
+        """
+
+
+@runtime_checkable
+class Resident(Protocol):
+    """An engine that can also keep a sandbox open. The others start one per probe."""
+
+    def session(self, spec: SandboxSpec) -> AbstractContextManager[Session]:
+        """Start; kill everything on the way out. ``stdin`` of the spec is not written, ``wall_s`` bounds it all.
+
+        Raises:
+            InfraError: the engine could not start the process.
         """

@@ -105,6 +105,8 @@ class Conversation:
     stderr: bytes
     timed_out: bool
     truncated: bool
+    answered: bool = False
+    """It said the closing words that were waited for, and runs on."""
 
 
 class _Reader:
@@ -126,12 +128,14 @@ class _Reader:
 class _Talk:
     """The selector loop: feeds stdin, reads stdout and stderr, notices the end, the deadline and the stop switch."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, stdout_limit: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, stdout_limit: int, closing: bytes) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         self.process = process
         self.pending = memoryview(stdin)
+        self.closing = closing
+        self.answered = False
         self.stdin = process.stdin.fileno()
         self.stdout = process.stdout.fileno()
         self.stderr = process.stderr.fileno()
@@ -149,7 +153,7 @@ class _Talk:
         os.close(self.pidfd)
 
     def until(self, deadline: float) -> bool:
-        """True when the process ended; False when time ran out or it said too much.
+        """True when the process ended, or answered; False when time ran out or it said too much.
 
         Raises:
             Stopped: the stop switch was pulled.
@@ -163,6 +167,9 @@ class _Talk:
                 self._serve(key.fd)
             if self.readers[self.stdout].over:
                 return False
+            if self.closing and self.readers[self.stdout].data.endswith(self.closing):
+                self.answered = True
+                return True
         return False
 
     def drain(self) -> None:
@@ -196,17 +203,21 @@ class _Talk:
             self.selector.unregister(self.stdin)  # but kept open: see SandboxSpec.stdin
 
 
-def communicate(process: subprocess.Popen[bytes], *, stdin: bytes, stdout_limit: int, wall_s: float) -> Conversation:
+def communicate(
+    process: subprocess.Popen[bytes], *, stdin: bytes, stdout_limit: int, wall_s: float, closing: bytes = b""
+) -> Conversation:
     """Feed ``stdin`` and listen until the process ends, the time is over, or stdout exceeds the limit.
 
-    Kills nothing: that is the caller's, in its ``finally``. All three streams must be pipes.
+    With ``closing`` also until stdout ends so: the process then runs on, and may be talked to again. Kills nothing:
+    that is the caller's, in its ``finally``. All three streams must be pipes.
 
     Raises:
         Stopped: the stop switch was pulled.
     """
-    talk = _Talk(process, stdin, stdout_limit)
+    talk = _Talk(process, stdin, stdout_limit, closing)
     try:
-        ended = talk.until(time.monotonic() + wall_s)
+        heard = talk.until(time.monotonic() + wall_s)
+        ended = heard and not talk.answered
         if ended:
             talk.drain()
         out, err = talk.readers[talk.stdout], talk.readers[talk.stderr]
@@ -214,8 +225,9 @@ def communicate(process: subprocess.Popen[bytes], *, stdin: bytes, stdout_limit:
             status=process.wait() if ended else None,
             stdout=bytes(out.data),
             stderr=bytes(err.data),
-            timed_out=not ended and not out.over,
+            timed_out=not heard and not out.over,
             truncated=out.over,
+            answered=talk.answered,
         )
     finally:
         talk.close()
@@ -223,6 +235,8 @@ def communicate(process: subprocess.Popen[bytes], *, stdin: bytes, stdout_limit:
 
 def ended_by(talk: Conversation) -> Ended:
     """How the process ended, from its status. Both bwrap and container clients say 128 + n for signal n."""
+    if talk.answered:
+        return Exited(code=0)
     if talk.timed_out:
         return TimedOut(where="the whole probe")
     if talk.status is None:

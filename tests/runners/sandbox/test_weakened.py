@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,16 +41,17 @@ def replaced(module: Any, word: str, by: str) -> Weaken:
     return edit(module, lambda words: [by if one == word else one for one in words])
 
 
-def supervisor(old: str, new: str) -> Weaken:
-    """Change the program that guards the steps."""
+def guest(file: str, old: str, new: str) -> Weaken:
+    """Change one of the programs that guard the steps."""
 
     def weaken(patch: pytest.MonkeyPatch, directory: Path) -> None:
-        source = probe.SUPERVISOR.read_text()
+        weak = directory / "guest"
+        shutil.copytree(probe.GUEST, weak, ignore=shutil.ignore_patterns("__pycache__"))
+        source = (weak / file).read_text()
         assert old in source
-        weak = directory / "supervisor.py"
-        weak.write_text(source.replace(old, new))
-        weak.chmod(0o644)
-        patch.setattr(probe, "SUPERVISOR", weak)
+        (weak / file).write_text(source.replace(old, new))
+        weak.chmod(0o755)
+        patch.setattr(probe, "GUEST", weak)
 
     return weaken
 
@@ -79,8 +81,8 @@ def roomy_tmpfs(words: list[str]) -> list[str]:
     return [word.split(":")[0] + ":rw,exec,mode=1777" if word.startswith("--tmpfs=") else word for word in words]
 
 
-DUMPABLE = supervisor("(PR_SET_DUMPABLE, 0)", "(PR_SET_DUMPABLE, 1)")
-LEAKY = supervisor("os.dup2(outputs[0], 1)", "os.dup2(outputs[0], 1); os.dup2(1, 9)")
+DUMPABLE = guest("supervisor.py", "(PR_SET_DUMPABLE, 0)", "(PR_SET_DUMPABLE, 1)")
+LEAKY = guest("processes.py", "os.dup2(outputs[0], 1)", "os.dup2(outputs[0], 1); os.dup2(1, 9)")
 
 WEAKENED: dict[tuple[str, str, str], Weaken] = {
     ("bubblewrap", "no --unshare-net", "interfaces"): without(bubblewrap, "--unshare-net"),

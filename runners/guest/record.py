@@ -1,0 +1,186 @@
+"""What a script's run was like, told from inside its process: JSON lines on a descriptor, at most 48 KiB in all.
+
+::
+
+    {"phase": "compile", "at": 0.41}         entered, seconds after the script began
+    {"phase": "run", "at": 1.93}             left again
+    {"failed": [{"type", "message", "frames": [[file, line, function], …], "because"}, …],
+     "at", "warnings", "mismatch"}
+    {"ended": 0, "at", "warnings"}           instead, when no exception did it
+
+A crash or a time-out leaves the phase it happened in. ``failed`` is the chain of exceptions, the one that ended the
+script first, frames innermost first. All of it is a claim: the script can write here itself, or change what is told.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any
+
+    from runners.guest import mismatch
+else:
+    import mismatch
+
+MAX_BYTES = 48 * 1024
+MAX_CHAIN = 6
+MAX_FRAMES = 30
+MAX_MESSAGE = 2000
+MAX_WARNINGS = 12
+MAX_PHASES = 100
+COMPILES = {
+    "tvm": ("build", "compile"),
+    "tvm.relax": ("build",),
+    "tvm.tir": ("build",),
+    "tvm.tirx": ("build",),
+    "iree.compiler": ("compile_str", "compile_file"),
+}
+"""Functions that compile, by module: only of modules that are loaded when the script begins."""
+
+
+class Record:
+    """Nothing here may be a reason for the script to fail, or to print anything else than it does alone."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._pid = os.getpid()
+        self._began = time.monotonic()
+        self._left = MAX_BYTES
+        self._phases = 0
+        self._compiling = 0
+        self._warnings: dict[tuple[str, str], None] = {}
+        os.set_blocking(descriptor, False)
+        self._watch_warnings()
+        for module, names in COMPILES.items():
+            for name in names:
+                self._watch_compiler(module, name)
+
+    def ended(self, end: SystemExit | None) -> None:
+        code = None if end is None else end.code
+        self._say(ended=code if isinstance(code, int) else int(code is not None), warnings=self._told())
+
+    def failed(self, error: BaseException) -> None:
+        """Called when the exception has been printed as it would be without us."""
+        chain = []
+        for one, because in chained(error):
+            try:
+                chain.append(described(one, because))
+            except Exception as trouble:  # a hostile __str__
+                chain.append({"type": type(one).__name__[:200], "message": repr(type(trouble)), "frames": []})
+        try:
+            found = mismatch.find(error)
+        except Exception:
+            found = None
+        if not self._say(failed=chain, warnings=self._told(), mismatch=found):
+            self._say(failed=chain[:1], warnings=[], mismatch=None)
+
+    # ------------------------------------------------------------------------------------------ watching
+
+    def _watch_warnings(self) -> None:
+        """Beside the machinery that prints them: what replaces ``showwarning``, or records, works as before."""
+        warnings = sys.modules.get("warnings")
+        shown = getattr(warnings, "_showwarnmsg", None)
+        if warnings is None or shown is None:
+            return
+
+        def show(message: Any) -> None:
+            if len(self._warnings) < MAX_WARNINGS:
+                self._warnings[getattr(message.category, "__name__", "?"), str(message.message)[:300]] = None
+            shown(message)
+
+        warnings._showwarnmsg = show  # type: ignore[attr-defined]  # private, and the only place all pass through
+
+    def _told(self) -> list[list[str]]:
+        return [list(one) for one in self._warnings]
+
+    def _watch_compiler(self, module_name: str, name: str) -> None:
+        module = sys.modules.get(module_name)
+        original = getattr(module, name, None)
+        if module is None or not callable(original):
+            return
+        compile_here = self._timed(original)
+        for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__signature__", "__wrapped__"):
+            if hasattr(original, attribute):
+                setattr(compile_here, attribute, getattr(original, attribute))
+        compile_here.__wrapped__ = original  # type: ignore[attr-defined]  # what inspect follows
+        setattr(module, name, compile_here)
+
+    def _timed(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def compile_here(*args: Any, **kwargs: Any) -> Any:
+            self._compiling += 1
+            if self._compiling == 1:
+                self._phase("compile")
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._compiling -= 1
+                if self._compiling == 0:
+                    self._phase("run")
+
+        return compile_here
+
+    def _phase(self, name: str) -> None:
+        self._phases += 1
+        if self._phases <= MAX_PHASES:
+            self._say(phase=name)
+
+    def _say(self, **line: Any) -> bool:
+        """One line; False when it has no room (nothing is written then)."""
+        import json
+
+        if os.getpid() != self._pid:
+            return True  # a child of the script's: its end is not the script's
+        try:
+            line["at"] = round(time.monotonic() - self._began, 4)
+            data = json.dumps(line, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
+            if len(data) > self._left:
+                return False
+            self._left -= os.write(self._descriptor, data)
+        except (OSError, ValueError, TypeError):
+            return False
+        return True
+
+
+def chained(error: BaseException) -> list[tuple[BaseException, str]]:
+    """The exception and those it came from, as a traceback would show them."""
+    found: list[tuple[BaseException, str]] = []
+    because = ""
+    one: BaseException | None = error
+    while one is not None and len(found) < MAX_CHAIN and all(one is not seen for seen, _ in found):
+        found.append((one, because))
+        if one.__cause__ is not None:
+            one, because = one.__cause__, "cause"
+        elif one.__context__ is not None and not one.__suppress_context__:
+            one, because = one.__context__, "context"
+        else:
+            one = None
+    return found
+
+
+def described(error: BaseException, because: str) -> dict[str, Any]:
+    kind = type(error)
+    module = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}."
+    return {
+        "type": f"{module}{kind.__qualname__}"[:200],
+        "message": str(error)[:MAX_MESSAGE],
+        "frames": frames(error.__traceback__),
+        "because": because,
+    }
+
+
+def frames(traceback: TracebackType | None) -> list[list[Any]]:
+    """Innermost first, without our own."""
+    found: list[list[Any]] = []
+    own = os.path.dirname(os.path.abspath(__file__))
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if os.path.dirname(code.co_filename) != own:
+            found.append([code.co_filename[-300:], traceback.tb_lineno, code.co_name[:120]])
+        traceback = traceback.tb_next
+    return found[: -MAX_FRAMES - 1 : -1]

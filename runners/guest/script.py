@@ -1,0 +1,114 @@
+"""Runs a script as ``python SCRIPT ARGUMENT…`` would, and leaves a record of how it failed: see ``record.py``.
+
+``script.py RECORD,STACKS SCRIPT ARGUMENT…`` with the numbers of two inherited descriptors; a zygote's child calls
+``run`` itself. Streams, traceback, exit status and what the script finds in ``sys`` and ``__main__`` are those of a
+plain run (a test compares them); our own frames below it show up only in stacks, where the host removes them.
+
+The script shares the process with this module: the record is a claim.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+from types import ModuleType, TracebackType
+
+TYPE_CHECKING = False  # what `typing` would cost a script that does not import it
+if TYPE_CHECKING:
+    from runners.guest import record as recording
+else:
+    import record as recording
+
+HIGH = 200
+"""Descriptors from here on are out of the way of those that a script opens."""
+STACK_SIGNAL = 64
+"""SIGRTMAX: prints where each thread is, and is what nobody else uses."""
+
+
+def out_of_the_way(descriptor: int) -> int:
+    """The same file under a high number, not inherited."""
+    import fcntl
+
+    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, HIGH)
+    os.close(descriptor)
+    return high
+
+
+def run(argv: list[str], record: int, stacks: int) -> None:
+    """Become ``python argv…``. Returns when the script ended well; raises SystemExit otherwise."""
+    path = os.path.abspath(argv[0])
+    forget_ourselves()
+    sys.argv = list(argv)
+    sys.path[0] = os.path.dirname(path)
+    sys.path_importer_cache.clear()
+    tell_where_on_signal(stacks)
+    notes = recording.Record(record)
+    try:
+        execute(path, new_main(path))
+    except SystemExit as end:
+        notes.ended(end)
+        raise
+    except BaseException as error:
+        # Set on the exception too: the default hook prints what the exception carries.
+        error.__traceback__ = own_frames_removed(error, path)
+        sys.excepthook(type(error), error, error.__traceback__)
+        notes.failed(error)
+        end_as_interpreter_does(error)
+    notes.ended(None)
+
+
+def execute(path: str, module: ModuleType) -> None:
+    with open(path, "rb") as source:
+        code = compile(source.read(), path, "exec", dont_inherit=True)
+    exec(code, module.__dict__)  # noqa: S102  # the whole purpose; this runs inside the sandbox
+
+
+def new_main(path: str) -> ModuleType:
+    """``__main__`` as the interpreter makes it for a file."""
+    from importlib.machinery import SourceFileLoader
+
+    module = ModuleType("__main__")
+    module.__dict__.update(
+        __file__=path, __builtins__=builtins, __loader__=SourceFileLoader("__main__", path), __cached__=None
+    )
+    if sys.version_info < (3, 14):
+        module.__annotations__ = {}
+    sys.modules["__main__"] = module
+    return module
+
+
+def forget_ourselves() -> None:
+    """A script must not find our modules where it expects none, or its own."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for name, module in list(sys.modules.items()):
+        if name != "__main__" and os.path.dirname(getattr(module, "__file__", None) or "") == here:
+            del sys.modules[name]
+
+
+def own_frames_removed(error: BaseException, path: str) -> TracebackType | None:
+    """The traceback from the script's first frame on; none when it has no frame (a syntax error)."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename != path:
+        traceback = traceback.tb_next
+    return traceback
+
+
+def tell_where_on_signal(stacks: int) -> None:
+    """From C code, so that it works also where no Python runs any more."""
+    import faulthandler
+
+    faulthandler.register(STACK_SIGNAL, file=stacks, all_threads=True, chain=False)
+
+
+def end_as_interpreter_does(error: BaseException) -> None:
+    """The exit status of an exception that nothing caught; raises SystemExit or dies of SIGINT."""
+    if isinstance(error, KeyboardInterrupt):
+        sys.excepthook = lambda *_: None  # told already
+        raise error
+    raise SystemExit(1) from None
+
+
+if __name__ == "__main__":
+    _record, _stacks = (out_of_the_way(int(word)) for word in sys.argv[1].split(","))
+    run(sys.argv[2:], _record, _stacks)
