@@ -143,7 +143,7 @@ def test_a_tvm_testcase_keeps_its_text() -> None:
     moved = retarget(TVM, "llvm")
     assert moved is not None
     assert moved.files == TVM.files
-    assert moved.steps == (("python", "/opt/hooks/retarget_tvm.py", "llvm", "repro.py", "--size", "4"),)
+    assert moved.steps == (("python", "/opt/reprobot/retarget_tvm.py", "llvm", "repro.py", "--size", "4"),)
     assert is_hooked(moved)
     assert not is_hooked(TVM)
     assert "every target is llvm" in in_words(moved)[0]
