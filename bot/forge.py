@@ -107,6 +107,25 @@ class Listing:
     unchanged: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentListing:
+    """As ``Listing``, of comments on any issue."""
+
+    comments: tuple[PostedComment, ...]
+    etag: str | None = None
+    unchanged: bool = False
+
+
+class Feed(Protocol):
+    """What polling asks, over and over: conditional requests, which cost nothing while nothing changes."""
+
+    def issues_since(self, repository: str, since: datetime | None, etag: str | None = None) -> Listing:
+        """Issues (no pull requests) that changed since, oldest change first; conditional on ``etag``."""
+
+    def comments_since(self, repository: str, since: datetime | None, etag: str | None = None) -> CommentListing:
+        """Comments on any issue that were written or edited since, oldest change first; conditional on ``etag``."""
+
+
 class Forge(Protocol):
     """Every method raises ``InfraError`` when the forge does not answer (trying again may help), and ``UserError``
     when it refuses (a permission is missing, the issue is locked or gone), with the next step in the message."""

@@ -1,26 +1,36 @@
 """GitHub, spoken to through PyGithub: the only module that imports it. Takes and returns our types.
 
-What is written is written once: PyGithub's own retry sends a POST again after a 502 that came too late, so writes
-have none, and a comment whose answer was lost is looked for before it is written again.
+PyGithub brings authentication, pacing and waiting for limits. Its objects are not used: each fetches itself again
+when an attribute is looked at that a listing left out, one request for each comment. The answers are read as data
+instead, every field with its type.
+
+What is written is written once. PyGithub's own retry sends a POST again after a 502, or a broken connection, that
+came after the comment was stored, so the client for writes never tries again by itself: `GithubForge._once` looks
+first.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import os
+import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
 
-from github import Auth, Github, GithubException, GithubRetry
-from github.Issue import Issue as Found
-from github.IssueComment import IssueComment
-from github.Repository import Repository
+import msgspec
+from github import Auth, Github, GithubException, GithubIntegration, GithubRetry
 
 from bot.forge import (
+    CommentListing,
     CommentTarget,
     Gone,
     IssueBrief,
@@ -41,81 +51,173 @@ FIRST_COMMENTS = 5
 MAX_COMMENTS = 2_000
 MAX_RECENT = 5_000
 MAX_LABELLED = 100
+MAX_CONFIG = 64 * 1024
+MAX_WAIT = 120
+"""Seconds that a limit may keep us: PyGithub's ``max_rate_limit_wait`` does not cap ``Retry-After``, urllib3's
+``retry_after_max`` does. A limit that lasts longer is an error that says so."""
+SECONDARY_WAIT = 60
+"""GitHub asks for at least a minute where a secondary limit names no time."""
+WRITE_ATTEMPTS = 3
 WORKFLOW_LOGIN = "github-actions[bot]"
+PUBLIC = "https://api.github.com"
+
+T = TypeVar("T")
+
+
+# ------------------------------------------------------------------------------------------ the fields that are read
+
+
+class _User(msgspec.Struct, frozen=True):
+    login: str
+
+
+class _App(msgspec.Struct, frozen=True):
+    id: int
+
+
+class _Label(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Comment(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    created_at: datetime
+    updated_at: datetime
+    issue_url: str
+    html_url: str
+    user: _User | None = None
+    body: str | None = None
+    performed_via_github_app: _App | None = None
+
+
+class _Issue(msgspec.Struct, frozen=True, kw_only=True):
+    number: int
+    title: str
+    state: str
+    created_at: datetime
+    updated_at: datetime
+    repository_url: str
+    locked: bool = False
+    user: _User | None = None
+    body: str | None = None
+    labels: tuple[_Label | str, ...] = ()
+    pull_request: dict[str, object] | None = None
+
+
+class _File(msgspec.Struct, frozen=True):
+    encoding: str
+    content: str
+    size: int
+
+
+# ---------------------------------------------------------------------------------------------------- connecting
 
 
 def connect(environment: Mapping[str, str] | None = None, *, writes: bool = False) -> Github:
     """A client; reading public issues needs no token, but one (GITHUB_TOKEN) raises the rate limit.
 
-    With ``writes`` nothing is sent twice by the client itself, rate limits (403 with Retry-After) apart.
+    The client for ``writes`` sends everything once.
     """
     variables = os.environ if environment is None else environment
-    token = variables.get("GITHUB_TOKEN") or variables.get("GH_TOKEN")
-    retry = GithubRetry(total=3, status_forcelist=[], retry_after_max=120, max_rate_limit_wait=120)
-    return Github(
-        base_url=variables.get("GITHUB_API_URL") or "https://api.github.com",
-        auth=Auth.Token(token) if token else None,
-        retry=retry if writes else GithubRetry(total=3, retry_after_max=120, max_rate_limit_wait=120),
-        timeout=15,
-        per_page=100,
+    pace = variables.get("REPROBOT_PACE", "") != "off"  # a test server on loopback needs none
+    reads = GithubRetry(
+        total=3,
+        backoff_factor=1 if pace else 0,
+        status_forcelist=[429, *range(500, 600)],
+        retry_after_max=MAX_WAIT,
+        max_rate_limit_wait=MAX_WAIT,
+        secondary_rate_wait=SECONDARY_WAIT,
     )
+    return Github(
+        base_url=_base_url(variables),
+        auth=_auth(variables),
+        retry=None if writes else reads,
+        timeout=15,
+        seconds_between_requests=0.25 if pace else None,
+        seconds_between_writes=1.0 if pace else None,
+    )
+
+
+def _base_url(variables: Mapping[str, str]) -> str:
+    """``GITHUB_API_URL``; of a GitHub Enterprise Server it ends in ``/api/v3``."""
+    return (variables.get("GITHUB_API_URL") or PUBLIC).rstrip("/")
+
+
+def _auth(variables: Mapping[str, str]) -> Auth.Auth | None:
+    if variables.get("REPROBOT_APP_ID"):
+        return _app(variables).get_installation_auth(_installation(variables))
+    token = _token(variables)
+    return Auth.Token(token) if token else None
+
+
+def _token(variables: Mapping[str, str]) -> str:
+    return variables.get("GITHUB_TOKEN") or variables.get("GH_TOKEN") or ""
+
+
+def _app(variables: Mapping[str, str]) -> Auth.AppAuth:
+    """The key of a GitHub App is read from a file: a variable would be inherited, and shows in process lists."""
+    path = variables.get("REPROBOT_APP_KEY", "")
+    try:
+        return Auth.AppAuth(variables["REPROBOT_APP_ID"], Path(path).read_text(encoding="ascii"))
+    except (OSError, UnicodeDecodeError):
+        raise UserError(f"the App's key {path!r} cannot be read: name its .pem file in REPROBOT_APP_KEY") from None
+
+
+def _installation(variables: Mapping[str, str]) -> int:
+    text = variables.get("REPROBOT_APP_INSTALLATION", "")
+    if not re.fullmatch(r"\d{1,15}", text, re.ASCII):
+        raise UserError(f"REPROBOT_APP_INSTALLATION is {text!r}: give the number at the end of its page's address")
+    return int(text)
+
+
+def forge(environment: Mapping[str, str], *, pause: Callable[[float], None] = time.sleep) -> GithubForge:
+    """The forge that the environment names: ``GITHUB_API_URL``, and ``GITHUB_TOKEN`` or ``REPROBOT_APP_*``.
+
+    Raises:
+        UserError: there is no token, or it is refused.
+        InfraError: GitHub cannot be asked whose it is.
+    """
+    if not (_token(environment) or environment.get("REPROBOT_APP_ID")):
+        raise UserError("there is no GITHUB_TOKEN here: give the job one that may write issues")
+    reads = connect(environment)
+    login = environment.get("REPROBOT_LOGIN") or (WORKFLOW_LOGIN if environment.get("GITHUB_ACTIONS") else "")
+    return GithubForge(
+        reads=reads,
+        writes=connect(environment, writes=True),
+        login=login or _ask_login(environment, reads),
+        pause=pause,
+    )
+
+
+def _ask_login(environment: Mapping[str, str], reads: Github) -> str:
+    with _said("the token's account"):
+        if environment.get("REPROBOT_APP_ID"):
+            # An App's comments are written by an account that is named after it.
+            found = GithubIntegration(auth=_app(environment), base_url=_base_url(environment)).get_app()
+            return f"{found.slug}[bot]"
+        return _as(reads.requester.requestJsonAndCheck("GET", "/user")[1], _User).login
 
 
 def fetch_issue(client: Github, repository: str, number: int) -> Issue:
     """One issue with its first comments.
 
     Raises:
-        UserError: there is no such issue, or it may not be read.
+        UserError: there is no such issue here, or it may not be read.
         InfraError: GitHub did not answer.
     """
+    what = f"{repository}#{number}"
     try:
-        found = client.get_repo(repository, lazy=True).get_issue(number)
-        first: list[IssueComment] = list(islice(found.get_comments(), FIRST_COMMENTS))
-        comments = tuple(Comment(author=_login(comment), body=comment.body or "") for comment in first)
-        return _issue(found, repository, comments)
-    except GithubException as error:
-        if error.status in (401, 403, 404, 410):
-            raise UserError(f"{repository}#{number} cannot be read (GitHub says {error.status}): check it") from None
-        raise InfraError(f"GitHub answered {error.status} for {repository}#{number}: try again later") from None
-    except OSError as error:  # requests' exceptions are OSErrors
-        raise InfraError(f"GitHub cannot be reached for {repository}#{number}: {type(error).__name__}") from None
+        with _said(what, missing=True):
+            found, _ = _get_issue(client, repository, number)
+            if _elsewhere(found, repository):
+                raise UserError(f"{what} was moved to another repository: name it there")
+            comments = _first_comments(client, repository, number)
+    except _Missing as missing:
+        raise UserError(f"{what} cannot be read (GitHub says {missing.status}): check it") from None
+    return _issue(found, repository, comments)
 
 
-def _issue(found: Found, repository: str, comments: tuple[Comment, ...]) -> Issue:
-    text = f"# {found.title}\n\n{found.body or ''}"
-    return Issue(
-        source=f"{repository}#{found.number}",
-        title=found.title,
-        body=(found.body or "").replace("\r\n", "\n"),
-        sha256=hashlib.sha256(text.encode(errors="replace")).hexdigest(),  # JSON may hold lone surrogates
-        created=found.created_at.astimezone(UTC).date(),
-        author=_login(found),
-        repository=repository,
-        number=found.number,
-        labels=tuple(label.name for label in found.labels),
-        comments=comments,
-    )
-
-
-def _login(written: Found | IssueComment) -> str:
-    """Who wrote it; ``ghost`` where the account was deleted, as GitHub shows it."""
-    user: Any = written.user
-    return user.login if user is not None else "ghost"
-
-
-def forge(environment: Mapping[str, str]) -> GithubForge:
-    """The forge that the environment names (``GITHUB_API_URL``, ``GITHUB_TOKEN``).
-
-    Raises:
-        UserError: there is no token.
-    """
-    if not (environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN")):
-        raise UserError("there is no GITHUB_TOKEN here: give the job one that may write issues")
-    return GithubForge(
-        reads=connect(environment),
-        writes=connect(environment, writes=True),
-        login=environment.get("REPROBOT_LOGIN") or (WORKFLOW_LOGIN if environment.get("GITHUB_ACTIONS") else ""),
-    )
+# ---------------------------------------------------------------------------------------------------- the contract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,14 +226,12 @@ class GithubForge:
 
     reads: Github
     writes: Github
-    login: str = ""
-    """Ours, where the token's owner cannot be asked: a workflow's token has none."""
+    login: str
+    """Whose comments are ours."""
+    pause: Callable[[float], None] = time.sleep
 
     def whoami(self) -> str:
-        if self.login:
-            return self.login
-        with _said("the token's account"):
-            return self.reads.get_user().login
+        return self.login
 
     def issue(self, repository: str, number: int) -> Issue:
         return fetch_issue(self.reads, repository, number)
@@ -139,29 +239,26 @@ class GithubForge:
     def state(self, repository: str, number: int) -> IssueState | Gone:
         try:
             with _said(f"{repository}#{number}", missing=True):
-                found = self._read(repository).get_issue(number)
-                comments = tuple(
-                    Comment(author=_login(one), body=one.body or "")
-                    for one in islice(found.get_comments(), FIRST_COMMENTS)
-                )
+                found, headers = _get_issue(self.reads, repository, number)
+                if _elsewhere(found, repository):
+                    return Gone(reason="transferred")
+                comments = _first_comments(self.reads, repository, number)
         except _Missing as missing:
             return Gone(reason="deleted" if missing.status == 410 else "hidden")
-        if found.repository.full_name.lower() != repository.lower():
-            return Gone(reason="transferred")
         return IssueState(
             issue=_issue(found, repository, comments),
             open=found.state == "open",
             locked=found.locked,
             is_pull_request=found.pull_request is not None,
             updated=found.updated_at,
-            etag=found.etag,
+            etag=headers.get("etag"),
         )
 
     def permission(self, repository: str, login: str) -> Permission:
+        url = f"/repos/{repository}/collaborators/{quote(login, safe='')}/permission"
         try:
             with _said(f"the permission of an account in {repository}", missing=True):
-                url = f"/repos/{repository}/collaborators/{login}/permission"
-                _, data = self.reads.requester.requestJsonAndCheck("GET", url)
+                data = self._get(url)
         except _Missing:
             return Permission.NONE
         # A role of an organisation's own has a name of its own; `permission` then says what it amounts to.
@@ -171,93 +268,147 @@ class GithubForge:
         return Permission.NONE
 
     def comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
+        url = f"/repos/{repository}/issues/{number}/comments"
         with _said(f"the comments of {repository}#{number}"):
-            found = self._read(repository).get_issue(number).get_comments()
-            return tuple(_posted(one, number) for one in islice(found, MAX_COMMENTS))
+            return tuple(_posted(one) for one in islice(_rows(self.reads, url, _Comment), MAX_COMMENTS))
 
     def recent_comments(self, repository: str, since: datetime) -> tuple[PostedComment, ...]:
-        with _said(f"the comments in {repository}"):
-            found = self._read(repository).get_issues_comments(sort="updated", direction="asc", since=since)
-            return tuple(_posted(one, _number(one)) for one in islice(found, MAX_RECENT))
+        return self.comments_since(repository, since).comments
 
     def create_comment(self, repository: str, number: int, body: str) -> PostedComment:
+        url = f"/repos/{repository}/issues/{number}/comments"
+
         def send() -> PostedComment:
-            return _posted(self._write(repository).get_issue(number).create_comment(body), number)
+            return _posted(_as(self._send("POST", url, {"body": body}), _Comment))
 
         def look() -> PostedComment | None:
-            mine = [c for c in self.comments(repository, number) if c.body.strip() == body.strip()]
-            return next((c for c in mine if c.author == self.whoami()), None)
+            mine = (one for one in reversed(self.comments(repository, number)) if one.author == self.login)
+            return next((one for one in mine if one.body.strip() == body.strip()), None)
 
-        return _once(f"a comment on {repository}#{number}", send, look)
+        return self._once(f"a comment on {repository}#{number}", send, look)
 
     def edit_comment(self, repository: str, comment: int, body: str) -> PostedComment:
-        with _said(f"our comment {comment} in {repository}"):
-            _, data = self.reads.requester.requestJsonAndCheck(  # the same edit twice is one edit
-                "PATCH", f"/repos/{repository}/issues/comments/{comment}", input={"body": body}
-            )
-            return _posted(self.reads.create_from_raw_data(IssueComment, data), _number_of(data["issue_url"]))
+        url = f"/repos/{repository}/issues/comments/{comment}"
+
+        def send() -> PostedComment:
+            return _posted(_as(self._send("PATCH", url, {"body": body}), _Comment))
+
+        return self._once(f"our comment {comment} in {repository}", send)
 
     def react(self, repository: str, target: Target, reaction: Reaction) -> None:
-        with _said(f"a reaction in {repository}"):
-            match target:
-                case IssueTarget(number=number):
-                    place = f"issues/{number}"
-                case CommentTarget(id=comment):
-                    place = f"issues/comments/{comment}"
-            url = f"/repos/{repository}/{place}/reactions"
-            self.reads.requester.requestJsonAndCheck("POST", url, input={"content": str(reaction)})
+        match target:
+            case IssueTarget(number=number):
+                place = f"issues/{number}"
+            case CommentTarget(id=comment):
+                place = f"issues/comments/{comment}"
+        url, input = f"/repos/{repository}/{place}/reactions", {"content": str(reaction)}
+        self._once(f"a reaction in {repository}", lambda: self._send("POST", url, input))
 
     def labels(self, repository: str, number: int) -> tuple[str, ...]:
         with _said(f"the labels of {repository}#{number}"):
-            return tuple(label.name for label in self._read(repository).get_issue(number).get_labels())
+            url = f"/repos/{repository}/issues/{number}/labels"
+            return tuple(label.name for label in _rows(self.reads, url, _Label))
 
     def add_labels(self, repository: str, number: int, names: tuple[str, ...]) -> None:
-        with _said(f"the labels of {repository}#{number}"):
-            # As an object: PyGithub sends a bare array, which the API's description lacks.
-            url = f"/repos/{repository}/issues/{number}/labels"
-            self.reads.requester.requestJsonAndCheck("POST", url, input={"labels": list(names)})
+        # As an object: PyGithub sends a bare array, which the API's description lacks.
+        url, input = f"/repos/{repository}/issues/{number}/labels", {"labels": list(names)}
+        self._once(f"the labels of {repository}#{number}", lambda: self._send("POST", url, input))
 
     def remove_label(self, repository: str, number: int, name: str) -> None:
-        try:
-            with _said(f"the labels of {repository}#{number}", missing=True):
-                self._read(repository).get_issue(number).remove_from_labels(name)
-        except _Missing:
-            pass
+        url = f"/repos/{repository}/issues/{number}/labels/{quote(name, safe='')}"
+
+        def send() -> None:
+            try:
+                self._send("DELETE", url)
+            except GithubException as error:
+                if error.status != 404:
+                    raise
+
+        self._once(f"the labels of {repository}#{number}", send)
 
     def ensure_label(self, repository: str, name: str, *, colour: str, description: str) -> None:
         try:
             with _said(f"the label {name!r}", missing=True):
-                self._read(repository).get_label(name)
+                self._get(f"/repos/{repository}/labels/{quote(name, safe='')}")
         except _Missing:
-            with _said(f"the label {name!r}"):
-                self._write(repository).create_label(name, colour, description)
+            input = {"name": name, "color": colour, "description": description}
+            self._once(f"the label {name!r}", lambda: self._create_label(repository, input))
+
+    def _create_label(self, repository: str, input: dict[str, str]) -> None:
+        try:
+            self._send("POST", f"/repos/{repository}/labels", input)
+        except GithubException as error:
+            if error.status != 422 or "already_exists" not in str(error.data):
+                raise
 
     def config(self, repository: str) -> bytes | None:
         try:
             with _said(f"{SETTINGS_PATH} of {repository}", missing=True):
-                found = self._read(repository).get_contents(SETTINGS_PATH)
+                data = self._get(f"/repos/{repository}/contents/{SETTINGS_PATH}")
         except _Missing:
             return None
-        if isinstance(found, list) or found.encoding != "base64" or found.size > 64 * 1024:
-            raise UserError(f"{SETTINGS_PATH} of {repository} is no small file")
-        return found.decoded_content
+        refusal = UserError(f"{SETTINGS_PATH} of {repository} is no small file")
+        try:
+            found = msgspec.convert(data, _File)
+            if found.encoding != "base64" or found.size > MAX_CONFIG:
+                raise refusal
+            return base64.b64decode(found.content)
+        except (msgspec.ValidationError, binascii.Error):
+            raise refusal from None
 
     def issues_labelled(self, repository: str, label: str) -> tuple[IssueBrief, ...]:
+        query = {"state": "open", "labels": label, "sort": "updated", "direction": "asc"}
         with _said(f"the issues of {repository}"):
-            found = self._read(repository).get_issues(state="open", labels=[label], sort="updated", direction="asc")
+            found = _rows(self.reads, f"/repos/{repository}/issues", _Issue, query)
             return tuple(_brief(one) for one in islice(found, MAX_LABELLED))
 
     def issues_since(self, repository: str, since: datetime | None, etag: str | None = None) -> Listing:
+        query = {"state": "all", "sort": "updated", "direction": "asc", **_since(since)}
         with _said(f"the issues of {repository}"):
-            more: dict[str, Any] = {} if since is None else {"since": since}
-            found = self._read(repository).get_issues(state="all", sort="updated", direction="asc", **more)
-            return Listing(issues=tuple(brief for brief in map(_brief, found) if not brief.is_pull_request))
+            first = _Page.first(self.reads, f"/repos/{repository}/issues", query, etag)
+            if first is None:
+                return Listing(issues=(), etag=etag, unchanged=True)
+            briefs = (_brief(_as(row, _Issue)) for row in islice(first.all(self.reads), MAX_RECENT))
+            return Listing(issues=tuple(one for one in briefs if not one.is_pull_request), etag=first.etag)
 
-    def _read(self, repository: str) -> Repository:
-        return self.reads.get_repo(repository, lazy=True)
+    def comments_since(self, repository: str, since: datetime | None, etag: str | None = None) -> CommentListing:
+        query = {"sort": "updated", "direction": "asc", **_since(since)}
+        with _said(f"the comments in {repository}"):
+            first = _Page.first(self.reads, f"/repos/{repository}/issues/comments", query, etag)
+            if first is None:
+                return CommentListing(comments=(), etag=etag, unchanged=True)
+            found = (_posted(_as(row, _Comment)) for row in islice(first.all(self.reads), MAX_RECENT))
+            return CommentListing(comments=tuple(found), etag=first.etag)
 
-    def _write(self, repository: str) -> Repository:
-        return self.writes.get_repo(repository, lazy=True)
+    def _get(self, url: str) -> Any:
+        return self.reads.requester.requestJsonAndCheck("GET", url)[1]
+
+    def _send(self, method: str, url: str, input: object = None) -> Any:
+        return self.writes.requester.requestJsonAndCheck(method, url, input=input)[1]
+
+    def _once(self, what: str, send: Callable[[], T], look: Callable[[], T | None] = lambda: None) -> T:
+        """Send; when the answer was lost, ``look`` whether it took effect, and send again only if it did not.
+
+        Without ``look`` it is sent again as it is: right for what is the same twice, an edit or a label.
+        """
+        for attempt in range(1, WRITE_ATTEMPTS + 1):
+            try:
+                with _said(what):
+                    return send()
+            except _Limited as limited:
+                if attempt == WRITE_ATTEMPTS or limited.wait > MAX_WAIT:
+                    raise
+                self.pause(limited.wait)  # refused, so surely not written
+            except InfraError:
+                self.pause(float(attempt))  # a listing may lag behind a write
+                if (there := look()) is not None:
+                    return there
+                if attempt == WRITE_ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+
+# ---------------------------------------------------------------------------------------------------- reading answers
 
 
 class _Missing(Exception):
@@ -268,67 +419,164 @@ class _Missing(Exception):
         self.status = status
 
 
+class _Limited(InfraError):
+    """A limit was hit; ``wait`` is what GitHub asks for, in seconds."""
+
+    def __init__(self, message: str, wait: float) -> None:
+        super().__init__(message)
+        self.wait = wait
+
+
 @contextmanager
 def _said(what: str, *, missing: bool = False) -> Iterator[None]:
-    """PyGithub's exceptions as ours; with ``missing`` a 404 is an answer."""
+    """PyGithub's exceptions as ours; with ``missing`` a 404 or 410 is an answer."""
     try:
         yield
     except GithubException as error:
+        if _limited(error):
+            wait = _wait(error.headers or {})
+            raise _Limited(f"GitHub's limit is reached for {what}: try again in {wait:.0f} s", wait) from None
         if missing and error.status in (404, 410):
             raise _Missing(error.status) from None
-        if error.status in (401, 403, 404, 410, 422) and not _limited(error):
+        if error.status in (401, 403, 404, 410, 422):
             raise UserError(
                 f"GitHub refuses {what} ({error.status}): look at the token's permissions, and whether it is there"
             ) from None
         raise InfraError(f"GitHub answered {error.status} for {what}: try again later") from None
     except OSError as error:  # requests' exceptions are OSErrors
         raise InfraError(f"GitHub cannot be reached for {what}: {type(error).__name__}") from None
+    except (ValueError, RuntimeError, AssertionError) as error:
+        # An answer that is no JSON, lacks a field, or leads elsewhere: PyGithub raises these bare.
+        raise InfraError(f"GitHub's answer for {what} cannot be read ({type(error).__name__}): try again") from None
 
 
 def _limited(error: GithubException) -> bool:
-    return "rate limit" in str(error.data).lower() or "retry-after" in {key.lower() for key in error.headers or {}}
+    said = str(error.data.get("message", "") if isinstance(error.data, dict) else "").lower()
+    headers = _lower(error.headers)
+    return error.status == 429 or (
+        error.status == 403
+        and ("rate limit" in said or "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0")
+    )
 
 
-def _once(what: str, send: Callable[[], PostedComment], look: Callable[[], PostedComment | None]) -> PostedComment:
-    """Send; when the answer is lost, look whether it arrived, and send once more only if it did not."""
-    try:
-        with _said(what):
-            return send()
-    except InfraError:
-        if (there := look()) is not None:
-            return there
-        with _said(what):
-            return send()
+def _wait(headers: Mapping[str, str]) -> float:
+    """Retry-After, then the reset of the primary limit, else a minute."""
+    lower = _lower(headers)
+    if (after := lower.get("retry-after", "")).isdigit():
+        return float(after)
+    reset = lower.get("x-ratelimit-reset", "")
+    if lower.get("x-ratelimit-remaining") == "0" and reset.isdigit():
+        return max(1.0, int(reset) - datetime.now(tz=UTC).timestamp() + 1)
+    return SECONDARY_WAIT
 
 
-def _posted(one: IssueComment, number: int) -> PostedComment:
-    app = one.raw_data.get("performed_via_github_app") or {}
+def _lower(headers: Mapping[str, str] | None) -> dict[str, str]:
+    return {name.lower(): str(value) for name, value in (headers or {}).items()}
+
+
+def _as(data: object, kind: type[T]) -> T:
+    return msgspec.convert(data, kind)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    rows: list[object]
+    next: str
+    etag: str | None
+
+    @staticmethod
+    def first(client: Github, url: str, query: Mapping[str, str], etag: str | None = None) -> _Page | None:
+        """The first page; None when it is the one that ``etag`` was given for."""
+        conditional = {"If-None-Match": etag} if etag else {}
+        headers, data = client.requester.requestJsonAndCheck(
+            "GET", url, parameters={**query, "per_page": "100"}, headers=conditional
+        )
+        return None if data is None else _Page._of(headers, data)
+
+    @staticmethod
+    def _of(headers: Mapping[str, str], data: object) -> _Page:
+        link = re.search(r'<([^<>]+)>; rel="next"', _lower(headers).get("link", ""))
+        return _Page(msgspec.convert(data, list[object]), link[1] if link else "", _lower(headers).get("etag"))
+
+    def all(self, client: Github) -> Iterator[object]:
+        """The rows of this page and of those after it, fetched as they are needed."""
+        page = self
+        while True:
+            yield from page.rows
+            if not page.next:
+                return
+            page = _Page._of(*client.requester.requestJsonAndCheck("GET", page.next))
+
+
+def _rows(client: Github, url: str, kind: type[T], query: Mapping[str, str] | None = None) -> Iterator[T]:
+    first = _Page.first(client, url, query or {})
+    return (_as(row, kind) for row in first.all(client)) if first is not None else iter(())
+
+
+def _since(since: datetime | None) -> dict[str, str]:
+    return {} if since is None else {"since": since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def _get_issue(client: Github, repository: str, number: int) -> tuple[_Issue, Mapping[str, str]]:
+    headers, data = client.requester.requestJsonAndCheck("GET", f"/repos/{repository}/issues/{number}")
+    return _as(data, _Issue), headers
+
+
+def _elsewhere(found: _Issue, repository: str) -> bool:
+    """Whether a redirection led to another repository: the issue was transferred."""
+    return not found.repository_url.lower().endswith(f"/repos/{repository.lower()}")
+
+
+def _first_comments(client: Github, repository: str, number: int) -> tuple[Comment, ...]:
+    url = f"/repos/{repository}/issues/{number}/comments"
+    _, data = client.requester.requestJsonAndCheck("GET", url, parameters={"per_page": str(FIRST_COMMENTS)})
+    return tuple(Comment(author=_login(one), body=one.body or "") for one in _as(data, list[_Comment]))
+
+
+def _issue(found: _Issue, repository: str, comments: tuple[Comment, ...]) -> Issue:
+    text = f"# {found.title}\n\n{found.body or ''}"
+    return Issue(
+        source=f"{repository}#{found.number}",
+        title=found.title,
+        body=(found.body or "").replace("\r\n", "\n"),
+        sha256=hashlib.sha256(text.encode(errors="replace")).hexdigest(),  # JSON may hold lone surrogates
+        created=found.created_at.astimezone(UTC).date(),
+        author=_login(found),
+        repository=repository,
+        number=found.number,
+        labels=_names(found),
+        comments=comments,
+    )
+
+
+def _login(written: _Issue | _Comment) -> str:
+    """Who wrote it; ``ghost`` where the account was deleted, as GitHub shows it."""
+    return written.user.login if written.user is not None else "ghost"
+
+
+def _names(found: _Issue) -> tuple[str, ...]:
+    return tuple(label if isinstance(label, str) else label.name for label in found.labels)
+
+
+def _posted(one: _Comment) -> PostedComment:
     return PostedComment(
         id=one.id,
-        number=number,
+        number=int(one.issue_url.rstrip("/").rpartition("/")[2]),
         author=_login(one),
         body=(one.body or "").replace("\r\n", "\n"),
         created=one.created_at,
         updated=one.updated_at,
-        app_id=app.get("id"),
+        app_id=one.performed_via_github_app.id if one.performed_via_github_app else None,
         url=one.html_url,
     )
 
 
-def _number(one: IssueComment) -> int:
-    return _number_of(one.issue_url)
-
-
-def _number_of(issue_url: str) -> int:
-    return int(issue_url.rstrip("/").rpartition("/")[2])
-
-
-def _brief(found: Found) -> IssueBrief:
+def _brief(found: _Issue) -> IssueBrief:
     return IssueBrief(
         number=found.number,
         author=_login(found),
         title=found.title,
-        labels=tuple(label.name for label in found.labels),
+        labels=_names(found),
         open=found.state == "open",
         locked=found.locked,
         is_pull_request=found.pull_request is not None,

@@ -3,7 +3,8 @@
 #
 #   tools/setup-system.sh [--python-only | --devices]
 #
-# --devices adds software Vulkan, which the tests and reports about Vulkan need and nothing else does.
+# --devices adds software Vulkan, which the tests and reports about Vulkan need and nothing else does, and npm, by which
+# the tests get GitHub's description of its API.
 # Asks nothing, does nothing when nothing is missing, and says in one sentence what it cannot do. Debian and Ubuntu;
 # elsewhere it names what to install.
 set -euo pipefail
@@ -39,6 +40,7 @@ missing_sandbox() {
 
 missing_devices() {
     [ "$devices" = --devices ] || return 0
+    have npm || echo npm
     compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' >/dev/null || echo mesa-vulkan-drivers
     if have ldconfig && ldconfig -p | grep 'libvulkan\.so\.1' >/dev/null; then return; fi
     echo libvulkan1
