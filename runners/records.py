@@ -161,7 +161,7 @@ _NATIVE = re.compile(
 """As TVM's and LLVM's own handlers of fatal signals print them."""
 _OURS = re.compile(
     r'^ +File "[^"\n]{0,300}/(?:reprobot|runners/guest)/(?:script|zygote|record)\.py", line \d{1,9}'
-    r"(?: in [^\n]{1,200}\n|, in [^\n]{1,200}\n(?:    [^\n]*\n)?)",
+    r"(?: in [^\n]{1,200}\n|, in [^\n]{1,200}\n(?:    [^\n]*\n)?(?: {4,}[~^]+ *\n)?)",
     re.M,
 )
 _TELLING = re.compile(r"::|\(|futex|poll|sleep|wait")

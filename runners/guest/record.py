@@ -84,9 +84,10 @@ class Record:
 
     def _watch_warnings(self) -> None:
         """Beside the machinery that prints them: what replaces ``showwarning``, or records, works as before."""
-        warnings = sys.modules.get("warnings")
+        import warnings
+
         shown = getattr(warnings, "_showwarnmsg", None)
-        if warnings is None or shown is None:
+        if shown is None:
             return
 
         def show(message: Any) -> None:

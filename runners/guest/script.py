@@ -51,7 +51,8 @@ def run(argv: list[str], record: int, stacks: int) -> None:
         raise
     except BaseException as error:
         # Set on the exception too: the default hook prints what the exception carries.
-        error.__traceback__ = own_frames_removed(error, path)
+        for one, _ in recording.chained(error):
+            one.__traceback__ = own_frames_removed(one)
         sys.excepthook(type(error), error, error.__traceback__)
         notes.failed(error)
         end_as_interpreter_does(error)
@@ -86,12 +87,19 @@ def forget_ourselves() -> None:
             del sys.modules[name]
 
 
-def own_frames_removed(error: BaseException, path: str) -> TracebackType | None:
-    """The traceback from the script's first frame on; none when it has no frame (a syntax error)."""
+def own_frames_removed(error: BaseException) -> TracebackType | None:
+    """The traceback as it would be without us; none when that has no frame (a syntax error in the script)."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    kept = []
     traceback = error.__traceback__
-    while traceback is not None and traceback.tb_frame.f_code.co_filename != path:
+    while traceback is not None:
+        if os.path.dirname(traceback.tb_frame.f_code.co_filename) != here:
+            kept.append(traceback)
         traceback = traceback.tb_next
-    return traceback
+    rebuilt = None
+    for one in reversed(kept):
+        rebuilt = TracebackType(rebuilt, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return rebuilt
 
 
 def tell_where_on_signal(stacks: int) -> None:
