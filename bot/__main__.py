@@ -7,6 +7,7 @@ import sys
 import traceback
 
 from bot.cli import app
+from bot.quote import clean, disarm
 from runners.errors import ReprobotError
 
 INTERRUPTED = 130
@@ -46,7 +47,7 @@ def _exit_on_usage_error(error: Exception) -> None:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(disarm(clean(text)) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,12 +15,13 @@ from bot import app as shell
 from bot.app import Asked, unrun
 from bot.attachments import hosts_of, web_get, with_attachments
 from bot.commands import Command, Verb
-from bot.desk import Desk, Handled, handle, wishes_of
+from bot.desk import Desk, Handled, handle
 from bot.extract import Repro
 from bot.forge import Forge
 from bot.issue import Issue
 from bot.jobs import Case, Sealed, cells_of, encodable, judged, open_case, read_issue, seal
 from bot.plan import make_plan
+from bot.planning import wishes_of
 from bot.request import Ignored, read_request
 from bot.results import read_results
 from bot.settings import Settings, load_settings
@@ -28,9 +29,9 @@ from bot.source import is_remote, read_source
 from bot.verdict import Report
 from runners.environments import default_root
 from runners.errors import InfraError, UserError
-from runners.job import MAX_PLAN_BYTES, check_machine, read_plan, run_cell, write_result
+from runners.job import check_machine, read_plan, run_cell, write_result
 from runners.places import open_catalogue
-from runners.protocol import JobCell
+from runners.protocol import MAX_PLAN_BYTES, JobCell
 from runners.requirements import parse_allowance
 from runners.workbench import Workbench, open_workbench
 

@@ -25,7 +25,7 @@ from bot.verdict import Report
 from runners.catalogue import Catalogue
 from runners.errors import InfraError, UserError
 from runners.execute import Investigation
-from runners.protocol import Claim, ClaimKind, JobCell, JobPlan, Plan, digest_of
+from runners.protocol import MAX_PLAN_BYTES, Claim, ClaimKind, JobCell, JobPlan, Plan, digest_of
 from runners.requirements import parse_allowance
 
 ORDINARY = "any"
@@ -63,8 +63,15 @@ class Sealed:
 
 
 def seal(case: Case, cells: Sequence[JobCell]) -> Sealed:
-    """The bytes of ``plan.json``; later jobs believe them by their sha256 alone."""
+    """The bytes of ``plan.json``; later jobs believe them by their sha256 alone.
+
+    Raises:
+        UserError: the testcase, with what is attached, is too large for any job.
+    """
     data = msgspec.json.encode(JobPlan(cells=tuple(cells), case=msgspec.Raw(msgspec.json.encode(case))))
+    if len(data) > MAX_PLAN_BYTES:
+        size = f"{len(data):,} bytes, more than {MAX_PLAN_BYTES:,}"
+        raise UserError(f"the testcase with its files makes a plan of {size}: make it smaller")
     return Sealed(data=data, sha256=sha256(data).hexdigest(), cells=tuple(cells))
 
 

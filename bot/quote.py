@@ -31,6 +31,7 @@ _DECORATOR = re.compile(r"^([ \t]*)@(?=\w)", re.MULTILINE)
 _SYMBOL = re.compile(r'("(?:[^"\\\n]|\\.)*")|@([A-Za-z_][\w$.-]*)', re.ASCII)
 _MARKER = re.compile(r"<!(?=--\s*reprobot)", re.IGNORECASE)
 _BACKLINK = re.compile(r"(?<=#)(?=\d)|(?<=[Gg][Hh]-)(?=\d)|(?<=:)(?=//)|(?<=[Ww]{3})(?=\.)")
+_COMMANDS = re.compile(r"^(\s*)(::)", re.MULTILINE)
 _SPAN = re.compile(r"`([^`\n]+)`")
 _OPENING = re.compile(r"^(\d*)([-+=.:)])")  # a list, a rule or an underline, at the start of a line only
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>()#!|~$&])")
@@ -127,9 +128,13 @@ def one_line(text: str, limit: int) -> str:
 
 
 def log_line(text: str, limit: int = 600) -> str:
-    """One line for a log that GitHub's runner reads along: ``::command::`` at its start, ``##[command]`` anywhere."""
-    line = one_line(clean(text[: 4 * limit]), limit).replace("##[", "##" + ZERO_WIDTH_SPACE + "[")
-    return "| " + line if line.startswith("::") else line
+    """One line for a log that GitHub's runner reads along, with nothing in it that it would obey."""
+    return disarm(one_line(clean(text[: 4 * limit]), limit))
+
+
+def disarm(text: str) -> str:
+    """``text`` without commands of GitHub's runner: ``::command::`` at a line's start, ``##[command]`` anywhere."""
+    return _COMMANDS.sub(r"\1| \2", text.replace("##[", "##" + ZERO_WIDTH_SPACE + "["))
 
 
 def _plain(text: str) -> str:

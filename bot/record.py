@@ -15,7 +15,7 @@ from typing import Annotated
 
 import msgspec
 
-MAX_RUNS = 24
+MAX_RUNS = 16
 MAX_LINE = 16 * 1024
 
 
@@ -40,12 +40,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Whether it counts against the budgets: it was caused by somebody without triage permission."""
     state: RunState = RunState.RUNNING
     machines: tuple[_Short, ...] = ()
-    asked: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    asked: _Short = ""
     """The options given, so that the same question is known again."""
     cause: _Short = ""
     """The event behind it (``comment-4242``): a delivery that comes twice is one run."""
     verdict: _Short = ""
-    url: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    url: Annotated[str, msgspec.Meta(max_length=200)] = ""
     """Where its log is."""
 
 
@@ -63,19 +63,19 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     void: Void | None = None
 
     def with_run(self, run: Run) -> Record:
-        """``run`` added or, if it is known, replaced; a new one lifts a void."""
-        known = [old for old in self.runs if old.id != run.id]
-        return Record(runs=(*known, run)[-MAX_RUNS:], void=self.void if len(known) < len(self.runs) else None)
+        """``run`` added or, if it is known, replaced."""
+        known = tuple(old for old in self.runs if old.id != run.id)
+        return Record(runs=(*known, run)[-MAX_RUNS:], void=self.void)
 
     def ended(self, id: str, state: RunState, verdict: str = "") -> Record:
-        """The run ``id`` in its new state; one that was cancelled stays so."""
+        """The run ``id`` in its new state; one that was cancelled stays so. A new verdict lifts a void."""
         runs = tuple(
             msgspec.structs.replace(run, state=state, verdict=verdict)
             if run.id == id and run.state is RunState.RUNNING
             else run
             for run in self.runs
         )
-        return Record(runs=runs, void=self.void)
+        return Record(runs=runs, void=None if state is RunState.DONE else self.void)
 
     def find(self, id: str) -> Run | None:
         return next((run for run in self.runs if run.id == id), None)

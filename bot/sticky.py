@@ -14,15 +14,16 @@ from dataclasses import dataclass, field, replace
 
 from bot.comment import MAX_BYTES, read_marker
 from bot.forge import Forge, PostedComment
-from bot.quote import code
-from bot.record import Record, decode, encode, merged
+from bot.quote import code, fence
+from bot.record import Record, Void, decode, encode, merged
 
 MAX_NOTE = 4_000
 MAX_HISTORY = 12
-ROOM = MAX_BYTES - 14_000
+ROOM = MAX_BYTES - 20_000
 """What a body may have in bytes, so that all parts together stay below ``MAX_BYTES``."""
 
 _NOTE = ("<!-- reprobot:note -->", "<!-- reprobot:end-note -->")
+_VOID = ("<!-- reprobot:void -->", "<!-- reprobot:end-void -->")
 _HISTORY = ("<!-- reprobot:history -->", "<!-- reprobot:end-history -->")
 _RECORD_LINE = re.compile(r"^<!-- reprobot:record .*-->\n?", re.MULTILINE)
 RUNNING = "running"
@@ -66,6 +67,7 @@ def take_apart(text: str) -> Sheet:
     record = decode(text)
     lines = text.rstrip().rpartition("\n")[0] if read_marker(text) else text
     rest, note = _cut_out(_RECORD_LINE.sub("", lines), *_NOTE)
+    rest, _ = _cut_out(rest, *_VOID)
     rest, _ = _cut_out(rest, *_HISTORY)
     return Sheet(note=note, body=rest.strip(), record=record, verdict=verdict, issue=issue)
 
@@ -80,11 +82,21 @@ def _cut_out(text: str, start: str, end: str) -> tuple[str, str]:
 def put_together(sheet: Sheet) -> str:
     """The comment's text. The marker is the last line: only there it counts."""
     marker = f"<!-- reprobot:1 verdict={sheet.verdict} issue={sheet.issue} -->"
-    note = f"{_NOTE[0]}\n{sheet.note[:MAX_NOTE]}\n{_NOTE[1]}" if sheet.note else ""
-    history = _history(sheet.record)
-    folded = f"{_HISTORY[0]}\n{history}\n{_HISTORY[1]}" if history else ""
-    parts = [note, sheet.body, folded, f"{encode(sheet.record)}\n{marker}"]
+    note = _between(_NOTE, sheet.note[:MAX_NOTE])
+    void = _between(_VOID, _voided(sheet.record.void)) if sheet.record.void is not None else ""
+    history = _between(_HISTORY, _history(sheet.record))
+    parts = [note, void, sheet.body, history, f"{encode(sheet.record)}\n{marker}"]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _between(lines: tuple[str, str], text: str) -> str:
+    return f"{lines[0]}\n{text}\n{lines[1]}" if text else ""
+
+
+def _voided(void: Void) -> str:
+    """What stands above a verdict that was withdrawn."""
+    reason = "\n".join(f"> {line}" for line in fence(void.why).splitlines())
+    return f"> **Voided** by {code(void.by)} on {void.at:%Y-%m-%d}. The answer below no longer stands:\n>\n{reason}"
 
 
 def of_report(text: str) -> Sheet:

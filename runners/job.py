@@ -17,10 +17,7 @@ import msgspec
 from runners.errors import InfraError, UserError
 from runners.execute import Investigation
 from runners.gpu import EPHEMERAL
-from runners.protocol import SCHEMA, CellResult, JobCell, JobPlan, Plan, digest_of
-
-MAX_PLAN_BYTES = 8 * 1024 * 1024
-"""An issue with its attachments is at most some 25 MiB on the forge; a testcase that large is none."""
+from runners.protocol import MAX_PLAN_BYTES, SCHEMA, CellResult, JobCell, JobPlan, Plan, digest_of
 
 
 class Bench(Protocol):

@@ -424,6 +424,10 @@ CellId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")]
 Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
+MAX_PLAN_BYTES = 8 * 1024 * 1024
+"""Of ``plan.json``. A testcase with its attachments that makes more of it is none."""
+
+
 class JobCell(Wire, frozen=True, kw_only=True):
     """What one job runs: a whole investigation, on one kind of machine."""
 

@@ -377,6 +377,8 @@ def test_a_voided_verdict_shows_who_and_why_until_the_next_run() -> None:
     assert record.void.by == "wil"
     again = says(forge, "wil", "/repro run", run="4.1").sealed
     assert again is not None
+    assert "**Running**" in forge.ours()[0]
+    assert "**Voided**" in forge.ours()[0]
     answered(forge, again)
     assert "**Voided**" not in forge.ours()[0]
 
