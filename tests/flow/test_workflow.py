@@ -1,0 +1,118 @@
+"""From an event to the answer: the workflow's own file, a real sandbox, a real compiler, and a fake GitHub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.flow.workflow import LEAK, Play
+from tests.forge.fake import TOKEN, FakeGithub
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = ROOT / ".github/workflows/reproduce.yml"
+pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the machines of all jobs are: they share one checkout, as they would share a commit."""
+    return tmp_path_factory.mktemp("machines")
+
+
+@pytest.fixture
+def github() -> Iterator[FakeGithub]:
+    with FakeGithub() as fake:
+        yield fake
+
+
+def report_of(name: str) -> tuple[str, str]:
+    title, _, body = (ROOT / f"examples/issues/{name}.md").read_text(encoding="utf-8").partition("\n")
+    return title.removeprefix("# "), body
+
+
+def play(machines: Path, github: FakeGithub, event: str, payload: bytes, run_id: int, **inputs: str) -> Play:
+    made = Play(
+        workflow=WORKFLOW,
+        folder=machines / f"run-{run_id}",
+        event=event,
+        payload=payload,
+        variables=github.environment(),
+        inputs=inputs,
+        run_id=run_id,
+    )
+    made.run()
+    return made
+
+
+def test_an_opened_issue_is_answered(machines: Path, github: FakeGithub) -> None:
+    """Three jobs, three machines: the comment, the labels, the page, the summary; and no token where code runs."""
+    title, body = report_of("unused-tensor-argument-crash")
+    github.open_issue(7, body, title=title)
+    run = play(machines, github, "issues", github.event("opened", 7), 101, versions="3.8.0,3.9.0")
+    assert {name: job.result for name, job in run.jobs.items()} == dict.fromkeys(
+        ["plan", "probe", "report"], "success"
+    )
+    assert run.jobs["report"].outputs["verdict"] == "fixed"
+    (comment,) = github.ours(7)
+    assert "**Already fixed**" in comment
+    assert "| `3.9.0` | ✅ passes" in comment
+    assert [label["name"] for label in github.issues[7]["labels"]] == ["repro: fixed"]
+    assert "Already fixed" in run.jobs["report"].summary
+    assert "<title>" in (run.artifacts / "report" / "report.html").read_text(encoding="utf-8")
+    for file in [*run.artifacts.rglob("*"), *run.folder.glob("probe-any/results/*")]:
+        if file.is_file():
+            assert TOKEN not in file.read_text(encoding="utf-8")
+            assert LEAK not in file.read_text(encoding="utf-8")
+    assert github.violations == []
+
+    # Asked about one release only, the answer is another one, and so gets a comment of its own.
+    said = github.say(7, "ada", "/repro rerun versions=3.9.0\n\n> /repro void\n")
+    again = play(machines, github, "issue_comment", github.event("created", 7, comment=said), 102)
+    assert again.jobs["report"].outputs["verdict"] == "not-reproduced"
+    old, new = github.ours(7)
+    assert "another verdict since" in old
+    assert "Not reproduced" in new
+    assert [label["name"] for label in github.issues[7]["labels"]] == ["repro: not reproduced"]
+
+
+def test_an_issue_without_code_starts_no_machine(machines: Path, github: FakeGithub) -> None:
+    """And gets no word."""
+    github.open_issue(7, "How do I build it with CUDA?", title="$(id) `id` ${{ github.token }} ::error::x\n")
+    run = play(machines, github, "issues", github.event("opened", 7), 103)
+    assert [job.result for job in run.jobs.values()] == ["success", "skipped", "skipped"]
+    assert github.ours(7) == []
+
+
+def test_results_that_were_tampered_with_are_no_verdict(machines: Path, github: FakeGithub) -> None:
+    """Somebody got out of the sandbox and wrote what they liked: our failure, said so, and the job is red."""
+    title, body = report_of("unused-tensor-argument-crash")
+    github.open_issue(7, body, title=title)
+    made = Play(
+        workflow=WORKFLOW,
+        folder=machines / "run-104",
+        event="issues",
+        payload=github.event("opened", 7),
+        variables=github.environment(),
+        inputs={"versions": "3.9.0"},
+        run_id=104,
+    )
+    upload = made._upload
+
+    def tampered(given: dict[str, str]) -> int:
+        if given["name"].startswith("cell-"):
+            path = Path(given["path"])
+            result = json.loads(path.read_text(encoding="utf-8"))
+            result["observations"][0] |= {"version": "3.13.0"}
+            path.write_text(json.dumps(result), encoding="utf-8")
+        return upload(given)
+
+    made._upload = tampered  # type: ignore[method-assign,assignment]  # the one place where the outside reaches in
+    jobs = made.run()
+    assert jobs["report"].result == "failure"
+    (comment,) = github.ours(7)
+    assert "through no fault of the testcase" in comment
+    assert "release that was not planned" in comment
+    assert github.issues[7]["labels"] == []
