@@ -31,10 +31,59 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Their names, all at one version, where they are not the toolchain's own."""
 
 
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class BuildCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[builds.build]``: how to build the toolchain at a commit. Runs in the sandbox, without network.
+
+    It starts in ``/build``, which holds the repository at that commit; wheels belong into ``/out``; ``/cache`` stays
+    from build to build (``CCACHE_DIR`` and ``SCCACHE_DIR`` point there). In words of the command and in variables,
+    ``{commit}``, ``{short}``, ``{count}`` (commits of the main branch before this one) and ``{name}`` stand for what
+    they say.
+    """
+
+    command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    requires: tuple[str, ...] = ()
+    """Packages that ``python`` has while it builds, as wheels of the package index: ``setuptools>=80``."""
+    given: dict[str, str] = {}
+    """What it may read besides: path inside → path on this machine."""
+    variables: dict[str, str] = {}
+    timeout_s: Positive = 3600.0
+    memory_gib: Positive = 16.0
+    processes: Annotated[int, msgspec.Meta(gt=0)] = 2048
+    expected_s: Positive = 600.0
+    """What one build takes, as far as is known beforehand."""
+    keep_gib: Positive = 20.0
+    """Finished builds that are kept, those last used."""
+
+
+class Builds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One ``[[builds]]`` table: where a toolchain's history is, and its builds between two releases."""
+
+    toolchain: str
+    repository: str
+    """Address of its repository, or a folder with a clone."""
+    branch: str = "main"
+    packages: tuple[str, ...] = ()
+    """Of the ``python`` toolchain: the packages whose builds these are, all at one version."""
+    tag: str = ""
+    """The tag of a version, ``v{version}``, where it is not the toolchain's custom."""
+    artifacts: tuple[str, ...] = ()
+    """Folders or addresses with the wheels of one commit each; ``{commit}`` or ``{short}`` stands for its sha."""
+    build: BuildCommand | None = None
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The whole file."""
 
     wheels: tuple[Place, ...] = ()
+    builds: tuple[Builds, ...] = ()
+
+    def builds_of(self, toolchain: str) -> Builds | None:
+        """The first table about a toolchain."""
+        return next((one for one in self.builds if one.toolchain == toolchain), None)
+
     store_gib: Annotated[float, msgspec.Meta(gt=0)] = 20.0
     """Environments unused for longest go when the store takes more than this; IREE's and TVM's releases take 13."""
 

@@ -13,8 +13,10 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 from runners.errors import InfraError, UserError
 from runners.shelf import make_folder
@@ -116,6 +118,31 @@ class History:
         mine = {key: sha for sha, key in self._authored(f"{span}{newer.commit}")}
         return frozenset(sha for _, key in self._authored(f"{span}{branch.commit}") if (sha := mine.get(key)))
 
+    def days(self, line: Sequence[Point]) -> Mapping[str, date]:
+        """When each commit was committed, in UTC."""
+        if not line:
+            return {}
+        form = ("--first-parent", "--no-show-signature", "--format=%H %ct")
+        text = self._git("log", *form, f"--max-count={len(line)}", "--end-of-options", line[-1].commit)
+        pairs = (row.split(" ") for row in text.splitlines())
+        return {sha: datetime.fromtimestamp(int(seconds), UTC).date() for sha, seconds in pairs}
+
+    def export(self, commit: str, folder: Path) -> None:
+        """The files of a commit, written into a new folder. What a cached clone lacks is fetched.
+
+        Raises:
+            InfraError: they cannot be fetched or written.
+        """
+        folder.mkdir()
+        index = {"GIT_INDEX_FILE": str(folder.parent / "index")}
+        work = (f"--git-dir={self._git_dir}", f"--work-tree={folder}")
+        run_git(folder, *work, "read-tree", "--end-of-options", commit, more=index)
+        run_git(folder, *work, "checkout-index", "--all", "--force", more=index)
+
+    @cached_property
+    def _git_dir(self) -> str:
+        return self._git("rev-parse", "--absolute-git-dir").strip()
+
     def _authored(self, span: str) -> list[tuple[str, str]]:
         form = "--format=%H%x1f%an%x1f%at%x1f%s"
         lines = self._git("log", "--first-parent", "--no-show-signature", form, "--end-of-options", span)
@@ -199,8 +226,14 @@ _SETTINGS = {
 """Whatever a repository's configuration would have git start is switched off."""
 
 
-def run_git(folder: Path, *arguments: str, seconds: float = GIT_S, wrong: str = "") -> str:
-    """Standard output of git in ``folder``.
+def run_git(
+    folder: Path,
+    *arguments: str,
+    seconds: float = GIT_S,
+    wrong: str = "",
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Standard output of git in ``folder``; ``more`` are variables besides ours.
 
     Raises:
         UserError: it failed, and ``wrong`` says what the caller did wrong.
@@ -214,6 +247,7 @@ def run_git(folder: Path, *arguments: str, seconds: float = GIT_S, wrong: str = 
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",
+        **more,
     }
     command = ["git", "--no-pager", *options, "-C", str(folder), *arguments]
     try:

@@ -305,6 +305,41 @@ class Budget(Wire, frozen=True, kw_only=True):
     workers: int = 2
 
 
+class TrailBuild(Wire, frozen=True, kw_only=True):
+    """One build of a trail."""
+
+    name: Name
+    """What observations call its version."""
+    commit: Name = ""
+    """Full sha; empty where it isn't known."""
+    commits: int
+    """Of the main branch, since the trail's first build."""
+    weight: float = 1.0
+    """How much of the prior lies on the commits since the build before it; 0 or more."""
+
+
+class Trail(Wire, frozen=True, kw_only=True):
+    """Builds between two ends that answer differently, oldest first: what a change is sought along.
+
+    With it anyone can compute the answer again from the observations.
+    """
+
+    direction: Literal["introduced", "fixed"]
+    builds: Annotated[tuple[TrailBuild, ...], msgspec.Meta(min_length=2, max_length=20_000)]
+    repository: Name = ""
+    """``owner/name``, for compare links."""
+    confidence: float = 0.95
+    """Belief in a range with which the search ends."""
+    publish: float = 0.99
+    """Belief in one commit with which it may be named."""
+    calibration: int = 10
+    """Runs of each end before anything else."""
+    probes: int = 150
+    """Runs that the search may take."""
+    notes: tuple[Text, ...] = ()
+    """What a reader must know of how it was laid: leaves left out, sources that have nothing."""
+
+
 class Plan(Wire, frozen=True, kw_only=True):
     """What is to be found out, and within which bounds: the whole input of a runner."""
 
@@ -326,6 +361,10 @@ class Plan(Wire, frozen=True, kw_only=True):
     bisect: bool = True
     chosen: bool = False
     """The releases were named by the caller: the newest of them need not be the newest there is."""
+    deepen: bool = False
+    """Go on from the releases between which it changes, to nightlies and commits, where builds of them can be had."""
+    trail: Trail | None = None
+    """Only search along this."""
     limits: Limits = Limits()
     budget: Budget = Budget()
 
@@ -415,6 +454,12 @@ class Bisection(Wire, frozen=True, kw_only=True):
     commits: CommitRange | None = None
     suspects: tuple[Suspect, ...] = ()
     """The commits of the range most related to the report, best first; five at most."""
+    culprit: Name | None = None
+    """Full sha: of two builds one commit apart one fails and the other does not, seen as often as it takes."""
+    deep: bool = False
+    """Found along builds between releases."""
+    notes: tuple[Text, ...] = ()
+    """In words: failure rates, more than one change, what could not be searched."""
 
 
 # ---------------------------------------------------------------------------------------------- jobs, over files

@@ -144,7 +144,8 @@ def mount_options(
     for path in SCRATCH:
         options += ["--perms", "1777", "--size", str(scratch_bytes), "--tmpfs", path]
     for mount in mounts:
-        options += [*_parents(mount.guest), "--ro-bind", str(mount.host), mount.guest]
+        bind = "--bind" if mount.writable else "--ro-bind"
+        options += [*_parents(mount.guest), bind, str(mount.host), mount.guest]
     return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 

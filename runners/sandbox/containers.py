@@ -203,7 +203,8 @@ def _skeleton(client: tuple[str, ...]) -> str:
 def bind(mount: Mount) -> str:
     """The value of ``--mount``: comma-separated values, quoted where a path has a comma."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(["type=bind", f"src={mount.host}", f"dst={mount.guest}", "ro=true"])
+    access = [] if mount.writable else ["ro=true"]
+    csv.writer(line, lineterminator="").writerow(["type=bind", f"src={mount.host}", f"dst={mount.guest}", *access])
     return line.getvalue()
 
 

@@ -12,10 +12,15 @@ from runners.protocol import Ended, Limits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A host directory or file shown read-only inside at ``guest`` (an absolute path)."""
+    """A host directory or file shown inside at ``guest`` (an absolute path), read-only.
+
+    ``writable`` is for builds of the toolchain alone, never for a testcase: what is written there stays, and only
+    the length of each file is limited.
+    """
 
     host: Path
     guest: str
+    writable: bool = False
 
 
 SCRATCH = ("/work", "/tmp", "/dev/shm")

@@ -1,7 +1,7 @@
 """Where builds between two releases come from: one interface over nightlies, stored artifacts and a build command.
 
 What a source gives is a `Release` of the catalogue's own kind, so everything that can be done with a release
-(environment, canary, probe) can be done with a build. Configured by the operator (`runners.sources.config`), never by
+(environment, canary, probe) can be done with a build. Configured by the operator (`runners.config`), never by
 an issue.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Protocol
 
 from runners.catalogue import Release
@@ -40,6 +41,8 @@ class Build:
     """What having it ready is expected to take; 0 where it is at hand."""
     source: str
     """Name of the source, in words."""
+    day: date | None = None
+    """When its commit was made: its dependencies are resolved as of then. None: as of today."""
 
 
 class Source(Protocol):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+
+from packaging.utils import canonicalize_name
 
 from runners.catalogue import Release
 from runners.errors import InfraError
+from runners.places import PYTHONS, Wheel, fetch_page, links_in, read_name
 from runners.sources import Build, Point, Unbuildable
-from runners.sources.links import Wheel, read_place
 
 
 def build_name(base: str, first: Point, point: Point) -> str:
@@ -22,8 +25,10 @@ class Artifacts:
     """See ``sources.Source``. ``place`` holds ``{commit}`` or ``{short}`` where the sha goes."""
 
     place: str
-    describe: Callable[[Build, Sequence[Wheel], str], Release]
-    """A build, its wheels and their place → the release to install."""
+    toolchain: str
+    packages: tuple[str, ...]
+    """What a build must have, all at one version; the first names it."""
+    get: Callable[[str], str] = fetch_page
     seconds: float = 30.0
 
     @property
@@ -42,11 +47,45 @@ class Artifacts:
         """The wheels of its commit."""
         place = self._at(build.point)
         try:
-            wheels = read_place(place)
-        except InfraError as reason:
+            names = (
+                list(links_in(self.get(place))) if "://" in place else sorted(p.name for p in Path(place).iterdir())
+            )
+        except (InfraError, OSError) as reason:
             raise Unbuildable(f"there is nothing for {build.point.commit[:12]}: {reason}") from None
-        return self.describe(build, wheels, place)
+        return release_of(build, names, place, toolchain=self.toolchain, packages=self.packages)
 
     def _at(self, point: Point) -> str:
         place = self.place.replace("{commit}", point.commit).replace("{short}", point.commit[:7])
-        return place if "://" in place else str(Path(place).expanduser())
+        return place if "://" in place else str(Path(place).expanduser().absolute())
+
+
+def release_of(build: Build, names: Iterable[str], place: str, *, toolchain: str, packages: Sequence[str]) -> Release:
+    """The release that a place with these files gives: any version, as long as all packages are there.
+
+    Raises:
+        Unbuildable: one is missing, or is there for no Python of ours.
+    """
+    wheels = [wheel for name in names if (wheel := read_name(name)) is not None]
+    found = {package: _newest(wheels, str(canonicalize_name(package))) for package in packages}
+    missing = [package for package, wheel in found.items() if wheel is None]
+    if missing:
+        raise Unbuildable(f"the build of {build.point.commit[:12]} has no wheel of {', '.join(missing)}")
+    every = [wheel for wheel in found.values() if wheel is not None]
+    pythons = tuple(minor for minor in PYTHONS if all(wheel.runs_on(minor) for wheel in every))
+    if not pythons:
+        raise Unbuildable(f"the wheels of {build.point.commit[:12]} run on no CPython of {', '.join(PYTHONS)} here")
+    return Release(
+        toolchain=toolchain,
+        version=build.name,
+        released=build.day or datetime.now(UTC).date(),
+        distributions=tuple(f"{package}=={wheel.version}" for package, wheel in zip(packages, every, strict=True)),
+        pythons=pythons,
+        prerelease=True,
+        commit=build.point.commit,
+        source="wheels",
+        links=(place,),
+    )
+
+
+def _newest(wheels: Sequence[Wheel], package: str) -> Wheel | None:
+    return max((wheel for wheel in wheels if wheel.package == package), key=lambda wheel: wheel.version, default=None)
