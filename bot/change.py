@@ -14,8 +14,16 @@ from runners.protocol import Bisection, CommitRange, Variant
 
 
 def bisections(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> tuple[Bisection, ...]:
-    """The changes seen, the one that decides the verdict first. None where runs of one build disagree."""
-    if evidence.disagreeing():
+    """The changes seen, the one that decides the verdict first, found between releases before found among them.
+
+    Where runs of one build disagree releases tell nothing; a search between them was made for that.
+    """
+    deep = evidence.narrowed()
+    return (*((deep,) if isinstance(deep, Bisection) else ()), *_among_releases(evidence, kind, catalogue))
+
+
+def _among_releases(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> tuple[Bisection, ...]:
+    if evidence.disagreeing() or evidence.plan.trail is not None:
         return ()
     answers, order = evidence.answers(), evidence.plan.order
     went, came = search.fixed(order, answers), search.introduced(order, answers)

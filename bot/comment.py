@@ -265,8 +265,19 @@ def change(bisection: Bisection) -> str:
         case _:
             return ""
     skipped = ", ".join(code(version) for version in bisection.skipped[:8]) + (" …" if bisection.skipped[8:] else "")
-    said = f"{ends}.{f' Neither good nor bad: {skipped}.' if skipped else ''}"
+    said = f"{ends}.{f' Neither good nor bad: {skipped}.' if skipped else ''}{_between_releases(bisection)}"
     return "\n\n".join(filter(None, (said, related(bisection.commits, bisection.suspects, "have changed it"))))
+
+
+def _between_releases(bisection: Bisection) -> str:
+    """Of a change found along nightlies or commits: how sure it is, and on what runs that rests."""
+    if not bisection.deep:
+        return ""
+    sure = f"{min(99.9, int(1000 * bisection.confidence) / 10):g} %"
+    first = "First commit with it" if bisection.direction == "introduced" else "First commit without it"
+    named = f" {first}: {code(bisection.culprit)}." if bisection.culprit else ""
+    notes = "".join(f" {prose(note[:1].upper() + note[1:])}." for note in bisection.notes)
+    return f" Found in {bisection.probes} runs, certain to {sure}.{named}{notes}"
 
 
 def likely_fix(likely: LikelyFix | None) -> str:

@@ -168,8 +168,10 @@ def _weight(bisection: Bisection) -> Json:
         "confidence": bisection.confidence,
         "probes": bisection.probes,
         "commits": None if bisection.commits is None else _range(bisection.commits),
-        "culprit": None,
+        "culprit": bisection.culprit,
         "suspects": [_suspect(one) for one in bisection.suspects],
+        "between_releases": bisection.deep,
+        "notes": list(bisection.notes),
     }
 
 

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from runners import search
-from runners.protocol import Answer, Finding, Observation, Outcome, Plan, Variant
+from runners.protocol import Answer, Bisection, Finding, Observation, Outcome, Plan, Trail, Variant
+from runners.trail import narrowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,8 @@ class Evidence:
     plan: Plan
     observations: tuple[Observation, ...]
     findings: tuple[Finding, ...]
+    trail: Trail | None = None
+    """Builds between releases along which was searched, where there were any."""
 
     def answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
         """One answer for each release that was probed, on the testcase's own device unless another is named."""
@@ -57,6 +60,10 @@ class Evidence:
         place = {version: i for i, version in enumerate(self.plan.order)}
         own = [s for s in self.observations if s.variant is Variant.ORIGINAL and s.device == self.plan.device]
         return sorted(own, key=lambda seen: (place.get(seen.version, -1), seen.attempt, seen.outcome))
+
+    def narrowed(self) -> Bisection | str | None:
+        """Where it changes along the trail; in words, why that can't be told; None without a trail."""
+        return None if self.trail is None else narrowed(self.trail, self.observations, self.plan.device)
 
     def skips(self) -> Counter[Outcome]:
         """Why the releases that answered nothing did not."""

@@ -73,6 +73,7 @@ def judge(evidence: Evidence) -> Verdict:
     """The verdict on what was run."""
     verdict = (
         _repro_at_fault(evidence)
+        or _along_the_trail(evidence)
         or _flaky(evidence)
         or _contradicted(evidence)
         or _seen_failing(evidence)
@@ -147,6 +148,28 @@ def _repro_at_fault(evidence: Evidence) -> Verdict | None:
 def _says_whose_fault(finding: Finding) -> bool:
     """An access out of bounds may be the compiler's own doing: unless the diagnosis traced it, it blames nobody."""
     return finding.evidence.get("origin") != "unknown"
+
+
+def _along_the_trail(evidence: Evidence) -> Verdict | None:
+    """What a search along builds that the caller named shows: it was made for runs that disagree."""
+    found = evidence.narrowed()
+    if evidence.plan.trail is None or found is None:
+        return None
+    if isinstance(found, str):
+        return _verdict(VerdictKind.INCONCLUSIVE, 0.5, f"Inconclusive: {found}.")
+    older, newer = (found.last_good or found.last_bad), (found.first_bad or found.first_good)
+    ends = [name for name in (older, newer) if name is not None]
+    where = f"with commit {found.culprit[:12]}" if found.culprit else f"between {older} and {newer}"
+    came = found.direction == "introduced"
+    return _verdict(
+        VerdictKind.REGRESSION if came else VerdictKind.FIXED,
+        found.confidence,
+        f"Reproduced on {evidence.plan.order[-1]}; it came in {where}."
+        if came
+        else f"Already fixed: reproduced on {evidence.plan.order[0]}; it went away {where}.",
+        found.notes,
+        evidence.indices(*ends),
+    )
 
 
 def _flaky(evidence: Evidence) -> Verdict | None:

@@ -7,8 +7,9 @@ leaves main; commits that the branch took over as cherry-picks are no suspects, 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
@@ -18,11 +19,9 @@ from runners.history import History, Joined
 from runners.protocol import Trail, TrailBuild
 from runners.sources import Build, Point, Source, Unbuildable
 from runners.sources.listed import Tag, join
+from runners.trail import Prior
 
 MOST_BUILDS = 20_000
-
-Prior = Callable[[Sequence[str]], Sequence[float]]
-"""Shas, oldest first → a weight of 0 or more for each: how likely it is to be the change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +147,10 @@ class Between:
             what = f"there are no builds between {first.text} and {last.text}"
             raise UserError(f"{what}: configure where they are, or how to build them (docs/bisect.md)")
         self.registry.add(offers)
+        direction: Literal["introduced", "fixed"] = "introduced" if first is good else "fixed"
         return Trail(
-            direction="introduced" if first is good else "fixed",
-            builds=self._trail_builds(line, [build for _, build in offers], first, last),
+            direction=direction,
+            builds=self._trail_builds(line, [build for _, build in offers], first, direction),
             repository=self.repository,
             notes=notes,
         )
@@ -183,11 +183,11 @@ class Between:
         return sorted(inside, key=lambda offer: Version(offer[1].name))
 
     def _trail_builds(
-        self, line: Sequence[Point], builds: Sequence[Build], first: End, last: End
+        self, line: Sequence[Point], builds: Sequence[Build], first: End, direction: Literal["introduced", "fixed"]
     ) -> tuple[TrailBuild, ...]:
         if not line:
             return tuple(TrailBuild(name=build.name, commits=number) for number, build in enumerate(builds))
-        weights = self._weights(line, first, last)
+        weights = self._weights(line, first, direction)
         start, found, before = builds[0].point.ordinal, [], builds[0].point.ordinal
         for build in builds:
             reach = range(before + 1, build.point.ordinal + 1)
@@ -202,17 +202,19 @@ class Between:
             before = build.point.ordinal
         return tuple(found)
 
-    def _weights(self, line: Sequence[Point], first: End, last: End) -> Mapping[int, float]:
+    def _weights(
+        self, line: Sequence[Point], first: End, direction: Literal["introduced", "fixed"]
+    ) -> Mapping[int, float]:
         """The prior of each commit after the first; nothing for one that the older leaf has as well."""
         assert self.history is not None
         assert first.joined is not None
         points = line[1:]
         shared = self.history.picked(first.joined, line[-1])
-        weights = self.prior([point.commit for point in points]) if self.prior else [1.0] * len(points)
-        return {
-            point.ordinal: 0.0 if point.commit in shared else weight
-            for point, weight in zip(points, weights, strict=True)
-        }
+        weights = dict.fromkeys((point.commit for point in points), 1.0)
+        if self.prior is not None:
+            commits = self.history.commits(line[0].commit, line[-1].commit)
+            weights = dict.fromkeys(weights, 0.0) | dict(self.prior(commits, direction))
+        return {point.ordinal: 0.0 if point.commit in shared else weights[point.commit] for point in points}
 
 
 def _place(end: End) -> tuple[int, Version]:

@@ -13,8 +13,9 @@ from itertools import pairwise
 
 from runners import search
 from runners.differ import device_findings
+from runners.narrow import Supply, follow
 from runners.progress import Sink
-from runners.protocol import Answer, Cell, ClaimKind, Finding, Observation, Outcome, Plan, Testcase, Variant
+from runners.protocol import Answer, Cell, ClaimKind, Finding, Observation, Outcome, Plan, Testcase, Trail, Variant
 from runners.retarget import in_words
 
 HOPELESS = 6
@@ -33,6 +34,17 @@ class Investigation:
 
     observations: tuple[Observation, ...]
     findings: tuple[Finding, ...]
+    trail: Trail | None = None
+    """Along which builds between releases were searched, where they were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deeper:
+    """The effects of going on between releases."""
+
+    lay: Callable[[str, str], Trail | str]
+    """A good release and a bad one → the builds between them; or, in words, why there are none."""
+    supply: Supply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +60,7 @@ class Tools:
     progress: Sink
     stand_ins: tuple[str, ...] = ()
     """Devices that any machine has, to run a testcase on whose own device is not here."""
+    deeper: Deeper | None = None
     clock: Callable[[], float] = time.monotonic
 
 
@@ -85,7 +98,13 @@ class _Course:
     def failing(self) -> Observation | None:
         """The newest build that shows the failure on the testcase's own device, as posted rather than ported."""
         place = self.plan.order.index
-        failing = [seen for seen in self.seen if seen.outcome is Outcome.MATCH and seen.device == self.plan.device]
+        failing = [
+            seen
+            for seen in self.seen
+            if seen.outcome is Outcome.MATCH
+            and seen.device == self.plan.device
+            and seen.version in self.plan.order  # a build between releases has no place among them
+        ]
         return max(failing, key=lambda seen: (seen.variant is Variant.ORIGINAL, place(seen.version)), default=None)
 
     def run(self, lane: _Lane, versions: Iterable[str]) -> None:
@@ -140,6 +159,8 @@ def make_cell(
 def investigate(plan: Plan, tools: Tools) -> Investigation:
     """Run a plan to its end, or to the end of its budget."""
     course = _Course(plan, tools)
+    if plan.trail is not None:
+        return _along(course, plan.trail)
     with tools.progress.stage("matrix"):
         course.run(course.original, plan.first)
     with tools.progress.stage("bisection"):
@@ -152,7 +173,60 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
         findings = _diagnose(course)
         _elsewhere(course)
     found = [*findings, *device_findings(course.seen, plan.order), *_noted(course.seen)]
-    return Investigation(observations=tuple(course.seen), findings=_distinct(found))
+    with tools.progress.stage("between releases"):
+        trail = _deepen(course)
+    return Investigation(observations=tuple(course.seen), findings=_distinct(found), trail=trail)
+
+
+def _along(course: _Course, trail: Trail) -> Investigation:
+    """Only the search along a trail, and a look at the failure."""
+    with course.tools.progress.stage("bisection"):
+        _follow(course, trail)
+    with course.tools.progress.stage("diagnosis"):
+        findings = _diagnose(course)
+    found = _distinct([*findings, *_noted(course.seen)])
+    return Investigation(observations=tuple(course.seen), findings=found, trail=trail)
+
+
+def _deepen(course: _Course) -> Trail | None:
+    """From the releases between which the newest change lies to the builds between them, where there are any."""
+    plan, deeper = course.plan, course.tools.deeper
+    answers = course.answers(course.original)
+    edges = (search.fixed(plan.order, answers), search.introduced(plan.order, answers))
+    edge = next((e for e in edges if e is not None and e.older is not None and e.newer is not None), None)
+    if not plan.deepen or deeper is None or edge is None or edge.older is None or edge.newer is None:
+        return None
+    came = answers[edge.newer] is Answer.BAD
+    good, bad = (edge.older, edge.newer) if came else (edge.newer, edge.older)
+    trail = deeper.lay(good, bad)
+    if isinstance(trail, str):
+        course.tools.progress.say(trail)
+        return None
+    _follow(course, trail)
+    return trail
+
+
+def _follow(course: _Course, trail: Trail) -> None:
+    tools, plan = course.tools, course.plan
+    assert tools.deeper is not None
+
+    def attempt(name: str, number: int) -> Observation:
+        cell = make_cell(plan, name)
+        tools.progress.cell(cell, None)
+        seen = tools.run(cell, number)
+        tools.progress.cell(cell, seen)
+        return seen
+
+    course.seen += follow(
+        trail,
+        device=plan.device,
+        known=course.seen,
+        attempt=attempt,
+        supply=tools.deeper.supply,
+        executor=tools.executor,
+        workers=plan.budget.workers,
+        expired=lambda: tools.clock() > course.deadline,
+    )
 
 
 def _search(course: _Course, lane: _Lane) -> None:

@@ -18,7 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
+from runners.commits import CommitLog
 from runners.errors import InfraError, UserError
+from runners.protocol import Commit
 from runners.shelf import make_folder
 from runners.sources import Point
 
@@ -107,16 +109,15 @@ class History:
         return tuple(Point(commit=sha, ordinal=older.ordinal + n) for n, sha in enumerate(span))
 
     def picked(self, branch: Joined, newer: Point) -> frozenset[str]:
-        """Commits of main after a leaf's junction that its branch holds too, as cherry-picks.
-
-        Told by author, time of writing and subject, which a cherry-pick keeps: comparing patches needs the contents
-        of files, which a cached clone has not.
-        """
+        """Commits of main after a leaf's junction, up to ``newer``, that its branch holds too, as cherry-picks."""
         if not branch.leaf:
             return frozenset()
-        span = f"{branch.at.commit}.."
-        mine = {key: sha for sha, key in self._authored(f"{span}{newer.commit}")}
-        return frozenset(sha for _, key in self._authored(f"{span}{branch.commit}") if (sha := mine.get(key)))
+        after = {point.commit for point in self.between(branch.at, newer)[1:]}
+        return frozenset(after - {commit.sha for commit in self.commits(branch.commit, newer.commit)})
+
+    def commits(self, older: str, newer: str) -> tuple[Commit, ...]:
+        """What lies between two commits, cherry-picks left out, with messages and paths; oldest first."""
+        return CommitLog(self.clone).between(older, newer)
 
     def days(self, line: Sequence[Point]) -> Mapping[str, date]:
         """When each commit was committed, in UTC."""
@@ -143,12 +144,6 @@ class History:
     def _git_dir(self) -> str:
         return self._git("rev-parse", "--absolute-git-dir").strip()
 
-    def _authored(self, span: str) -> list[tuple[str, str]]:
-        form = "--format=%H%x1f%an%x1f%at%x1f%s"
-        lines = self._git("log", "--first-parent", "--no-show-signature", form, "--end-of-options", span)
-        pairs = (line.split("\x1f", 1) for line in lines.splitlines())
-        return [(sha, _NUMBERS.sub("", key).casefold()) for sha, key in pairs]
-
     def _point(self, commit: str) -> Point:
         return Point(commit=commit, ordinal=self._ordinals[commit])
 
@@ -168,9 +163,6 @@ class History:
             return run_git(self.clone, *arguments).strip() or None
         except InfraError:
             return None
-
-
-_NUMBERS = re.compile(r"\s*\(#\d+\)")
 
 
 def open_history(source: str, root: Path, *, branch: str = "main", wanted: Sequence[str] = ()) -> History:

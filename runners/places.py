@@ -92,6 +92,18 @@ def _installable() -> Mapping[str, Toolchain]:
     return {name: known for name, known in TOOLCHAINS.items() if known.distributions("0")}
 
 
+def with_pages(catalogue: Catalogue, toolchain: str, places: Iterable[Place], get: Get | None = None) -> Catalogue:
+    """The catalogue, and what a toolchain's indexes and pages list this minute: nightlies newer than any refresh.
+
+    Raises:
+        InfraError: one of them cannot be reached.
+    """
+    for place in places:
+        if place.toolchain == toolchain and place.folder is None:
+            catalogue = _added(catalogue, on_the_network(place, get))
+    return catalogue
+
+
 def _added(catalogue: Catalogue, releases: Sequence[Release]) -> Catalogue:
     if not releases:
         return catalogue
@@ -104,7 +116,8 @@ def with_releases(listing: Listing, releases: Iterable[Release]) -> Listing:
     every = {release.order: release for release in listing.releases}
     for release in releases:
         known = every.get(release.order)
-        every[release.order] = release if known is None else replace(known, links=(*known.links, *release.links))
+        links = tuple(dict.fromkeys((*known.links, *release.links))) if known is not None else ()
+        every[release.order] = release if known is None else replace(known, links=links)
     return replace(listing, releases=tuple(every[order] for order in sorted(every)))
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 from runners import bayes
 from runners.bayes import Conclusion, Event, Finished, Goals, Line, Probe
-from runners.protocol import Answer, Bisection, CommitRange, Observation, Outcome, Trail, TrailBuild, Variant
+from runners.protocol import Answer, Bisection, Commit, CommitRange, Observation, Outcome, Trail, TrailBuild, Variant
+
+Prior = Callable[[Sequence[Commit], Literal["introduced", "fixed"]], Mapping[str, float]]
+"""Commits, and what is looked for → by sha, how likely each is to be it; what it leaves out has no weight."""
 
 PROBE_S = 5.0
 """What a run takes beside having the build, as far as is known beforehand."""
@@ -87,13 +91,13 @@ def narrowed(trail: Trail, observations: Iterable[Observation], device: str) -> 
     if isinstance(found, str):
         return found
     older, newer = trail.builds[found.older], trail.builds[found.newer]
-    ends: dict[str, str] = (
-        {"last_good": older.name, "first_bad": newer.name}
-        if trail.direction == "introduced"
-        else {"last_bad": older.name, "first_good": newer.name}
-    )
+    came = trail.direction == "introduced"
     return Bisection(
         direction=trail.direction,
+        last_good=older.name if came else None,
+        first_bad=newer.name if came else None,
+        last_bad=None if came else older.name,
+        first_good=None if came else newer.name,
         skipped=_unanswered(trail, found, events),
         confidence=round(found.confidence - (0.0 if found.verified else 0.1), 4),
         probes=len(events),
@@ -101,7 +105,6 @@ def narrowed(trail: Trail, observations: Iterable[Observation], device: str) -> 
         culprit=newer.commit if found.single and newer.commit else None,
         deep=True,
         notes=(*_words(trail, found, events), *trail.notes),
-        **ends,
     )
 
 

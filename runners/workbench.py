@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,16 +16,18 @@ from functools import partial
 import msgspec
 
 from runners import drift, gpu, lavapipe
+from runners.between import Between, Registry
 from runners.canaries import Canaries, canary_name
 from runners.catalogue import Catalogue, Release
 from runners.config import read_config
 from runners.devices import device_trouble, missing_device
 from runners.diagnose import Means, diagnose, instrumented_limits
 from runners.environments import Environment, Store, Unresolvable, default_root, open_store
-from runners.errors import InfraError
-from runners.execute import Investigation, Tools, investigate, make_cell
+from runners.errors import InfraError, ReprobotError
+from runners.execute import Deeper, Investigation, Tools, investigate, make_cell
 from runners.lavapipe import Driver
 from runners.machine import Absent, look
+from runners.narrow import Supply
 from runners.oracle import Context, Drift, Ruling, rule
 from runners.port import port
 from runners.probe import GUEST_ENV, PLAIN, Conditions, Layout, Probe, Program, run_probe
@@ -41,6 +44,7 @@ from runners.protocol import (
     Plan,
     StepResult,
     Testcase,
+    Trail,
     Variant,
 )
 from runners.retarget import GUEST_HOOKS, retarget
@@ -49,8 +53,11 @@ from runners.sandbox.contract import Engine
 from runners.sandbox.owner import new_name
 from runners.sandbox.process import Stopped, stoppable
 from runners.sandbox.select import select_engine, sweep
+from runners.sources import Unbuildable
+from runners.sources.opening import Surroundings, open_between
 from runners.toolchains import Toolchain, canary_testcase, find_device, find_toolchain
 from runners.toolchains.hardware import NVIDIA
+from runners.trail import Prior
 
 FINDINGS_FILE = "/tmp/reprobot-findings.jsonl"
 """A path inside the sandbox, whose /tmp is its own."""
@@ -63,9 +70,16 @@ EXCERPT_CHARS = 6_000
 
 
 def open_workbench(
-    sandbox: str, catalogue: Catalogue, progress: Sink, *, also_allowed: frozenset[str] = frozenset()
+    sandbox: str,
+    catalogue: Catalogue,
+    progress: Sink,
+    *,
+    also_allowed: frozenset[str] = frozenset(),
+    history: str = "",
 ) -> Workbench:
     """Everything a run on this machine needs; first clears away what killed runs left.
+
+    ``history`` is a clone of the toolchain's repository that is used in place of the configured one.
 
     Raises:
         UserError: the sandbox asked for, or any with ``auto``, does not work here.
@@ -88,6 +102,7 @@ def open_workbench(
         run_id=new_name(),
         canaries=Canaries(store.root),
         driver=None if isinstance(driver, str) else driver,
+        history=history,
     )
 
 
@@ -104,16 +119,63 @@ class Workbench:
     rooms: Rooms = field(default_factory=Rooms)
     driver: Driver | None = None
     """The software Vulkan driver, where the machine has one."""
+    history: str = ""
+    """A clone of the toolchain's repository that is used in place of the configured one."""
+    registry: Registry = field(default_factory=Registry)
+    """Builds between releases that were laid out as a trail."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
         """What a reader of the verdict must know of how it was run."""
         return tuple(f"the sandbox gives up: {loss}" for loss in self.engine.gives_up)
 
-    def run(self, plan: Plan) -> Investigation:
-        """Run a plan to its end, or to the end of its budget. Never raises for what a testcase does."""
+    def lay(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> Trail:
+        """The builds between two versions, tags or commits: what a plan can search along.
+
+        Raises:
+            UserError: there is no such version or commit, or nothing between the two can be had.
+            InfraError: the history or a source cannot be reached.
+        """
+        with self.progress.stage("looking for builds between the two"):
+            between = self._between(toolchain, prior, (good, bad))
+            return between.lay(between.end(good), between.end(bad))
+
+    def _between(self, toolchain: str, prior: Prior | None, wanted: tuple[str, ...]) -> Between:
+        return open_between(
+            toolchain,
+            Surroundings(
+                catalogue=self.catalogue,
+                config=read_config(),
+                store=self.store,
+                engine=self.engine,
+                run_id=self.run_id,
+                say=self.progress.say,
+                history=self.history,
+            ),
+            self.registry,
+            prior=prior,
+            wanted=wanted,
+        )
+
+    def _lay(self, plan: Plan, good: str, bad: str, prior: Prior | None) -> Trail | str:
+        """For a search that goes on from releases: without builds between them it just ends there."""
+        try:
+            return self.lay(plan.testcase.toolchain, good, bad, prior)
+        except ReprobotError as reason:
+            return f"the search ends with releases: {reason}"
+
+    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+        """Run a plan to its end, or to the end of its budget. Never raises for what a testcase does.
+
+        ``prior`` weighs the commits between two releases, for a search that goes on there.
+        """
         toolchain = find_toolchain(plan.testcase.toolchain)
-        with stoppable(), closing(self.rooms), _executor(plan.budget.workers) as executor:
+        with (
+            stoppable(),
+            closing(self.rooms),
+            _executor(1) as helper,
+            _executor(plan.budget.workers) as executor,
+        ):
             return investigate(
                 plan,
                 Tools(
@@ -124,6 +186,14 @@ class Workbench:
                     executor=executor,
                     progress=self.progress,
                     stand_ins=self._stand_ins(toolchain),
+                    deeper=Deeper(
+                        lay=lambda good, bad: self._lay(plan, good, bad, prior),
+                        supply=Supply(
+                            seconds=self.registry.seconds,
+                            prepare=lambda name: self._prepare(name, plan.testcase),
+                            helper=helper,
+                        ),
+                    ),
                 ),
             )
 
@@ -156,20 +226,20 @@ class Workbench:
             ),
         )
         seen = _observation(cell, attempt, probe, ruling, environment, moved)
-        release = self.catalogue.find(cell.toolchain, cell.version)
+        release = self._known(cell.toolchain, cell.version)
         software = self.driver is not None and cell.device == lavapipe.DEVICE
         return msgspec.structs.replace(
             seen,
-            fork="" if release.fork is None else _fork(release),
+            fork="" if release is None or release.fork is None else _fork(release),
             driver=self.driver.name if self.driver is not None and software else "",
         )
 
     def _environment(self, version: str, testcase: Testcase) -> Environment | NotRun:
         """The environment of a release, canary passed; or why the testcase cannot be run on it."""
-        release = self.catalogue.find(testcase.toolchain, version)
         try:
+            release = self._release(testcase.toolchain, version)
             environment = self.store.environment(release, testcase.requirements)
-        except Unresolvable as reason:
+        except (Unresolvable, Unbuildable) as reason:
             return NotRun(why=str(reason), cause="unavailable")
         except InfraError as reason:
             return NotRun(why=str(reason), cause="infra")
@@ -177,6 +247,26 @@ class Workbench:
         program = canary_testcase(toolchain, environment.version)
         name = canary_name(environment, self.engine, program, toolchain.VARIABLES)
         return self.canaries.ask(name, lambda: self.canary(environment, program)) or environment
+
+    def _release(self, toolchain: str, version: str) -> Release:
+        """A build of the trail, provided; else the catalogue's.
+
+        Raises:
+            Unbuildable: the build cannot be had.
+            InfraError: it cannot be had just now.
+        """
+        if version in self.registry:
+            return self.registry.release(version)
+        return self.catalogue.find(toolchain, version)
+
+    def _known(self, toolchain: str, version: str) -> Release | None:
+        """The same, as far as it is known without doing anything."""
+        return None if version in self.registry else self.catalogue.find(toolchain, version)
+
+    def _prepare(self, name: str, testcase: Testcase) -> None:
+        """Have a build of the trail and its environment ready; what goes wrong is seen when it is run."""
+        with contextlib.suppress(ReprobotError):
+            self.store.environment(self.registry.release(name), testcase.requirements)
 
     def canary(self, environment: Environment, program: Testcase) -> NotRun | None:
         """None when a program of a few lines runs there; else why nothing may be blamed on a testcase."""
