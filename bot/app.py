@@ -18,14 +18,26 @@ from bot.issue import Issue
 from bot.judge import judge, judge_without_running
 from bot.lineup import History, Lineup, line_up
 from bot.page import render_page
-from bot.plan import Wishes, make_plan
+from bot.plan import Wishes, follow_plan, make_plan
 from bot.source import is_remote
-from bot.suspects import query_of, suspects
+from bot.suspects import beliefs, query_of, rank, suspects
 from bot.verdict import Report
 from runners.catalogue import Catalogue
 from runners.errors import InfraError, UserError
 from runners.execute import Investigation
-from runners.protocol import Answer, CommitRange, Finding, FindingKind, Observation, Outcome, Plan, Suspect, Variant
+from runners.protocol import (
+    Answer,
+    CommitRange,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Suspect,
+    Trail,
+    Variant,
+)
+from runners.trail import Prior
 
 
 class Bench(Protocol):
@@ -35,7 +47,18 @@ class Bench(Protocol):
     def conditions(self) -> tuple[str, ...]:
         """What a reader of the verdict must know of how it was run."""
 
-    def run(self, plan: Plan) -> Investigation: ...
+    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation: ...
+
+
+class DeepBench(Bench, Protocol):
+    """A bench that also knows of builds between releases."""
+
+    def lay(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> Trail:
+        """The builds between two versions, tags or commits.
+
+        Raises:
+            UserError: one of the two means nothing, or there is nothing between them.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +114,43 @@ def reproduce(
     assert isinstance(asked.extraction, Repro)
     planned = make_plan(asked.extraction, catalogue, wishes)
     bench = open_bench()
-    seen = bench.run(planned.plan)
+    seen = bench.run(planned.plan, prior=_prior(asked))
     notes = (*planned.notes, *bench.conditions)
     return finished(asked, planned.plan, seen, notes=notes, catalogue=catalogue, history=history)
+
+
+def bisect(
+    issue: Issue,
+    *,
+    toolchain: str | None,
+    wishes: Wishes,
+    catalogue: Catalogue,
+    open_bench: Callable[[], DeepBench],
+    allowed: Mapping[str, str] | None = None,
+    history: History | None = None,
+) -> Report:
+    """Issue → report of where it changes between the two ends that ``wishes`` name, to the commit if builds allow.
+
+    Raises:
+        UserError: an end means nothing, or nothing between the two can be had.
+        InfraError: nothing could be run, through no fault of the testcase.
+    """
+    assert wishes.ends is not None
+    extraction = extract(issue, toolchain=toolchain, allowed=allowed)
+    asked = Asked(issue=issue, toolchain=toolchain, wishes=wishes, extraction=extraction)
+    if (report := unrun(asked)) is not None:
+        return report
+    assert isinstance(extraction, Repro)
+    bench = open_bench()
+    trail = bench.lay(extraction.testcase.toolchain, *wishes.ends, _prior(asked))
+    plan = follow_plan(extraction, trail, wishes)
+    return finished(asked, plan, bench.run(plan), notes=bench.conditions, catalogue=catalogue, history=history)
+
+
+def _prior(asked: Asked) -> Prior:
+    """Where a search along commits looks first: at those most related to the report."""
+    query = query_of(asked.issue, asked.extraction)
+    return lambda commits, direction: beliefs(rank(query, commits, direction))
 
 
 def unrun(asked: Asked) -> Report | None:
@@ -126,7 +183,7 @@ def finished(
         InfraError: nothing could be run, through no fault of the testcase.
     """
     _refuse_mere_infrastructure(seen.observations)
-    evidence = Evidence(plan=plan, observations=seen.observations, findings=seen.findings)
+    evidence = Evidence(plan=plan, observations=seen.observations, findings=seen.findings, trail=seen.trail)
     verdict = judge(evidence)
     found = bisections(evidence, verdict.kind, catalogue)
     lineup = Lineup(bisections=found)
@@ -204,8 +261,12 @@ def _refuse_mere_infrastructure(observations: Sequence[Observation]) -> None:
 
 def repeat_command(issue: Issue, toolchain: str | None, wishes: Wishes) -> str:
     """The shell line that repeats the run, with every option that shaped it."""
-    words = ["reprobot", "reproduce", issue.source if issue.source != "standard input" else "-"]
+    verb = "reproduce" if wishes.ends is None else "bisect"
+    words = ["reprobot", verb, issue.source if issue.source != "standard input" else "-"]
     words += ["--toolchain", toolchain] if toolchain else []
+    words += ["--good", wishes.ends[0], "--bad", wishes.ends[1]] if wishes.ends is not None else []
+    words += ["--history", wishes.history] if wishes.history else []
+    words += ["--minutes", f"{wishes.minutes:g}"] if wishes.minutes is not None else []
     words += ["--versions", wishes.versions] if wishes.versions else []
     words += ["--devices", ",".join(wishes.devices)] if wishes.devices else []
     words += [] if wishes.bisect else ["--no-bisect"]

@@ -23,6 +23,7 @@ from runners.commits import CommitLog
 from runners.environments import default_root, open_store
 from runners.errors import UserError
 from runners.places import open_catalogue
+from runners.protocol import Budget
 from runners.refresh import refresh_catalogue
 from runners.requirements import parse_allowance
 from runners.sandbox.select import check_name, drop_skeleton, sweep
@@ -116,6 +117,7 @@ def reproduce(
         sandbox=sandbox,
         allowed=tuple(allow or ()),
         wheels=tuple(str(Path(folder).expanduser().absolute()) for folder in wheels or ()),
+        history=str(history or ""),
     )
     catalogue = open_catalogue(default_root() / "catalogue", wishes.wheels)
     with terminal.progress() as progress:
@@ -124,7 +126,69 @@ def reproduce(
             toolchain=toolchain,
             wishes=wishes,
             catalogue=catalogue,
-            open_bench=lambda: open_workbench(sandbox, catalogue, progress, also_allowed=frozenset(allowed.values())),
+            open_bench=lambda: open_workbench(
+                sandbox, catalogue, progress, also_allowed=frozenset(allowed.values()), history=str(history or "")
+            ),
+            allowed=allowed,
+            history=None if history is None else CommitLog(history),
+        )
+    text = shell.write(report, shell.Outputs(json=json, html=html, comment=comment))
+    terminal.show(report, text)
+
+
+@app.command()
+def bisect(
+    issue: IssueArgument,
+    good: Annotated[str, typer.Option(help="A version, tag or commit that works.", metavar="V")],
+    bad: Annotated[str, typer.Option(help="One that fails as reported.", metavar="V")],
+    toolchain: ToolchainOption = None,
+    history: HistoryOption = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="How long it may take (240).", min=1, max=10_000, metavar="N")
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Runs side by side.", min=1, max=64, metavar="N")] = 2,
+    sandbox: Annotated[str, typer.Option(help="auto, docker, podman or bubblewrap.", metavar="ENGINE")] = "auto",
+    timeout: Annotated[float | None, typer.Option(help="Seconds that one run may take.", min=1, max=3600)] = None,
+    fetch_attachments: FetchOption = None,
+    allow: AllowOption = None,
+    wheels: Annotated[
+        list[str] | None,
+        typer.Option(help="A directory of wheels, whose builds join the others; repeatable.", metavar="DIR"),
+    ] = None,
+    json: JsonOption = None,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
+    comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
+) -> None:
+    """Find where it changes between two versions: to the nightly, or to the commit, as far as builds can be had."""
+    if toolchain is not None:
+        find_toolchain(toolchain)
+    check_name(sandbox)
+    allowed = parse_allowance(allow or [])
+    read = _read(issue, toolchain, fetch_attachments)
+    wishes = Wishes(
+        ends=(good, bad),
+        history="" if history is None else str(history),
+        minutes=minutes,
+        timeout_s=timeout,
+        sandbox=sandbox,
+        allowed=tuple(allow or ()),
+        wheels=tuple(str(Path(folder).expanduser().absolute()) for folder in wheels or ()),
+        budget=Budget(workers=workers),
+    )
+    catalogue = open_catalogue(default_root() / "catalogue", wishes.wheels)
+    with terminal.progress() as progress:
+        report = shell.bisect(
+            read,
+            toolchain=toolchain,
+            wishes=wishes,
+            catalogue=catalogue,
+            open_bench=lambda: open_workbench(
+                sandbox,
+                catalogue,
+                progress,
+                also_allowed=frozenset(allowed.values()),
+                history=wishes.history,
+            ),
             allowed=allowed,
             history=None if history is None else CommitLog(history),
         )

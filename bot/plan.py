@@ -6,14 +6,18 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from bot.extract.types import Repro
 from runners.catalogue import Catalogue, Release
 from runners.errors import UserError
-from runners.protocol import Budget, ClaimKind, Limits, Plan, TestcaseKind
+from runners.protocol import Budget, ClaimKind, Limits, Plan, TestcaseKind, Trail
 from runners.toolchains import find_device, find_toolchain
 
 MOST_CHOSEN = 8
 """So many releases named by hand are all run; of more, the search chooses (unless it is switched off)."""
+MINUTES_OF_A_SEARCH = 240.0
+"""Between commits most of the time goes into building; one that has every build at hand takes a few minutes."""
 HANG_WALL_S = 40.0
 """Some forty times what a small testcase takes on an ordinary machine."""
 
@@ -32,6 +36,12 @@ class Wishes:
     """Packages that a testcase may install besides those on the list, as ``--allow`` takes them."""
     wheels: tuple[str, ...] = ()
     """Directories of wheels, as ``--wheels`` takes them."""
+    ends: tuple[str, str] | None = None
+    """A good and a bad version, tag or commit: search only between the two."""
+    history: str = ""
+    """A clone of the toolchain's repository, as ``--history`` takes it."""
+    minutes: float | None = None
+    """How long a search between two ends may take."""
     budget: Budget = field(default_factory=Budget)
 
 
@@ -41,6 +51,23 @@ class Planned:
 
     plan: Plan
     notes: tuple[str, ...] = ()
+
+
+def follow_plan(repro: Repro, trail: Trail, wishes: Wishes) -> Plan:
+    """Only the search along a trail."""
+    minutes = wishes.minutes if wishes.minutes is not None else MINUTES_OF_A_SEARCH
+    return Plan(
+        testcase=repro.testcase,
+        claim=repro.claim,
+        device=repro.device,
+        checks_itself=checks_itself(repro),
+        order=(trail.builds[0].name, trail.builds[-1].name),
+        first=(),
+        trail=trail,
+        chosen=True,
+        limits=_limits(repro, wishes),
+        budget=msgspec.structs.replace(wishes.budget, wall_s=60 * minutes),
+    )
 
 
 def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
@@ -67,6 +94,7 @@ def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
             reported=reported.version if reported is not None and reported.version in order else None,
             devices=tuple(d for d in _devices(toolchain, wishes.devices) if d != repro.device),
             bisect=wishes.bisect,
+            deepen=wishes.bisect,
             chosen=bool(wishes.versions),
             limits=_limits(repro, wishes),
             budget=wishes.budget,

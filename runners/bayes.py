@@ -431,7 +431,9 @@ def _missing_runs(state: State, older: int, newer: int) -> tuple[int, ...]:
     for build, sign in ((older, 1.0), (newer, -1.0)):
         seen = state.tallies.get(build, Tally())
         lacking = CAUGHT - sign * state.model.ratio(seen)
-        needs += [build] * math.ceil(lacking / state.model.step(sign)) if lacking > 0 else []
+        # Where the rates are only estimates, one run is never enough.
+        least = 0 if state.goals.rates is not None else 2 - seen.runs
+        needs += [build] * max(math.ceil(lacking / state.model.step(sign)), least)
     return tuple(needs)
 
 

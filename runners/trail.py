@@ -131,10 +131,10 @@ def _words(trail: Trail, found: Conclusion, events: Sequence[Event]) -> tuple[st
     tallies = bayes.tally(events)
     older, newer = tallies[found.older], tallies[found.newer]
     sides = (
-        f"{trail.builds[n].name} fails in {t.fails} of {t.runs} runs"
+        f"{t.fails} of {t.runs} runs fail on {trail.builds[n].name}"
         for n, t in ((found.older, older), (found.newer, newer))
     )
-    words = [", ".join(sides)]
+    words = [" and ".join(sides)]
     if found.unsteady:
         names = ", ".join(trail.builds[number].name for number in found.unsteady[:4])
         words.append(

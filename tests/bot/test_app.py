@@ -17,6 +17,7 @@ from runners.errors import InfraError
 from runners.execute import Investigation
 from runners.oracle import answer_of
 from runners.protocol import Exited, Observation, Outcome, Plan, Variant
+from runners.trail import Prior
 
 CODE = "```python\nimport tvm\nassert tvm.compile is None\n```\nAssertionError\n"
 
@@ -33,7 +34,7 @@ class OneOutcome:
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
 
-    def run(self, plan: Plan) -> Investigation:
+    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
         seen = tuple(
             Observation(
                 toolchain="tvm", version=version, device=plan.device, attempt=1, variant=Variant.ORIGINAL,
