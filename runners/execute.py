@@ -308,8 +308,9 @@ def _elsewhere(course: _Course) -> None:
     failing = course.failing()
     if failing is None or course.plan.devices or course.plan.claim.kind not in _ELSEWHERE:
         return
+    there = {seen.device for seen in course.seen if seen.version == failing.version}
     for device in course.tools.stand_ins:
-        if device != course.plan.device and (lane := _on(course, device)) is not None:
+        if device not in there and (lane := _on(course, device)) is not None:
             course.run(lane, [failing.version])
 
 
