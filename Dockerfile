@@ -46,7 +46,7 @@ CMD ["/usr/bin/python3", "--version"]
 FROM ${BASE} AS bot
 ARG DEBIAN_SOURCES=""
 COPY tools/image/install.sh /opt/build/
-RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" /opt/build/install.sh ca-certificates git libseccomp2 python3 python3-venv && rm -r /opt/build
+RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" /opt/build/install.sh bubblewrap ca-certificates git libseccomp2 python3 python3-venv && rm -r /opt/build
 COPY requirements.lock pyproject.toml README.md LICENSE /opt/reprobot/
 COPY bot /opt/reprobot/bot
 COPY runners /opt/reprobot/runners

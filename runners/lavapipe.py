@@ -19,6 +19,7 @@ from runners.machine import find_library
 from runners.sandbox.contract import Mount
 
 DEVICE = "vulkan"
+NAME = "lavapipe, a Vulkan driver that runs on the CPU"
 GUEST = "/opt/vulkan"
 """Where the copy appears inside; an image of ours has one of its own there."""
 ICD = "icd.json"
@@ -54,10 +55,15 @@ def find(store: Path, system: Path = Path("/")) -> Driver | str:
     if not folder.is_dir():
         _make(folder, data.replace(_HIDDEN, _SHOWN))
     return Driver(
-        name="lavapipe, a Vulkan driver that runs on the CPU",
+        name=NAME,
         mounts=(Mount(host=folder, guest=GUEST),),
         environment=dict(VARIABLES),
     )
+
+
+def of_image() -> Driver:
+    """The one that an image of ours has at the same place."""
+    return Driver(name=NAME, mounts=(), environment=dict(VARIABLES))
 
 
 def _make(folder: Path, library: bytes) -> None:

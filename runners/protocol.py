@@ -390,6 +390,8 @@ class Observation(Wire, frozen=True, kw_only=True):
     environment: Name = ""
     """Digest of the environment's lock."""
     engine: Name = ""
+    image: Name = ""
+    """Digest of the image that the sandbox ran on; empty where that was the host's own system."""
     changes: tuple[Name, ...] = ()
     """Of a derived text: the cell's."""
     fork: Name = ""

@@ -93,7 +93,7 @@ def open_workbench(
     store = open_store(default_root(), say=progress.say, also_allowed=also_allowed)
     if freed := store.keep_within(int(read_config().store_gib * 2**30)):
         progress.say(f"removed environments unused for longest: {freed / 2**20:.0f} MiB")
-    driver = lavapipe.find(default_root())
+    driver = lavapipe.of_image() if engine.own_system else lavapipe.find(default_root())
     return Workbench(
         engine=engine,
         store=store,
@@ -127,7 +127,8 @@ class Workbench:
     @property
     def conditions(self) -> tuple[str, ...]:
         """What a reader of the verdict must know of how it was run."""
-        return tuple(f"the sandbox gives up: {loss}" for loss in self.engine.gives_up)
+        image = (f"the system inside is the image {self.engine.image[:19]}",) if self.engine.own_system else ()
+        return (*(f"the sandbox gives up: {loss}" for loss in self.engine.gives_up), *image)
 
     def lay(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> Trail:
         """The builds between two versions, tags or commits: what a plan can search along.
@@ -232,6 +233,7 @@ class Workbench:
             seen,
             fork="" if release is None or release.fork is None else _fork(release),
             driver=self.driver.name if self.driver is not None and software else "",
+            image=self.engine.image if self.engine.own_system else "",
         )
 
     def _environment(self, version: str, testcase: Testcase) -> Environment | NotRun:

@@ -42,6 +42,7 @@ missing_devices() {
     [ "$devices" = --devices ] || return 0
     have npm || echo npm
     compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' >/dev/null || echo mesa-vulkan-drivers
+    have debootstrap || echo debootstrap
     if have ldconfig && ldconfig -p | grep 'libvulkan\.so\.1' >/dev/null; then return; fi
     echo libvulkan1
 }

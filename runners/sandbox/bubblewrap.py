@@ -45,6 +45,7 @@ class Bubblewrap:
     name: str = "bubblewrap"
     remaps_paths: bool = True
     image: str = ""
+    own_system: bool = False
 
     @property
     def guarantees(self) -> tuple[str, ...]:

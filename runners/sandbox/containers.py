@@ -82,6 +82,10 @@ class Containers:
     def image(self) -> str:
         return _image_id(_way(self)[0].client, self.image_name or _skeleton(_way(self)[0].client))
 
+    @property
+    def own_system(self) -> bool:
+        return bool(self.image_name)
+
     def unusable(self) -> str | None:
         return _way(self)[1]
 

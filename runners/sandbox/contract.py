@@ -86,6 +86,10 @@ class Engine(Protocol):
     def image(self) -> str:
         """Digest of the file system the process starts from; empty where that is the host's."""
 
+    @property
+    def own_system(self) -> bool:
+        """Whether that is an image with a system of its own, rather than the host's ``/usr``."""
+
     def unusable(self) -> str | None:
         """None when a self-test on this machine passed; else one sentence: why not, and the mend."""
 

@@ -23,6 +23,7 @@ class Unprotected:
     name: str = "none"
     remaps_paths: bool = False
     image: str = ""
+    own_system: bool = False
 
     @property
     def guarantees(self) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ class Scripted:
     guarantees: tuple[str, ...] = ()
     gives_up: tuple[str, ...] = ()
     image: str = ""
+    own_system: bool = False
     spec: SandboxSpec | None = None
     view: dict[str, str] = field(default_factory=dict)
 
