@@ -167,6 +167,8 @@ def _of_issue(read: _Event, sender: _User, repository: str, settings: Settings, 
             return Ignored(why="events.opened is off")
         case "opened" if events.only and not {label.name for label in issue.labels} & set(events.only):
             return Ignored(why="the issue has none of the labels in events.only")
+        case "opened" if {label.name for label in issue.labels} & set(events.skip):
+            return Ignored(why="the issue has one of the labels in events.skip")
         case "opened":
             trigger = Trigger.OPENED
         case "edited" if not events.edited:

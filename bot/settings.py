@@ -57,6 +57,7 @@ class Events(Section, frozen=True, kw_only=True):
     only: Annotated[
         tuple[_Label, ...], _said("Run on opening only when the issue has one of these labels; empty for all.")
     ] = ()
+    skip: Annotated[tuple[_Label, ...], _said("Leave an issue with one of these labels alone on opening.")] = ()
 
 
 class Budgets(Section, frozen=True, kw_only=True):
@@ -127,11 +128,12 @@ class Settings(Section, frozen=True, kw_only=True):
 
 PROFILES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "tvm": {"toolchain": "tvm", "events": {"only": ["type: bug"]}},
-        "iree": {"toolchain": "iree", "events": {"only": ["bug 🐞"]}, "devices": ["vmvx"]},
+        "tvm": {"toolchain": "tvm", "events": {"skip": ["type: doc", "type:ci", "type:rfc-tracking"]}},
+        "iree": {"toolchain": "iree", "events": {"skip": ["enhancement ➕"]}, "devices": ["vmvx"]},
     }
 )
-"""What the two projects' trackers need; the labels are those that their bug-report forms put on an issue."""
+"""What the two projects' trackers need. The labels are those that their forms put on what is no bug report: in a
+repository without such labels a profile works all the same."""
 
 
 # ---------------------------------------------------------------------------------------------- inputs of the action

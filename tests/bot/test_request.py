@@ -87,6 +87,7 @@ def test_the_clock_leaves_open_which_issue_is_due() -> None:
         ("issues", changed(issue_event("opened"), "issue.pull_request", {"url": "…"}), b"", "pull request"),
         ("issues", issue_event("opened"), b"events: {opened: false}", "events.opened"),
         ("issues", issue_event("opened"), b"events: {only: ['type: crash']}", "events.only"),
+        ("issues", issue_event("opened"), b"events: {skip: [question, bug]}", "events.skip"),
         ("issues", issue_event("edited"), b"", "events.edited"),
         ("issues", issue_event("edited") | {"changes": {"title": {"from": "x"}}}, b"events: {edited: true}", "left"),
         ("issues", issue_event("closed"), b"", "closed"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from tests.flow.workflow import LEAK, Play
 from tests.forge.fake import TOKEN, FakeGithub
 
 ROOT = Path(__file__).parents[2]
-WORKFLOW = ROOT / ".github/workflows/reproduce.yml"
+CPU = ROOT / "examples/workflows/cpu.yml"
+GPU = ROOT / "examples/workflows/gpu.yml"
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 
 
@@ -33,9 +35,18 @@ def report_of(name: str) -> tuple[str, str]:
     return title.removeprefix("# "), body
 
 
-def play(machines: Path, github: FakeGithub, event: str, payload: bytes, run_id: int, **inputs: str) -> Play:
+def play(
+    machines: Path,
+    github: FakeGithub,
+    event: str,
+    payload: bytes,
+    run_id: int,
+    *,
+    workflow: Path = CPU,
+    **inputs: str,
+) -> Play:
     made = Play(
-        workflow=WORKFLOW,
+        workflow=workflow,
         folder=machines / f"run-{run_id}",
         event=event,
         payload=payload,
@@ -48,10 +59,10 @@ def play(machines: Path, github: FakeGithub, event: str, payload: bytes, run_id:
 
 
 def test_an_opened_issue_is_answered(machines: Path, github: FakeGithub) -> None:
-    """Three jobs, three machines: the comment, the labels, the page, the summary; and no token where code runs."""
+    """The adopter's fifteen lines: three jobs, three machines; comment, labels, page, summary; no token leaks."""
     title, body = report_of("unused-tensor-argument-crash")
     github.open_issue(7, body, title=title)
-    run = play(machines, github, "issues", github.event("opened", 7), 101, versions="3.8.0,3.9.0")
+    run = play(machines, github, "issues", github.event("opened", 7), 101, profile="iree", versions="3.8.0,3.9.0")
     assert {name: job.result for name, job in run.jobs.items()} == dict.fromkeys(
         ["plan", "probe", "report"], "success"
     )
@@ -70,7 +81,7 @@ def test_an_opened_issue_is_answered(machines: Path, github: FakeGithub) -> None
 
     # Asked about one release only, the answer is another one, and so gets a comment of its own.
     said = github.say(7, "ada", "/repro rerun versions=3.9.0\n\n> /repro void\n")
-    again = play(machines, github, "issue_comment", github.event("created", 7, comment=said), 102)
+    again = play(machines, github, "issue_comment", github.event("created", 7, comment=said), 102, profile="iree")
     assert again.jobs["report"].outputs["verdict"] == "not-reproduced"
     old, new = github.ours(7)
     assert "another verdict since" in old
@@ -86,28 +97,68 @@ def test_an_issue_without_code_starts_no_machine(machines: Path, github: FakeGit
     assert github.ours(7) == []
 
 
+def test_what_is_no_command_costs_no_machine(machines: Path, github: FakeGithub) -> None:
+    """The adopter's own condition stops it: not even a planning job."""
+    github.open_issue(7, "x")
+    said = github.say(7, "eve", "It fails here too.")
+    run = play(machines, github, "issue_comment", github.event("created", 7, comment=said), 105)
+    assert {name: job.result for name, job in run.jobs.items()} == {"repro": "skipped"}
+
+
+def test_a_machine_of_ones_own_runs_what_was_approved(machines: Path, github: FakeGithub) -> None:
+    """The template: first without it, then, with a maintainer's word for this very text, on it as well.
+
+    The machine here has Vulkan in software, which needs no card and no approval elsewhere.
+    """
+    title, body = report_of("unused-tensor-argument-crash")
+    github.open_issue(7, body, title=title)
+    github.roles["wil"] = "write"
+    github.files[".github/reprobot.yml"] = (
+        b"toolchain: iree\nversions: 3.9.0\ndevices: [vulkan]\nmachines: {lab: [vulkan]}\n"
+    )
+    first = play(machines, github, "issues", github.event("opened", 7), 106, workflow=GPU)
+    assert {name: job.result for name, job in first.jobs.items()} == {
+        "plan": "success",
+        "probe": "success",
+        "probe-lab": "skipped",
+        "report": "success",
+    }
+    (comment,) = github.ours(7)
+    assert "`vulkan`" not in comment
+    asked = re.search(r"/repro approve ([0-9a-f]{16})", comment)
+    assert asked is not None
+    stranger = github.say(7, "ada", f"/repro approve {asked[1]}")
+    refused = play(machines, github, "issue_comment", github.event("created", 7, comment=stranger), 107, workflow=GPU)
+    assert refused.jobs["probe-lab"].result == "skipped"
+    word = github.say(7, "wil", f"/repro approve {asked[1]}")
+    payload = github.event("created", 7, comment=word, by="wil")
+    second = play(machines, github, "issue_comment", payload, 108, workflow=GPU)
+    assert {job.result for job in second.jobs.values()} == {"success"}
+    assert any("`vulkan`" in body for body in github.ours(7))
+
+
 def test_results_that_were_tampered_with_are_no_verdict(machines: Path, github: FakeGithub) -> None:
     """Somebody got out of the sandbox and wrote what they liked: our failure, said so, and the job is red."""
     title, body = report_of("unused-tensor-argument-crash")
     github.open_issue(7, body, title=title)
     made = Play(
-        workflow=WORKFLOW,
+        workflow=CPU,
         folder=machines / "run-104",
         event="issues",
         payload=github.event("opened", 7),
         variables=github.environment(),
-        inputs={"versions": "3.9.0"},
+        inputs={"versions": "3.9.0", "profile": "iree"},
         run_id=104,
     )
     upload = made._upload
 
-    def tampered(given: dict[str, str]) -> int:
+    def tampered(given: dict[str, str], work: Path) -> int:
         if given["name"].startswith("cell-"):
-            path = Path(given["path"])
+            path = work / given["path"]
             result = json.loads(path.read_text(encoding="utf-8"))
             result["observations"][0] |= {"version": "3.13.0"}
             path.write_text(json.dumps(result), encoding="utf-8")
-        return upload(given)
+        return upload(given, work)
 
     made._upload = tampered  # type: ignore[method-assign,assignment]  # the one place where the outside reaches in
     jobs = made.run()

@@ -1,8 +1,8 @@
 """A workflow of ours, played on this machine: its jobs in order, the composite action's own ``run:`` steps in bash.
 
-Only as much of GitHub Actions as our files use: ``needs``, a matrix of cells, ``if`` of simple terms, artifacts as
-folders. Each job has a temporary folder of its own, as it would have a machine of its own; what the runner does by
-JavaScript actions (checkout, artifacts) is done here by copying.
+Only as much of GitHub Actions as our files use: called workflows, ``needs``, a matrix of cells, artifacts as folders.
+Each job has a temporary folder of its own, as it would have a machine of its own; what the runner does by JavaScript
+actions (checkout, artifacts) is done here by copying.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tests.flow.expressions import evaluate
 
 ROOT = Path(__file__).parents[2]
 LEAK = "leaked-if-anybody-sees-this"
@@ -46,6 +48,7 @@ class Play:
     inputs: Mapping[str, str] = field(default_factory=dict)
     run_id: int = 1
     jobs: dict[str, Job] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=lambda: {"RUNNER_ENVIRONMENT": "github-hosted"})
 
     @property
     def artifacts(self) -> Path:
@@ -59,13 +62,30 @@ class Play:
         return self.jobs
 
     def _job(self, name: str, job: Mapping[str, Any]) -> None:
-        if not self._true(job.get("if", "true"), {}):
+        if not self._true(job.get("if", True), {}):
             self.jobs[name] = Job(result="skipped")
+            return
+        if "uses" in job:
+            self._called(job)
             return
         matrix = job.get("strategy", {}).get("matrix", {})
         cells = self._value(matrix["cell"], {}) if matrix else [None]
+        hosted = isinstance(job["runs-on"], str)
+        environment = "github-hosted" if hosted else "self-hosted"
+        self.machine = {"RUNNER_ENVIRONMENT": environment} | ({} if hosted else {"REPROBOT_EPHEMERAL": "1"})
         for cell in cells:
             self._machine(name, job, {"matrix": {"cell": cell}})
+
+    def _called(self, job: Mapping[str, Any]) -> None:
+        """A called workflow of ours: its jobs, with the inputs given to it or their defaults."""
+        path = ROOT / ".github/workflows" / job["uses"].partition("@")[0].rpartition("/")[2]
+        called = yaml.safe_load(path.read_text(encoding="utf-8"))
+        known = called[True]["workflow_call"]["inputs"]  # YAML 1.1 reads `on` as true
+        given = {**job.get("with", {}), **self.inputs}
+        assert set(given) <= set(known)
+        self.inputs = {name: given.get(name, one["default"]) for name, one in known.items()}
+        for inner, one in called["jobs"].items():
+            self._job(inner, one)
 
     def _machine(self, name: str, job: Mapping[str, Any], context: dict[str, Any]) -> None:
         """One job on one machine: its steps, until one fails."""
@@ -76,7 +96,7 @@ class Play:
         context |= {"runner": {"temp": str(temp)}, "steps": {}, "inputs": dict(self.inputs), "work": work}
         context["github"] = {"token": self.variables["GITHUB_TOKEN"] if job["permissions"] else "no-permission"}
         for step in job["steps"]:
-            if done.result == "success" and self._true(step.get("if", "true"), context):
+            if done.result == "success" and self._true(step.get("if", True), context):
                 code = self._step(step, context, done, temp)
                 done.result = "success" if code == 0 else "failure"
         for output, value in job.get("outputs", {}).items():
@@ -91,24 +111,24 @@ class Play:
             case "actions/checkout":
                 return 0
             case "actions/upload-artifact":
-                return self._upload(given)
+                return self._upload(given, context["work"])
             case "actions/download-artifact":
-                return self._download(given)
+                return self._download(given, context["work"])
             case _:
                 return self._action(given, step.get("id", ""), context, done, temp)
 
-    def _upload(self, given: Mapping[str, str]) -> int:
-        source = Path(given["path"])
+    def _upload(self, given: Mapping[str, str], work: Path) -> int:
+        source = work / given["path"]
         if source.exists():
             target = self.artifacts / given["name"]
             target.mkdir()
             shutil.copy(source, target)
         return 0
 
-    def _download(self, given: Mapping[str, str]) -> int:
+    def _download(self, given: Mapping[str, str], work: Path) -> int:
         found = [self.artifacts / given["name"]] if "name" in given else sorted(self.artifacts.glob(given["pattern"]))
         for artifact in found:
-            inner = Path(given["path"]) / ("" if "name" in given else artifact.name)
+            inner = work / given.get("path", "") / ("" if "name" in given else artifact.name)
             shutil.copytree(artifact, inner, dirs_exist_ok=True)
         return 0
 
@@ -122,7 +142,7 @@ class Play:
         inputs = {name: given.get(name, one.get("default", "")) for name, one in action["inputs"].items()}
         inner: dict[str, Any] = {"inputs": inputs, "steps": {}}
         for i, step in enumerate(action["runs"]["steps"]):
-            if not self._true(step.get("if", "true"), inner):
+            if not self._true(step.get("if", True), inner):
                 continue
             files = {kind: temp / f"{i}-{kind}" for kind in ("output", "summary")}
             for file in files.values():
@@ -169,7 +189,7 @@ class Play:
             "GITHUB_ACTION_PATH": str(self.checkout),
             "GITHUB_OUTPUT": str(files["output"]),
             "GITHUB_STEP_SUMMARY": str(files["summary"]),
-            "RUNNER_ENVIRONMENT": "github-hosted",
+            **self.machine,
             "ACTIONS_RUNTIME_TOKEN": LEAK,
             **{name: str(self._value(str(value), inner)) for name, value in step.get("env", {}).items()},
         }
@@ -190,21 +210,11 @@ class Play:
         return _EXPRESSION.sub(lambda found: str(self._look(found[1], context)), str(text))
 
     def _look(self, expression: str, context: Mapping[str, Any]) -> Any:
-        if inner := re.fullmatch(r"fromJSON\((.*)\)\.([\w-]+)", expression):
-            return json.loads(self._look(inner[1], context)).get(inner[2], "")
         needs = {name: {"outputs": job.outputs, "result": job.result} for name, job in self.jobs.items()}
-        place: Any = {**context, "needs": needs}
-        for part in expression.split("."):
-            place = place.get(part, "") if isinstance(place, Mapping) else ""
-        return place
+        github = {"event_name": self.event, "event": json.loads(self.payload), **context.get("github", {})}
+        return evaluate(expression, {**context, "needs": needs, "github": github})
 
     def _true(self, condition: Any, context: Mapping[str, Any]) -> bool:
-        return all(self._term(term.strip(), context) for term in str(condition).split("&&"))
-
-    def _term(self, term: str, context: Mapping[str, Any]) -> bool:
-        if term in ("true", "always()", "True"):
-            return True
-        if compared := re.fullmatch(r"(\S+) (==|!=) '(.*)'", term):
-            same = str(self._look(compared[1], context)) == compared[3]
-            return same if compared[2] == "==" else not same
-        return bool(self._look(term, context))
+        """The condition of a job or a step, with or without ``${{ }}``."""
+        whole = _EXPRESSION.fullmatch(str(condition))
+        return condition is True or bool(self._look(whole[1] if whole else str(condition), context))
