@@ -25,6 +25,7 @@ from runners.protocol import (
     Variant,
     Wire,
 )
+from runners.repeats import Run, Way, finding, repeat
 from runners.retarget import retarget
 
 TVM_MODES = ("bounds", "signature", "mutation", "nan")
@@ -55,10 +56,29 @@ class Means:
     """Run a testcase on a release under the guest's instrumentation; returns what it wrote: JSON lines, a claim."""
     search: Callable[[str, Testcase], str] = lambda _version, _testcase: ""
     """Run a testcase whose step is one of our hooks; returns what the hook wrote, a claim."""
+    vary: Callable[[str, Testcase, Way], Run | None] = lambda _version, _testcase, _way: None
+    """Run a testcase on a release under chosen conditions; None when that shows nothing."""
 
 
 def diagnose(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
     """Control runs and findings for one failure, cheapest first; stops when the cause is settled."""
+    controls, found = _causes(plan, failing, means)
+    return controls, (*found, *_nondeterministic(plan.testcase, failing, means))
+
+
+_COULD_DIFFER = frozenset({"AssertionError", "output", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})
+"""Types of failures that may depend on what memory holds. An error of the compiler about its input does not."""
+
+
+def _nondeterministic(testcase: Testcase, failing: Observation, means: Means) -> tuple[Finding, ...]:
+    """Four runs and two when nothing changes, a second or two in all: forks of one process, mostly."""
+    if failing.signature is None or failing.signature.type not in _COULD_DIFFER:
+        return ()
+    found = finding(repeat(lambda way: means.vary(failing.version, testcase, way)), failing.version)
+    return () if found is None else (found,)
+
+
+def _causes(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
     testcase = plan.testcase
     if testcase.kind is not TestcaseKind.PYTHON:
         return _checked_bounds(testcase, failing, means)

@@ -112,6 +112,8 @@ class Conditions:
     """Variables that a testcase's libraries read after their import: thread counts."""
     perturb: int | None = None
     """glibc fills new memory with the complement of this byte (1 … 255), freed memory with the byte."""
+    seed: int | None = None
+    """For random numbers that a Python step draws without a seed of its own; needs ``scripts``."""
 
 
 PLAIN = Conditions()
@@ -301,6 +303,7 @@ def _job(
         "probe_file": None if probe_file is None else place.path(probe_file),
         "late": dict(conditions.late),
         "perturb": conditions.perturb,
+        "seed": conditions.seed,
     }
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 
 import msgspec
 
@@ -47,6 +48,7 @@ from runners.protocol import (
     Trail,
     Variant,
 )
+from runners.repeats import AS_IT_IS, Run, Way, make_run
 from runners.retarget import GUEST_HOOKS, retarget
 from runners.rooms import FORKED, Rooms
 from runners.sandbox.contract import Engine
@@ -308,6 +310,7 @@ class Workbench:
         instrumented: bool = False,
         devices: tuple[str, ...] = (),
         conditions: Conditions = FORKED,
+        more_variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Probe:
         """In a room, forked where possible. What is run again in order to be sure is run `PLAIN`, in a sandbox of
         its own: forks share the layout of their address space, which new processes do not.
@@ -319,7 +322,10 @@ class Workbench:
                 _layout(environment, driver=self.driver),
                 testcase,
                 tools=_tools(environment),
-                environment=_variables(environment, instrumented=instrumented, driver=self.driver),
+                environment={
+                    **_variables(environment, instrumented=instrumented, driver=self.driver),
+                    **more_variables,
+                },
                 limits=limits,
                 run_id=self.run_id,
                 probe_file=FINDINGS_FILE if instrumented else None,
@@ -337,6 +343,7 @@ class Workbench:
             run=lambda version, variant, testcase, device: self._control(plan, version, variant, testcase, device),
             instrumented=lambda version, testcase, modes: self._instrumented(plan, version, testcase, modes),
             search=lambda version, testcase: self._hooked(plan, version, testcase),
+            vary=lambda version, testcase, way: self._varied(plan, version, testcase, way),
         )
 
     def _control(self, plan: Plan, version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
@@ -358,6 +365,15 @@ class Workbench:
             return ""
         probe = self._probe(environment, testcase, instrumented_limits(plan.limits), instrumented=True)
         return probe.probe_file or ""
+
+    def _varied(self, plan: Plan, version: str, testcase: Testcase, way: Way) -> Run | None:
+        """One run under chosen conditions. As it is, it has a process of its own, with addresses of its own."""
+        environment = self._environment(version, testcase)
+        if isinstance(environment, NotRun):
+            return None
+        conditions = Conditions(scripts=True, fork=way != AS_IT_IS, late=way.late, perturb=way.fill, seed=way.seed)
+        probe = self._probe(environment, testcase, plan.limits, conditions=conditions, more_variables=way.environment)
+        return make_run(way, probe.ended, probe.steps)
 
 
 def _fork(release: Release) -> str:

@@ -74,11 +74,16 @@ class Zygote:
         except OSError as error:
             raise Lost(f"it does not answer: {error}") from error
 
-    def fork(self, argv: list[str], descriptors: tuple[int, ...], late: dict[str, str], perturb: int | None) -> int:
-        """A child of ours that runs ``argv`` (script and arguments); returns its process id."""
+    def fork(
+        self, argv: list[str], descriptors: tuple[int, ...], conditions: tuple[dict[str, str], int | None, int | None]
+    ) -> int:
+        """A child of ours that runs ``argv`` (script and arguments) with late variables, perturb byte and seed.
+
+        Returns its process id.
+        """
         try:
             self.socket.settimeout(FORK_S)
-            socket.send_fds(self.socket, [marshal.dumps((argv, late, perturb))], list(descriptors))
+            socket.send_fds(self.socket, [marshal.dumps((argv, *conditions))], list(descriptors))
         except OSError as error:
             raise Lost(f"it can't be asked: {error}") from error
         answer = self.hear(FORK_S)

@@ -1,6 +1,7 @@
 """Runs a script as ``python SCRIPT ARGUMENT…`` would, and leaves a record of how it failed: see ``record.py``.
 
-``script.py RECORD,STACKS SCRIPT ARGUMENT…`` with the numbers of two inherited descriptors; a zygote's child calls
+``script.py RECORD,STACKS,SEED SCRIPT ARGUMENT…`` with the numbers of two inherited descriptors and a seed, or none
+(see ``seeding.py``); a zygote's child calls
 ``run`` itself. Streams, traceback, exit status and what the script finds in ``sys`` and ``__main__`` are those of a
 plain run (a test compares them); our own frames below it show up only in stacks, where the host removes them.
 
@@ -35,9 +36,11 @@ def out_of_the_way(descriptor: int) -> int:
     return high
 
 
-def run(argv: list[str], record: int, stacks: int) -> None:
+def run(argv: list[str], record: int, stacks: int, seed: int | None) -> None:
     """Become ``python argv…``. Returns when the script ended well; raises SystemExit otherwise."""
     path = os.path.abspath(argv[0])
+    if seed is not None:
+        seed_everything(seed)
     forget_ourselves()
     sys.argv = list(argv)
     sys.path[0] = os.path.dirname(path)
@@ -57,6 +60,15 @@ def run(argv: list[str], record: int, stacks: int) -> None:
         notes.failed(error)
         end_as_interpreter_does(error)
     notes.ended(None)
+
+
+def seed_everything(seed: int) -> None:
+    """Imports what a plain run would not: hence only when asked for."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import seeding  # type: ignore[import-not-found]  # a neighbour, by path
+
+    del sys.path[0]
+    seeding.seed_all(seed)
 
 
 def execute(path: str, module: ModuleType) -> None:
@@ -118,5 +130,5 @@ def end_as_interpreter_does(error: BaseException) -> None:
 
 
 if __name__ == "__main__":
-    _record, _stacks = (out_of_the_way(int(word)) for word in sys.argv[1].split(","))
-    run(sys.argv[2:], _record, _stacks)
+    _claims, _where, _seed = sys.argv[1].split(",")
+    run(sys.argv[2:], out_of_the_way(int(_claims)), out_of_the_way(int(_where)), int(_seed) if _seed else None)

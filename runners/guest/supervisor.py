@@ -13,8 +13,8 @@ is made undumpable, so that they can neither trace it nor open its descriptors, 
 
 ``script`` (the argv is an interpreter, a file, arguments) runs the file through ``script.py``, which leaves a record
 of how it failed and can say where it hangs. With ``preload``, a list of import statements, it runs in a fork of a
-process that has executed them already (``forking.py``), if one can be had; ``late`` variables and the ``perturb``
-byte are then set in the fork.
+process that has executed them already (``forking.py``), if one can be had; ``late`` variables, the ``perturb``
+byte and the ``seed`` are then set in the fork.
 
 A job with ``scratch``, the places that can be written, is one of a session: a blank line follows its records, and
 the next job finds those places empty and no process of the last one alive. Where that can't be made sure of, the
@@ -201,6 +201,7 @@ class Step:
         self.environment: dict[str, str] = job["environment"]
         self.late: dict[str, str] = job.get("late") or {}
         self.perturb: int | None = job.get("perturb")
+        self.seed: int | None = job.get("seed")
         self.limits: dict[str, int] = job["limits"]
         self.wall_left_s = deadline - time.monotonic()
         self.post = post
@@ -260,7 +261,7 @@ class Step:
             self.not_forked = found
             return None
         try:
-            pid = found.fork(self.argv[1:], ends, self.late, self.perturb)
+            pid = found.fork(self.argv[1:], ends, (self.late, self.perturb, self.seed))
         except forking.Lost as error:
             zygotes.drop(found)
             self.not_forked = str(error)
@@ -275,7 +276,7 @@ class Step:
             environment["MALLOC_PERTURB_"] = str(self.perturb)
         if not self.script:
             return start(self.argv, environment, self.limits, (out, err))
-        argv = [self.argv[0], SCRIPT, f"{claims},{stacks}", *self.argv[1:]]
+        argv = [self.argv[0], SCRIPT, f"{claims},{stacks},{'' if self.seed is None else self.seed}", *self.argv[1:]]
         return start(argv, environment, self.limits, (out, err), (claims, stacks))
 
     # ---------------------------------------------------------------------------------------- watching

@@ -2,9 +2,9 @@
 
 Started by the supervisor (``forking.py``) with the environment's interpreter and the probe's own environment. On the
 socket it gets ``(statements, places)``, executes the import statements, and answers ``ready``, or why a fork of it
-would not be as good as a new process. Then each message is ``(argv, late, perturb)`` with four descriptors: a child
-takes them for its output, errors, record and stacks and becomes ``python argv…``; its process id is the answer. The
-child is orphaned on purpose: the supervisor adopts it.
+would not be as good as a new process. Then each message is ``(argv, late, perturb, seed)`` with four descriptors: a
+child takes them for its output, errors, record and stacks and becomes ``python argv…``; its process id is the answer.
+The child is orphaned on purpose: the supervisor adopts it.
 
 What a forked child shares with its sisters, and new processes don't: the layout of the address space, and with it
 everything that depends on addresses. Hence what must be seen twice is seen once in a process of its own. The seeds
@@ -87,7 +87,7 @@ def fork_orphan() -> int | None:
             os.close(descriptor)
 
 
-def serve(control: Any) -> tuple[list[str], list[int], dict[str, str], int | None] | None:
+def serve(control: Any) -> tuple[list[str], list[int], dict[str, str], int | None, int | None] | None:
     """Fork for each message. Returns in a child, with what it shall be; None here when the supervisor is gone."""
     while True:
         data, ancillary, _, _ = control.recvmsg(MAX_MESSAGE_BYTES, _socket.CMSG_SPACE(4 * 8))
@@ -100,8 +100,8 @@ def serve(control: Any) -> tuple[list[str], list[int], dict[str, str], int | Non
         except OSError:  # no more processes are allowed
             pid = 0
         if pid is None:
-            argv, late, perturb = marshal.loads(data)
-            return argv, descriptors, late, perturb
+            argv, late, perturb, seed = marshal.loads(data)
+            return argv, descriptors, late, perturb, seed
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(str(pid).encode() if pid else b"no process")
@@ -151,10 +151,10 @@ def become_script(control: Any) -> None:
     child = serve(control)
     if child is None:
         os._exit(0)
-    argv, descriptors, late, perturb = child
+    argv, descriptors, late, perturb, seed = child
     control.close()
     record, stacks = become(descriptors, late, perturb)
-    script.run(argv, record, stacks)
+    script.run(argv, record, stacks, seed)
 
 
 if __name__ == "__main__":

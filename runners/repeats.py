@@ -1,0 +1,214 @@
+"""Does a testcase give the same result twice, and if not, what decides it? Runs under chosen conditions, compared.
+
+Each `Way` fixes what could differ: the pattern with which the C library fills new memory, the seeds of generators
+that the testcase does not seed, the number of threads. A result that *follows* the pattern, the same whenever the
+pattern is the same, comes from memory that was never written. A result that varies, and no longer does once seeds are
+given, comes from the testcase's own random numbers. Times and addresses in the output are no results.
+
+Pure but for the function that runs; everything compared is what the host saw.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from runners.protocol import Ended, Finding, FindingKind, NotRun, OutOfMemory, StepResult, TimedOut
+
+SEED = 20_231
+UNCACHED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+"""Small blocks that a thread keeps for itself are handed out unfilled (glibc malloc.c, ``tcache_get``)."""
+FILLS = (0x55, 0x80)
+"""New memory is filled with the complement: as float32, -3.0e-13 and 3.4e38; as int32, far outside of any index."""
+THREADS = ("1", "4")
+MAX_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """Conditions of one run. None and empty leave a condition as it is."""
+
+    name: str
+    fill: int | None = None
+    seed: int | None = None
+    threads: str = ""
+
+    @property
+    def late(self) -> Mapping[str, str]:
+        return {"TVM_NUM_THREADS": self.threads, "OMP_NUM_THREADS": self.threads} if self.threads else {}
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return UNCACHED if self.fill is not None else {}
+
+
+AS_IT_IS = Way(name="as it is")
+SEEDED = Way(name="with seeds", seed=SEED)
+FILLED = tuple(Way(name=f"new memory 0x{255 - fill:02x}", fill=fill, seed=SEED) for fill in FILLS)
+THREADED = tuple(Way(name=f"{count} thread{'s' * (count != '1')}", threads=count, seed=SEED) for count in THREADS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run under a way. ``result`` is what is compared: how it ended and what it printed."""
+
+    way: Way
+    ended: Ended
+    result: str
+
+
+Runner = Callable[[Way], Run | None]
+"""None where it could not be run, or not any more: the budget is spent."""
+
+Cause = Literal["memory", "randomness", "threads", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeats:
+    """What was run, and what it shows. ``cause`` is None when the result never changed, or nothing can be said."""
+
+    runs: tuple[Run, ...]
+    cause: Cause | None = None
+
+    def of(self, way: Way) -> tuple[Run, ...]:
+        return tuple(run for run in self.runs if run.way == way)
+
+    @property
+    def results(self) -> int:
+        """How many different ones were seen."""
+        return len({run.result for run in self.runs})
+
+
+@dataclass(slots=True)
+class _Series:
+    run: Runner
+    runs: list[Run] = field(default_factory=list)
+
+    def results(self, way: Way, times: int) -> list[str]:
+        """Results under a way, at least so many where they can be had; those that were seen before count."""
+        found = [run.result for run in self.runs if run.way == way]
+        while len(found) < times:
+            one = self.run(way)
+            if one is None:
+                break
+            self.runs.append(one)
+            found.append(one.result)
+        return found
+
+    def steady(self, ways: Sequence[Way], times: int = 2) -> list[str] | None:
+        """One result per way, when each way always gives its own; None when some way does not, or can't be run."""
+        found = [self.results(way, times) for way in ways]
+        return [results[0] for results in found] if all(_one(results, times) for results in found) else None
+
+
+def repeat(run: Runner, *, plain: int = 2) -> Repeats:
+    """Find out, with as few runs as the answer allows: four and ``plain`` ones when nothing ever changes."""
+    series = _Series(run)
+    cause = _cause(series, plain)
+    return Repeats(runs=tuple(series.runs), cause=cause)
+
+
+def _cause(series: _Series, plain: int) -> Cause | None:
+    """The questions from the most telling to the least; a wrong answer is worse than none."""
+    if _differ(series.steady(FILLED, 1)) and _differ(series.steady(FILLED, 3)):
+        return "memory"
+    if _differ(series.steady(THREADED, 1)) and _differ(series.steady(THREADED, 3)):
+        return "threads"
+    usual = series.results(AS_IT_IS, plain)
+    if len(set(usual)) <= 1:
+        return None
+    if series.steady([SEEDED], 3) is not None:
+        return "randomness"
+    kinds = {str(run.ended) for run in series.runs if run.way == AS_IT_IS}
+    # Output alone may differ for reasons that are no results: a clock that we do not know as one.
+    return "unknown" if len(kinds) > 1 else None
+
+
+def _one(results: Sequence[str], times: int) -> bool:
+    return len(results) >= times and len(set(results)) == 1
+
+
+def _differ(results: list[str] | None) -> bool:
+    return results is not None and len(set(results)) > 1
+
+
+# ---------------------------------------------------------------------------------------------- one result
+
+_NO_RESULT = re.compile(
+    r"0x[0-9a-fA-F]+"  # addresses
+    r"|\[?\b\d{1,2}:\d\d:\d\d(?:\.\d+)?\]?"  # clocks
+    r"|\d+(?:\.\d+)?(?:e[-+]?\d+)?\s*(?:ns|us|µs|ms|s|sec|secs|seconds|msec|GFLOPS|GB/s|it/s)\b"  # durations, rates
+    r"|(?:pid|tid|process|thread)[ =:#]*\d+"
+    r"|/tmp/[\w./-]+",
+    re.IGNORECASE,
+)
+_TIMED = re.compile(r"\b(?:time|took|elapsed|latency|duration|speed-?up|seconds|perf|cost)\w*\b", re.IGNORECASE)
+"""Words of lines that tell a time, with whatever unit."""
+
+
+def make_run(way: Way, ended: Ended, steps: Sequence[StepResult]) -> Run | None:
+    """What a probe showed under a way; None when it was cut short and shows no result."""
+    if isinstance(ended, NotRun | TimedOut | OutOfMemory) or any(step.truncated for step in steps):
+        return None
+    printed = "\n".join(f"{step.stdout}\n{step.stderr}" for step in steps)
+    lines = (line for line in printed.splitlines() if not _TIMED.search(line))
+    return Run(way=way, ended=ended, result=f"{ended}\n" + "\n".join(_NO_RESULT.sub("#", line) for line in lines))
+
+
+# ---------------------------------------------------------------------------------------------- in words
+
+_SUMMARIES: Mapping[Cause, str] = {
+    "memory": "the result follows the pattern with which new memory is filled: memory is read that nothing wrote",
+    "randomness": "the testcase draws random numbers without a seed: with seeds every run gives the same result",
+    "threads": "the result depends on the number of threads",
+    "unknown": "runs under the same conditions end differently, with seeds too",
+}
+_REFUTED: Mapping[Cause, str] = {
+    "memory": "two runs with the same pattern that differ, or two with different patterns that do not",
+    "randomness": "two runs with the same seeds that differ",
+    "threads": "two runs with the same number of threads that differ",
+    "unknown": "a condition that decides which of the results comes",
+}
+
+
+def finding(repeats: Repeats, version: str) -> Finding | None:
+    """What there is to report; None when the result never changed for a reason that is known."""
+    if repeats.cause is None:
+        return None
+    return Finding(
+        kind=FindingKind.NONDETERMINISTIC,
+        summary=_SUMMARIES[repeats.cause],
+        evidence={
+            "cause": repeats.cause,
+            "version": version,
+            "results": repeats.results,
+            "runs": [_as_evidence(run, repeats) for run in _told(repeats)],
+            "refuted_by": _REFUTED[repeats.cause],
+        },
+    )
+
+
+def _told(repeats: Repeats) -> tuple[Run, ...]:
+    """The runs that show it, few enough to be read."""
+    ways: Mapping[Cause, tuple[Way, ...]] = {
+        "memory": FILLED,
+        "threads": THREADED,
+        "randomness": (AS_IT_IS, SEEDED),
+        "unknown": (AS_IT_IS,),
+    }
+    return tuple(run for way in ways[repeats.cause or "unknown"] for run in repeats.of(way)[:3])
+
+
+def _as_evidence(run: Run, repeats: Repeats) -> dict[str, str]:
+    ended = run.result.partition("\n")[0][:100]
+    return {"way": run.way.name, "ended": ended, "differs_in": _line(run, repeats)}
+
+
+def _line(run: Run, repeats: Repeats) -> str:
+    """The first line of a result that another run's has not."""
+    others = [set(other.result.splitlines()) for other in repeats.runs if other.result != run.result]
+    return next((line for line in run.result.splitlines()[1:] if any(line not in other for other in others)), "")[
+        :MAX_SHOWN
+    ]

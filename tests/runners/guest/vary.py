@@ -1,0 +1,43 @@
+"""The programs beside this file, run in a room under chosen conditions, as the workbench does it for a testcase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from runners.probe import Conditions, open_room
+from runners.protocol import Limits, Testcase, TestcaseKind
+from runners.repeats import AS_IT_IS, Repeats, Run, Way, make_run, repeat
+from runners.sandbox.bubblewrap import Bubblewrap
+from runners.workbench import _layout, _tools, _variables
+from tests.runners.guest.sweep import PROGRAMS, environment
+
+LIMITS = Limits(wall_s=60)
+
+
+@contextmanager
+def repeating(version: str) -> Iterator[Callable[[str], Repeats]]:
+    """A function that repeats a program, named as in ``sweep.programs``, on a release of TVM."""
+    used = environment(version)
+    with open_room(Bubblewrap(), _layout(used, driver=None), limits=LIMITS, run_id="vary") as room:
+
+        def run(program: str, way: Way) -> Run | None:
+            code = (PROGRAMS / f"{program}.repro").read_text()
+            probe = room.probe(
+                Testcase(
+                    kind=TestcaseKind.PYTHON,
+                    toolchain="tvm",
+                    files={"repro.py": code},
+                    steps=(("python", "repro.py"),),
+                ),
+                tools=_tools(used),
+                environment={**_variables(used, instrumented=False, driver=None), **way.environment},
+                limits=LIMITS,
+                conditions=Conditions(
+                    scripts=True, fork=way != AS_IT_IS, late=way.late, perturb=way.fill, seed=way.seed
+                ),
+            )
+            assert not room.over, (program, room.over)
+            return make_run(way, probe.ended, probe.steps)
+
+        yield lambda program: repeat(lambda way: run(program, way))
