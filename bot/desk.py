@@ -40,7 +40,7 @@ def handle(desk: Desk, request: Request) -> Handled:
         react(desk, request, number, Reaction.EYES)  # before anything slow: people look for it at once
     talk = Talk(desk, request, number)
     for mistake in request.mistakes:
-        talk.refuse(f"Line {mistake.line}: {mistake.why}.")
+        talk.refuse(f"Line {mistake.line}: {mistake.why}{'' if mistake.why.endswith('?') else '.'}")
     sealed = _obey(talk, _commands(request))
     if talk.confused:
         react(desk, request, number, Reaction.CONFUSED)

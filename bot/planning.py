@@ -52,6 +52,11 @@ def plan_run(talk: Talk, command: Command, standing: Standing) -> Sealed | None:
     except UserError as error:
         talk.refuse(f"{prose(str(error))}.")
         return None
+    if command.verb is Verb.APPROVE and not _wanted(talk, planned):
+        talk.refuse(
+            "Nothing here waits for approval: no machine in the settings has a device that this is to run on."
+        )
+        return None
     machines, notes = _machines(talk, command, planned, testcase, standing)
     run = Run(
         id=talk.desk.run_id,
@@ -159,12 +164,16 @@ def _over_budget(talk: Talk, standing: Standing) -> Denied | None:
     return within(talk.settings.budgets, used, standing)
 
 
+def _wanted(talk: Talk, planned: Planned) -> tuple[str, ...]:
+    """The machines that need approval and have a device of the plan."""
+    return machines_for(talk.settings.machines, (planned.plan.device, *planned.plan.devices))
+
+
 def _machines(
     talk: Talk, command: Command, planned: Planned, testcase: str, standing: Standing
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The machines that need approval and have it, and what is to be said of those that do not."""
-    plan = planned.plan
-    wanted = machines_for(talk.settings.machines, (plan.device, *plan.devices))
+    wanted = _wanted(talk, planned)
     if not wanted:
         return (), ()
     mine = command.verb is Verb.APPROVE or (bool(command.blocks) and standing.permission >= VERBS[Verb.APPROVE].needs)
@@ -187,7 +196,10 @@ def _noterunning(planned: Planned, run: Run, notes: Sequence[str]) -> str:
     by = f" for {code(run.by)}" if run.by else ""
     many = len(planned.plan.order)
     what = f"> **Running** the testcase{by} on up to {many} release{'' if many == 1 else 's'} of {title}"
-    lines = [f"{what}{log_of(run.url)}. This comment will hold the answer.", *(f"> {prose(note)}" for note in notes)]
+    lines = [
+        f"{what}{log_of(run.url)}. This comment will hold the answer.",
+        *(f"> {prose(note[:1].upper() + note[1:])}." for note in notes),
+    ]
     return "\n>\n".join(lines)
 
 

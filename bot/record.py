@@ -85,9 +85,9 @@ _LINE = re.compile(r"^<!-- reprobot:record (\{.*\}) -->$", re.MULTILINE)
 
 
 def encode(record: Record) -> str:
-    """The hidden line. What could end an HTML comment is escaped the way JSON allows."""
+    """The hidden line. What could end an HTML comment, or mention anybody, is escaped the way JSON allows."""
     text = msgspec.json.encode(record).decode()
-    safe = text.replace("--", "-\\u002d").replace("<", "\\u003c").replace(">", "\\u003e")
+    safe = text.replace("--", "-\\u002d").replace("<", "\\u003c").replace(">", "\\u003e").replace("@", "\\u0040")
     return f"<!-- reprobot:record {safe} -->"
 
 

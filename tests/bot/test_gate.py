@@ -162,6 +162,7 @@ def test_a_reason_of_any_kind_survives(why: str) -> None:
     record = Record(void=Void(by="wil", at=NOW, why=why))
     line = encode(record)
     assert line.count("-->") == 1
+    assert "@" not in line
     assert decode(f"{line}\n") == record
 
 
