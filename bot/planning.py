@@ -125,9 +125,11 @@ def _without_code(talk: Talk, report: Report) -> None:
 def _known(talk: Talk, command: Command, testcase: str) -> str:
     """Why this run is not needed: it was asked for by the same event, is under way, or has its answer."""
     cause = _cause(talk.request)
-    if cause and any(run.cause == cause for run in talk.record.runs):
+    # A run of our own id is this one: the process that had begun it was killed, and it is planned anew.
+    others = [run for run in talk.record.runs if run.id != talk.desk.run_id]
+    if cause and any(run.cause == cause for run in others):
         return "This was asked for already."
-    same = [run for run in talk.record.runs if run.testcase == short(testcase) and run.asked == _options(command)]
+    same = [run for run in others if run.testcase == short(testcase) and run.asked == _options(command)]
     if command.verb is Verb.APPROVE:
         same = [run for run in same if run.machines]  # it asks for machines that earlier runs did not have
     alive = under_way(talk)
@@ -160,6 +162,7 @@ def _over_budget(talk: Talk, standing: Standing) -> Denied | None:
     since = talk.desk.now - DAY
     everywhere = dict(sticky.records(talk.forge.recent_comments(talk.repository, since), talk.me))
     everywhere[talk.number] = talk.record
+    everywhere = {number: record.without(talk.desk.run_id) for number, record in everywhere.items()}
     used = spent(everywhere, number=talk.number, user=standing.login, now=talk.desk.now)
     return within(talk.settings.budgets, used, standing)
 

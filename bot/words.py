@@ -41,6 +41,8 @@ def status(talk: Talk) -> str:
 
 def cancel(talk: Talk) -> None:
     alive = under_way(talk)
+    if talk.sheet.note == _note_cancelled(talk):
+        return  # by this very command, before we were killed
     if alive is None:
         talk.reply("Nothing is running here.")
         return

@@ -142,6 +142,17 @@ def test_the_same_delivery_five_times_is_one_run_and_one_comment() -> None:
     assert len([body for body in forge.ours() if "reprobot:reply" not in body]) == 1
 
 
+def test_a_process_that_was_killed_plans_its_run_anew() -> None:
+    """The same run again, under its own id: no refusal, no second run in the budget, no second comment."""
+    forge = forge_of()
+    file = b"budgets: {issue: 1}"
+    first = opened(forge, file=file)
+    again = opened(forge, file=file)
+    assert [cell.plan for cell in again.cells] == [cell.plan for cell in first.cells]
+    assert len(forge.ours()) == 1
+    assert len(records(forge.posted, ME)[7].runs) == 1
+
+
 def test_a_verdict_that_changes_is_a_new_comment_and_one_that_stays_an_edit() -> None:
     """Only news is worth a notification; the old comment says where it went on, its labels go."""
     forge = forge_of()
