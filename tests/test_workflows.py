@@ -219,7 +219,7 @@ def test_every_suppression_of_the_linter_has_its_reason() -> None:
 
 def test_the_auditors_find_nothing() -> None:
     """zizmor at its strictest, over everything that we ship."""
-    files = [str(ROOT / ".github/workflows"), str(ACTION), *map(str, WORKFLOWS)]
+    files = [str(ROOT / ".github/dependabot.yml"), str(ACTION), *map(str, WORKFLOWS)]
     done = subprocess.run(
         [str(BIN / "zizmor"), "--offline", "--persona=auditor", "--no-progress", "--no-config", *files],
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
@@ -240,9 +240,16 @@ def test_the_auditor_can_find_something(tmp_path: Path) -> None:
     assert "template-injection" in done.stdout
 
 
-@pytest.mark.parametrize("schema", ["vendor.github-workflows", "vendor.github-actions"])
+SCHEMAS = {
+    "vendor.github-workflows": WORKFLOWS,
+    "vendor.github-actions": [ACTION],
+    "vendor.dependabot": [ROOT / ".github/dependabot.yml"],
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
 def test_the_files_are_of_githubs_own_schemas(schema: str) -> None:
-    files = [ACTION] if schema.endswith("actions") else WORKFLOWS
+    files = SCHEMAS[schema]
     done = subprocess.run(
         [str(BIN / "check-jsonschema"), "--builtin-schema", schema, *map(str, files)],
         capture_output=True, text=True, check=False,
