@@ -23,8 +23,9 @@ from bot.source import is_remote
 from bot.suspects import beliefs, query_of, rank, suspects
 from bot.verdict import Report
 from runners.catalogue import Catalogue
-from runners.errors import InfraError, UserError
+from runners.errors import InfraError, NotReducible, UserError
 from runners.execute import Investigation
+from runners.minimize import MOST_PROBES, MOST_SECONDS
 from runners.protocol import (
     Answer,
     CommitRange,
@@ -33,6 +34,7 @@ from runners.protocol import (
     Observation,
     Outcome,
     Plan,
+    Smaller,
     Suspect,
     Trail,
     Variant,
@@ -48,6 +50,22 @@ class Bench(Protocol):
         """What a reader of the verdict must know of how it was run."""
 
     def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation: ...
+
+    def minimize(
+        self,
+        plan: Plan,
+        version: str,
+        *,
+        control: str = "",
+        passing: str = "",
+        probes: int = MOST_PROBES,
+        seconds: float = MOST_SECONDS,
+    ) -> Smaller:
+        """Cut the testcase down.
+
+        Raises:
+            NotReducible: there is nothing to go by.
+        """
 
 
 class DeepBench(Bench, Protocol):
@@ -115,8 +133,67 @@ def reproduce(
     planned = make_plan(asked.extraction, catalogue, wishes)
     bench = open_bench()
     seen = bench.run(planned.plan, prior=_prior(asked))
-    notes = (*planned.notes, *bench.conditions)
-    return finished(asked, planned.plan, seen, notes=notes, catalogue=catalogue, history=history)
+    smaller, why = _cut_down(bench, planned.plan, seen) if wishes.minimize else (None, ())
+    notes = (*planned.notes, *bench.conditions, *why)
+    report = finished(asked, planned.plan, seen, notes=notes, catalogue=catalogue, history=history)
+    return replace(report, smaller=smaller)
+
+
+def minimize(
+    issue: Issue,
+    *,
+    toolchain: str | None,
+    wishes: Wishes,
+    catalogue: Catalogue,
+    open_bench: Callable[[], Bench],
+    allowed: Mapping[str, str] | None = None,
+    good: str | None = None,
+    probes: int = MOST_PROBES,
+    seconds: float = MOST_SECONDS,
+) -> Smaller:
+    """The issue's testcase, cut down on the newest release asked for where it fails as reported.
+
+    Raises:
+        UserError: there is no testcase, it fails nowhere as reported, or only a release that passes (``good``) could
+            tell a smaller one from a wrong one.
+        InfraError: nothing could be run, through no fault of the testcase.
+    """
+    extraction = extract(issue, toolchain=toolchain, allowed=allowed)
+    if (verdict := judge_without_running(extraction)) is not None or not isinstance(extraction, Repro):
+        raise UserError(verdict.headline if verdict is not None else "there is nothing to cut down")
+    plan = make_plan(extraction, catalogue, replace(wishes, bisect=False)).plan
+    control = catalogue.find(plan.testcase.toolchain, good).version if good else ""
+    bench = open_bench()
+    seen = bench.run(plan)
+    _refuse_mere_infrastructure(seen.observations)
+    version, passing = _ends(plan, seen.observations)
+    return bench.minimize(plan, version, control=control, passing=passing, probes=probes, seconds=seconds)
+
+
+def _cut_down(bench: Bench, plan: Plan, seen: Investigation) -> tuple[Smaller | None, tuple[str, ...]]:
+    """The smaller testcase, or why there is none."""
+    try:
+        version, passing = _ends(plan, seen.observations)
+        return bench.minimize(plan, version, passing=passing), ()
+    except NotReducible as reason:
+        return None, (f"no smaller testcase: {reason}",)
+
+
+def _ends(plan: Plan, observations: Sequence[Observation]) -> tuple[str, str]:
+    """The newest release that fails as reported, and the nearest to it that passes (empty when none does).
+
+    Raises:
+        NotReducible: none fails as reported.
+    """
+    own = [seen for seen in observations if seen.variant is Variant.ORIGINAL and seen.device == plan.device]
+    place = {version: i for i, version in enumerate(plan.order)}
+    failing = [place[seen.version] for seen in own if seen.outcome is Outcome.MATCH]
+    if not failing:
+        raise NotReducible("no release that was run shows the reported failure with the testcase as posted")
+    newest = max(failing)
+    passing = {place[seen.version] for seen in own if seen.outcome is Outcome.PASS} - set(failing)
+    nearest = min(passing, key=lambda number: abs(number - newest), default=None)
+    return plan.order[newest], "" if nearest is None else plan.order[nearest]
 
 
 def bisect(
@@ -270,6 +347,7 @@ def repeat_command(issue: Issue, toolchain: str | None, wishes: Wishes) -> str:
     words += ["--versions", wishes.versions] if wishes.versions else []
     words += ["--devices", ",".join(wishes.devices)] if wishes.devices else []
     words += [] if wishes.bisect else ["--no-bisect"]
+    words += ["--minimize"] if wishes.minimize else []
     words += ["--sandbox", wishes.sandbox] if wishes.sandbox != "auto" else []
     words += ["--timeout", f"{wishes.timeout_s:g}"] if wishes.timeout_s is not None else []
     words += [word for name in wishes.allowed for word in ("--allow", name)]

@@ -13,7 +13,7 @@ import typer
 from bot import app as shell
 from bot import cli_jobs, github, terminal
 from bot.attachments import hosts_of, web_get, with_attachments
-from bot.document import dumps, extract_document, suspects_document
+from bot.document import dumps, extract_document, smaller_document, suspects_document
 from bot.extract import extract
 from bot.issue import Issue
 from bot.plan import Wishes
@@ -22,6 +22,7 @@ from runners.checkup import examine
 from runners.commits import CommitLog
 from runners.environments import default_root, open_store
 from runners.errors import UserError
+from runners.minimize import MOST_PROBES, MOST_SECONDS
 from runners.places import open_catalogue
 from runners.protocol import Budget
 from runners.refresh import refresh_catalogue
@@ -99,6 +100,9 @@ def reproduce(
         typer.Option(help="A directory of wheels, whose builds join the releases; repeatable.", metavar="DIR"),
     ] = None,
     history: HistoryOption = None,
+    minimize: Annotated[
+        bool, typer.Option("--minimize", help="Also cut the testcase down to what its failure needs.")
+    ] = False,
     json: JsonOption = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
     comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
@@ -118,6 +122,7 @@ def reproduce(
         allowed=tuple(allow or ()),
         wheels=tuple(str(Path(folder).expanduser().absolute()) for folder in wheels or ()),
         history=str(history or ""),
+        minimize=minimize,
     )
     catalogue = open_catalogue(default_root() / "catalogue", wishes.wheels)
     with terminal.progress() as progress:
@@ -224,6 +229,57 @@ def suspects(
     if json is not None:
         shell.write_file(json, dumps(suspects_document(commits, found)))
     terminal.show_suspects(commits, found)
+
+
+@app.command(name="minimize")
+def minimize_(
+    issue: IssueArgument,
+    toolchain: ToolchainOption = None,
+    version: Annotated[
+        str | None, typer.Option(help="The release to cut it down on; else the newest that fails.", metavar="V")
+    ] = None,
+    good: Annotated[
+        str | None,
+        typer.Option(help="A release on which every step must pass; needed for some wrong results.", metavar="V"),
+    ] = None,
+    sandbox: Annotated[
+        str, typer.Option(help="auto, docker, podman, bubblewrap or none.", metavar="ENGINE")
+    ] = "auto",
+    probes: Annotated[int, typer.Option(help="Runs it may take.", min=5, max=10_000)] = MOST_PROBES,
+    minutes: Annotated[float, typer.Option(help="Time it may take.", min=0.1, max=600)] = MOST_SECONDS / 60,
+    timeout: Annotated[float | None, typer.Option(help="Seconds that one run may take.", min=1, max=3600)] = None,
+    fetch_attachments: FetchOption = None,
+    allow: AllowOption = None,
+    json: JsonOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the smaller testcase here: its longest file.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Cut an issue's testcase down to what its failure needs, in sandboxes, and check that it is the same failure."""
+    if toolchain is not None:
+        find_toolchain(toolchain)
+    check_name(sandbox)
+    allowed = parse_allowance(allow or [])
+    read = _read(issue, toolchain, fetch_attachments)
+    wishes = Wishes(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
+    catalogue = open_catalogue(default_root() / "catalogue")
+    with terminal.progress() as progress:
+        smaller = shell.minimize(
+            read,
+            toolchain=toolchain,
+            wishes=wishes,
+            catalogue=catalogue,
+            open_bench=lambda: open_workbench(sandbox, catalogue, progress, also_allowed=frozenset(allowed.values())),
+            allowed=allowed,
+            good=good,
+            probes=probes,
+            seconds=60 * minutes,
+        )
+    if json is not None:
+        shell.write_file(json, dumps(smaller_document(read, smaller)))
+    if out is not None:
+        shell.write_file(out, max(smaller.testcase.files.values(), key=len, default=""))
+    terminal.show_smaller(smaller)
 
 
 @app.command(name="extract")

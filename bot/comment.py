@@ -33,6 +33,7 @@ from runners.protocol import (
     OutOfMemory,
     Signalled,
     Signature,
+    Smaller,
     Suspect,
     TimedOut,
     Variant,
@@ -175,6 +176,7 @@ def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
         Section("Findings", diagnoses(report.findings, detail)),
         Section("Reported and observed", compared(report, detail)),
         Section("Changed to run elsewhere", derived(report.observations, detail)),
+        smaller_testcase(report.smaller, detail),
         Section("Run it again", fence(cut(report.command, 2_000), "sh") if report.observations else ""),
         _what_ran(report, detail),
         Section("Output of the runs", _outputs(report.observations, detail), folded=True),
@@ -417,6 +419,25 @@ _DERIVED = {
     Variant.RETARGETED: "For another device, on",
     Variant.CONTROL: "As a control, on",
 }
+
+
+def smaller_testcase(smaller: Smaller | None, detail: Detail = DETAILS[0]) -> Section:
+    """The testcase that was cut down, and what shows that it is the same failure."""
+    if smaller is None:
+        return Section("", "")
+    return Section(f"Smaller testcase: {smaller.after} lines instead of {smaller.before}", cut_down(smaller, detail))
+
+
+def cut_down(smaller: Smaller, detail: Detail = DETAILS[0]) -> str:
+    """Steps and files, then how sure it is that they fail as the whole testcase does."""
+    parts = [fence("\n".join(map(shlex.join, smaller.testcase.steps)), "sh")]
+    for name, text in list(smaller.testcase.files.items())[: detail.entries]:
+        parts += [f"{code(name)}:", fence(cut_middle(text, detail.source), language(name))]
+    failing = f"Each step down failed the same way on {code(smaller.version)}"
+    passing = f" and passed on {code(smaller.control)}" if smaller.control else ""
+    ran_out = {"minimal": "", "probes": "; more runs might shorten it", "time": "; more time might shorten it"}
+    again = f"what is left did so {smaller.confirmed} times more ({smaller.probes} runs{ran_out[smaller.stopped]})"
+    return "\n\n".join([*parts, f"{failing}{passing}, and {again}."])
 
 
 # ------------------------------------------------------------------------------------------ folded: what ran

@@ -16,7 +16,7 @@ import msgspec
 from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
 from bot.issue import Attachment, Issue
 from bot.verdict import LikelyFix, Report
-from runners.protocol import Bisection, Claim, CommitRange, Observation, Signature, Suspect
+from runners.protocol import Bisection, Claim, CommitRange, Observation, Signature, Smaller, Suspect
 
 SCHEMA = 1
 
@@ -31,6 +31,7 @@ def document(report: Report, comment: str) -> Json:
         "findings": [msgspec.to_builtins(finding) for finding in report.findings],
         "bisection": _bisection(report.bisections),
         "likely_fix": _likely(report.likely),
+        "smaller": None if report.smaller is None else _smaller(report.smaller),
         "verdict": {
             "kind": report.verdict.kind.value,
             "confidence": report.verdict.confidence,
@@ -49,14 +50,7 @@ def extract_document(issue: Issue, extraction: Extraction) -> Json:
     """The parts that reading an issue gives, without running anything: issue, repro, missing and claim."""
     return {
         "schema": SCHEMA,
-        "issue": {
-            "source": issue.source,
-            "title": issue.title,
-            "sha256": issue.sha256,
-            "repository": issue.repository or None,
-            "number": issue.number,
-            "attachments": [_attachment(one) for one in issue.attachments],
-        },
+        "issue": _issue(issue),
         "repro": _repro(extraction) if isinstance(extraction, Repro) else None,
         "reason": extraction.reason if isinstance(extraction, NoRepro) else None,
         "missing": [_missing(missing) for missing in extraction.missing],
@@ -83,6 +77,17 @@ def _sayable(value: Any) -> Any:
             return [_sayable(inner) for inner in value]
         case _:
             return value
+
+
+def _issue(issue: Issue) -> Json:
+    return {
+        "source": issue.source,
+        "title": issue.title,
+        "sha256": issue.sha256,
+        "repository": issue.repository or None,
+        "number": issue.number,
+        "attachments": [_attachment(one) for one in issue.attachments],
+    }
 
 
 def _attachment(attachment: Attachment) -> Json:
@@ -201,3 +206,27 @@ def _likely(likely: LikelyFix | None) -> Json | None:
 def suspects_document(commits: CommitRange, suspects: Sequence[Suspect]) -> Json:
     """What `reprobot suspects` writes: the range as it was asked for, and its commits most related to the report."""
     return {"schema": SCHEMA, "range": _range(commits), "suspects": [_suspect(one) for one in suspects]}
+
+
+def smaller_document(issue: Issue, smaller: Smaller) -> Json:
+    """What `reprobot minimize` writes: the issue, and its testcase cut down."""
+    return {"schema": SCHEMA, "issue": _issue(issue), "smaller": _smaller(smaller)}
+
+
+def _smaller(smaller: Smaller) -> Json:
+    return {
+        "kind": smaller.testcase.kind.value,
+        "toolchain": smaller.testcase.toolchain,
+        "files": dict(smaller.testcase.files),
+        "steps": [list(step) for step in smaller.testcase.steps],
+        "requirements": list(smaller.testcase.requirements),
+        "version": smaller.version,
+        "device": smaller.device,
+        "control": smaller.control or None,
+        "signature": _signature(smaller.signature),
+        "lines": {"before": smaller.before, "after": smaller.after},
+        "probes": smaller.probes,
+        "seconds": smaller.seconds,
+        "confirmed": smaller.confirmed,
+        "stopped": smaller.stopped,
+    }

@@ -29,6 +29,7 @@ from bot.comment import (
     render_comment,
     request,
     said_of_the_decision,
+    smaller_testcase,
 )
 from bot.document import document, dumps
 from bot.extract.types import Repro
@@ -55,7 +56,7 @@ def render_page(report: Report) -> str:
             label=LABELS[verdict.kind],
             headline=_html(prose(verdict.headline) + confidence(verdict)),
             request=_html(request(report).body),
-            changes=[_html(text) for text in (*map(change, report.bisections), likely_fix(report.likely)) if text],
+            changes=[_html(text) for text in _below_the_table(report) if text],
             compared=_html(compared(report)),
             findings=_html(diagnoses(report.findings)),
             decided=[_html(prose(text)) for text in said_of_the_decision(report)],
@@ -64,6 +65,13 @@ def render_page(report: Report) -> str:
             data=_embedded(dumps(document(report, render_comment(report)))),
         )
     )
+
+
+def _below_the_table(report: Report) -> tuple[str, ...]:
+    """Where the behaviour changes, who may have changed it back, and the smaller testcase."""
+    smaller = smaller_testcase(report.smaller)
+    cut = f"**{smaller.title}**\n\n{smaller.body}" if smaller.body else ""
+    return (*map(change, report.bisections), likely_fix(report.likely), cut)
 
 
 @cache

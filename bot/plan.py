@@ -42,6 +42,8 @@ class Wishes:
     """A clone of the toolchain's repository, as ``--history`` takes it."""
     minutes: float | None = None
     """How long a search between two ends may take."""
+    minimize: bool = False
+    """Also cut the testcase down to what its failure needs."""
     budget: Budget = field(default_factory=Budget)
 
 

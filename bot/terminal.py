@@ -19,12 +19,12 @@ from rich.markdown import Markdown
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from bot.comment import Section, headline, related, sections
+from bot.comment import Section, cut_down, headline, related, sections
 from bot.matrix import MARK, WORDS
 from bot.quote import clean, log_line
 from bot.verdict import Report
 from runners.progress import Sink
-from runners.protocol import Cell, CommitRange, Observation, Suspect, Variant
+from runners.protocol import Cell, CommitRange, Observation, Smaller, Suspect, Variant
 
 
 @contextmanager
@@ -85,6 +85,16 @@ def show_suspects(commits: CommitRange, suspects: Sequence[Suspect]) -> None:
         related(commits, suspects, "have to do with it")
         or f"None of the {commits.count} commits shares a word with it."
     )
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(_markdown(text))
+    else:
+        sys.stdout.write(text + "\n")
+
+
+def show_smaller(smaller: Smaller) -> None:
+    """A testcase that was cut down, on stdout."""
+    text = f"{smaller.after} lines instead of {smaller.before}.\n\n{cut_down(smaller)}"
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(_markdown(text))

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from bot.extract.types import Extraction
 from bot.issue import Issue
-from runners.protocol import Bisection, CommitRange, Finding, Observation, Suspect
+from runners.protocol import Bisection, CommitRange, Finding, Observation, Smaller, Suspect
 
 
 class VerdictKind(StrEnum):
@@ -64,3 +64,5 @@ class Report:
     notes: tuple[str, ...] = field(default=())
     """What a reader must know of the conditions: engine used, forks instead of releases, limits lowered."""
     likely: LikelyFix | None = None
+    smaller: Smaller | None = None
+    """The testcase cut down to what its failure needs, when that was asked for."""

@@ -19,3 +19,7 @@ class InfraError(ReprobotError):
     """A machine, index or engine let us down: worth a retry, exit 75 (EX_TEMPFAIL)."""
 
     exit_code = 75
+
+
+class NotReducible(UserError):
+    """A testcase that cannot be cut down: the sentence says what is missing."""

@@ -464,6 +464,28 @@ class Bisection(Wire, frozen=True, kw_only=True):
     """In words: failure rates, more than one change, what could not be searched."""
 
 
+class Smaller(Wire, frozen=True, kw_only=True):
+    """A testcase cut down to what its failure needs, and what shows that it is the same failure."""
+
+    testcase: Testcase
+    version: Name
+    """The release on which each step of the reduction was seen to fail as reported."""
+    device: Name
+    control: Name = ""
+    """The release on which each step was seen to pass; empty where none was asked."""
+    signature: Signature | None = None
+    """The failure, as the smaller testcase shows it."""
+    before: int
+    """Lines that are not blank, in all files and steps."""
+    after: int
+    probes: int
+    seconds: float
+    confirmed: int
+    """How often the result was run again at the end and failed the same way."""
+    stopped: Literal["minimal", "probes", "time"]
+    """Whether no piece could go any more, or what ran out first."""
+
+
 # ---------------------------------------------------------------------------------------------- jobs, over files
 
 CellId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")]

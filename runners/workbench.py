@@ -28,6 +28,7 @@ from runners.errors import InfraError, ReprobotError
 from runners.execute import Deeper, Investigation, Tools, investigate, make_cell
 from runners.lavapipe import Driver
 from runners.machine import Absent, look
+from runners.minimize import MOST_PROBES, MOST_SECONDS, minimize
 from runners.narrow import Supply
 from runners.oracle import Context, Drift, Ruling, rule
 from runners.port import port
@@ -35,6 +36,8 @@ from runners.probe import GUEST_ENV, PLAIN, Conditions, Layout, Probe, Program, 
 from runners.progress import Sink
 from runners.protocol import (
     Cell,
+    Claim,
+    ClaimKind,
     Exited,
     Finding,
     FindingKind,
@@ -43,6 +46,7 @@ from runners.protocol import (
     Observation,
     Outcome,
     Plan,
+    Smaller,
     StepResult,
     Testcase,
     Trail,
@@ -198,6 +202,44 @@ class Workbench:
                         ),
                     ),
                 ),
+            )
+
+    def minimize(
+        self,
+        plan: Plan,
+        version: str,
+        *,
+        control: str = "",
+        passing: str = "",
+        probes: int = MOST_PROBES,
+        seconds: float = MOST_SECONDS,
+    ) -> Smaller:
+        """Cut the plan's testcase down on a release where it fails; see ``runners.minimize``.
+
+        Raises:
+            NotReducible: it does not fail there as reported, or only a control could tell a smaller one from a wrong.
+        """
+        limits = plan.limits
+
+        def run(testcase: Testcase, claim: Claim, version: str) -> Observation:
+            nonlocal limits
+            asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
+            cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
+            seen = self._observe(asked, cell, 1)
+            if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # cutting may make an endless loop
+                limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
+            return seen
+
+        with stoppable(), self.progress.stage(f"cutting the testcase down on {version}"):
+            return minimize(
+                plan.testcase,
+                plan.claim,
+                version,
+                run,
+                control=control,
+                passing=passing,
+                probes=probes,
+                seconds=seconds,
             )
 
     def _stand_ins(self, toolchain: Toolchain) -> tuple[str, ...]:

@@ -19,11 +19,21 @@ LETTERBOX = frozenset(
 """What any module of ``bot`` may import from ``runners``: types, data and pure functions."""
 
 SHELL = {
-    "bot/app.py": frozenset({"execute"}),
+    "bot/app.py": frozenset({"execute", "minimize"}),
     "bot/jobs.py": frozenset({"execute"}),
     "bot/cli_jobs.py": frozenset({"environments", "job", "places", "workbench"}),
     "bot/cli.py": frozenset(
-        {"checkup", "commits", "environments", "places", "refresh", "requirements", "sandbox.select", "workbench"}
+        {
+            "checkup",
+            "commits",
+            "environments",
+            "minimize",
+            "places",
+            "refresh",
+            "requirements",
+            "sandbox.select",
+            "workbench",
+        }
     ),
 }
 """The local verbs, which may also reach the entries that run a plan and look after the store."""

@@ -7,16 +7,17 @@ from datetime import date
 import pytest
 from typer.testing import CliRunner
 
-from bot.app import Bench, repeat_command, reproduce
+from bot.app import Bench, minimize, repeat_command, reproduce
 from bot.cli import app
+from bot.comment import render_comment
 from bot.issue import Issue
 from bot.plan import Wishes
 from bot.verdict import VerdictKind
 from runners.catalogue import load_catalogue
-from runners.errors import InfraError
+from runners.errors import InfraError, NotReducible, UserError
 from runners.execute import Investigation
 from runners.oracle import answer_of
-from runners.protocol import Exited, Observation, Outcome, Plan, Variant
+from runners.protocol import Exited, Observation, Outcome, Plan, Smaller, Variant
 from runners.trail import Prior
 
 CODE = "```python\nimport tvm\nassert tvm.compile is None\n```\nAssertionError\n"
@@ -43,6 +44,14 @@ class OneOutcome:
             for version in plan.first
         )  # fmt: skip
         return Investigation(observations=seen, findings=())
+
+    def minimize(
+        self, plan: Plan, version: str, *, control: str = "", passing: str = "", probes: int = 0, seconds: float = 0
+    ) -> Smaller:
+        return Smaller(
+            testcase=plan.testcase, version=version, device=plan.device, control=control or passing,
+            before=9, after=3, probes=7, seconds=1.0, confirmed=2, stopped="minimal",
+        )  # fmt: skip
 
 
 def no_bench() -> Bench:
@@ -102,3 +111,45 @@ def test_every_option_of_the_line_exists() -> None:
     shown = CliRunner().invoke(app, ["reproduce", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
     for option in ("--toolchain", "--versions", "--devices", "--no-bisect", "--sandbox", "--timeout", "--allow"):
         assert option in shown
+
+
+def test_a_smaller_testcase_is_made_when_it_is_asked_for() -> None:
+    """On the newest release that fails as reported; it is in the comment and in the line that repeats the run."""
+    report = reproduce(
+        issue(CODE),
+        toolchain=None,
+        wishes=Wishes(minimize=True),
+        catalogue=load_catalogue(),
+        open_bench=lambda: OneOutcome(Outcome.MATCH),
+    )
+    assert report.smaller is not None
+    assert report.smaller.version == load_catalogue().releases("tvm")[-1].version
+    assert "Smaller testcase: 3 lines instead of 9" in render_comment(report)
+    assert "--minimize" in report.command
+
+
+def test_a_testcase_that_never_fails_is_not_cut_down() -> None:
+    """The verdict stands, and a note says why; asked for by itself, it is a sentence and exit code 2."""
+    report = reproduce(
+        issue(CODE),
+        toolchain=None,
+        wishes=Wishes(minimize=True),
+        catalogue=load_catalogue(),
+        open_bench=lambda: OneOutcome(Outcome.PASS),
+    )
+    assert report.smaller is None
+    assert any("no smaller testcase" in note for note in report.notes)
+    with pytest.raises(NotReducible, match="no release"):
+        minimize(
+            issue(CODE),
+            toolchain=None,
+            wishes=Wishes(),
+            catalogue=load_catalogue(),
+            open_bench=lambda: OneOutcome(Outcome.PASS),
+        )
+
+
+def test_an_issue_without_a_testcase_cannot_be_cut_down() -> None:
+    """And no sandbox is opened to find that out."""
+    with pytest.raises(UserError):
+        minimize(issue("nothing"), toolchain=None, wishes=Wishes(), catalogue=load_catalogue(), open_bench=no_bench)
