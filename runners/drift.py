@@ -50,7 +50,7 @@ def explain(text: str, testcase: Testcase, table: Sequence[DriftEntry], version:
     """
     for name, owner in _missing_names(text[-60_000:]):
         if _used(name, testcase):
-            entry = _entry(name, owner, table)
+            entry = _entry(name, owner, table, version)
             shown = f"{owner}.{name}" if owner and not name.startswith(owner) else name
             return (
                 _known(entry, version) if entry else Drift(name=shown, successor=None, why=f"no {shown} in {version}")
@@ -69,9 +69,14 @@ def _target_string(text: str, testcase: Testcase) -> Drift | None:
 
 
 def _known(entry: DriftEntry, version: str) -> Drift:
-    state = f"is gone since {entry.gone_in}" if entry.affects(version) else f"does not exist in {version}"
+    name = f"{entry.of}({entry.old}=…)" if entry.listed and entry.of else entry.old
+    # A list says in which build a name was missed first; it may have gone in a release between that is not at hand.
+    when = "in every build here from" if entry.listed else "since"
+    state = f"is gone {when} {entry.gone_in}" if entry.affects(version) else f"does not exist in {version}"
+    if entry.too_new(version) and entry.new == entry.old:
+        return Drift(name=name, successor=None, why=f"{name} {state}: it came with {entry.introduced_in}")
     succession = f"; its successor is {entry.new}" if entry.new else ""
-    return Drift(name=entry.old, successor=entry.new, why=f"{entry.old} {state}{succession}")
+    return Drift(name=name, successor=entry.new, why=f"{name} {state}{succession}")
 
 
 def _missing_names(text: str) -> Iterable[tuple[str, str]]:
@@ -89,11 +94,29 @@ def _used(name: str, testcase: Testcase) -> bool:
     )
 
 
-def _entry(name: str, owner: str, table: Sequence[DriftEntry]) -> DriftEntry | None:
-    """The table's line for this name: the longest one that speaks of ``owner.name``, else of ``name`` alone."""
+def _entry(name: str, owner: str, table: Sequence[DriftEntry], version: str) -> DriftEntry | None:
+    """The table's line for this name: the longest one that speaks of ``owner.name``, else of ``name`` alone.
+
+    A listed line counts only for exactly this name, where the build lacks it, and after those that were read.
+    """
     full = f"{owner}.{name}" if owner else name
-    fitting = [e for e in table if _speaks_of(e.old, full) or _speaks_of(e.old, name)]
-    return max(fitting, key=lambda e: (_speaks_of(e.old, full), len(e.old)), default=None)
+    fitting = [e for e in table if not e.listed and (_speaks_of(e.old, full) or _speaks_of(e.old, name))]
+    best = max(fitting, key=lambda e: (_speaks_of(e.old, full), len(e.old)), default=None)
+    if best is not None and _speaks_of(best.old, full):
+        return best
+    return next((e for e in table if e.listed and _is_exactly(e, name, owner) and _lacks(version, e)), best)
+
+
+def _is_exactly(entry: DriftEntry, name: str, owner: str) -> bool:
+    """Of a keyword Python says the function's last name only, or the class's with its constructor."""
+    if entry.kind != "keyword":
+        return entry.old == f"{owner}.{name}"
+    function = owner.removesuffix(".__init__").rpartition(".")[2]
+    return entry.old == name and bool(function) and entry.of.endswith(f".{function}")
+
+
+def _lacks(version: str, entry: DriftEntry) -> bool:
+    return entry.affects(version) or entry.too_new(version)
 
 
 def _speaks_of(old: str, name: str) -> bool:

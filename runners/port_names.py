@@ -75,7 +75,7 @@ def names_in(version: str, table: Sequence[DriftEntry]) -> Names:
     """The renames that bring a text of any release to ``version``."""
     found: dict[str, list[Step]] = {place: [] for place in Names.__slots__}
     for entry in table:
-        step = _step(entry, version)
+        step = None if entry.listed else _step(entry, version)
         if step is not None:
             found[_place(entry)].append(step)
     return Names(**{place: tuple(steps) for place, steps in found.items()})

@@ -7,13 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.extract.names import imported_modules, is_stdlib
-
-PROVIDED: Mapping[str, frozenset[str]] = {
-    "tvm": frozenset({"tvm", "tvm_ffi", "numpy", "ml_dtypes", "typing_extensions"}),
-    "iree": frozenset({"iree", "numpy", "sympy", "mpmath", "ml_dtypes"}),
-    "python": frozenset(),
-}
-"""Modules that each toolchain's environment has anyway (its own wheels' dependencies)."""
+from runners.toolchains import find_toolchain
 
 DISTRIBUTIONS: Mapping[str, str] = {
     **{
@@ -68,7 +62,7 @@ class Imports:
 def read_imports(tree: ast.AST, toolchain: str, extra: Mapping[str, str] | None = None) -> Imports:
     """What the imports of ``tree`` ask for. ``extra`` extends the allow-list (import name → distribution)."""
     known = {**DISTRIBUTIONS, **(extra or {})}
-    provided = PROVIDED.get(toolchain, frozenset())
+    provided = find_toolchain(toolchain).PROVIDES
     needed: dict[str, None] = {}
     unknown: dict[str, None] = {}
     for module, must in _with_submodules(tree):

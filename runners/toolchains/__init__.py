@@ -39,6 +39,10 @@ class Toolchain(Protocol):
         """Requirements that every environment of it gets besides its distributions."""
 
     @property
+    def PROVIDES(self) -> frozenset[str]:
+        """Modules that every environment of it has, for which a testcase's import asks for nothing more."""
+
+    @property
     def VARIABLES(self) -> Mapping[str, str]:
         """Process environment that makes it talk and keeps it still."""
 

@@ -71,6 +71,8 @@ class DriftEntry:
     note: str = ""
     of: str = ""
     """Of a keyword: the function or namespace whose calls take it; empty for all of the toolchain's."""
+    listed: bool = False
+    """Found by comparing lists of names, read by nobody: it speaks of exactly this name, and ports nothing."""
 
     def covers(self, name: str) -> bool:
         """Whether ``name`` is this entry's old name or lies inside that namespace."""

@@ -18,6 +18,7 @@ TITLE = "IREE"
 REPOSITORY: str | None = "iree-org/iree"
 COMPANIONS: tuple[str, ...] = ()
 
+PROVIDES = frozenset({"iree", "numpy", "sympy", "mpmath", "ml_dtypes"})
 VARIABLES = QUIET | {"IREE_PY_RUNTIME": "default"}
 
 DEVICES = (

@@ -13,6 +13,7 @@ TITLE = "CPython"
 REPOSITORY: str | None = None
 COMPANIONS: tuple[str, ...] = ()
 
+PROVIDES: frozenset[str] = frozenset()
 VARIABLES = dict(QUIET)
 DEVICES = (Device(name="cpu", aliases=frozenset({"host", "x86_64"})),)
 DRIFT: tuple[DriftEntry, ...] = ()

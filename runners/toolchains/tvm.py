@@ -10,7 +10,8 @@ from packaging.version import Version
 from runners.protocol import TestcaseKind
 from runners.toolchains.facts import QUIET, Bundle, Canary, Device
 from runners.toolchains.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
-from runners.toolchains.tvm_drift import DRIFT as DRIFT
+from runners.toolchains.tvm_drift import DRIFT as READ
+from runners.toolchains.tvm_names import LISTED
 
 NAME = "tvm"
 TITLE = "Apache TVM"
@@ -18,6 +19,7 @@ REPOSITORY: str | None = "apache/tvm"
 COMPANIONS: tuple[str, ...] = ("pytest",)
 """``tvm.testing``, which most testcases import, imports pytest without requiring it."""
 
+PROVIDES = frozenset({"tvm", "tvm_ffi", "numpy", "ml_dtypes", "typing_extensions"})
 VARIABLES = QUIET | {
     "TVM_BACKTRACE": "1",  # without it an error in TVMScript prints one line saying that it would
     "TVM_NUM_THREADS": "2",
@@ -33,6 +35,9 @@ DEVICES = (
     Device(name="webgpu", aliases=frozenset({"wasm", "web"}), hardware=BROWSER, linked=False),
     Device(name="hexagon", aliases=frozenset(), hardware=HEXAGON, linked=False),
 )
+
+_READ_NAMES = frozenset(entry.old for entry in READ)
+DRIFT = (*READ, *(entry for entry in LISTED if entry.old not in _READ_NAMES))
 
 _CANARY = """\
 import sys

@@ -47,6 +47,31 @@ def test_a_name_that_the_table_does_not_know_is_drift_all_the_same() -> None:
     assert "0.25.0" in moved.why
 
 
+@pytest.mark.parametrize(
+    ("code", "failure", "version", "says"),
+    [
+        (
+            "topi.vision.generate_anchor(x)",
+            "AttributeError: module 'tvm.topi.vision' has no attribute 'generate_anchor'",
+            "0.27.0",
+            "tvm.topi.vision.generate_anchor is gone in every build here from 0.22.0",
+        ),
+        (
+            "relax.transform.FuseTransposeMatmul()",
+            "AttributeError: module 'tvm.relax.transform' has no attribute 'FuseTransposeMatmul'",
+            "0.17.dev0",
+            "does not exist in 0.17.dev0: it came with 0.22.0",
+        ),
+    ],
+)
+def test_a_listed_name_says_between_which_builds_it_went(code: str, failure: str, version: str, says: str) -> None:
+    """Found by listing every build: exactly this name, and no successor invented."""
+    moved = explain(failure, python(code), tvm.DRIFT, version)
+    assert moved is not None
+    assert moved.successor is None
+    assert says in moved.why
+
+
 def test_the_same_message_about_the_compilers_own_names_is_a_fault_of_the_compiler() -> None:
     """The testcase never wrote that name."""
     failure = "AttributeError: 'NoneType' object has no attribute 'struct_info'"

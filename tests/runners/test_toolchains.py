@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from runners.catalogue import load_catalogue
 from runners.environments import Environment, Store, open_store
@@ -16,6 +18,7 @@ from runners.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.sandbox.owner import new_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import TOOLCHAINS, Toolchain, canary_testcase, drift_named, find_device, find_toolchain, iree
+from runners.toolchains.tvm_names import load_spans
 
 CATALOGUE = load_catalogue()
 
@@ -110,7 +113,7 @@ def test_unrelated_names_have_not_moved() -> None:
 @pytest.mark.parametrize("toolchain", each_toolchain(), ids=lambda t: t.NAME)
 def test_drift_is_listed_once_and_exact_only_with_a_successor(toolchain: Toolchain) -> None:
     """Each name has one entry, and only a rename can be exact."""
-    names = [entry.old for entry in toolchain.DRIFT]
+    names = [(entry.old, entry.of) for entry in toolchain.DRIFT]
     assert len(names) == len(set(names))
     assert all(entry.new for entry in toolchain.DRIFT if entry.exact)
 
@@ -221,7 +224,7 @@ def test_the_canary_lives(store: Store, name: str, version: str) -> None:
 @pytest.mark.parametrize("version", ["0.17.dev0", "0.22.0", "0.25.0", "0.26.0", "0.27.0.post1"])
 def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
     """Names that are listed as gone are not there; exact successors are, from the release that brought them."""
-    entries = [e for e in TOOLCHAINS["tvm"].DRIFT if e.old.startswith("tvm.")]
+    entries = [e for e in TOOLCHAINS["tvm"].DRIFT if e.old.startswith("tvm.") and not e.listed]
     names = sorted({name for e in entries for name in (e.old, e.new) if name})
     testcase = Testcase(
         kind=TestcaseKind.PYTHON,
@@ -237,3 +240,29 @@ def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
     assert not [
         e.new for e in entries if e.exact and e.new and not e.too_new(version) and successors(e.new) not in there
     ]
+
+
+@pytest.mark.compilers
+@pytest.mark.sandbox
+@pytest.mark.parametrize("version", ["0.17.dev0", "0.26.0"])
+def test_listed_names_are_there_as_long_as_the_list_says(store: Store, version: str) -> None:
+    """A sample of the generated list (`bench/survey_names.py` makes all of it), looked up in one build."""
+    every = sorted(name for name in load_spans() if not name.endswith(")"))
+    names = random.Random(version).sample(every, 200)
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON,
+        toolchain="tvm",
+        files={"look_up.py": LOOK_UP, "names.json": json.dumps(names)},
+        steps=(("python", "look_up.py"),),
+    )
+    seen = probe(store.environment(CATALOGUE.find("tvm", version)), testcase)
+    assert seen.ended == Exited(code=0), seen.steps
+    there = set(json.loads(seen.steps[-1].stdout.splitlines()[-1]))
+    assert there == {name for name in names if _inside(load_spans()[name], version)}
+
+
+def _inside(span: tuple[str | None, str | None], version: str) -> bool:
+    since, gone = span
+    return (since is None or Version(version) >= Version(since)) and (
+        gone is None or Version(version) < Version(gone)
+    )
