@@ -53,8 +53,9 @@ def take(name):
         if isinstance(value, types.ModuleType):
             take(name + "." + word)  # another name of a module elsewhere, which no walk over files finds
 
-for found in pkgutil.walk_packages(tvm.__path__, "tvm.", onerror=lambda name: None):
-    take(found.name)
+files = [found.name for found in pkgutil.walk_packages(tvm.__path__, "tvm.", onerror=lambda name: None)]
+for name in files:
+    take(name)
 for word in list(vars(tvm)):
     take("tvm." + word)
 
@@ -66,7 +67,7 @@ def parameters(value):
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return [one.name for one in every if one.kind in named]
 
-names = {name: None for name in modules}
+names = {name: None for name in [*modules, *(name for name in files if not name.startswith(SKIP))]}
 names["?"] = sorted(name for name, module in modules.items() if "__getattr__" in vars(module))
 for name, module in modules.items():
     for word, value in vars(module).items():

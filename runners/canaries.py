@@ -62,7 +62,7 @@ def canary_name(environment: Environment, engine: Engine, testcase: Testcase, va
     """Names an answer by all it rests on: this build of the environment, the engine, the kernel, the program."""
     rests_on = (
         *(str(environment.interpreter.executable), _copy(environment)),
-        *(engine.name, *engine.guarantees, *engine.gives_up),
+        *(engine.name, engine.image, *engine.guarantees, *engine.gives_up),
         *(platform.release(), platform.machine()),
         msgspec.json.encode([testcase, dict(variables)]).decode(),
     )

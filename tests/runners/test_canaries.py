@@ -82,15 +82,17 @@ def test_an_answer_is_of_one_copy_of_an_environment(store: Store) -> None:
 
 
 def test_an_answer_is_of_one_program_and_engine(store: Store) -> None:
-    """Another canary, other variables, another engine: asked anew."""
+    """Another canary, other variables, another engine or another of its images: asked anew."""
     environment = store.environment(RELEASE)
     other = canary_testcase(find_toolchain("tvm"), "0.27.0")
     names = {
         name_of(environment),
         name_of(environment, other),
         canary_name(environment, Unprotected(), PROGRAM, {"A": "1"}),
+        canary_name(environment, Unprotected(name="other"), PROGRAM, {}),
+        canary_name(environment, Unprotected(image="sha256:1"), PROGRAM, {}),
     }
-    assert len(names) == 3
+    assert len(names) == 5
 
 
 def test_answers_go_with_their_environment(store: Store) -> None:

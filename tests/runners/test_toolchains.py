@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
+from bench import survey_flags
 from runners.catalogue import load_catalogue
 from runners.environments import Environment, Store, open_store
 from runners.errors import UserError
@@ -18,7 +18,6 @@ from runners.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.sandbox.owner import new_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import TOOLCHAINS, Toolchain, canary_testcase, drift_named, find_device, find_toolchain, iree
-from runners.toolchains.tvm_names import load_spans
 
 CATALOGUE = load_catalogue()
 
@@ -242,27 +241,20 @@ def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
     ]
 
 
-@pytest.mark.compilers
-@pytest.mark.sandbox
-@pytest.mark.parametrize("version", ["0.17.dev0", "0.26.0"])
-def test_listed_names_are_there_as_long_as_the_list_says(store: Store, version: str) -> None:
-    """A sample of the generated list (`bench/survey_names.py` makes all of it), looked up in one build."""
-    every = sorted(name for name in load_spans() if not name.endswith(")"))
-    names = random.Random(version).sample(every, 200)
-    testcase = Testcase(
-        kind=TestcaseKind.PYTHON,
-        toolchain="tvm",
-        files={"look_up.py": LOOK_UP, "names.json": json.dumps(names)},
-        steps=(("python", "look_up.py"),),
-    )
-    seen = probe(store.environment(CATALOGUE.find("tvm", version)), testcase)
-    assert seen.ended == Exited(code=0), seen.steps
-    there = set(json.loads(seen.steps[-1].stdout.splitlines()[-1]))
-    assert there == {name for name in names if _inside(load_spans()[name], version)}
-
-
 def _inside(span: tuple[str | None, str | None], version: str) -> bool:
     since, gone = span
     return (since is None or Version(version) >= Version(since)) and (
         gone is None or Version(version) < Version(gone)
     )
+
+
+@pytest.mark.compilers
+@pytest.mark.sandbox
+@pytest.mark.parametrize(("tool", "version"), [("iree-compile", "3.6.0"), ("iree-run-module", "2.9.0")])
+def test_listed_flags_are_those_of_the_tools_own_help(store: Store, tool: str, version: str) -> None:
+    """One release of each tool, of the generated table (`bench/survey_flags.py` makes all of it)."""
+    table = json.loads(survey_flags.TABLE.read_text(encoding="utf-8"))["tools"][tool]
+    known = survey_flags.flags(CATALOGUE.find("iree", version), tool, store, select_engine("auto"))
+    assert {flag for flag in table if flag in known} == {
+        flag for flag, span in table.items() if _inside(span, version)
+    }
