@@ -33,6 +33,7 @@ MOST_REPEATS = 12
 """A build whose runs contradict their surroundings is run this often at most."""
 CAUGHT = math.log(20)
 """Each side of the answer is run until its own runs are so much likelier on that side of the change."""
+_CHOICES = 256
 _SURE = 1e-9
 """No rate is believed to be exactly 0 or 1."""
 
@@ -347,11 +348,12 @@ def assess(line: Line, goals: Goals, events: Iterable[Event]) -> State | Finishe
 
 def _pooled(line: Line, rates: Rates, tallies: Mapping[int, Tally]) -> Rates:
     """The rates again, from the runs of every build whose side is certain by now: the ends alone may have misled."""
-    changed = believe(line, rates, tallies).changed
+    belief = believe(line, rates, tallies)
     older, newer = Tally(), Tally()
     for build, seen in tallies.items():
-        if changed[build] <= 1e-3 or changed[build] >= 1 - 1e-3:
-            side = older if changed[build] < 0.5 else newer
+        changed = belief.changed[build]
+        if (build == 0 or build >= belief.since) and (changed <= 1e-3 or changed >= 1 - 1e-3):
+            side = older if changed < 0.5 else newer
             side.fails += seen.fails
             side.passes += seen.passes
     bad, good = (newer, older) if line.introduced else (older, newer)
@@ -444,9 +446,8 @@ def _contradicting(state: State) -> tuple[int, ...]:
         for build, seen in sorted(state.tallies.items())
         if seen.runs
         and seen.runs < MOST_REPEATS
-        and build >= state.belief.since
         and abs(state.model.ratio(seen)) < math.log(SOLID)
-        and _surprise(state, build, seen) < 0.1
+        and _surprise(state, build, seen) < 0.2
     )
 
 
@@ -461,7 +462,7 @@ def _surprise(state: State, build: int, seen: Tally) -> float:
 
 def _batch(state: State, seconds: Sequence[float], workers: int) -> tuple[int, ...]:
     """One build for each worker: the belief is cut into as many overlapping parts, each with its own middle."""
-    builds = state.open_builds()
+    builds = _thinned(state.open_builds(), seconds)
     if not builds:
         return ()
     chosen = []
@@ -469,6 +470,14 @@ def _batch(state: State, seconds: Sequence[float], workers: int) -> tuple[int, .
         low, high = worker / (workers + 1), (worker + 2) / (workers + 1)
         chosen.append(max(builds, key=lambda b: _worth(state, b, low, high) / max(seconds[b], 1e-3)))
     return tuple(chosen)
+
+
+def _thinned(builds: Sequence[int], seconds: Sequence[float]) -> list[int]:
+    """At most some hundreds of builds of each price, evenly: neighbours among thousands are worth the same."""
+    prices: dict[float, list[int]] = {}
+    for build in builds:
+        prices.setdefault(seconds[build], []).append(build)
+    return [build for group in prices.values() for build in group[:: 1 + len(group) // _CHOICES]]
 
 
 def _worth(state: State, build: int, low: float, high: float) -> float:
