@@ -311,6 +311,11 @@ class State:
         """Whether a run of it is likely enough to answer."""
         return self.chances is None or self.chances.of(build) >= 1 / (self.goals.patience + 2)
 
+    def steady(self) -> bool:
+        """Neither end ever answered both ways."""
+        ends = (self.tallies.get(build, Tally()) for build in (0, len(self.line) - 1))
+        return not any(seen.fails and seen.passes for seen in ends)
+
     def open_builds(self) -> list[int]:
         """Builds whose runs can still teach something."""
         changed = self.belief.changed
@@ -440,14 +445,18 @@ def _missing_runs(state: State, older: int, newer: int) -> tuple[int, ...]:
 
 
 def _contradicting(state: State) -> tuple[int, ...]:
-    """Builds whose runs don't fit their side of the answer, until they fit or stand for themselves."""
+    """Builds whose runs don't fit their side of the answer, until they fit or stand for themselves.
+
+    Where the ends never wavered any contradiction is worth a second run; else only a surprising one.
+    """
+    limit = 0.25 if state.goals.rates is None and state.steady() else 0.1
     return tuple(
         build
         for build, seen in sorted(state.tallies.items())
         if seen.runs
         and seen.runs < MOST_REPEATS
         and abs(state.model.ratio(seen)) < math.log(SOLID)
-        and _surprise(state, build, seen) < 0.2
+        and _surprise(state, build, seen) < limit
     )
 
 

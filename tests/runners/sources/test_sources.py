@@ -180,6 +180,7 @@ class Broken:
     gives_up: tuple[str, ...] = ()
     remaps_paths: bool = True
     image: str = ""
+    own_system: bool = False
 
     def unusable(self) -> str | None:
         return None
