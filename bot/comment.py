@@ -10,7 +10,7 @@ import json
 import re
 import shlex
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import assert_never
@@ -171,7 +171,7 @@ def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
     candidates = (
         request(report, detail),
         Section("", _table(report.observations, detail)),
-        Section("", "\n\n".join(change(one) for one in report.bisections)),
+        Section("", "\n\n".join(change(one, forks(report.observations)) for one in report.bisections)),
         Section("", likely_fix(report.likely)),
         Section("Findings", diagnoses(report.findings, detail)),
         Section("Reported and observed", compared(report, detail)),
@@ -253,17 +253,27 @@ def _cells(cells: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------ the range
 
 
-def change(bisection: Bisection) -> str:
+def forks(observations: Sequence[Observation]) -> Mapping[str, str]:
+    """Version → what it really is, of the builds that are no releases."""
+    return {seen.version: seen.fork for seen in observations if seen.fork}
+
+
+def change(bisection: Bisection, forks: Mapping[str, str]) -> str:
     """``Last good A → first bad B`` with what lies between; of a change whose other end nobody saw, what is known."""
+
+    def named(version: str) -> str:
+        fork = forks.get(version, "").partition(",")[0]
+        return f"{code(version)} (fork {code(fork)})" if fork else code(version)
+
     match bisection:
         case Bisection(direction="introduced", last_good=str(good), first_bad=str(bad)):
-            ends = f"Last good {code(good)} → first bad {code(bad)}{_commits(bisection.commits)}"
+            ends = f"Last good {named(good)} → first bad {named(bad)}{_commits(bisection.commits)}"
         case Bisection(direction="fixed", last_bad=str(bad), first_good=str(good)):
-            ends = f"Last bad {code(bad)} → first good {code(good)}{_commits(bisection.commits)}"
+            ends = f"Last bad {named(bad)} → first good {named(good)}{_commits(bisection.commits)}"
         case Bisection(direction="introduced", first_bad=str(bad)):
-            ends = f"Bad since {code(bad)} or earlier"
+            ends = f"Bad since {named(bad)} or earlier"
         case Bisection(direction="fixed", first_good=str(good)):
-            ends = f"Good since {code(good)} or earlier"
+            ends = f"Good since {named(good)} or earlier"
         case _:
             return ""
     skipped = ", ".join(code(version) for version in bisection.skipped[:8]) + (" …" if bisection.skipped[8:] else "")

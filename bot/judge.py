@@ -95,8 +95,8 @@ def judge(evidence: Evidence) -> Verdict:
 def _naming_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
     """A build that is no release is never named as if it were one."""
     headline = verdict.headline
-    for version in dict.fromkeys(seen.version for seen in evidence.observations if seen.fork):
-        headline = headline.replace(version, f"{version} (a fork, not a release)", 1)
+    for version, fork in {seen.version: seen.fork for seen in evidence.observations if seen.fork}.items():
+        headline = headline.replace(version, f"{version} (a fork at {fork.partition(',')[0]}, not a release)", 1)
     return replace(verdict, headline=headline)
 
 

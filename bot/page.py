@@ -24,6 +24,7 @@ from bot.comment import (
     confidence,
     diagnoses,
     ended,
+    forks,
     likely_fix,
     provenance,
     render_comment,
@@ -71,7 +72,7 @@ def _below_the_table(report: Report) -> tuple[str, ...]:
     """Where the behaviour changes, who may have changed it back, and the smaller testcase."""
     smaller = smaller_testcase(report.smaller)
     cut = f"**{smaller.title}**\n\n{smaller.body}" if smaller.body else ""
-    return (*map(change, report.bisections), likely_fix(report.likely), cut)
+    return (*(change(one, forks(report.observations)) for one in report.bisections), likely_fix(report.likely), cut)
 
 
 @cache

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.comment import MAX_BYTES, headline, read_marker, render_comment
+from bot.comment import MAX_BYTES, change, headline, read_marker, render_comment
 from bot.extract.types import Missing, Repair, Repro, Span
 from bot.quote import clean, code, fence, hides_characters, prose
 from bot.verdict import Report, Verdict, VerdictKind
@@ -322,3 +322,10 @@ def test_only_a_compare_address_becomes_a_link() -> None:
     comment = render_comment(replace(reports.regression(), bisections=(bisection,)))
     assert "evil" not in comment
     assert f"1 commit: `{'a' * 40}` to `{'b' * 40}`" in comment
+
+
+def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
+    """With its commit; a release beside it is not."""
+    range_ = Bisection(direction="fixed", last_bad="0.17.dev0", first_good="0.25.0")
+    text = change(range_, {"0.17.dev0": "a077796b, carried by bitblas 0.0.1.dev13"})
+    assert text == "Last bad `0.17.dev0` (fork `a077796b`) → first good `0.25.0`."

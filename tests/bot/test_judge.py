@@ -161,7 +161,7 @@ def test_a_fork_is_never_named_as_a_release() -> None:
     seen = [observe(version, outcome) for version, outcome in zip(ORDER, (M, P, P, P), strict=True)]
     seen[0] = msgspec.structs.replace(seen[0], fork="a077796b, carried by bitblas")
     verdict = judge(Evidence(plan=PLAN, observations=tuple(seen), findings=()))
-    assert "1.0 (a fork, not a release) fails as reported" in verdict.headline
+    assert "1.0 (a fork at a077796b, not a release) fails as reported" in verdict.headline
 
 
 def test_what_stand_ins_did_is_told_but_decides_nothing() -> None:
