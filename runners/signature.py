@@ -274,9 +274,14 @@ _TOKEN = re.compile(r"[A-Za-z_][\w.:]*|<N>|[^\s\w]")
 _SSA = re.compile(r"[%@#][\w.-]+")
 
 
+_OPERATOR = re.compile(r'\bir\.Op\(span=[^"\n]{0,120}name="([\w.]{1,100})"[^\n]{0,1500}?support_level=\d{1,3}\)')
+"""An operator printed with all its fields, which no two releases have alike and which hides what is said of it."""
+
+
 def _readable(message: str) -> str:
     """The message as people may read it: one line, no addresses, no directories."""
     text = _ADDRESS.sub("0x…", " ".join(message[:MAX_LINE_CHARS].split()))
+    text = _OPERATOR.sub(r"Op(\1)", text)
     return _PATH.sub(r"\1", text)[:MAX_MESSAGE_CHARS]
 
 
@@ -329,6 +334,8 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
     if both_crash:
         return _compare_crashes(reported, observed, frames, renames)
     words = _word_overlap(tokens(reported.message, renames), tokens(observed.message, renames))
+    if (other := _another_operation(reported, observed, renames)) is not None:
+        return Similarity(score=0.5, why=other)
     if words is None:  # one side has no message: only the type and the frames speak
         if frames is None:
             both_bare = not reported.message and not observed.message
@@ -338,6 +345,19 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
         return Similarity(score=0.75 if frames else 0.4, why=f"the same {observed.type}, {_frames_in_words(frames)}")
     score = words if frames is None else max(words, 0.85 * words + (0.15 if frames else 0.0))
     return Similarity(score=round(score, 3), why=f"{observed.type} whose message agrees to {words:.0%}")
+
+
+_OPERATION = re.compile(r"'([a-z]\w*(?:\.[\w$]+)+)'")
+
+
+def _another_operation(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> str | None:
+    """MLIR's sentences are the same for every operation: the one that they quote is what failed."""
+    if observed.type != "mlir-error":
+        return None
+    said, seen = (dict.fromkeys(_OPERATION.findall(normalise(one.message, renames))) for one in (reported, observed))
+    if not said or not seen or said.keys() & seen.keys():
+        return None
+    return f"{observed.type} about {next(iter(seen))}, the report says {next(iter(said))}"
 
 
 def _compare_crashes(
@@ -378,11 +398,23 @@ def _frames_in_words(common: int) -> str:
 
 
 def _word_overlap(reported: list[str], observed: list[str]) -> float | None:
-    """Words in common, in order, as a share of the shorter side; None when either side has none."""
+    """Words in common, in order, as a share of the shorter side; None when either side has none.
+
+    Compilers' sentences share their ordinary words ("expects the input tensors to have"), so that of longer messages
+    runs of three words count as much as single ones.
+    """
     if not reported or not observed:
         return None
     a, b = reported[:200], observed[:200]
     common = sum(block.size for block in SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks())
-    share = common / min(len(a), len(b))
-    # A very short message is contained in almost anything: then both sides must agree in length as well.
-    return share if min(len(a), len(b)) >= 4 else common / max(len(a), len(b))
+    shorter = min(len(a), len(b))
+    if shorter < 4:  # contained in almost anything: then both sides must agree in length as well
+        return common / max(len(a), len(b))
+    share = common / shorter
+    return share if shorter < 8 else (share + _runs_in_common(a, b)) / 2
+
+
+def _runs_in_common(a: list[str], b: list[str]) -> float:
+    """Runs of three words in common, as a share of the side that has fewer."""
+    first, second = (set(zip(words, words[1:], words[2:], strict=False)) for words in (a, b))
+    return len(first & second) / min(len(first), len(second))

@@ -1,0 +1,344 @@
+"""Is it the same failure? Pairs of real outputs, and three ways to answer: ``python -m bench.pairs``.
+
+``record`` runs every program below on every release in the list and keeps what it printed and how it ended
+(``bench/data/failures.jsonl``). The programs come in rooms: those of one room fail in the same function of the
+compiler for different reasons, so that the pairs that must not match are hard ones. The truth is in the programs: two
+outputs tell of the same bug when the same program printed them, and its reason is planted there. (Two programs of one
+reason, the same check failing with other numbers, would be the same bug: there are none.) A program that a release
+does not refuse gives no output there.
+
+Without an argument it prints precision and recall of the signature's comparison beside exact comparison of the last
+line, and beside "both failed"; for the rooms that the comparison was tuned on, and for the rooms that were kept away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TypeVar
+
+from runners.catalogue import load_catalogue
+from runners.environments import open_store
+from runners.protocol import Exited, Signalled
+from runners.signature import SAME, compare, parse_signature
+from runners.toolchains import find_toolchain
+
+RECORDED = Path(__file__).parent / "data" / "failures.jsonl"
+TVM = ("0.25.0", "0.25.0.post1", "0.26.0", "0.27.0", "0.27.0.post1")
+IREE = ("2.9.0", "3.3.0", "3.6.0", "3.10.0", "3.13.0")
+Programs = TypeVar("Programs")
+MAX_OUTPUT = 3_000
+KEPT_AWAY = frozenset({"repeat", "tile", "scatter", "cumsum", "resize", "slices", "regions"})
+"""Rooms that nobody had looked at when the comparison was last changed."""
+
+EMIT = """\
+import tvm
+from tvm import relax
+from tvm.relax import op
+
+annotation = getattr(relax, "TensorStructInfo", None) or relax.TensorType
+block = relax.BlockBuilder()
+
+
+def tensor(shape, dtype="float32"):
+    return relax.Var("x", annotation(shape, dtype))
+
+
+x, y = tensor((4, 6)), tensor((5, 7))
+with block.function("main", [x, y]):
+    with block.dataflow():
+        out = block.emit_output(block.emit({expression}))
+    block.emit_func_output(out)
+"""
+EXPRESSIONS = {
+    "matmul": ("op.matmul(x, y)", "op.matmul(x, tensor((), 'float32'))", "op.matmul(x, tensor((6, 2), 'int8'))"),
+    "reshape": ("op.reshape(x, (5, 5))", "op.reshape(x, (-1, -1))"),
+    "concat": ("op.concat([x, y], axis=0)", "op.concat([x, x], axis=3)", "op.concat([x, tensor((4,))], axis=0)"),
+    "permute_dims": ("op.permute_dims(x, [0])", "op.permute_dims(x, [0, 0])", "op.permute_dims(x, [0, 5])"),
+    "add": ("op.add(x, y)", "op.add(x, tensor((4, 6), 'int32'))", "op.add(x, relax.ShapeExpr([4, 6]))"),
+    "split": ("op.split(x, 5, axis=1)", "op.split(x, 2, axis=4)", "op.split(x, 0, axis=0)"),
+    "expand_dims": ("op.expand_dims(x, [7])", "op.expand_dims(x, [0, 0])"),
+    "squeeze": ("op.squeeze(x, [0])", "op.squeeze(x, [9])"),
+    "strided_slice": (
+        "op.strided_slice(x, axes=[0, 1], begin=[0], end=[1])",
+        "op.strided_slice(x, axes=[5], begin=[0], end=[1])",
+    ),
+    "broadcast_to": ("op.broadcast_to(x, (4, 7))", "op.broadcast_to(x, (6,))"),
+    "where": ("op.where(x, x, x)", "op.where(tensor((4, 6), 'bool'), x, y)"),
+    "layer_norm": (
+        "op.nn.layer_norm(x, tensor((5,)), tensor((6,)), axes=[1])",
+        "op.nn.layer_norm(x, tensor((6,)), tensor((6,)), axes=[3])",
+    ),
+    "conv2d": (
+        "op.nn.conv2d(tensor((1, 3, 8, 8)), tensor((4, 2, 3, 3)))",
+        "op.nn.conv2d(tensor((1, 3, 8, 8)), tensor((4, 3, 3)))",
+    ),
+    "layout": (
+        "op.nn.max_pool2d(tensor((1, 3, 8, 8)), layout='NXY')",
+        "op.nn.max_pool2d(tensor((1, 3, 8, 8)), pool_size=(1, 2, 3))",
+    ),
+    "take": ("op.take(x, tensor((2,), 'float32'), axis=0)", "op.take(x, tensor((2,), 'int64'))"),
+    "gather": (
+        "op.gather_elements(x, tensor((2,), 'int64'), axis=0)",
+        "op.gather_elements(x, tensor((4, 6)), axis=0)",
+    ),
+    "softmax": ("op.nn.softmax(x, axis=4)", "op.nn.softmax(tensor((3,), 'int32'))"),
+    "repeat": ("op.repeat(x, 2, axis=5)", "op.repeat(x, 2, axis=-4)"),
+    "tile": ("op.tile(x, 2)", "op.tile(x, (2, -1))"),
+    "scatter": (
+        "op.scatter_elements(x, tensor((2,), 'int64'), tensor((2, 2)))",
+        "op.scatter_elements(x, tensor((2, 2), 'int64'), tensor((2, 2), 'int8'))",
+        "op.scatter_elements(x, tensor((2, 2)), tensor((2, 2)))",
+    ),
+    "cumsum": ("op.cumsum(x, axis=3)", "op.cumsum(relax.ShapeExpr([1]), axis=0)"),
+    "resize": (
+        "op.image.resize2d(tensor((1, 3, 4)), (2, 2))",
+        "op.image.resize2d(tensor((1, 3, 4, 4)), (2, 2, 2))",
+        "op.image.resize2d(tensor((1, 3, 4, 4)), (2, 2), layout='AB')",
+    ),
+    "sum": ("op.sum(x, axis=[8])", "op.sum(x, axis=[0, 0])"),
+}
+
+MLIR = """\
+func.func @f({arguments}) -> {result} {{
+{body}
+}}
+"""
+COMPILE = ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "a.mlir", "-o", "a.vmfb")
+VMVX = ("iree-compile", "--iree-hal-target-backends=vmvx", "a.mlir", "-o", "a.vmfb")
+T = "tensor<4xf32>"
+OPERATIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "vmvx": tuple(
+        (MLIR.format(arguments=f"%a: {T}", result=T, body=f"  %0 = math.{name} %a : {T}\n  return %0 : {T}"), VMVX)
+        for name in ("acos", "sinh", "atanh")
+    ),
+    "verifier": (
+        (
+            "func.func @f(%a: tensor<4x5xf32>, %b: tensor<6x7xf32>, %c: tensor<4x7xf32>) -> tensor<4x7xf32> {\n"
+            "  %0 = linalg.matmul ins(%a, %b : tensor<4x5xf32>, tensor<6x7xf32>) outs(%c : tensor<4x7xf32>)"
+            " -> tensor<4x7xf32>\n  return %0 : tensor<4x7xf32>\n}\n",
+            COMPILE,
+        ),
+        (
+            "func.func @f(%a: tensor<4x5xf32>) -> tensor<21xf32> {\n"
+            "  %0 = tensor.collapse_shape %a [[0, 1]] : tensor<4x5xf32> into tensor<21xf32>\n"
+            "  return %0 : tensor<21xf32>\n}\n",
+            COMPILE,
+        ),
+    ),
+    "types": (
+        (f"func.func @f(%a: {T}) -> {T} {{\n  %0 = arith.addi %a, %a : {T}\n  return %0 : {T}\n}}\n", COMPILE),
+        (f"func.func @f(%a: {T}) -> {T} {{\n  %0 = arith.addf %a, %b : {T}\n  return %0 : {T}\n}}\n", COMPILE),
+        (f"func.func @f(%a: {T}) -> tensor<4xi32> {{\n  return %a : {T}\n}}\n", COMPILE),
+    ),
+    "unknown": (
+        (f'func.func @f(%a: {T}) -> {T} {{\n  %0 = "mine.op"(%a) : ({T}) -> {T}\n  return %0 : {T}\n}}\n', COMPILE),
+        (f'func.func @f(%a: {T}) -> {T} {{\n  %0 = "arith.adf"(%a) : ({T}) -> {T}\n  return %0 : {T}\n}}\n', COMPILE),
+    ),
+    "slices": (
+        (
+            "func.func @f(%a: tensor<4x5xf32>) -> tensor<2x2xf32> {\n"
+            "  %0 = tensor.extract_slice %a[0, 0] [2, 2] [1, 1] : tensor<4x5xf32> to tensor<2x3xf32>\n"
+            "  return %0 : tensor<2x2xf32>\n}\n",
+            COMPILE,
+        ),
+        (
+            "func.func @f(%a: tensor<4x5xf32>) -> tensor<2x2xf32> {\n"
+            "  %0 = tensor.extract_slice %a[0] [2] [1] : tensor<4x5xf32> to tensor<2x2xf32>\n"
+            "  return %0 : tensor<2x2xf32>\n}\n",
+            COMPILE,
+        ),
+    ),
+    "regions": (
+        (
+            f"func.func @f(%a: {T}) -> {T} {{\n  %c = arith.constant true\n  %0 = scf.if %c -> {T} {{\n"
+            f"    scf.yield %a : {T}\n  }}\n  return %0 : {T}\n}}\n",
+            COMPILE,
+        ),
+        (
+            f"func.func @f(%a: {T}) -> {T} {{\n  %c = arith.constant true\n  %0 = scf.if %c -> {T} {{\n"
+            f"    scf.yield\n  }} else {{\n    scf.yield %a : {T}\n  }}\n  return %0 : {T}\n}}\n",
+            COMPILE,
+        ),
+    ),
+    "flag": (
+        ("module {}\n", (*COMPILE, "--iree-no-such-flag=1")),
+        ("module {}\n", ("iree-compile", "--iree-hal-target-backends=toaster", "a.mlir", "-o", "a.vmfb")),
+        ("module {}\n", ("iree-compile", "--iree-input-type=cobol", "a.mlir", "-o", "a.vmfb")),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failing run. ``bug`` is the program: the truth."""
+
+    room: str
+    bug: str
+    version: str
+    code: int
+    output: str
+
+
+# ---------------------------------------------------------------------------------------------- recording
+
+
+def record(rooms: Sequence[str] = ()) -> list[Failure]:
+    """Of the rooms named, or of all."""
+    return [*_record_tvm(rooms), *_record_iree(rooms)]
+
+
+def _record_tvm(rooms: Sequence[str]) -> Iterator[Failure]:
+    store, catalogue = open_store(), load_catalogue()
+    for version in TVM:
+        environment = store.environment(catalogue.find("tvm", version))
+        variables = {
+            **os.environ, **find_toolchain("tvm").VARIABLES, "PYTHONPATH": str(environment.site_packages),
+        }  # fmt: skip
+        for room, expressions in _asked(EXPRESSIONS, rooms):
+            for number, expression in enumerate(expressions):
+                text = EMIT.format(expression=expression)
+                words = [str(environment.interpreter.executable), "a.py"]
+                yield from _ran(room, f"{room} {number}", version, {"a.py": text}, words, variables)
+
+
+def _record_iree(rooms: Sequence[str]) -> Iterator[Failure]:
+    store, catalogue = open_store(), load_catalogue()
+    for version in IREE:
+        environment = store.environment(catalogue.find("iree", version))
+        tools = find_toolchain("iree").tools(environment.site_packages)
+        for room, programs in _asked(OPERATIONS, rooms):
+            for number, (text, (tool, *arguments)) in enumerate(programs):
+                words = [str(environment.site_packages / tools[tool][0]), *arguments]
+                yield from _ran(room, f"{room} {number}", version, {"a.mlir": text}, words, dict(os.environ))
+
+
+def _asked(programs: Mapping[str, Programs], rooms: Sequence[str]) -> list[tuple[str, Programs]]:
+    return [(room, found) for room, found in programs.items() if not rooms or room in rooms]
+
+
+def _ran(
+    room: str, bug: str, version: str, files: dict[str, str], words: Sequence[str], variables: dict[str, str]
+) -> Iterator[Failure]:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            (Path(folder) / name).write_text(text)
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            env=variables,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=300,
+            check=False,
+        )
+    if done.returncode:
+        said = _scrubbed(f"{done.stdout}\n{done.stderr}".strip())
+        whole = said if len(said) <= MAX_OUTPUT else f"{said[: MAX_OUTPUT // 2]}\n[…]\n{said[-MAX_OUTPUT // 2 :]}"
+        yield Failure(room=room, bug=bug, version=version, code=done.returncode, output=whole)
+
+
+def _scrubbed(text: str) -> str:
+    """Without the paths of the machine that recorded it."""
+    text = re.sub(r"/[^\s\"':]*?/(?=(?:site|site-packages)/)", "/opt/env/", text)
+    text = re.sub(r"/(?:tmp|root|home|workspace|work)[^\s\"':,)]*?(?=[\w.+-]*[\"':,)\s])", "/x/", text)
+    return text
+
+
+# ---------------------------------------------------------------------------------------------- judging
+
+
+def load() -> list[Failure]:
+    return [Failure(**json.loads(line)) for line in RECORDED.read_text().splitlines()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    pairs: int
+    same: int
+    right: int
+    claimed: int
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.claimed if self.claimed else 1.0
+
+    @property
+    def recall(self) -> float:
+        return self.right / self.same if self.same else 1.0
+
+
+def pairs(failures: Sequence[Failure]) -> list[tuple[Failure, Failure]]:
+    """Within a room, all: the same program on two releases, and its neighbours; never a release with itself twice."""
+    return [
+        (a, b)
+        for a, b in combinations(failures, 2)
+        if a.room == b.room and (a.bug != b.bug or a.version != b.version)
+    ]
+
+
+def by_signature(a: Failure, b: Failure) -> bool:
+    first, second = (parse_signature(one.output, _ended(one)) for one in (a, b))
+    return first is not None and second is not None and compare(first, second).score >= SAME
+
+
+def _ended(failure: Failure) -> Exited | Signalled:
+    return Signalled(code=-failure.code) if failure.code < 0 else Exited(code=failure.code)
+
+
+def by_last_line(a: Failure, b: Failure) -> bool:
+    return _last(a) == _last(b)
+
+
+def _last(failure: Failure) -> str:
+    return next((line.strip() for line in reversed(failure.output.splitlines()) if line.strip()), "")
+
+
+def both_failed(_a: Failure, _b: Failure) -> bool:
+    return True
+
+
+WAYS = {"signature": by_signature, "last line": by_last_line, "both failed": both_failed}
+
+
+def score(failures: Sequence[Failure], way: str) -> Score:
+    said = [(a.bug == b.bug, WAYS[way](a, b)) for a, b in pairs(failures)]
+    return Score(
+        pairs=len(said),
+        same=sum(truth for truth, _ in said),
+        right=sum(truth and claim for truth, claim in said),
+        claimed=sum(claim for _, claim in said),
+    )
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["record"]:
+        rooms = sys.argv[2:]
+        kept = [one for one in load() if one.room not in rooms] if rooms else []
+        found = [*kept, *record(rooms)]
+        RECORDED.write_text("".join(json.dumps({f: getattr(x, f) for f in Failure.__slots__}) + "\n" for x in found))
+        sys.stdout.write(f"{len(found)} failures of {len({x.bug for x in found})} programs\n")
+        return 0
+    failures = load()
+    sys.stdout.write("| rooms | pairs (same) | way | precision | recall |\n|---|---|---|---|---|\n")
+    for name, away in (("tuned on", False), ("kept away", True)):
+        mine = [failure for failure in failures if (failure.room in KEPT_AWAY) is away]
+        for way in WAYS:
+            found = score(mine, way)
+            sys.stdout.write(
+                f"| {name} | {found.pairs} ({found.same}) | {way} | {found.precision:.3f} | {found.recall:.3f} |\n"
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
