@@ -15,9 +15,12 @@ from packaging.version import InvalidVersion, Version
 
 from bot.evidence import Evidence
 from bot.extract.types import Extraction, NoRepro, Repro
+from bot.rate import in_words
 from bot.verdict import Verdict, VerdictKind
 from runners import search
+from runners.oracle import OUTPUT
 from runners.protocol import (
+    SAID_TO_WORK,
     Answer,
     Claim,
     ClaimKind,
@@ -29,6 +32,7 @@ from runners.protocol import (
     Plan,
     Variant,
 )
+from runners.signature import NATIVE
 from runners.toolchains import find_device, find_toolchain
 
 THRESHOLD = 0.6
@@ -80,7 +84,7 @@ def judge(evidence: Evidence) -> Verdict:
         or _seen_only_ported(evidence)
         or _never_seen_failing(evidence)
     )
-    verdict = _naming_forks(verdict, evidence)
+    verdict = _contrasted(_naming_forks(verdict, evidence), evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _HUMBLE:
         return _verdict(
             VerdictKind.INCONCLUSIVE,
@@ -90,6 +94,28 @@ def judge(evidence: Evidence) -> Verdict:
             verdict.evidence,
         )
     return verdict
+
+
+def _contrasted(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """What the reporter's own control adds: it bears the report out, or takes the contrast away that it rests on."""
+    if verdict.kind not in _RESTS_ON_A_FAILURE:
+        return verdict
+    controls = [
+        seen
+        for seen in evidence.observations
+        if seen.variant is Variant.CONTROL and SAID_TO_WORK in seen.changes and seen.answer is not Answer.SKIP
+    ]
+    if not controls:
+        return verdict
+    version = controls[0].version
+    if all(seen.answer is Answer.GOOD for seen in controls):
+        said = f"what the report says works does run cleanly on {version}"
+        return replace(verdict, reasons=(*verdict.reasons, said))
+    said = f"on {version} what the report says works fails in the same way"
+    return replace(verdict, reasons=(*verdict.reasons, said), confidence=round(verdict.confidence - 0.15, 2))
+
+
+_RESTS_ON_A_FAILURE = {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED}
 
 
 def _naming_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -182,7 +208,7 @@ def _flaky(evidence: Evidence) -> Verdict | None:
     return _verdict(
         VerdictKind.FLAKY,
         0.8,
-        f"The same build gives different results: on {version} it fails in {bad} of {spoken} runs.",
+        f"The same build gives different results: on {version} it fails in {in_words(bad, spoken)}.",
         (f"runs of one build disagree on {_span(disagreeing)}, so no change between releases can be told from them",),
         evidence.indices(*disagreeing, variant=Variant.ORIGINAL),
     )
@@ -295,6 +321,15 @@ def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verd
                 (),
                 used,
             )
+        case _ if refusal := _refusal(evidence, newest):
+            return _verdict(
+                VerdictKind.INCONCLUSIVE,
+                0.55,
+                f"Inconclusive: {newest_bad} fails as reported; {newest}, {_newest(evidence)}, refuses it instead,"
+                f" with {refusal}.",
+                ("a refusal where the result was wrong is neither the failure nor its fix: a maintainer can tell",),
+                used,
+            )
         case _:
             why = _last_words(evidence, newest)
             return _verdict(
@@ -304,6 +339,20 @@ def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verd
                 (f"on {newest}: {why}" if why else "",),
                 used,
             )
+
+
+def _refusal(evidence: Evidence, version: str) -> str | None:
+    """The diagnostic with which a build refuses what others got wrong or died of; None where it fails otherwise."""
+    if evidence.plan.claim.kind not in (ClaimKind.WRONG_RESULT, ClaimKind.CRASH):
+        return None
+    runs = [seen for seen in evidence.originals() if seen.version == version]
+    refused = [seen for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and seen.signature is not None]
+    if not runs or len(refused) < len(runs):
+        return None
+    said = refused[-1].signature
+    if said is None or said.type in NATIVE or said.type == OUTPUT or not said.message:
+        return None
+    return f"{said.type}: {said.message[:120]}"
 
 
 def _seen_only_ported(evidence: Evidence) -> Verdict | None:

@@ -18,6 +18,7 @@ MOST_CHOSEN = 8
 """So many releases named by hand are all run; of more, the search chooses (unless it is switched off)."""
 MINUTES_OF_A_SEARCH = 240.0
 """Between commits most of the time goes into building; one that has every build at hand takes a few minutes."""
+MOST_CONTROLS = 2
 HANG_WALL_S = 40.0
 """Some forty times what a small testcase takes on an ordinary machine."""
 
@@ -93,6 +94,7 @@ def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
             checks_itself=checks_itself(repro),
             order=order,
             first=_first(order, reported, every=bool(wishes.versions) and (fits or not wishes.bisect)),
+            controls=repro.controls[:MOST_CONTROLS],
             reported=reported.version if reported is not None and reported.version in order else None,
             devices=tuple(d for d in _devices(toolchain, wishes.devices) if d != repro.device),
             bisect=wishes.bisect,

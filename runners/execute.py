@@ -15,7 +15,19 @@ from runners import search
 from runners.differ import device_findings
 from runners.narrow import Supply, follow
 from runners.progress import Sink
-from runners.protocol import Answer, Cell, ClaimKind, Finding, Observation, Outcome, Plan, Testcase, Trail, Variant
+from runners.protocol import (
+    SAID_TO_WORK,
+    Answer,
+    Cell,
+    ClaimKind,
+    Finding,
+    Observation,
+    Outcome,
+    Plan,
+    Testcase,
+    Trail,
+    Variant,
+)
 from runners.retarget import in_words
 
 HOPELESS = 6
@@ -167,6 +179,8 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
         _search(course, course.original)
     with tools.progress.stage("confirmation"):
         _confirm(course, course.original)
+        _settle(course, course.original)
+        _contrast(course)
         _port(course)
         _retarget(course)
     with tools.progress.stage("diagnosis"):
@@ -249,6 +263,30 @@ def _confirm(course: _Course, lane: _Lane) -> None:
     spoken = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
     ends = [version for edge in edges for version in (edge.older, edge.newer) if version is not None]
     course.run(lane, dict.fromkeys([*ends, *spoken[-1:]]))
+
+
+REPEATS = 10
+"""Runs of a build whose runs disagree: a failure seen once in two runs may be one of three or nine of ten."""
+
+
+def _settle(course: _Course, lane: _Lane) -> None:
+    """Where runs of one build disagree, run it until its rate can be told; the newest such build is enough."""
+    spoken = [seen for seen in course.seen if seen.variant is lane.variant and seen.device == lane.device]
+    runs = {version: [one.answer for one in spoken if one.version == version] for version in course.plan.order}
+    unsteady = [version for version, answers in runs.items() if {Answer.GOOD, Answer.BAD} <= set(answers)]
+    if unsteady:
+        for _ in range(REPEATS - len(runs[unsteady[-1]])):
+            course.run(lane, unsteady[-1:])
+
+
+def _contrast(course: _Course) -> None:
+    """What the report says works, on the newest build that fails: a contrast that is not there says much."""
+    failing = course.failing()
+    if failing is None or failing.variant is not Variant.ORIGINAL:
+        return
+    for control in course.plan.controls:
+        lane = _Lane(variant=Variant.CONTROL, testcase=control, device=course.plan.device, changes=(SAID_TO_WORK,))
+        course.run(lane, [failing.version])
 
 
 def _port(course: _Course) -> None:

@@ -250,6 +250,10 @@ class Variant(StrEnum):
     CONTROL = "control"
 
 
+SAID_TO_WORK = "what the report says works"
+"""The change of a control that is the reporter's; controls of our own say what they changed."""
+
+
 class FindingKind(StrEnum):
     OUT_OF_BOUNDS_ACCESS = "out-of-bounds-access"
     NAN_INEQUALITY = "nan-inequality"
@@ -354,6 +358,8 @@ class Plan(Wire, frozen=True, kw_only=True):
     """Every release that may be probed, oldest first."""
     first: tuple[Name, ...]
     """Those that are probed whatever happens: the reporter's, the oldest, the newest."""
+    controls: tuple[Testcase, ...] = ()
+    """Variants that the report says work."""
     reported: Name | None = None
     """The release nearest to the one the report names; None when it names none that is available."""
     devices: tuple[Name, ...] = ()

@@ -16,6 +16,7 @@ from bot.judge import judge, judge_without_running
 from bot.verdict import VerdictKind
 from runners.oracle import answer_of
 from runners.protocol import (
+    SAID_TO_WORK,
     Claim,
     ClaimKind,
     Exited,
@@ -248,3 +249,45 @@ def test_devices_that_did_the_same_are_named_together() -> None:
         runs.append(msgspec.structs.replace(seen, device=device))
     headline = judge(evidence((None,) * 4, *runs, plan=on_hip(("iree-compile", "a.mlir")))).headline
     assert "Retargeted to vmvx, llvm-cpu and vulkan it fails as reported on 1.2." in headline
+
+
+def control(version: str, outcome: Outcome, *changes: str) -> Observation:
+    return msgspec.structs.replace(observe(version, outcome, variant=Variant.CONTROL), changes=changes)
+
+
+def test_what_is_said_to_work_and_fails_too_takes_certainty_away() -> None:
+    """The report rests on a contrast that is not there."""
+    steady = judge(evidence((P, M, M, M)))
+    borne_out = judge(evidence((P, M, M, M), control("1.3", P, SAID_TO_WORK)))
+    refuted = judge(evidence((P, M, M, M), control("1.3", M, SAID_TO_WORK)))
+    assert borne_out.confidence == steady.confidence
+    assert "what the report says works does run cleanly on 1.3" in borne_out.reasons
+    assert refuted.confidence < steady.confidence
+    assert "on 1.3 what the report says works fails in the same way" in refuted.reasons
+
+
+def test_our_own_controls_are_not_the_reporters() -> None:
+    """A diagnosis changes the testcase on purpose: its runs say nothing about the report's contrast."""
+    plain, ours = judge(evidence((P, M, M, M))), judge(evidence((P, M, M, M), control("1.3", M)))
+    assert (ours.kind, ours.confidence, ours.reasons) == (plain.kind, plain.confidence, plain.reasons)
+
+
+def refused(version: str, signature: Signature) -> Observation:
+    return msgspec.structs.replace(observe(version, S), signature=signature)
+
+
+@pytest.mark.parametrize("kind", [ClaimKind.WRONG_RESULT, ClaimKind.CRASH])
+def test_a_newest_release_that_refuses_is_neither_fixed_nor_confirmed(kind: ClaimKind) -> None:
+    """What it did wrong before it declines now, in so many words: the verdict says what changed."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=kind))
+    said = Signature(type="ValueError", message="axis 3 is out of range")
+    verdict = judge(evidence((P, M, M, None), refused("1.3", said), plan=plan))
+    assert verdict.kind is VerdictKind.INCONCLUSIVE
+    assert "1.3, the newest release, refuses it instead, with ValueError: axis 3 is out of range" in verdict.headline
+
+
+def test_a_crash_is_no_refusal() -> None:
+    """Another failure that is no diagnostic stays what it is."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT))
+    crash = Signature(type="SIGSEGV", message="at an address")
+    assert "refuses" not in judge(evidence((P, M, M, None), refused("1.3", crash), plan=plan)).headline

@@ -12,6 +12,7 @@ from runners.execute import HOPELESS, Investigation, Tools, investigate
 from runners.oracle import answer_of
 from runners.progress import Silent
 from runners.protocol import (
+    SAID_TO_WORK,
     Budget,
     Cell,
     Claim,
@@ -165,3 +166,33 @@ def test_a_finding_of_any_shape_is_carried() -> None:
     odd = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"name": [["a"], {"b": 1}]})
     seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda plan, failing: ((), (odd, odd)))
     assert seen.findings == (odd,)
+
+
+def test_a_build_whose_runs_disagree_is_run_until_its_rate_can_be_told() -> None:
+    """Ten runs of the newest unsteady build; the steady ones are left alone."""
+    seen = run(
+        make_plan(bisect=False),
+        lambda cell, attempt: Outcome.MATCH if cell.version != ORDER[-1] or attempt % 3 == 0 else Outcome.PASS,
+    )
+    seen_twice = run(
+        make_plan(bisect=False),
+        lambda cell, attempt: Outcome.MATCH if cell.version != ORDER[-1] or attempt % 2 == 0 else Outcome.PASS,
+    )
+    assert runs(seen).count(ORDER[-1]) == 2  # two runs that agree: nothing tells that the third would not
+    assert runs(seen_twice).count(ORDER[-1]) == 10
+    assert runs(seen_twice).count(ORDER[0]) <= 2
+
+
+def test_what_the_report_says_works_is_run_where_it_fails() -> None:
+    """On the newest failing build, once, marked as the reporter's control."""
+    works = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
+    seen = run(
+        make_plan(controls=(works,)),
+        lambda cell, _: Outcome.PASS if cell.testcase == works else Outcome.MATCH,
+    )
+    controls = [one for one in seen.observations if one.variant is Variant.CONTROL]
+    assert [(one.version, one.outcome, one.changes) for one in controls] == [
+        (ORDER[-1], Outcome.PASS, (SAID_TO_WORK,))
+    ]
+    clean = run(make_plan(controls=(works,)), lambda *_: Outcome.PASS)
+    assert all(one.variant is not Variant.CONTROL for one in clean.observations)
