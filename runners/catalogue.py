@@ -5,6 +5,7 @@ Nothing here touches the network: `runners.refresh` writes newer snapshots into 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -239,6 +240,10 @@ _VERSION = re.compile(
 )
 _SHA = re.compile(r"(?<![0-9a-z])g?(?P<sha>(?=[0-9a-f]*[0-9])[0-9a-f]{7,40})(?![0-9a-z])", re.IGNORECASE)
 _NIGHTLY = re.compile(r"(?:rc|dev)\.?(?P<day>20\d{6})")
+_DAY = re.compile(r"(?<!\d)(?P<y>20[12]\d)(?P<sep>[-./]?)(?P<m>[01]\d)(?P=sep)(?P<d>[0-3]\d)(?!\d)")
+"""A day by itself: ``nightly 2025-11-07``, ``candidate-20251107``, or a version that is one, ``20230815.614``."""
+_FARTHEST = timedelta(days=45)
+"""So long before the first release a build has little to do with it: releases come every four to eight weeks."""
 _MOVING = frozenset({"main", "master", "head", "trunk", "tot", "nightly", "latest", "newest", "top of tree"})
 
 
@@ -269,8 +274,11 @@ def _nearest(listing: Listing, text: str) -> Match:
         return by_commit
     found = _VERSION.search(wheel["version"] if wheel else words)
     version = parse_version(found["version"]) if found else None
-    if version is not None:
+    day = _day(words)
+    if version is not None and not (day and version.major >= day.year):
         return _by_version(listing, version)
+    if day is not None:
+        return _by_day(_stable(listing), f"a build of {day}", day)
     if any(re.search(rf"\b{word}\b", words) for word in _MOVING):
         newest = _stable(listing)[-1]
         return Match(newest, f"{newest.version} is the newest release")
@@ -303,7 +311,7 @@ def _by_version(listing: Listing, version: Version) -> Match:
         return Match(stable[-1], f"{version} is newer than every build here; {stable[-1].version} is the newest")
     day = nightly_date(str(version))
     if day is not None:
-        return _by_day(stable, version, day)
+        return _by_day(stable, f"nightly {version}", day)
     return _between(stable, version)
 
 
@@ -321,11 +329,23 @@ def _by_fork(listing: Listing, version: Version, span: str) -> Match:
     return Match(fork, f"{older}; {fork.label} is of its development cycle" if fork else older)
 
 
-def _by_day(stable: tuple[Release, ...], version: Version, day: date) -> Match:
+def _by_day(stable: tuple[Release, ...], what: str, day: date) -> Match:
+    if day < stable[0].built_on - _FARTHEST:
+        return Match(
+            None, f"{what} is older than every release here ({stable[0].version} is of {stable[0].built_on})"
+        )
     near = min(stable, key=lambda r: abs((r.built_on - day).days))
     gap = (near.built_on - day).days
     when = "the same day" if gap == 0 else f"{abs(gap)} days {'later' if gap > 0 else 'earlier'}"
-    return Match(near, f"nightly {version} is not at hand; {near.version} was built {when}")
+    return Match(near, f"{what} is not at hand; {near.version} was built {when}")
+
+
+def _day(words: str) -> date | None:
+    """The first day named in a text."""
+    for found in _DAY.finditer(words):
+        with contextlib.suppress(ValueError):  # the 31st of February
+            return date(int(found["y"]), int(found["m"]), int(found["d"]))
+    return None
 
 
 def _between(stable: tuple[Release, ...], version: Version) -> Match:

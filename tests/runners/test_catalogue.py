@@ -139,6 +139,10 @@ def test_selecting_what_is_not_there(catalogue: Catalogue, toolchain: str, spec:
         ("iree", "IREE compiler version 3.9.0rc20251107 @ 0123456789abcdef0123456789abcdef01234567", "3.9.0"),
         ("iree", "iree_base_compiler-3.4.0-cp311-cp311-manylinux_2_28_x86_64.whl", "3.4.0"),
         ("iree", "3.7.9", "3.7.1"),
+        ("iree", "nightly of 2025-11-07", "3.9.0"),
+        ("iree", "candidate-20251107", "3.9.0"),
+        ("iree", "20251107.1234", "3.9.0"),
+        ("tvm", "main at 2026/08/01", "0.26.0"),
     ],
 )
 def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, text: str, version: str) -> None:
@@ -155,6 +159,7 @@ def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, tex
         ("tvm", "0.18.dev0", "older than every release"),
         ("tvm", "0.9", "older than every release"),
         ("iree", "2.8.0rc20240901", "older than every release"),
+        ("iree", "20230815.614", "a build of 2023-08-15 is older than every release"),
         ("tvm", "commit 0a1b2c3d4e", "not one that a build here was made from"),
         ("tvm", "the one from conda", "names no version"),
         ("tvm", "", "names no version"),
