@@ -166,6 +166,9 @@ _OURS = re.compile(
 )
 _TELLING = re.compile(r"::|\(|futex|poll|sleep|wait")
 """C++, or waiting: the functions of the interpreter are plain C, and in every stack."""
+_CALLED_OUT = re.compile(r"^_?PyObject_(?:MakeTpCall|Vectorcall|Call)|vectorcall", re.I)
+"""The interpreter's functions that call others: innermost only where what they called has no frames, as code that was
+compiled in memory."""
 _COMPILING = re.compile(r"/tvm/(?:driver/|relax/vm_build|relax/pipeline|ir/transform|tirx?/build)|/iree/compiler/")
 """Files of the wheels whose functions are on the stack only while something is compiled."""
 
@@ -177,14 +180,11 @@ def without_our_frames(text: str) -> str:
 
 def _hang(step: StepRecord, phases: list[Phase], script: str) -> Hang:
     frames = _python_frames(step.stacks) or _python_frames(step.last_words)
-    native = tuple(
-        name[:200]
-        for match in _NATIVE.finditer(step.last_words[:60_000])
-        if _TELLING.search(name := (match["tvm"] or match["llvm"]).split(" (/")[0].strip())
-    )
+    names = [(match["tvm"] or match["llvm"]).split(" (/")[0].strip() for match in _NATIVE.finditer(step.last_words)]
+    native = tuple(name[:200] for name in names if _TELLING.search(name))
     return Hang(
         doing=_doing(step.threads),
-        place=_place(step, frames, phases, script),
+        place=_place(step, frames, names, phases, script),
         frames=frames[:MAX_FRAMES],
         native=native[:MAX_FRAMES],
         threads=step.threads,
@@ -209,7 +209,7 @@ def _doing(threads: tuple[Thread, ...]) -> Literal["computing", "waiting", "unkn
 
 
 def _place(
-    step: StepRecord, frames: tuple[Frame, ...], phases: list[Phase], script: str
+    step: StepRecord, frames: tuple[Frame, ...], names: list[str], phases: list[Phase], script: str
 ) -> Literal["testcase", "compiler", "compiled", "library", "unknown"]:
     program = step.argv[0].rpartition("/")[2] if step.argv else ""
     if program in ("iree-compile", "iree-opt"):
@@ -221,5 +221,6 @@ def _place(
     if not frames:
         return "unknown"
     if script and frames[0].file.endswith(f"/{script}"):
-        return "testcase"
+        innermost = next((name for name in names if not name.startswith("0x")), "")
+        return "compiled" if _CALLED_OUT.search(innermost) else "testcase"
     return "compiled" if phases else "library"

@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from runners.protocol import Ended, Finding, FindingKind, NotRun, OutOfMemory, StepResult, TimedOut
+from runners.protocol import Ended, Exited, Finding, FindingKind, NotRun, OutOfMemory, StepResult, TimedOut
 
 SEED = 20_231
 UNCACHED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 """Small blocks that a thread keeps for itself are handed out unfilled (glibc malloc.c, ``tcache_get``)."""
 FILLS = (0x55, 0x80)
 """New memory is filled with the complement: as float32, -3.0e-13 and 3.4e38; as int32, far outside of any index."""
-THREADS = ("1", "4")
+THREADS = ("1", "2")
 MAX_SHOWN = 300
 
 
@@ -152,9 +152,18 @@ def make_run(way: Way, ended: Ended, steps: Sequence[StepResult]) -> Run | None:
     """What a probe showed under a way; None when it was cut short and shows no result."""
     if isinstance(ended, NotRun | TimedOut | OutOfMemory) or any(step.truncated for step in steps):
         return None
-    printed = "\n".join(f"{step.stdout}\n{step.stderr}" for step in steps)
+    printed = "\n".join(f"{step.stdout}\n{_failure(step)}" for step in steps)
     lines = (line for line in printed.splitlines() if not _TIMED.search(line))
     return Run(way=way, ended=ended, result=f"{ended}\n" + "\n".join(_NO_RESULT.sub("#", line) for line in lines))
+
+
+def _failure(step: StepResult) -> str:
+    """How a step failed, in its words. Of one that did not, the errors are remarks: more threads than processors."""
+    if step.ended == Exited(code=0):
+        return ""
+    if step.record is not None and step.record.chain:
+        return "\n".join(f"{raised.type}: {raised.message}" for raised in step.record.chain)
+    return step.stderr
 
 
 # ---------------------------------------------------------------------------------------------- in words

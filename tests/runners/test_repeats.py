@@ -57,6 +57,14 @@ def test_a_pattern_that_does_not_always_give_the_same_is_not_blamed() -> None:
     assert found.cause is None
 
 
+def test_a_remark_is_no_result() -> None:
+    """What a run that ended well says beside its output (more threads than processors) may differ."""
+    step = StepResult(argv=("python",), ended=Exited(code=0), stdout="x", stderr=f"warning {next(NUMBERS)}")
+    found = make_run(AS_IT_IS, Exited(code=0), (step,))
+    assert found is not None
+    assert "warning" not in found.result
+
+
 def test_what_did_not_come_to_an_end_shows_nothing() -> None:
     """A time-out, a lost sandbox or cut output is no result that another could differ from."""
     step = StepResult(argv=("python",), ended=Exited(code=0), stdout="x", truncated=True)
