@@ -23,9 +23,9 @@ from bot.source import is_remote
 from bot.suspects import beliefs, query_of, rank, suspects
 from bot.verdict import Report
 from runners.catalogue import Catalogue
-from runners.errors import InfraError, NotReducible, UserError
+from runners.errors import InfraError, UserError
 from runners.execute import Investigation
-from runners.minimize import MOST_PROBES, MOST_SECONDS
+from runners.minimize import MOST_PROBES, MOST_SECONDS, cut_down, ends
 from runners.protocol import (
     Answer,
     CommitRange,
@@ -133,7 +133,7 @@ def reproduce(
     planned = make_plan(asked.extraction, catalogue, wishes)
     bench = open_bench()
     seen = bench.run(planned.plan, prior=_prior(asked))
-    smaller, why = _cut_down(bench, planned.plan, seen) if wishes.minimize else (None, ())
+    smaller, why = cut_down(bench, planned.plan, seen.observations) if wishes.minimize else (None, ())
     notes = (*planned.notes, *bench.conditions, *why)
     report = finished(asked, planned.plan, seen, notes=notes, catalogue=catalogue, history=history)
     return replace(report, smaller=smaller)
@@ -166,34 +166,8 @@ def minimize(
     bench = open_bench()
     seen = bench.run(plan)
     _refuse_mere_infrastructure(seen.observations)
-    version, passing = _ends(plan, seen.observations)
+    version, passing = ends(plan, seen.observations)
     return bench.minimize(plan, version, control=control, passing=passing, probes=probes, seconds=seconds)
-
-
-def _cut_down(bench: Bench, plan: Plan, seen: Investigation) -> tuple[Smaller | None, tuple[str, ...]]:
-    """The smaller testcase, or why there is none."""
-    try:
-        version, passing = _ends(plan, seen.observations)
-        return bench.minimize(plan, version, passing=passing), ()
-    except NotReducible as reason:
-        return None, (f"no smaller testcase: {reason}",)
-
-
-def _ends(plan: Plan, observations: Sequence[Observation]) -> tuple[str, str]:
-    """The newest release that fails as reported, and the nearest to it that passes (empty when none does).
-
-    Raises:
-        NotReducible: none fails as reported.
-    """
-    own = [seen for seen in observations if seen.variant is Variant.ORIGINAL and seen.device == plan.device]
-    place = {version: i for i, version in enumerate(plan.order)}
-    failing = [place[seen.version] for seen in own if seen.outcome is Outcome.MATCH]
-    if not failing:
-        raise NotReducible("no release that was run shows the reported failure with the testcase as posted")
-    newest = max(failing)
-    passing = {place[seen.version] for seen in own if seen.outcome is Outcome.PASS} - set(failing)
-    nearest = min(passing, key=lambda number: abs(number - newest), default=None)
-    return plan.order[newest], "" if nearest is None else plan.order[nearest]
 
 
 def bisect(

@@ -134,7 +134,7 @@ def _sealed(issue: Issue, settings: Settings) -> Sealed | None:
         notes=planned.notes,
         settings=settings,
     )
-    return seal(case, cells_of(planned.plan, settings, (), sandbox=settings.sandbox, allow=settings.allow))
+    return seal(case, cells_of(planned.plan, settings))
 
 
 def probe(

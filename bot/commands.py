@@ -106,7 +106,11 @@ VERBS: Mapping[Verb, Spec] = MappingProxyType(
             required=("good", "bad"),
             takes_code=True,
         ),
-        Verb.MINIMIZE: Spec(help="makes the testcase smaller", options=("versions", "devices", "timeout")),
+        Verb.MINIMIZE: Spec(
+            help="runs it again, and cuts the testcase down to what its failure needs",
+            options=_SHAPING,
+            takes_code=True,
+        ),
         Verb.STATUS: Spec(help="says what was run, what is running, and how much is left for today"),
         Verb.CANCEL: Spec(help="drops the run under way: its answer is not posted"),
         Verb.APPROVE: Spec(
@@ -200,7 +204,7 @@ def help_text() -> str:
             "",
             *options,
             "",
-            "A fenced code block right under `run`, `rerun` or `bisect` takes the place of the issue's testcase. "
+            "A fenced code block right under a command that runs takes the place of the issue's testcase. "
             "Commands stand at the start of a line, outside code, quotes and lists.",
         ]
     )

@@ -75,12 +75,7 @@ def _obey(talk: Talk, commands: Sequence[Command]) -> Sealed | None:
                 cancel(talk)
             case Verb.VOID:
                 void(talk, command, standing)
-            case Verb.MINIMIZE:
-                where = f"{talk.repository}#{talk.number}"
-                talk.refuse(
-                    f"Testcases are not made smaller here yet; on your own machine: `reprobot minimize {where}`."
-                )
-            case Verb.RUN | Verb.RERUN | Verb.BISECT | Verb.APPROVE:
+            case Verb.RUN | Verb.RERUN | Verb.BISECT | Verb.MINIMIZE | Verb.APPROVE:
                 sealed = plan_run(talk, command, standing)
     return sealed
 

@@ -143,20 +143,27 @@ def _with_claim(own: Claim, said: Claim) -> Claim:
 
 
 def cells_of(
-    plan: Plan, settings: Settings, machines: Sequence[str], *, sandbox: str, allow: Sequence[str]
+    plan: Plan, settings: Settings, machines: Sequence[str] = (), *, minimize: bool = False
 ) -> tuple[JobCell, ...]:
     """The cells of a plan: ordinary machines first, then one for each of ``machines`` (names in the settings)."""
     elsewhere = {device for has in settings.machines.values() for device in has}
     here = msgspec.structs.replace(plan, devices=tuple(d for d in plan.devices if d not in elsewhere))
-    digest = digest_of(plan.testcase)
-
-    def cell(id: str, machine: str, part: Plan) -> JobCell:
-        return JobCell(id=id, machine=machine, plan=part, testcase_sha256=digest, sandbox=sandbox, allow=tuple(allow))
-
     packs = packed(here, settings.limits.versions_per_job)
     names = [ORDINARY] if len(packs) == 1 else [f"{ORDINARY}-{i}" for i in range(1, len(packs) + 1)]
-    ordinary = [cell(name, "", pack) for name, pack in zip(names, packs, strict=True)]
-    return (*ordinary, *(cell(f"on-{name}", name, plan) for name in machines))
+    parts = [(name, "", pack) for name, pack in zip(names, packs, strict=True)]
+    parts += [(f"on-{name}", name, plan) for name in machines]
+    return tuple(
+        JobCell(
+            id=id,
+            machine=machine,
+            plan=part,
+            testcase_sha256=digest_of(plan.testcase),
+            sandbox=settings.sandbox,
+            allow=settings.allow,
+            minimize=minimize and id == names[-1],  # once, where the newest releases are
+        )
+        for id, machine, part in parts
+    )
 
 
 def packed(plan: Plan, size: int) -> tuple[Plan, ...]:
@@ -185,13 +192,14 @@ def judged(case: Case, results: Results, catalogue: Catalogue) -> Report:
     extraction = read_issue(case.issue, toolchain=case.toolchain, blocks=case.blocks, allow=case.wishes.allowed)
     if not results.observations and results.problems:
         raise InfraError("; ".join(f"{one.cell}: {one.why}" for one in results.problems))
-    return finished(
+    report = finished(
         Asked(issue=case.issue, toolchain=case.toolchain, wishes=case.wishes, extraction=extraction),
         case.plan,
         Investigation(observations=results.observations, findings=results.findings),
         notes=(*case.notes, *results.conditions, *_said(results)),
         catalogue=catalogue,
     )
+    return replace(report, smaller=results.smaller)
 
 
 def _said(results: Results) -> Iterable[str]:

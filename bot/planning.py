@@ -79,7 +79,7 @@ def plan_run(talk: Talk, command: Command, standing: Standing) -> Sealed | None:
         settings=settings,
         run=run,
     )
-    cells = cells_of(planned.plan, settings, machines, sandbox=settings.sandbox, allow=settings.allow)
+    cells = cells_of(planned.plan, settings, machines, minimize=wishes.minimize)
     try:
         sealed = seal(case, cells)
     except UserError as error:
@@ -103,6 +103,7 @@ def wishes_of(settings: Settings, command: Command) -> Wishes:
         versions=versions,
         devices=devices,
         bisect=settings.bisect or command.verb is Verb.BISECT,
+        minimize=command.verb is Verb.MINIMIZE,
         timeout_s=float(timeout) if timeout is not None else None,
         sandbox=settings.sandbox,
         allowed=settings.allow,
@@ -145,7 +146,8 @@ def _known(talk: Talk, command: Command, testcase: str) -> str:
 
 def _options(command: Command) -> str:
     """The options as one short text, the same for the same question."""
-    text = " ".join(f"{name}={value}" for name, value in sorted(command.options.items()))
+    verb = [str(command.verb)] if command.verb in (Verb.BISECT, Verb.MINIMIZE) else []
+    text = " ".join([*verb, *(f"{name}={value}" for name, value in sorted(command.options.items()))])
     return text if len(text) <= 80 else f"{text[:60]}… {sha256(text.encode()).hexdigest()[:12]}"
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from runners.oracle import answer_of
-from runners.protocol import SCHEMA, CellResult, Finding, JobCell, Observation
+from runners.protocol import SCHEMA, CellResult, Finding, JobCell, Observation, Smaller
 from runners.toolchains import find_toolchain
 
 MAX_RESULT_BYTES = 4 * 1024 * 1024
@@ -38,6 +38,7 @@ class Results:
 
     observations: tuple[Observation, ...]
     findings: tuple[Finding, ...]
+    smaller: Smaller | None = None
     conditions: tuple[str, ...]
     problems: tuple[Refused, ...]
 
@@ -49,6 +50,7 @@ def read_results(folder: Path, cells: Sequence[JobCell], plan_sha256: str) -> Re
     return Results(
         observations=tuple(seen for one in good for seen in one.observations),
         findings=tuple(finding for one in good for finding in one.findings),
+        smaller=next((one.smaller for one in good if one.smaller is not None), None),
         conditions=tuple(dict.fromkeys(said for one in good for said in one.conditions)),
         problems=tuple(one for one in read if isinstance(one, Refused)),
     )
@@ -111,6 +113,8 @@ def _faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str
         yield "it could not be run: " + result.problem
     if len(result.observations) > most_observations(cell):
         yield "it claims more runs than its budget allows"
+    if (smaller := result.smaller) is not None and not _fits(smaller, cell):
+        yield "its smaller testcase is not one of what was planned"
     known = _devices(cell)
     for seen in result.observations:
         if seen.toolchain != cell.plan.testcase.toolchain or seen.version not in cell.plan.order:
@@ -121,6 +125,21 @@ def _faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str
             yield "an answer in it is not what its outcome means"
         if seen.attempt < 1 or not _sane(seen.seconds) or seen.peak_bytes < 0:
             yield "a number in it is none that a run can have"
+
+
+def _fits(smaller: Smaller, cell: JobCell) -> bool:
+    """Whether a smaller testcase was asked for, and is about the plan's toolchain, releases and device."""
+    plan = cell.plan
+    numbers = (smaller.before, smaller.after, smaller.probes, smaller.confirmed)
+    return (
+        cell.minimize
+        and smaller.testcase.toolchain == plan.testcase.toolchain
+        and smaller.version in plan.order
+        and smaller.control in ("", *plan.order)
+        and smaller.device == plan.device
+        and all(number >= 0 for number in numbers)
+        and _sane(smaller.seconds)
+    )
 
 
 def most_observations(cell: JobCell) -> int:

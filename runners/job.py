@@ -17,7 +17,8 @@ import msgspec
 from runners.errors import InfraError, UserError
 from runners.execute import Investigation
 from runners.gpu import EPHEMERAL
-from runners.protocol import MAX_PLAN_BYTES, SCHEMA, CellResult, JobCell, JobPlan, Plan, digest_of
+from runners.minimize import cut_down
+from runners.protocol import MAX_PLAN_BYTES, SCHEMA, CellResult, JobCell, JobPlan, Plan, Smaller, digest_of
 
 
 class Bench(Protocol):
@@ -25,6 +26,8 @@ class Bench(Protocol):
     def conditions(self) -> tuple[str, ...]: ...
 
     def run(self, plan: Plan) -> Investigation: ...
+
+    def minimize(self, plan: Plan, version: str, *, passing: str = "") -> Smaller: ...
 
 
 def run_cell(data: bytes, *, digest: str, cell: str, open_bench: Callable[[JobCell], Bench]) -> CellResult:
@@ -44,6 +47,7 @@ def run_cell(data: bytes, *, digest: str, cell: str, open_bench: Callable[[JobCe
     try:
         bench = open_bench(found)
         seen = bench.run(found.plan)
+        smaller, why = cut_down(bench, found.plan, seen.observations) if found.minimize else (None, ())
     except InfraError as error:
         return CellResult(cell=found.id, plan_sha256=digest, problem=str(error)[:2000])
     return CellResult(
@@ -51,7 +55,8 @@ def run_cell(data: bytes, *, digest: str, cell: str, open_bench: Callable[[JobCe
         plan_sha256=digest,
         observations=seen.observations,
         findings=seen.findings,
-        conditions=bench.conditions,
+        smaller=smaller,
+        conditions=(*bench.conditions, *why),
     )
 
 

@@ -8,15 +8,15 @@ one must go on giving it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
 from runners.errors import NotReducible
-from runners.protocol import Claim, ClaimKind, Observation, Outcome, Signature, Smaller, Testcase
+from runners.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Signature, Smaller, Testcase, Variant
 from runners.reduce import Pass, shrink
 from runners.reduce_mlir import reduce_mlir
 from runners.reduce_python import reduce_python
@@ -237,3 +237,37 @@ class _Reduction:
 
 
 _REDUCERS: Mapping[str, Callable[[str, Callable[[str], bool]], str]] = {"py": reduce_python, "mlir": reduce_mlir}
+
+
+class Cutter(Protocol):
+    """The part of a bench that cuts testcases down."""
+
+    def minimize(self, plan: Plan, version: str, *, passing: str = "") -> Smaller: ...
+
+
+def cut_down(
+    bench: Cutter, plan: Plan, observations: Sequence[Observation]
+) -> tuple[Smaller | None, tuple[str, ...]]:
+    """The smaller testcase, or why there is none."""
+    try:
+        version, passing = ends(plan, observations)
+        return bench.minimize(plan, version, passing=passing), ()
+    except NotReducible as reason:
+        return None, (f"no smaller testcase: {reason}",)
+
+
+def ends(plan: Plan, observations: Sequence[Observation]) -> tuple[str, str]:
+    """The newest release that fails as reported, and the nearest to it that passes (empty when none does).
+
+    Raises:
+        NotReducible: none fails as reported.
+    """
+    own = [seen for seen in observations if seen.variant is Variant.ORIGINAL and seen.device == plan.device]
+    place = {version: i for i, version in enumerate(plan.order)}
+    failing = [place[seen.version] for seen in own if seen.outcome is Outcome.MATCH]
+    if not failing:
+        raise NotReducible("no release that was run shows the reported failure with the testcase as posted")
+    newest = max(failing)
+    passing = {place[seen.version] for seen in own if seen.outcome is Outcome.PASS} - set(failing)
+    nearest = min(passing, key=lambda number: abs(number - newest), default=None)
+    return plan.order[newest], "" if nearest is None else plan.order[nearest]

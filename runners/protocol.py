@@ -515,6 +515,8 @@ class JobCell(Wire, frozen=True, kw_only=True):
     sandbox: Name = "auto"
     allow: tuple[Name, ...] = ()
     """Packages that the testcase may install besides those on the list."""
+    minimize: bool = False
+    """Also cut the testcase down."""
 
 
 class JobPlan(Wire, frozen=True, kw_only=True):
@@ -534,6 +536,7 @@ class CellResult(Wire, frozen=True, kw_only=True):
     """Of the ``plan.json`` that was run."""
     observations: Annotated[tuple[Observation, ...], msgspec.Meta(max_length=1000)] = ()
     findings: Annotated[tuple[Finding, ...], msgspec.Meta(max_length=200)] = ()
+    smaller: Smaller | None = None
     conditions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=50)] = ()
     """What a reader of the verdict must know of how it was run."""
     problem: Text = ""

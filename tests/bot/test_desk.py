@@ -24,7 +24,7 @@ from bot.verdict import Report
 from runners.catalogue import load_catalogue
 from runners.job import read_plan
 from runners.oracle import answer_of
-from runners.protocol import Exited, Observation, Outcome, Signalled, Variant
+from runners.protocol import Exited, Observation, Outcome, Signalled, Smaller, Variant
 from tests.bot.fake_forge import ME, REPOSITORY, MemoryForge, issue_of
 from tests.bot.payloads import comment_event, dispatch_event, issue_event
 
@@ -229,6 +229,23 @@ def test_options_of_a_command_reach_the_plan() -> None:
     assert handled.sealed is not None
     plan = case_of(handled.sealed).plan
     assert (plan.order[0], plan.order[-1], plan.limits.wall_s) == ("0.25.0.post1", "0.27.0", 33.0)
+
+
+def test_a_smaller_testcase_is_asked_of_the_probing_job() -> None:
+    """And is in the answer; asked for a second time while it runs, it is not made twice."""
+    forge = forge_of()
+    answered(forge, opened(forge))
+    sealed = says(forge, "wil", "/repro minimize", run="2.1").sealed
+    assert sealed is not None
+    assert [cell.minimize for cell in sealed.cells] == [True]
+    assert says(forge, "wil", "/repro minimize", run="3.1").sealed is None
+    case = case_of(sealed)
+    smaller = Smaller(
+        testcase=case.plan.testcase, version=case.plan.order[-1], device="llvm", before=40, after=2, probes=20,
+        seconds=3.0, confirmed=3, stopped="minimal",
+    )  # fmt: skip
+    deliver(forge, case, judged(case, replace(seen(case, Outcome.MATCH), smaller=smaller), load_catalogue()))
+    assert "Smaller testcase: 2 lines instead of 40" in forge.ours()[0]
 
 
 def test_a_release_that_does_not_exist_is_a_sentence() -> None:

@@ -14,7 +14,7 @@ from bot.actions import add_summary, set_outputs, step_of
 from bot.commands import Block
 from bot.jobs import cells_of, encodable, packed, read_issue
 from bot.settings import load_settings
-from runners.errors import InfraError, UserError
+from runners.errors import InfraError, NotReducible, UserError
 from runners.execute import Investigation
 from runners.job import check_machine, read_plan, run_cell, write_result
 from runners.protocol import (
@@ -24,6 +24,7 @@ from runners.protocol import (
     JobCell,
     JobPlan,
     Plan,
+    Smaller,
     Testcase,
     TestcaseKind,
     digest_of,
@@ -67,7 +68,7 @@ def test_names_of_cells_are_ours_and_differ() -> None:
     """They name files, artifacts and rows of a matrix: nothing of an issue is in them."""
     settings = load_settings(b"machines: {lab: [cuda], amd-box: [rocm]}\nlimits: {versions-per-job: 3}")
     plan = plan_of(8, devices=("cuda", "vulkan"))
-    cells = cells_of(plan, settings, ("lab",), sandbox="auto", allow=())
+    cells = cells_of(plan, settings, ("lab",), minimize=True)
     assert [(cell.id, cell.machine) for cell in cells] == [
         ("any-1", ""),
         ("any-2", ""),
@@ -76,6 +77,7 @@ def test_names_of_cells_are_ours_and_differ() -> None:
     ]
     assert {cell.plan.devices for cell in cells[:-1]} == {("vulkan",)}
     assert cells[-1].plan == plan
+    assert [cell.minimize for cell in cells] == [False, False, True, False]
 
 
 def test_code_given_in_place_of_the_issues_keeps_the_claim() -> None:
@@ -109,6 +111,9 @@ class Bench:
     def run(self, plan: Plan) -> Investigation:
         return Investigation(observations=(), findings=())
 
+    def minimize(self, plan: Plan, version: str, *, passing: str = "") -> Smaller:
+        raise NotReducible("it is small already")
+
 
 def test_a_cell_is_run_and_its_result_written_whole(tmp_path: Path) -> None:
     data, digest = sealed(plan_of(2))
@@ -117,6 +122,15 @@ def test_a_cell_is_run_and_its_result_written_whole(tmp_path: Path) -> None:
     assert msgspec.json.decode(path.read_bytes(), type=CellResult) == result
     assert [file.name for file in path.parent.iterdir()] == ["any.json"]
     assert result.conditions == ("said",)
+
+
+def test_what_cannot_be_cut_down_is_a_condition_of_the_result() -> None:
+    """The answer says why there is no smaller testcase."""
+    cell = JobCell(id="any", plan=plan_of(2), testcase_sha256=digest_of(CASE), minimize=True)
+    data = msgspec.json.encode(JobPlan(cells=(cell,), case=msgspec.Raw(b"{}")))
+    result = run_cell(data, digest=sha256(data).hexdigest(), cell="any", open_bench=lambda cell: Bench())
+    assert result.smaller is None
+    assert any("no smaller testcase" in said for said in result.conditions)
 
 
 def test_a_failure_of_ours_is_a_result_too() -> None:

@@ -23,6 +23,7 @@ from runners.protocol import (
     Observation,
     Outcome,
     Plan,
+    Smaller,
     Testcase,
     TestcaseKind,
     Variant,
@@ -42,6 +43,17 @@ SEEN = Observation(
     outcome=Outcome.PASS,
     answer=Answer.GOOD,
     ended=Exited(code=0),
+)
+SMALLER = Smaller(
+    testcase=CASE,
+    version="0.27.0",
+    device="llvm",
+    before=9,
+    after=1,
+    probes=20,
+    seconds=3.0,
+    confirmed=3,
+    stopped="minimal",
 )
 GOOD = CellResult(cell="any", plan_sha256=SHA, observations=(SEEN,))
 
@@ -142,6 +154,7 @@ def saw(**changes: Any) -> bytes:
         (saw(attempt=0), "number"),
         (saw(seconds=-1.0), "number"),
         (saw(peak_bytes=-1), "number"),
+        (with_(smaller=SMALLER), "smaller testcase"),
         (with_(observations=(SEEN,) * (most_observations(CELL) + 1)), "budget"),
     ],
 )
@@ -151,6 +164,17 @@ def test_what_is_not_exactly_a_result_of_this_cell_is_refused(data: bytes, why: 
     results = read(tmp_path)
     assert results.observations == ()
     assert why in results.problems[0].why
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"version": "0.28.0"}, {"device": "cuda"}, {"control": "x"}, {"after": -1}, {"seconds": -1.0}]
+)
+def test_a_smaller_testcase_is_believed_where_one_was_asked_for(change: dict[str, Any]) -> None:
+    """And only about a release and the device of the plan."""
+    cell = msgspec.structs.replace(CELL, minimize=True)
+    smaller = msgspec.structs.replace(SMALLER, **change)
+    checked = check_result(with_(smaller=smaller), cell, SHA)
+    assert isinstance(checked, str) is bool(change)
 
 
 @given(st.binary(max_size=300) | st.recursive(st.none() | st.text() | st.floats(), st.lists).map(
