@@ -471,7 +471,7 @@ def _surprise(state: State, build: int, seen: Tally) -> float:
 
 def _batch(state: State, seconds: Sequence[float], workers: int) -> tuple[int, ...]:
     """One build for each worker: the belief is cut into as many overlapping parts, each with its own middle."""
-    builds = _thinned(state.open_builds(), seconds)
+    builds = _thinned(state.open_builds(), seconds, state.belief.changed)
     if not builds:
         return ()
     chosen = []
@@ -481,12 +481,18 @@ def _batch(state: State, seconds: Sequence[float], workers: int) -> tuple[int, .
     return tuple(chosen)
 
 
-def _thinned(builds: Sequence[int], seconds: Sequence[float]) -> list[int]:
-    """At most some hundreds of builds of each price, evenly: neighbours among thousands are worth the same."""
-    prices: dict[float, list[int]] = {}
-    for build in builds:
-        prices.setdefault(seconds[build], []).append(build)
-    return [build for group in prices.values() for build in group[:: 1 + len(group) // _CHOICES]]
+def _thinned(builds: Sequence[int], seconds: Sequence[float], changed: Sequence[float]) -> list[int]:
+    """Of thousands of builds those that differ: by price, by belief, or by lying far from the next one kept."""
+    if len(builds) <= _CHOICES:
+        return list(builds)
+    kept: dict[int, None] = {}
+    last: dict[float, int] = {}
+    for before, build in itertools.pairwise((builds[0], *builds)):
+        at = last.get(seconds[build])
+        if at is None or build - at > len(builds) // _CHOICES or changed[build] - changed[at] > 1 / _CHOICES:
+            kept |= {before: None, build: None}  # what comes before a step in belief matters as much
+            last[seconds[build]] = build
+    return list(kept)
 
 
 def _worth(state: State, build: int, low: float, high: float) -> float:
