@@ -8,6 +8,8 @@ Layout under the root, all of it disposable::
     environments/<digest>/      site/ (mounted into sandboxes) and lock.txt: wheels put together by hard links
     building/  locks/           of `runners.shelf`
     catalogue/                  refreshed listings
+    builds/  compiler-caches/   of `runners.sources.command`
+    history/                    of `runners.history`
     canaries/                   of `runners.canaries`: which environments have been seen to work
 
 Nothing from a wheel is executed here: uv unpacks, and compiles bytecode without importing.
@@ -42,6 +44,8 @@ from runners.uv import NoSolution, Pin, Uv, download_bytes
 MAX_DOWNLOAD_BYTES = 1536 * 1024**2
 """A testcase's requirements may not make one environment larger than this to download (torch with CUDA: 3 GB)."""
 
+BESIDE = ("builds", "compiler-caches", "history")
+"""What `runners.sources` and `runners.history` keep under the same root: within limits of their own."""
 BUILDERS = 4
 """Wheels of one environment that are fetched and unpacked at once."""
 
@@ -246,8 +250,8 @@ class Store:
     # ---- housekeeping
 
     def size(self) -> int:
-        """Bytes on disk, hard links counted once."""
-        return disk_bytes(self.root)
+        """Bytes on disk that environments take, hard links counted once."""
+        return disk_bytes(self.root) - sum(disk_bytes(self.root / part) for part in BESIDE)
 
     def keep_within(self, limit_bytes: int) -> int:
         """`trim`, but only if the wheels' own records say that it is needed: measuring takes seconds. Bytes freed."""
@@ -291,14 +295,15 @@ class Store:
         Raises:
             InfraError: something there cannot be removed.
         """
-        before = self.size()
+        before = disk_bytes(self.root)
+        parts = ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue", "canaries", *BESIDE)
         try:
-            for part in ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue", "canaries"):
+            for part in parts:
                 if (self.root / part).exists():
                     shutil.rmtree(self.root / part)
         except OSError as error:
             raise InfraError(f"{self.root} cannot be removed: {error.strerror}") from error
-        return before - self.size()
+        return before - disk_bytes(self.root)
 
 
 def open_store(
