@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Annotated, Literal
 
 import msgspec
@@ -169,6 +170,8 @@ _TELLING = re.compile(r"::|\(|futex|poll|sleep|wait")
 _CALLED_OUT = re.compile(r"^_?PyObject_(?:MakeTpCall|Vectorcall|Call)|vectorcall", re.I)
 """The interpreter's functions that call others: innermost only where what they called has no frames, as code that was
 compiled in memory."""
+_HANDLER = re.compile(r"^llvm::sys::(?:PrintStackTrace|RunSignalHandlers)|^SignalHandler\(")
+_NO_PLACE = re.compile(r" ?\(/[^)\n]*\)$| \S+\.(?:cpp|cc|c|h|inc):\d+:\d+$")
 _COMPILING = re.compile(r"/tvm/(?:driver/|relax/vm_build|relax/pipeline|ir/transform|tirx?/build)|/iree/compiler/")
 """Files of the wheels whose functions are on the stack only while something is compiled."""
 
@@ -180,8 +183,8 @@ def without_our_frames(text: str) -> str:
 
 def _hang(step: StepRecord, phases: list[Phase], script: str) -> Hang:
     frames = _python_frames(step.stacks) or _python_frames(step.last_words)
-    names = [(match["tvm"] or match["llvm"]).split(" (/")[0].strip() for match in _NATIVE.finditer(step.last_words)]
-    native = tuple(name[:200] for name in names if _TELLING.search(name))
+    names = _native_names(step.last_words)
+    native = tuple(name for name, _ in groupby(names) if _TELLING.search(name))
     return Hang(
         doing=_doing(step.threads),
         place=_place(step, frames, names, phases, script),
@@ -190,6 +193,13 @@ def _hang(step: StepRecord, phases: list[Phase], script: str) -> Hang:
         threads=step.threads,
         seconds=step.seconds,
     )
+
+
+def _native_names(text: str) -> list[str]:
+    """Functions innermost first, without those that print the stack, and without files that say nothing."""
+    names = [match["tvm"] or match["llvm"] for match in _NATIVE.finditer(text)]
+    bare = [_NO_PLACE.sub("", name).strip()[:200] for name in names]
+    return [name for name in bare if name and not _HANDLER.search(name)]
 
 
 def _python_frames(text: str) -> tuple[Frame, ...]:

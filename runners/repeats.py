@@ -11,6 +11,7 @@ Pure but for the function that runs; everything compared is what the host saw.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -193,7 +194,7 @@ def finding(repeats: Repeats, version: str) -> Finding | None:
             "cause": repeats.cause,
             "version": version,
             "results": repeats.results,
-            "runs": [_as_evidence(run, repeats) for run in _told(repeats)],
+            "runs": _as_evidence(repeats),
             "refuted_by": _REFUTED[repeats.cause],
         },
     )
@@ -210,9 +211,12 @@ def _told(repeats: Repeats) -> tuple[Run, ...]:
     return tuple(run for way in ways[repeats.cause or "unknown"] for run in repeats.of(way)[:3])
 
 
-def _as_evidence(run: Run, repeats: Repeats) -> dict[str, str]:
-    ended = run.result.partition("\n")[0][:100]
-    return {"way": run.way.name, "ended": ended, "differs_in": _line(run, repeats)}
+def _as_evidence(repeats: Repeats) -> list[dict[str, object]]:
+    """The runs that show it, equal ones together."""
+    seen = Counter((run.way.name, str(run.ended)[:100], _line(run, repeats).strip()) for run in _told(repeats))
+    return [
+        {"way": way, "ended": ended, "differs_in": line, "times": times} for (way, ended, line), times in seen.items()
+    ]
 
 
 def _line(run: Run, repeats: Repeats) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from runners.catalogue import load_catalogue
+from runners.environments import Environment, open_store
 from runners.probe import Probe, run_probe
 from runners.protocol import Hang, Limits, Testcase, TestcaseKind, TimedOut
 from runners.rooms import FORKED
@@ -50,19 +52,47 @@ built["spin"](tvm.runtime.tensor(np.zeros(1, "int32")))
 """
 
 
+def chain_of_additions(length: int) -> str:
+    lines = [f"  %{n + 1} = arith.addf %{n}, %x : tensor<4xf32>" for n in range(length)]
+    first = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = arith.addf %x, %x : tensor<4xf32>"
+    return "\n".join([first, *lines, f"  return %{length} : tensor<4xf32>", "}", ""])
+
+
+def test_a_slow_compilation_by_a_program_shows_the_compilers_own_functions() -> None:
+    """LLVM's handler prints them, and none of it is taken for output."""
+    testcase = Testcase(
+        kind=TestcaseKind.COMMAND_LINE,
+        toolchain="iree",
+        files={"a.mlir": chain_of_additions(40_000)},
+        steps=(("iree-compile", "--iree-hal-target-backends=llvm-cpu", "a.mlir", "-o", "a.vmfb"),),
+    )
+    _, found = stopped(testcase, of_iree(), wall_s=4)
+    assert (found.doing, found.place) == ("computing", "compiler")
+    assert any("mlir::" in name for name in found.native)
+    assert not any("PrintStackTrace" in name for name in found.native)
+
+
+def of_iree() -> Environment:
+    return open_store().environment(load_catalogue().find("iree", "3.13.0"))
+
+
 def hang(code: str) -> tuple[Probe, Hang]:
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
+    )
+    return stopped(testcase, environment(VERSION), wall_s=6)
+
+
+def stopped(testcase: Testcase, used: Environment, *, wall_s: float) -> tuple[Probe, Hang]:
     if (why := Bubblewrap().unusable()) is not None:
         pytest.skip(why)
-    used = environment(VERSION)
     probe = run_probe(
         Bubblewrap(),
         _layout(used, driver=None),
-        Testcase(
-            kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
-        ),
+        testcase,
         tools=_tools(used),
         environment=_variables(used, instrumented=False, driver=None),
-        limits=Limits(wall_s=6),
+        limits=Limits(wall_s=wall_s),
         run_id="hangs",
         conditions=FORKED,
     )

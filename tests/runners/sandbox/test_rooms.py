@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from runners.errors import InfraError
 from runners.probe import Conditions, Layout, Probe, Room, open_room, run_probe
 from runners.protocol import Exited, Limits, NotRun, Signalled, Testcase, TestcaseKind, TimedOut
 from runners.rooms import FORKED, Rooms
@@ -14,6 +16,7 @@ from runners.sandbox.contract import Engine
 from tests.runners.sandbox.attacks import LIMITS, QUICK
 from tests.runners.sandbox.conftest import TOOLS
 from tests.runners.sandbox.test_lifecycle import traces
+from tests.runners.sandbox.test_weakened import guest, usable
 
 pytestmark = pytest.mark.sandbox
 
@@ -240,3 +243,30 @@ def test_fills_and_late_variables_reach_a_fork(room: Room) -> None:
             conditions = Conditions(scripts=True, fork=fork, perturb=perturb, late={"TVM_NUM_THREADS": threads})
             found = probe(room, code, conditions, limits=LIMITS)
             assert found.steps[0].stdout == shown, found
+
+
+WEAKENED = {
+    "files stay": ("leave-behind", guest("supervisor.py", "cleaning.empty(self.scratch)", "pass")),
+    "queues stay": ("system-v-memory", guest("cleaning.py", "found += file.read()", "file.read()")),
+    "pinned": ("pin-the-zygote", guest("supervisor.py", "if zygotes | {state} != {self.state}:", "if False:")),
+    "slowed": ("slow-the-zygote", guest("supervisor.py", "if zygotes | {state} != {self.state}:", "if False:")),
+}
+
+
+@pytest.mark.parametrize("name", WEAKENED)
+def test_without_one_check_its_attack_is_noticed(
+    name: str, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attack that stays green when nobody looks for it would prove nothing."""
+    engine = usable("bubblewrap")
+    attack, weaken = WEAKENED[name]
+    weaken(monkeypatch, tmp_path)
+    with open_room(engine, layout, limits=LIMITS, run_id="rooms") as room:
+        before = probe(room, INSPECT).steps[0].stdout
+        try:
+            probe(room, FIRST + ATTACKS[attack][0])
+            assert not room.over
+            after = probe(room, INSPECT).steps[0].stdout
+        except InfraError as error:  # the files of the next probe are there already
+            after = str(error)
+        assert after != before
