@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from runners.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.sandbox.owner import new_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import TOOLCHAINS, Toolchain, canary_testcase, drift_named, find_device, find_toolchain, iree
+from runners.toolchains.tvm_names import load_spans
 
 CATALOGUE = load_catalogue()
 
@@ -239,6 +241,25 @@ def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
     assert not [
         e.new for e in entries if e.exact and e.new and not e.too_new(version) and successors(e.new) not in there
     ]
+
+
+@pytest.mark.compilers
+@pytest.mark.sandbox
+@pytest.mark.parametrize("version", ["0.17.dev0", "0.26.0"])
+def test_listed_names_are_there_as_long_as_the_list_says(store: Store, version: str) -> None:
+    """A sample of the generated list (`bench/survey_names.py` makes all of it), looked up in one build."""
+    every = sorted(name for name in load_spans() if not name.endswith(")"))
+    names = random.Random(version).sample(every, 200)
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON,
+        toolchain="tvm",
+        files={"look_up.py": LOOK_UP, "names.json": json.dumps(names)},
+        steps=(("python", "look_up.py"),),
+    )
+    seen = probe(store.environment(CATALOGUE.find("tvm", version)), testcase)
+    assert seen.ended == Exited(code=0), seen.steps
+    there = set(json.loads(seen.steps[-1].stdout.splitlines()[-1]))
+    assert there == {name for name in names if _inside(load_spans()[name], version)}
 
 
 def _inside(span: tuple[str | None, str | None], version: str) -> bool:
