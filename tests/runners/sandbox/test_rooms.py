@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +14,12 @@ from runners.errors import InfraError
 from runners.probe import Conditions, Layout, Probe, Room, open_room, run_probe
 from runners.protocol import Exited, Limits, NotRun, Signalled, Testcase, TestcaseKind, TimedOut
 from runners.rooms import FORKED, Rooms
+from runners.sandbox import cgroup
 from runners.sandbox.contract import Engine
+from runners.sandbox.select import sweep
 from tests.runners.sandbox.attacks import LIMITS, QUICK
 from tests.runners.sandbox.conftest import TOOLS
-from tests.runners.sandbox.test_lifecycle import traces
+from tests.runners.sandbox.test_lifecycle import traces, wait_until
 from tests.runners.sandbox.test_weakened import guest, usable
 
 pytestmark = pytest.mark.sandbox
@@ -270,3 +274,45 @@ def test_without_one_check_its_attack_is_noticed(
         except InfraError as error:  # the files of the next probe are there already
             after = str(error)
         assert after != before
+
+
+HOST = """
+import sys, time
+from pathlib import Path
+from runners.probe import open_room
+from runners.sandbox.select import select_engine
+from tests.runners.sandbox.attacks import LIMITS
+from tests.runners.sandbox.conftest import python_layout
+from tests.runners.sandbox.test_rooms import INSPECT, probe
+with open_room(select_engine(sys.argv[1]), python_layout(Path(sys.argv[2])), limits=LIMITS, run_id="rooms") as room:
+    probe(room, INSPECT)
+    print("open", flush=True)
+    time.sleep(600)
+"""
+
+
+def members(maker: int) -> list[str]:
+    """Processes in the control groups that a process made."""
+    return [
+        pid
+        for path in traces(maker)
+        if path.startswith(str(cgroup.ROOT))
+        for file in Path(path).rglob("cgroup.procs")
+        for pid in file.read_text().split()
+    ]
+
+
+def test_a_room_does_not_outlive_us(engine: Engine, tmp_path: Path) -> None:
+    """Killed without a chance to close it: its input ends, and with that everything inside."""
+    if (why := cgroup.unavailable()) is not None:
+        pytest.skip(why)
+    words = [sys.executable, "-c", HOST, engine.name, str(tmp_path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"open\n"
+        assert members(host.pid)
+        host.kill()
+        host.wait()
+        assert wait_until(lambda: not members(host.pid))
+    sweep()
+    assert traces(host.pid) == []
