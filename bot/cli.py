@@ -18,10 +18,13 @@ from bot.extract import extract
 from bot.issue import Issue
 from bot.plan import Wishes
 from bot.source import is_remote, read_source
+from runners.catalogue import Catalogue
 from runners.checkup import examine
 from runners.commits import CommitLog
+from runners.config import read_config
 from runners.environments import default_root, open_store
 from runners.errors import UserError
+from runners.history import open_history
 from runners.minimize import MOST_PROBES, MOST_SECONDS
 from runners.places import open_catalogue
 from runners.protocol import Budget
@@ -214,21 +217,29 @@ def suspects(
 ) -> None:
     """Rank the commits of a range by how much they have to do with an issue. Runs nothing, and accuses nobody."""
     find_toolchain(toolchain)
-    if history is None:
-        raise UserError("name a clone of the toolchain's repository with --history DIR")
+    catalogue = open_catalogue(default_root() / "catalogue")
     read = _read(issue, toolchain, None)
     commits, found = shell.find_suspects(
         read,
         toolchain=toolchain,
         start=start,
         end=end,
-        catalogue=open_catalogue(default_root() / "catalogue"),
-        history=CommitLog(history),
+        catalogue=catalogue,
+        history=CommitLog(history or _clone_of(toolchain, catalogue, (start, end))),
         dated=is_remote(issue) or read.created < datetime.now(tz=UTC).date(),
     )
     if json is not None:
         shell.write_file(json, dumps(suspects_document(commits, found)))
     terminal.show_suspects(commits, found)
+
+
+def _clone_of(toolchain: str, catalogue: Catalogue, wanted: tuple[str, str]) -> Path:
+    """The configured history of a toolchain, or a clone of its own repository, cached without file contents."""
+    builds, repository = read_config().builds_of(toolchain), catalogue.listing(toolchain).repository
+    if builds is None and repository is None:
+        raise UserError("name a clone of the toolchain's repository with --history DIR")
+    source = builds.repository if builds is not None else f"https://github.com/{repository}"
+    return open_history(source, default_root(), wanted=wanted).clone
 
 
 @app.command(name="minimize")

@@ -26,7 +26,9 @@ SHELL = {
         {
             "checkup",
             "commits",
+            "config",
             "environments",
+            "history",
             "minimize",
             "places",
             "refresh",

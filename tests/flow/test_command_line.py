@@ -169,17 +169,15 @@ def test_suspects_of_a_range_as_text_and_as_json(tmp_path: Path) -> None:
     assert len(document["suspects"]) <= 5
 
 
-def test_suspects_need_a_history(tmp_path: Path) -> None:
-    """Said in one sentence, with the option to give."""
-    done = reprobot(
-        "suspects",
-        str(EXAMPLES / "unused-outputs-replaced-by-nan.md"),
-        "--toolchain",
-        "tvm",
-        "--from",
-        "a",
-        "--to",
-        "b",
-    )
-    assert done.returncode == 2
-    assert "--history" in only_sentence(done)
+def test_suspects_of_the_configured_history(tmp_path: Path) -> None:
+    """Without ``--history`` the repository that the configuration names is read."""
+    repository = make_repository(tmp_path / "clone")
+    repository.commit("Start", "a.txt", day="2024-06-01")
+    right = repository.commit("[Relax] Tuples in RemoveUnusedOutputs", "src/outputs.cc", day="2024-08-02")
+    config, out = tmp_path / "config.toml", tmp_path / "out.json"
+    config.write_text(f'[[builds]]\ntoolchain = "tvm"\nrepository = "{repository.path}"\n')
+    issue = str(EXAMPLES / "unused-outputs-replaced-by-nan.md")
+    span = ("--from", "main~1", "--to", "main")
+    done = reprobot("suspects", issue, "--toolchain", "tvm", *span, "--json", str(out), REPROBOT_CONFIG=str(config))
+    assert done.returncode == 0, done.stderr
+    assert [one["commit"] for one in json.loads(out.read_text())["suspects"]] == [right]
