@@ -11,7 +11,7 @@ import msgspec
 import typer
 
 from bot import app as shell
-from bot import cli_jobs, github, terminal
+from bot import cli_jobs, cli_watch, github, terminal
 from bot.attachments import hosts_of, web_get, with_attachments
 from bot.document import dumps, extract_document, smaller_document, suspects_document
 from bot.extract import extract
@@ -347,3 +347,5 @@ def refresh() -> None:
 app.command()(cli_jobs.plan)
 app.command()(cli_jobs.probe)
 app.command()(cli_jobs.report)
+app.command()(cli_watch.watch)
+app.command()(cli_watch.sweep)

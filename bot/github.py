@@ -189,6 +189,12 @@ def forge(environment: Mapping[str, str], *, pause: Callable[[float], None] = ti
     )
 
 
+def reader(environment: Mapping[str, str]) -> GithubForge:
+    """A forge to read public issues from, with a token or without; it is nobody, and may write nothing."""
+    nobody = {name: environment[name] for name in ("GITHUB_API_URL", "REPROBOT_PACE") if name in environment}
+    return GithubForge(reads=connect(environment), writes=connect(nobody, writes=True), login="")
+
+
 def _ask_login(environment: Mapping[str, str], reads: Github) -> str:
     with _said("the token's account"):
         if environment.get("REPROBOT_APP_ID"):

@@ -22,6 +22,9 @@ SHELL = {
     "bot/app.py": frozenset({"execute", "minimize"}),
     "bot/jobs.py": frozenset({"execute"}),
     "bot/cli_jobs.py": frozenset({"environments", "job", "places", "workbench"}),
+    "bot/cli_watch.py": frozenset({"child", "environments", "job", "places"}),
+    "bot/watch.py": frozenset({"job"}),
+    "bot/sweep.py": frozenset({"job"}),
     "bot/cli.py": frozenset(
         {
             "checkup",

@@ -96,6 +96,8 @@ class FakeGithub:
         self.faults: list[Fault] = []
         self.log: list[Call] = []
         self.violations: list[str] = []
+        self.hook: Callable[[int, bool], None] = lambda number, after: None
+        """Called before and after each request takes effect, with its number, counted from 1."""
         self.url = ""
         self.now = NOW
         self._ids = 4_000
@@ -195,10 +197,13 @@ class FakeGithub:
             if fault is not None:
                 fault.times -= 1
             stopped = fault is not None and not fault.after
+            number = len(self.log) + 1
+            self.hook(number, False)
             answer = Answer(0) if stopped else self._answer(method, path, query, headers, body)
             if fault is not None:
                 answer = Answer(fault.status, objects.error(fault.message), fault.headers)
             self.log.append(Call(method, path, query, body, answer.status, not stopped))
+            self.hook(number, True)
             return answer
 
     def _answer(self, method: str, path: str, query: dict[str, str], headers: dict[str, str], body: Any) -> Answer:
