@@ -81,10 +81,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """The record as it was before the run ``id``."""
         return Record(runs=tuple(run for run in self.runs if run.id != id), void=self.void)
 
-    def without(self, id: str) -> Record:
-        """The record as it was before the run ``id``."""
-        return Record(runs=tuple(run for run in self.runs if run.id != id), void=self.void)
-
     def find(self, id: str) -> Run | None:
         return next((run for run in self.runs if run.id == id), None)
 

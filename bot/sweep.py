@@ -14,13 +14,13 @@ from pathlib import Path
 from bot import app as shell
 from bot.app import Asked, unrun
 from bot.commands import Command, Verb
-from bot.desk import wishes_of
 from bot.extract import Repro
 from bot.forge import IssueBrief
 from bot.issue import Issue
 from bot.jobs import Case, cells_of, encodable, judged, read_issue, seal
 from bot.ledger import Ledger
 from bot.plan import make_plan
+from bot.planning import wishes_of
 from bot.quote import code, prose
 from bot.results import read_results
 from bot.settings import Settings
@@ -109,7 +109,7 @@ def _report(sweep: Sweep, issue: Issue, number: int) -> Report:
         notes=planned.notes,
         settings=settings,
     )
-    cells = cells_of(planned.plan, settings, (), sandbox=settings.sandbox, allow=settings.allow)
+    cells = cells_of(planned.plan, settings)
     sealed = seal(case, cells)
     folder = sweep.out / "work" / str(number)
     folder.mkdir(parents=True, exist_ok=True)

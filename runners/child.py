@@ -18,10 +18,10 @@ from pathlib import Path
 
 from runners.environments import default_root
 from runners.errors import InfraError, ReprobotError, UserError
-from runners.job import MAX_PLAN_BYTES, run_cell, write_result
+from runners.job import run_cell, write_result
 from runners.places import open_catalogue
 from runners.progress import Silent
-from runners.protocol import JobCell
+from runners.protocol import MAX_PLAN_BYTES, JobCell
 from runners.requirements import parse_allowance
 from runners.workbench import Workbench, open_workbench
 
