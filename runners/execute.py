@@ -202,6 +202,10 @@ def _along(course: _Course, trail: Trail) -> Investigation:
     return Investigation(observations=tuple(course.seen), findings=found, trail=trail)
 
 
+FEW_BUILDS = 4
+"""A release candidate or two narrow nothing that is worth the runs of a search; `reprobot bisect` takes them."""
+
+
 def _deepen(course: _Course) -> Trail | None:
     """From the releases between which the newest change lies to the builds between them, where there are any."""
     plan, deeper = course.plan, course.tools.deeper
@@ -215,6 +219,8 @@ def _deepen(course: _Course) -> Trail | None:
     trail = deeper.lay(good, bad)
     if isinstance(trail, str):
         course.tools.progress.say(trail)
+        return None
+    if len(trail.builds) - 2 <= FEW_BUILDS:
         return None
     _follow(course, trail)
     return trail
