@@ -334,7 +334,7 @@ class Trail(Wire, frozen=True, kw_only=True):
     """``owner/name``, for compare links."""
     confidence: float = 0.95
     """Belief in a range with which the search ends."""
-    publish: float = 0.99
+    publish: float = 0.993
     """Belief in one commit with which it may be named."""
     calibration: int = 10
     """Runs of each end before anything else."""

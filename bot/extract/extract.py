@@ -175,6 +175,8 @@ def _python_repro(reading: Reading, toolchain: str, program: Program, controls: 
     if toolchain == "iree":
         devices = iree_devices((), (program.code,), reading.prose if "compile" in program.code else "")
         device = iree_device(devices)
+    elif toolchain == "python":
+        devices, device = (), "cpu"
     else:
         devices, device = (
             tvm_devices(program.code, f"{reading.issue.title}\n{reading.prose}"),
