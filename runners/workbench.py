@@ -253,7 +253,7 @@ class Workbench:
         probe = (
             _not_run(self.engine, environment)
             if isinstance(environment, NotRun)
-            else self._probe_on_device(environment, cell, FORKED if attempt == 1 else PLAIN)
+            else self._probe_on_device(environment, cell, FORKED if attempt % 2 else PLAIN)
         )
         toolchain = find_toolchain(cell.toolchain)
         text = _words(probe.steps)
