@@ -1,0 +1,163 @@
+"""Each payload in every place where strangers' words go, on every surface where they come out: none has an effect."""
+
+from __future__ import annotations
+
+import io
+import re
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from markdown_it import MarkdownIt
+from rich.console import Console
+
+from bot.comment import MAX_BYTES, read_marker, render_comment
+from bot.page import render_page
+from bot.quote import clean, code, fence, log_line, prose
+from bot.record import Record, Run, RunState, Void, decode, encode
+from bot.sticky import ROOM, Sheet, of_report, put_together, take_apart
+from bot.terminal import lay_out
+from tests.bot import reports
+from tests.bot.test_comment import WORDS, outside_code, poisoned
+from tests.bot.test_page import Reader
+from tests.hostile.payloads import CASES
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+COMPARE = "https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"
+OUR_TAGS = re.compile(r"</?(?:details|summary)>|<!-- reprobot:1 verdict=[a-z-]+ issue=[0-9a-f]* -->")
+RICH = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\")
+
+each = pytest.mark.parametrize("text", [text for _, text in CASES], ids=[name for name, _ in CASES])
+
+
+def test_there_are_many_and_no_two_are_the_same() -> None:
+    """At least 200 tricks."""
+    assert len({text for _, text in CASES}) == len(CASES) >= 200
+
+
+def check_markdown(comment: str) -> None:
+    """What GitHub would make of it: our own markup, no mention, no reference, no address, nothing unseen."""
+    assert len(comment.encode("utf-8", "strict")) <= MAX_BYTES
+    assert not re.search(r"@\w", comment)
+    assert clean(comment).replace("\u200b", "") == comment.replace("\u200b", "")
+    tokens = MARKDOWN.parse(comment)
+    blocks = "".join(token.content for token in tokens if token.type == "html_block")
+    assert "<" not in OUR_TAGS.sub("", blocks)
+    inner = [child for token in tokens for child in token.children or ()]
+    assert not [child.content for child in inner if child.type in ("html_inline", "image")]
+    assert {child.attrs["href"] for child in inner if child.type == "link_open"} <= {COMPARE}
+    outside = OUR_TAGS.sub("", outside_code(comment))
+    assert not re.search(r"#\d|GH-\d|www\.|://", outside, re.IGNORECASE)
+    assert blocks.count("<details>") == blocks.count("</details>")
+
+
+@each
+def test_in_a_comment(text: str) -> None:
+    """The comment keeps its shape, and ends with the one marker that counts."""
+    for make in (reports.regression, reports.no_repro):
+        report = make()
+        comment = render_comment(poisoned(report, text))
+        check_markdown(comment)
+        assert read_marker(comment) == (report.verdict.kind, "")
+        assert comment.count("reprobot:1 verdict=") == 1 or "reprobot:1" in text
+
+
+@each
+def test_in_the_sheet_that_is_taken_apart_again(text: str) -> None:
+    """Note, record and history of our comment come back as they went in, whatever the report between them holds."""
+    report = poisoned(reports.regression(), text)
+    void = Void(by=text[:100], at=datetime(2026, 11, 21, tzinfo=UTC), why=text[:400]) if encodable(text) else None
+    run = Run(
+        id="1", at=datetime(2026, 11, 21, tzinfo=UTC), by="ada", testcase="0" * 16, counted=True, state=RunState.DONE
+    )
+    sheet = Sheet(
+        note=f"> {prose(text)}: said by {code(text)}",
+        body=of_report(render_comment(report, ROOM)).body,
+        record=Record(runs=(run,), void=void),
+        verdict="regression",
+        issue="ab" * 32,
+    )
+    posted = put_together(sheet)
+    back = take_apart(posted)
+    assert (back.note, back.record, back.verdict, back.issue) == (
+        sheet.note,
+        sheet.record,
+        sheet.verdict,
+        sheet.issue,
+    )
+    assert back.body == sheet.body.strip()
+    assert len(posted.encode("utf-8", "strict")) <= MAX_BYTES
+    assert decode(encode(sheet.record)) == sheet.record
+    assert read_marker(posted) == ("regression", "ab" * 32)
+
+
+def encodable(text: str) -> bool:
+    """What the forge gives us has been made so before it is kept."""
+    return text.encode(errors="replace").decode() == text
+
+
+@each
+def test_in_the_page(text: str) -> None:
+    """No tag, attribute or address but our own; the page's tags are the same ones that plain words give."""
+    page = Reader(render_page(poisoned(reports.regression(), text)))
+    assert {tag for tag, _ in page.tags} <= {tag for tag, _ in OUR_PAGE.tags}
+    for _, attrs in page.tags:
+        names = {name for name, _ in attrs}
+        assert not {name for name in names if name.startswith("on")}
+        assert names <= {name for _, known in OUR_PAGE.tags for name, _ in known}
+        assert {value for name, value in attrs if name in ("href", "src", "action")} <= {COMPARE}
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+
+
+OUR_PAGE = Reader(render_page(poisoned(reports.regression(), "plain `code` words")))
+
+
+@each
+def test_on_a_terminal(text: str) -> None:
+    """Only rich's own colours; nothing moves the cursor, sets a title or writes to the clipboard."""
+    written = io.StringIO()
+    lay_out(
+        poisoned(reports.regression(), text),
+        Console(file=written, force_terminal=True, width=100, color_system="standard", legacy_windows=False),
+    )
+    left = RICH.sub("", written.getvalue())
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", left)
+
+
+@each
+def test_in_a_log_that_a_runner_reads(text: str) -> None:
+    """One line, no command in either syntax, whatever stands around it."""
+    for said in (text, f"reading {text}", f"{text} and {text}"):
+        line = log_line(said)
+        assert len(line.splitlines()) <= 1
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+        line.encode("utf-8", "strict")
+
+
+@each
+def test_in_a_fence_and_in_a_span(text: str) -> None:
+    """One block, one span."""
+    assert [token.type for token in MARKDOWN.parse(fence(text))] == ["fence"]
+    (inline,) = [token for token in MARKDOWN.parse(f"x {code(text)} y") if token.type == "inline"]
+    assert [child.type for child in inline.children or ()] == ["text", "code_inline", "text"]
+
+
+@settings(max_examples=100)
+@given(text=WORDS)
+def test_any_mixture_of_them_in_a_sheet(text: str) -> None:
+    """Pieces of tricks put together at random, in the comment as it is posted."""
+    report = of_report(render_comment(poisoned(reports.fixed_crash(), text), ROOM))
+    sheet = Sheet(note=f"> {prose(text)}.", body=report.body, verdict="fixed", issue="")
+    back = take_apart(put_together(sheet))
+    assert (back.note, back.body, back.record) == (sheet.note, sheet.body.strip(), sheet.record)
+
+
+@settings(max_examples=200)
+@given(text=WORDS)
+def test_any_mixture_of_them_in_a_log(text: str) -> None:
+    """As above, for the line of a log."""
+    line = log_line(text)
+    assert "\n" not in line
+    assert "##[" not in line
+    assert not line.startswith("::")
