@@ -16,7 +16,7 @@ PAPERS = [
     "CONTRIBUTING.md",
     "SECURITY.md",
     "CHANGELOG.md",
-    *(f"docs/{p.name}" for p in ROOT.glob("docs/*")),
+    *(f"docs/{p.name}" for p in ROOT.glob("docs/*") if p.suffix != ".png"),
 ]
 ROOMS = ["docs/architecture.md", "CONTRIBUTING.md", "SECURITY.md"]
 
