@@ -19,7 +19,7 @@ test: devices $(READY) style  ## everything: sandboxes and compilers too
 	$(BIN)/python -m pytest
 
 check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
-	$(BIN)/python -m pytest -n auto -m "not sandbox and not compilers"
+	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)"
 
 accuracy: system $(READY)  ## every verdict of the corpus against the truth found by hand; takes some ten minutes
 	$(BIN)/python -m bench.accuracy

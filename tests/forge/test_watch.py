@@ -330,6 +330,7 @@ def outcome(github: FakeGithub) -> tuple[list[str], list[RunState], list[str]]:
     return kinds, [run.state for run in decode(sheet).runs], [one["name"] for one in github.issues[7]["labels"]]
 
 
+@pytest.mark.thorough
 def test_killed_anywhere_it_says_everything_once(tmp_path: Path) -> None:
     """kill -9 before each change of the ledger, around each write on the forge, and between reads.
 

@@ -22,6 +22,8 @@ from tests.bot.test_comment import WORDS, outside_code, poisoned
 from tests.bot.test_page import Reader
 from tests.hostile.payloads import CASES
 
+pytestmark = pytest.mark.thorough
+
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 COMPARE = "https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"
 OUR_TAGS = re.compile(r"</?(?:details|summary)>|<!-- reprobot:1 verdict=[a-z-]+ issue=[0-9a-f]* -->")

@@ -235,6 +235,7 @@ def _build_in_process(root: Path, wheels: Path, gate: str, said: str) -> None:
     Path(said).write_text("\n".join(lines))
 
 
+@pytest.mark.thorough
 def test_builders_of_the_same_environment_build_it_once(tmp_path: Path, wheels: Path) -> None:
     """However many processes want it at once, one builds and the others wait for it."""
     spawn = multiprocessing.get_context("spawn")
@@ -261,6 +262,7 @@ def _build_forever(root: Path, wheels: Path) -> None:
             record.unlink(missing_ok=True)
 
 
+@pytest.mark.thorough
 def test_a_builder_killed_at_any_moment_leaves_nothing_half_built(tmp_path: Path, wheels: Path) -> None:
     """kill -9 at moments spread over several builds: what is on the shelf is whole, and the next build succeeds."""
     spawn = multiprocessing.get_context("spawn")
