@@ -32,8 +32,8 @@ CMD ["/usr/bin/python3", "--version"]
 FROM ${GPU_BASE} AS runner-gpu
 ARG DEBIAN_SOURCES=""
 ARG PACKAGES="ca-certificates g++ libc6-dev libgomp1 libstdc++6 libtinfo6 libvulkan1 libxml2 mesa-vulkan-drivers python3 zlib1g"
-COPY tools/image/install.sh /opt/build/
-RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" /opt/build/install.sh ${PACKAGES} && rm -r /opt/build
+COPY tools/image/install.sh tools/image/lavapipe.sh /opt/build/
+RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" /opt/build/install.sh ${PACKAGES} && /opt/build/lavapipe.sh && rm -r /opt/build
 LABEL org.opencontainers.image.title="reprobot runner with CUDA" \
       org.opencontainers.image.licenses="Apache-2.0" \
       io.reprobot.stage="runner-gpu"
