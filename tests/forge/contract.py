@@ -6,23 +6,18 @@ cut of it that is needed lies in the user's cache, since the whole is 29 MB to f
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import re
-import shutil
-import subprocess
-import tarfile
-import tempfile
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
-PACKAGE = "@octokit/openapi@23.0.2"
-SHA256 = "71a18407dd5e8464f4e0525daf03deabbe65abd9287d6adc7b5d98f516cd0d0c"
-MEMBER = "package/generated/api.github.com.json"
+from tests.forge.npm import Package, cached
+
+PACKAGE = Package(
+    name="@octokit/openapi@23.0.2",
+    sha256="71a18407dd5e8464f4e0525daf03deabbe65abd9287d6adc7b5d98f516cd0d0c",
+    member="package/generated/api.github.com.json",
+)
 REPO = "/repos/{owner}/{repo}"
 PATHS = (
     "/user",
@@ -45,10 +40,6 @@ PATHS = (
         )
     ),
 )
-
-
-class Unavailable(Exception):
-    """The description cannot be had here; the message says what is missing."""
 
 
 class Contract:
@@ -126,40 +117,7 @@ def load() -> Contract:
     Raises:
         Unavailable: npm is not here, or the package cannot be fetched.
     """
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reprobot-tests"
-    kept = root / f"{re.sub(r'[^a-z0-9.]+', '-', PACKAGE).strip('-')}-{_digest()}.json"
-    if not kept.is_file():
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=root) as folder:
-            part = Path(folder) / "cut.json"
-            part.write_text(json.dumps(_cut(_document(Path(folder)))), encoding="utf-8")
-            part.replace(kept)
-    return Contract(json.loads(kept.read_text(encoding="utf-8")))
-
-
-def _digest() -> str:
-    """Of what the cut is made from: other paths are another file."""
-    return hashlib.sha256("\n".join((SHA256, *PATHS)).encode()).hexdigest()[:12]
-
-
-def _document(folder: Path) -> dict[str, Any]:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise Unavailable("npm is not installed: apt install npm, to check against GitHub's description of its API")
-    made = subprocess.run(
-        [npm, "pack", PACKAGE, "--silent", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000"],
-        cwd=folder, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
-    archives = list(folder.glob("*.tgz"))
-    if made.returncode != 0 or not archives:
-        raise Unavailable(f"npm cannot fetch {PACKAGE}: {made.stderr.strip()[-300:] or made.returncode}")
-    if (found := hashlib.sha256(archives[0].read_bytes()).hexdigest()) != SHA256:
-        raise AssertionError(f"{PACKAGE} has sha256 {found}, not {SHA256}: look at what changed before you pin it")
-    with tarfile.open(archives[0]) as archive:
-        inner = archive.extractfile(MEMBER)
-        assert inner is not None
-        document: dict[str, Any] = json.load(inner)
-        return document
+    return Contract(cached(PACKAGE, _cut, "\n".join(PATHS)))  # other paths are another cut
 
 
 def _cut(document: dict[str, Any]) -> dict[str, Any]:

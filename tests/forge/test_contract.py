@@ -10,6 +10,7 @@ from bot.forge import CommentTarget, IssueTarget, Reaction
 from bot.github import forge
 from tests.forge import contract
 from tests.forge.fake import NOW, REPOSITORY, FakeGithub
+from tests.forge.npm import Unavailable
 
 pytestmark = pytest.mark.contract
 
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.contract
 def described() -> contract.Contract:
     try:
         return contract.load()
-    except contract.Unavailable as why:
+    except Unavailable as why:
         pytest.skip(str(why))
 
 
