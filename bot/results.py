@@ -128,12 +128,13 @@ def _faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str
 
 
 def _fits(smaller: Smaller, cell: JobCell) -> bool:
-    """Whether a smaller testcase was asked for, and is about the plan's toolchain, releases and device."""
+    """Whether a smaller testcase was asked for, and is about the plan's files, toolchain, releases and device."""
     plan = cell.plan
     numbers = (smaller.before, smaller.after, smaller.probes, smaller.confirmed)
     return (
         cell.minimize
         and smaller.testcase.toolchain == plan.testcase.toolchain
+        and smaller.testcase.files.keys() <= plan.testcase.files.keys()  # nothing is added, no path is new
         and smaller.version in plan.order
         and smaller.control in ("", *plan.order)
         and smaller.device == plan.device

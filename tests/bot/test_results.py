@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
+import io
 import json
 import os
+import socket
+import stat
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +62,21 @@ SMALLER = Smaller(
     stopped="minimal",
 )
 GOOD = CellResult(cell="any", plan_sha256=SHA, observations=(SEEN,))
+TEXT = msgspec.json.encode(GOOD)
+SECRET = b"a-word-that-is-in-no-message"
+
+
+def zipped(data: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("any.json", data)
+        archive.writestr("../../any.json", data)
+    return made.getvalue()
+
+
+def again(name: str, value: object) -> bytes:
+    """The good result with one key a second time, after the first."""
+    return TEXT[:-1] + f",{json.dumps(name)}:{json.dumps(value)}}}".encode()
 
 
 def write(folder: Path, result: CellResult | bytes, name: str = "any.json") -> None:
@@ -102,6 +123,62 @@ def directory(folder: Path) -> None:
     (folder / "any.json").mkdir()
 
 
+def listening(folder: Path) -> None:
+    here = Path.cwd()
+    os.chdir(folder)  # a socket's path has 107 bytes at most
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind("any.json")
+    finally:
+        os.chdir(here)
+
+
+def device(folder: Path) -> None:
+    """As an archive could bring it; where making one is not allowed, a link to it."""
+    try:
+        os.mknod(folder / "any.json", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero has no end
+    except PermissionError:
+        (folder / "any.json").symlink_to("/dev/zero")
+
+
+def dangling(folder: Path) -> None:
+    (folder / "any.json").symlink_to(folder / "nowhere")
+
+
+def round_and_round(folder: Path) -> None:
+    (folder / "any.json").symlink_to("any.json")
+
+
+def hard_link_to_another_cells(folder: Path) -> None:
+    write(folder, msgspec.structs.replace(GOOD, cell="on-lab"), "on-lab.json")
+    (folder / "any.json").hardlink_to(folder / "on-lab.json")
+
+
+def hard_link_to_a_file_of_ours(folder: Path) -> None:
+    write(folder, b"token: " + SECRET, "config")
+    (folder / "any.json").hardlink_to(folder / "config")
+
+
+def in_a_folder_above(folder: Path) -> None:
+    write(folder.parent, GOOD)
+
+
+def in_folders_below(folder: Path) -> None:
+    write(folder, GOOD, "cell-any/cell-any/any.json")
+    write(folder, GOOD, "cell-any./any.json")
+    write(folder, GOOD, "..cell-any/any.json")
+
+
+def under_like_names(folder: Path) -> None:
+    for name in ("ANY.json", "any.json ", "any.JSON", "any.json\\..", "..\\any.json", "any.json.gz", "any\n.json"):
+        write(folder, GOOD, name)
+
+
+def sparse(folder: Path) -> None:
+    write(folder, GOOD)
+    os.truncate(folder / "any.json", 1 << 40)  # a bomb that needs no unpacking: a terabyte in one block
+
+
 def huge(folder: Path) -> None:
     with (folder / "any.json").open("wb") as file:
         file.truncate(MAX_RESULT_BYTES + 1)
@@ -111,13 +188,53 @@ def nothing(folder: Path) -> None:
     pass
 
 
-@pytest.mark.parametrize("make", [symlink, symlinked_folder, pipe, directory, huge, nothing])
+@pytest.mark.parametrize(
+    "make",
+    [
+        symlink,
+        symlinked_folder,
+        dangling,
+        round_and_round,
+        hard_link_to_another_cells,
+        hard_link_to_a_file_of_ours,
+        pipe,
+        listening,
+        device,
+        directory,
+        in_a_folder_above,
+        in_folders_below,
+        under_like_names,
+        sparse,
+        huge,
+        nothing,
+    ],
+)
 def test_only_a_plain_file_of_bearable_size_is_read(make: Callable[[Path], None], tmp_path: Path) -> None:
-    """Whatever lies there is one problem, named with its cell, and never waited for."""
-    make(tmp_path)
-    results = read(tmp_path)
+    """Whatever lies there is one problem, named with its cell, never waited for and never quoted."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    make(folder)
+    results = read(folder)
     assert results.observations == ()
     assert [one.cell for one in results.problems] == ["any"]
+    assert SECRET.decode() not in results.problems[0].why
+
+
+def test_a_flood_of_files_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is never listed: what is opened are the plan's names, however much lies beside them."""
+    write(tmp_path, GOOD, "cell-any/any.json")
+    for i in range(2000):
+        (tmp_path / f"cell-{i}.json").touch()
+    opened: list[object] = []
+    real = os.open
+
+    def counting(path: Any, *more: Any, **how: Any) -> int:
+        opened.append(path)
+        return real(path, *more, **how)
+
+    monkeypatch.setattr("bot.results.os.open", counting)
+    assert read(tmp_path).observations == (SEEN,)
+    assert opened == [tmp_path, "any.json", tmp_path / "cell-any", "any.json"]
 
 
 def with_(**changes: Any) -> bytes:
@@ -142,6 +259,34 @@ def saw(**changes: Any) -> bytes:
         (msgspec.json.encode(GOOD).replace(b'"attempt":1', b'"attempt":' + b"9" * 5000), "schema"),
         (msgspec.json.encode(GOOD).replace(b'"pass"', b'"\xff"'), "schema"),
         (saw(excerpt="x" * 70_000), "schema"),
+        (gzip.compress(TEXT), "schema"),
+        (gzip.compress(b"[" + b" " * 50_000_000 + b"]", 1), "schema"),
+        (zipped(TEXT), "schema"),
+        (zipped(b"0" * 50_000_000), "schema"),
+        (TEXT.decode().encode("utf-16"), "schema"),
+        (TEXT.decode().encode("utf-32-le"), "schema"),
+        (codecs.BOM_UTF8 + TEXT, "schema"),
+        (TEXT.replace(b'"pass"', b'"p\xc0\xa1ss"'), "schema"),
+        (saw(excerpt="x").replace(b'"x"', b'"\\ud800"'), "schema"),
+        (saw(excerpt="x").replace(b'"x"', b'"\\udc00\\ud800"'), "schema"),
+        (saw(excerpt="x").replace(b'"x"', "\ud800".encode("utf-8", "surrogatepass").join([b'"', b'"'])), "schema"),
+        (saw(excerpt="x").replace(b'"x"', b'"a\nb"'), "schema"),
+        (TEXT.replace(b'"seconds":0.0', b'"seconds":Infinity'), "schema"),
+        (TEXT.replace(b'"seconds":0.0', b'"seconds":-1e308'), "number"),
+        (TEXT.replace(b'"peak_bytes":0', b'"peak_bytes":1e400'), "schema"),
+        (TEXT + TEXT, "schema"),
+        (TEXT + b"\x00", "schema"),
+        (b"\x00" * 1000, "schema"),
+        (again("cell", "on-lab"), "another cell"),
+        (again("plan_sha256", "cd" * 32), "another plan"),
+        (again("observations", [{}]), "schema"),
+        (again("__proto__", {}), "schema"),
+        (with_(cell="../any"), "schema"),
+        (with_(cell="/any"), "schema"),
+        (with_(cell="any\x00"), "schema"),
+        (with_(observations=(SEEN,) * 1001), "schema"),
+        (b'{"observations":[' + b"{}," * 1_000_000 + b"{}]}", "schema"),
+        (b'{"observations":' + b"[" * 100_000, "schema"),
         (with_(schema=2), "schema number"),
         (with_(cell="on-lab"), "another cell"),
         (with_(plan_sha256="cd" * 32), "another plan"),
@@ -167,10 +312,20 @@ def test_what_is_not_exactly_a_result_of_this_cell_is_refused(data: bytes, why: 
 
 
 @pytest.mark.parametrize(
-    "change", [{}, {"version": "0.28.0"}, {"device": "cuda"}, {"control": "x"}, {"after": -1}, {"seconds": -1.0}]
+    "change",
+    [
+        {},
+        {"version": "0.28.0"},
+        {"device": "cuda"},
+        {"control": "x"},
+        {"after": -1},
+        {"seconds": -1.0},
+        {"testcase": msgspec.structs.replace(CASE, files={**CASE.files, "../../.ssh/authorized_keys": "x"})},
+        {"testcase": msgspec.structs.replace(CASE, files={"/etc/cron.d/x": "x"})},
+    ],
 )
 def test_a_smaller_testcase_is_believed_where_one_was_asked_for(change: dict[str, Any]) -> None:
-    """And only about a release and the device of the plan."""
+    """And only about a release, the device and the files of the plan: it brings no path of its own."""
     cell = msgspec.structs.replace(CELL, minimize=True)
     smaller = msgspec.structs.replace(SMALLER, **change)
     checked = check_result(with_(smaller=smaller), cell, SHA)
