@@ -22,6 +22,7 @@ from bot.issue import Issue
 from bot.jobs import Case, Sealed, cells_of, encodable, judged, open_case, read_issue, seal
 from bot.plan import make_plan
 from bot.planning import wishes_of
+from bot.quote import prose
 from bot.request import Ignored, read_request
 from bot.results import read_results
 from bot.settings import Settings, load_settings
@@ -84,7 +85,7 @@ def _from_event(step: actions.Step) -> Handled:
         step.event, payload, settings=settings, me=forge.whoami(), now=now, repository=step.repository
     )
     if isinstance(request, Ignored):
-        return Handled(number=0, said=(f"nothing to do: {request.why}",))
+        return idle(request)
     desk = Desk(
         forge=forge,
         settings=settings,
@@ -95,6 +96,11 @@ def _from_event(step: actions.Step) -> Handled:
         attach=lambda issue: _attached(issue, settings.toolchain),
     )
     return handle(desk, request)
+
+
+def idle(request: Ignored) -> Handled:
+    """Why nothing is done, as Markdown: the reason may quote the event, and goes into the summary of the job."""
+    return Handled(number=0, said=(f"nothing to do: {prose(request.why)}",))
 
 
 def _attached(issue: Issue, toolchain: str | None) -> Issue:
