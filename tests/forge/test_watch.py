@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bot.feed import key_of, poll, sweep_event, unlabeled
-from bot.ledger import State, open_ledger
+from bot.ledger import Cursor, State, open_ledger
 from bot.record import RunState, decode
 from bot.watch import MAX_ATTEMPTS, Watcher, watch
 from runners.errors import InfraError
@@ -235,6 +235,54 @@ def test_a_result_that_names_another_plan_is_no_verdict(github: FakeGithub, watc
 
     work(with_parts(watcher, probe=forged))
     assert "belongs to another plan" in github.ours(7)[0]
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (daemon.CRASH + "\nThank you!\n", False),
+        (daemon.CRASH.replace("tvm.compile", "tvm.build"), True),
+        ("Never mind.", True),
+    ],
+)
+def test_an_edit_while_it_runs_is_said_where_it_changes_the_testcase(
+    edit: str, said: bool, github: FakeGithub, watcher: Watcher
+) -> None:
+    """The answer stays about the text that ran; the forge is asked anew, through the real client."""
+
+    def probe(folder: Path, plan: JobPlan, sha256: str) -> None:
+        github.edit_issue(7, edit)
+        daemon.canned(folder, plan, sha256)
+
+    github.open_issue(7, daemon.CRASH)
+    look(watcher)
+    work(with_parts(watcher, probe=probe))
+    (answer,) = github.ours(7)
+    assert ("was edited after this run began" in answer) is said
+    assert "**Confirmed.**" in answer
+    assert verdicts(github) == [RunState.DONE]
+
+
+@pytest.mark.parametrize("tag", ['W/"0"', '"gone"', "not a tag", 'W/"' + "f" * 300 + '"', "*, *"])
+def test_a_stale_tag_costs_a_reading_and_nothing_is_seen_twice(
+    tag: str, github: FakeGithub, watcher: Watcher
+) -> None:
+    """A forge that forgot its tags answers in full: what was answered stays so, what is new is found."""
+    github.open_issue(7, daemon.CRASH)
+    assert look(watcher) == 1
+    work(watcher)
+    for name in (f"{REPOSITORY}:issues", f"{REPOSITORY}:comments"):
+        cursor = watcher.ledger.cursor(name)
+        assert cursor is not None
+        watcher.ledger.move_cursor(name, Cursor(since=cursor.since, etag=tag))
+    before = len(github.log)
+    assert look(watcher) == 0
+    listed = [call.status for call in github.log[before:] if call.path.endswith(("/issues", "/issues/comments"))]
+    assert listed == [200, 200]
+    github.open_issue(8, daemon.CRASH)
+    assert look(watcher) == 1
+    work(watcher)
+    assert [len(github.ours(number)) for number in (7, 8)] == [1, 1]
 
 
 def test_one_issue_that_trips_a_bug_does_not_stop_the_others(github: FakeGithub, watcher: Watcher) -> None:
