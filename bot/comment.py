@@ -62,7 +62,7 @@ FINDINGS = {
     FindingKind.OUT_OF_BOUNDS_ACCESS: "The testcase reads or writes outside its own data",
     FindingKind.NAN_INEQUALITY: "Equal modules compare unequal because of NaN",
     FindingKind.VALUES_REPLACED: "A pass replaced live values by constants",
-    FindingKind.DEVICE_SPECIFIC: "It fails on one device and not on another, with the same input",
+    FindingKind.DEVICE_SPECIFIC: "Devices differ on the same input",
     FindingKind.SIGNATURE_CHANGED: "A pass changed a function's parameters, and the testcase calls it the old way",
     FindingKind.INPUT_MUTATED: "A pass changed its input module in place",
     FindingKind.NOT_IDEMPOTENT: "Applying the pass a second time gives something else",
