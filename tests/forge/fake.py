@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.forge import objects
@@ -170,7 +170,7 @@ class FakeGithub:
 
     _elsewhere: dict[str, JSON]
 
-    def __enter__(self) -> FakeGithub:
+    def __enter__(self) -> Self:
         self._elsewhere = {}
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self.url = f"http://127.0.0.1:{self._server.server_port}"
