@@ -11,6 +11,8 @@ from bench.bisection import History, git
 from runners.bayes import Rates
 from tests.flow.planted import GOOD, Planted, plant
 
+pytestmark = pytest.mark.thorough
+
 SIZE = 96
 
 

@@ -25,6 +25,8 @@ from runners.protocol import CellResult, JobPlan
 from tests.forge import daemon
 from tests.forge.fake import REPOSITORY, FakeGithub, Fault
 
+pytestmark = pytest.mark.thorough
+
 ALL = (State.NEW, State.PLANNED, State.RAN)
 
 
