@@ -73,6 +73,8 @@ class Bubblewrap:
         return tuple(losses)
 
     def unusable(self) -> str | None:
+        if image := os.environ.get("REPROBOT_IMAGE"):
+            return f"it shows the host's system and cannot run {image[:100]}: unset REPROBOT_IMAGE or use podman"
         return _unusable()
 
     def run(self, spec: SandboxSpec) -> EngineReport:

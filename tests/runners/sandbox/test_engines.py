@@ -244,3 +244,11 @@ class TestsOfControlGroups:
     def test_where_groups_cannot_be_made_it_says_why(self, tmp_path: Path) -> None:
         """The reason goes into what the engine gives up."""
         assert "no control group of our own" in (cgroup.unavailable(tmp_path / "absent") or "")
+
+
+def test_an_image_that_was_asked_for_is_never_silently_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """bubblewrap shows the host's system: it refuses rather than run on another one than was named."""
+    monkeypatch.setenv("REPROBOT_IMAGE", "localhost/reprobot-runner")
+    refusal = bubblewrap.Bubblewrap().unusable()
+    assert refusal is not None
+    assert "localhost/reprobot-runner" in refusal
