@@ -54,7 +54,7 @@ RUN python3 -m venv /opt/venv \
     && /opt/venv/bin/pip install --no-cache-dir --quiet --require-hashes --only-binary :all: -r /opt/reprobot/requirements.lock \
     && /opt/venv/bin/pip install --no-cache-dir --quiet --no-deps --no-index --no-build-isolation /opt/reprobot \
     && find /opt /root -name __pycache__ -prune -exec rm -r {} + \
-    && rm -rf /opt/reprobot /root/.cache /tmp/*
+    && rm -rf /opt/reprobot "$HOME/.cache" /tmp/*
 LABEL org.opencontainers.image.title="reprobot" \
       org.opencontainers.image.licenses="Apache-2.0" \
       io.reprobot.stage="bot"

@@ -80,7 +80,7 @@ def device_findings(observations: Sequence[Observation], order: Sequence[str]) -
                 "differs_from": list(others),
                 "versions": list(split)[:32],
                 "agree_on": agreed[:32],
-                "difference": why,
+                "how": why,
                 "refuted_by": "the same values on both devices, or inputs that are not defined",
             },
         ),
