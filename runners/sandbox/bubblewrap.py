@@ -139,7 +139,8 @@ def mount_options(
         options += [*_parents(_PROCESSORS), "--ro-bind", _PROCESSORS, _PROCESSORS]
     for path, target in skeleton.host_links().items():
         options += ["--symlink", target, path]
-    options += ["--proc", "/proc", "--dev", "/dev"]
+    # POSIX queues exist with or without the mount, but only there can a session see that one was left behind.
+    options += ["--proc", "/proc", "--dev", "/dev", "--mqueue", "/dev/mqueue"]
     for node in devices:
         options += ["--dev-bind-try", node, node]
     for path, descriptor in files.items():

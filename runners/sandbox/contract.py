@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from runners.errors import InfraError
 from runners.protocol import Ended, Limits
 
 
@@ -30,6 +31,10 @@ WORK = "/work"
 """Where the process starts. An engine that has no file system of its own uses a private temporary directory."""
 
 
+MAX_ENVIRONMENT_BYTES = 64 * 1024
+"""Names and values together: engines pass them on as arguments, which the kernel limits (128 KiB each, execve(2))."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
     """One process to start: nothing it doesn't list is visible to it."""
@@ -47,6 +52,15 @@ class SandboxSpec:
     """Device files of one accelerator (``/dev/nvidia0`` …), usable inside; none by default."""
     run_id: str = ""
     """Labels everything the engine creates, so that a sweep can find what a killed run left."""
+
+    def __post_init__(self) -> None:
+        """
+        Raises:
+            InfraError: the environment is longer than any that we would make.
+        """
+        size = sum(len(name) + len(value) for name, value in self.environment.items())
+        if size > MAX_ENVIRONMENT_BYTES:
+            raise InfraError(f"the environment has {size} characters: a sandbox takes {MAX_ENVIRONMENT_BYTES}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

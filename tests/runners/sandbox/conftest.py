@@ -11,7 +11,7 @@ from runners.probe import Layout, Probe, run_probe
 from runners.protocol import Limits, Testcase, TestcaseKind
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import sandboxes
-from tests.runners.sandbox.attacks import LIMITS
+from tests.runners.sandbox.attack import LIMITS
 
 KIT = Path(__file__).parent / "kit.py"
 TOOLS = {"python": "/opt/env/bin/python"}

@@ -7,7 +7,8 @@ import pytest
 from runners.probe import Layout
 from runners.sandbox import cgroup
 from runners.sandbox.contract import Engine
-from tests.runners.sandbox.attacks import ATTACKS, PRELUDE, Attack
+from tests.runners.sandbox.attack import Attack
+from tests.runners.sandbox.attacks import ATTACKS, PRELUDE
 from tests.runners.sandbox.conftest import run_source
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("secret")]

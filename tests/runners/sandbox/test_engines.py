@@ -16,7 +16,7 @@ from runners.protocol import Exited, Limits, Signalled, TimedOut
 from runners.sandbox import bubblewrap, cgroup, containers, owner, seccomp, select, selftest, skeleton
 from runners.sandbox.contract import Mount, SandboxSpec
 from runners.sandbox.none import Unprotected
-from tests.runners.sandbox.attacks import QUICK
+from tests.runners.sandbox.attack import QUICK
 from tests.runners.sandbox.conftest import run_source
 from tests.runners.sandbox.test_lifecycle import FOREVER, SLEEP, guests, traces
 

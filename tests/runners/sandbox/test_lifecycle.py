@@ -21,7 +21,8 @@ from runners.sandbox import cgroup, containers, owner
 from runners.sandbox.contract import Engine
 from runners.sandbox.process import Stopped, stop_all, stoppable
 from runners.sandbox.select import sweep
-from tests.runners.sandbox.attacks import PRELUDE, QUICK
+from tests.runners.sandbox.attack import QUICK
+from tests.runners.sandbox.attacks import PRELUDE
 from tests.runners.sandbox.conftest import run_source
 
 pytestmark = pytest.mark.sandbox

@@ -17,7 +17,7 @@ from runners.rooms import FORKED, Rooms
 from runners.sandbox import cgroup
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import sweep
-from tests.runners.sandbox.attacks import LIMITS, QUICK
+from tests.runners.sandbox.attack import LIMITS, QUICK
 from tests.runners.sandbox.conftest import TOOLS
 from tests.runners.sandbox.test_lifecycle import traces, wait_until
 from tests.runners.sandbox.test_weakened import guest, usable
@@ -118,6 +118,37 @@ for pid in range(1, 9):
     except OSError: pass
 """
 
+POSIX_QUEUE = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.mq_open(b"/left", 0o102, 0o666, None) >= 0
+"""
+IN_FLIGHT = """
+import os, socket
+one, other = socket.socketpair()
+left = os.open("/tmp/left", os.O_CREAT | os.O_RDWR)
+socket.send_fds(one, [b"x"], [left, one.fileno(), other.fileno()])
+server = socket.socket(socket.AF_UNIX)
+server.bind("\\0left")
+server.listen()
+if os.fork() == 0:
+    os.setsid()
+    socket.recv_fds(server.accept()[0], 1, 3)
+"""
+SWAP = """
+import os, time
+os.makedirs("/tmp/a/b/c")
+os.symlink("/opt/reprobot", "/tmp/link")
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        libc = __import__("ctypes").CDLL(None)
+        while True:
+            libc.renameat2(-100, b"/tmp/a", -100, b"/tmp/link", 2)
+            libc.renameat2(-100, b"/tmp/a/b", -100, b"/tmp/link", 2)
+time.sleep(0.2)
+"""
+
 ATTACKS: dict[str, tuple[str, object, bool]] = {
     # name: the program, how its probe must be said to end (a type or a value), whether the room survives it
     "leave-behind": (LEAVE_BEHIND, Exited(code=0), True),
@@ -129,7 +160,10 @@ ATTACKS: dict[str, tuple[str, object, bool]] = {
     "flood": (FLOOD, TimedOut, True),
     "fork-storm": (FORK_STORM, TimedOut, True),
     "forge-a-record": (FORGE, Exited(code=3), True),
+    "descriptors-in-flight": (IN_FLIGHT, Exited(code=0), True),
+    "swap-while-cleaning": (SWAP, Exited(code=0), True),
     "system-v-memory": (SYSTEM_V, Exited(code=0), False),
+    "posix-queue": (POSIX_QUEUE, Exited(code=0), False),
     "bottomless-folder": (DEEP, Exited(code=0), False),
     "locked-folder": (LOCKED, Exited(code=0), False),
     "pin-the-zygote": (PIN, Exited(code=0), False),
@@ -281,7 +315,7 @@ import sys, time
 from pathlib import Path
 from runners.probe import open_room
 from runners.sandbox.select import select_engine
-from tests.runners.sandbox.attacks import LIMITS
+from tests.runners.sandbox.attack import LIMITS
 from tests.runners.sandbox.conftest import python_layout
 from tests.runners.sandbox.test_rooms import INSPECT, probe
 with open_room(select_engine(sys.argv[1]), python_layout(Path(sys.argv[2])), limits=LIMITS, run_id="rooms") as room:

@@ -1,0 +1,157 @@
+"""Attacks that take two: a host that holds something, or another probe at the same time."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from runners.errors import InfraError
+from runners.probe import Layout
+from runners.protocol import Exited
+from runners.sandbox import skeleton
+from runners.sandbox.contract import MAX_ENVIRONMENT_BYTES, Engine, SandboxSpec
+from tests.runners.sandbox.attack import LIMITS
+from tests.runners.sandbox.attacks import PRELUDE
+from tests.runners.sandbox.conftest import run_source
+
+pytestmark = pytest.mark.sandbox
+
+
+def shell(engine: Engine, script: str) -> str:
+    """What a shell prints that is the sandbox's first process, with nothing of ours between."""
+    report = engine.run(SandboxSpec(argv=("/bin/sh", "-c", script), mounts=(), limits=LIMITS, run_id="sharing"))
+    assert report.ended == Exited(code=0), report
+    return report.stdout.decode()
+
+
+def test_no_descriptor_of_the_host_is_inherited(engine: Engine) -> None:
+    """Files, pipes and sockets that we hold, and have marked to be inherited, are not open inside."""
+    left, right = socket.socketpair()
+    with tempfile.TemporaryFile() as file, left, right:
+        for descriptor in (file.fileno(), left.fileno(), right.fileno()):
+            os.set_inheritable(descriptor, True)
+        seen = shell(engine, "for n in /proc/self/fd/*; do echo ${n##*/}; done").split()
+    assert set(seen) <= {"0", "1", "2", "3"}  # the last is the shell's own, of the folder that it lists
+    assert len(seen) in (3, 4)
+
+
+def test_descriptors_cannot_be_passed_between_host_and_guest_or_two_probes(engine: Engine, layout: Layout) -> None:
+    """No socket that a host or another probe listens on can be reached to pass a descriptor through."""
+    listen = """
+import socket, time
+names = ("\\0reprobot-pass", "/tmp/pass", "/dev/shm/pass", "/work/pass")
+servers = [socket.socket(socket.AF_UNIX) for _ in names]
+for server, name in zip(servers, names):
+    server.bind(name); server.listen(); server.settimeout(1.5)
+for server in servers[:1]:
+    try:
+        print("BREACH", socket.recv_fds(server.accept()[0], 1, 1))
+    except TimeoutError:
+        contained()
+"""
+    send = """
+import socket, time
+GONE = (errno.ECONNREFUSED, errno.ENOENT, errno.EACCES)
+def pass_one(name):
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(name)
+    socket.send_fds(client, [b"x"], [os.open("/work/attack.py", os.O_RDONLY)])
+for _ in range(12):
+    for name in ("\\0reprobot-pass", "\\0reprobot-pass-host", "/tmp/pass", "/dev/shm/pass", "/work/pass"):
+        refused("pass by " + name[1:], lambda: pass_one(name), GONE)
+    time.sleep(0.1)
+contained()
+"""
+    with socket.socket(socket.AF_UNIX) as host, ThreadPoolExecutor(2) as pool:
+        host.bind("\0reprobot-pass-host")
+        host.listen()
+        probes = list(pool.map(lambda source: run_source(engine, layout, PRELUDE + source), (listen, send)))
+    for probe in probes:
+        assert probe.ended == Exited(code=0), probe
+        assert "BREACH" not in probe.steps[0].stdout, probe.steps[0].stdout
+
+
+def test_files_of_another_probe_cannot_be_found(engine: Engine, layout: Layout) -> None:
+    """While one probe holds files of a telling name, no walk of another, nor any process of it, leads to them."""
+    hold = "import time\nfor d in ('/work', '/tmp', '/dev/shm'): open(d + '/telling-name', 'w').write('s')\ntime.sleep(2)"
+    look = """
+import time
+time.sleep(0.5)
+for top, folders, files in os.walk("/"):
+    if top.startswith(("/usr", "/opt/python", "/proc", "/sys")):
+        folders.clear()
+    must("not here", "telling-name" not in files, top) if "telling-name" in files else None
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    for place in ("work", "tmp", "dev/shm"):
+        try:
+            must("not there", "telling-name" not in os.listdir(f"/proc/{pid}/root/{place}"), pid)
+        except OSError:
+            continue
+contained()
+"""
+    with ThreadPoolExecutor(2) as pool:
+        probes = list(pool.map(lambda source: run_source(engine, layout, source), (hold, PRELUDE + look)))
+    assert [probe.ended for probe in probes] == [Exited(code=0)] * 2, probes
+    assert "BREACH" not in probes[1].steps[0].stdout, probes[1].steps[0].stdout
+
+
+def test_the_table_of_mounts_names_what_is_mounted_and_nothing_else(engine: Engine, layout: Layout) -> None:
+    """The kernel shows where each mount comes from (docs/sandbox-kit.md): our own mounts' paths, never another's."""
+    found = run_source(engine, layout, "print(open('/proc/self/mountinfo').read())")
+    assert found.ended == Exited(code=0)
+    rows = [line.split() for line in found.steps[0].stdout.splitlines() if line]
+    files = [row for row in rows if row[row.index("-") + 1] not in ("proc", "sysfs", "tmpfs", "devtmpfs", "mqueue")]
+    disks = [row[3] for row in files if "/" in row[row.index("-") + 2]]
+    ours = (str(layout.prefix), str(layout.site_packages), *skeleton.host_mounts())
+    allowed = re.compile(
+        r"/runners/guest$|/reprobot-\d+-\d+-\d+/env$|/reprobot/|/containers/|^/(null|zero|full|u?random|tty)$"
+    )
+    strangers = [path for path in disks if not allowed.search(path) and not any(own.endswith(path) for own in ours)]
+    assert strangers == []
+
+
+SWAPPER = """
+import os, time
+SWAPS = ("regular", "link", "pipe", "folder")
+def put(kind):
+    new = "/work/new"
+    if kind == "regular": open(new, "w").write("mine")
+    if kind == "link": os.symlink("/proc/1/environ", new)
+    if kind == "pipe": os.mkfifo(new)
+    if kind == "folder": os.mkdir(new)
+    try:
+        os.rename(new, "/work/found")
+    except OSError:
+        try: os.rename("/work/found", "/work/old%d" % time.monotonic_ns())
+        except OSError: pass
+        try: os.rename(new, "/work/found")
+        except OSError: pass
+for number in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        while True:
+            for kind in SWAPS:
+                try: put(kind)
+                except OSError: pass
+time.sleep({seconds})
+"""
+
+
+def test_a_file_that_is_swapped_while_it_is_read_never_leads_elsewhere(engine: Engine, layout: Layout) -> None:
+    """Links, pipes and folders take a result's place all the time: what arrives is the guest's own text, or nothing."""
+    for seconds in ("0.2", "0.23", "0.27"):
+        probe = run_source(engine, layout, SWAPPER.replace("{seconds}", seconds), probe_file="/work/found")
+        assert probe.ended == Exited(code=0), probe
+        assert probe.probe_file in (None, "", "mine"), probe.probe_file
+
+
+def test_an_environment_without_bounds_is_refused_before_anything_starts(engine: Engine) -> None:
+    """A spec says how much it may be; our own mistake is told as such, never blamed on a testcase."""
+    huge = {f"V{number}": "x" * 1000 for number in range(MAX_ENVIRONMENT_BYTES // 1000 + 1)}
+    with pytest.raises(InfraError, match="environment"):
+        engine.run(SandboxSpec(argv=("/bin/true",), mounts=(), environment=huge))
