@@ -150,7 +150,7 @@ SHARED_MEMORY = (
         Attack(
             name=f"memory-bomb-in-{where.strip('/').replace('/', '-')}",
             counts_memory=True,
-            source=f"with open('{where}/hoard', 'wb', 0) as file:\n    while True:\n        file.write(b'x' * 2**20)\n",
+            source=f"with open('{where}/hoard', 'wb', 0) as file:\n    while True: file.write(b'x' * 2**20)\n",
             ended=out_of_memory,
             check=anything,
             limits=ROOMY,

@@ -78,7 +78,7 @@ contained()
 
 def test_files_of_another_probe_cannot_be_found(engine: Engine, layout: Layout) -> None:
     """While one probe holds files of a telling name, no walk of another, nor any process of it, leads to them."""
-    hold = "import time\nfor d in ('/work', '/tmp', '/dev/shm'): open(d + '/telling-name', 'w').write('s')\ntime.sleep(2)"
+    hold = "import time\nfor d in ('/work', '/tmp', '/dev/shm'): open(d + '/telling-name', 'x')\ntime.sleep(2)"
     look = """
 import time
 time.sleep(0.5)
@@ -143,7 +143,7 @@ time.sleep({seconds})
 
 
 def test_a_file_that_is_swapped_while_it_is_read_never_leads_elsewhere(engine: Engine, layout: Layout) -> None:
-    """Links, pipes and folders take a result's place all the time: what arrives is the guest's own text, or nothing."""
+    """Links, pipes and folders take a result's place all the time: what comes back is the guest's or nothing."""
     for seconds in ("0.2", "0.23", "0.27"):
         probe = run_source(engine, layout, SWAPPER.replace("{seconds}", seconds), probe_file="/work/found")
         assert probe.ended == Exited(code=0), probe
