@@ -47,11 +47,11 @@ FROM ${BASE} AS bot
 ARG DEBIAN_SOURCES=""
 COPY tools/image/install.sh /opt/build/
 RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" /opt/build/install.sh bubblewrap ca-certificates git libseccomp2 python3 python3-venv && rm -r /opt/build
-COPY requirements.lock pyproject.toml README.md LICENSE /opt/reprobot/
+COPY requirements.run.lock pyproject.toml README.md LICENSE /opt/reprobot/
 COPY bot /opt/reprobot/bot
 COPY runners /opt/reprobot/runners
 RUN python3 -m venv /opt/venv \
-    && /opt/venv/bin/pip install --no-cache-dir --quiet --require-hashes --only-binary :all: -r /opt/reprobot/requirements.lock \
+    && /opt/venv/bin/pip install --no-cache-dir --quiet --require-hashes --only-binary :all: -r /opt/reprobot/requirements.run.lock \
     && /opt/venv/bin/pip install --no-cache-dir --quiet --no-deps --no-index --no-build-isolation /opt/reprobot \
     && find /opt /root -name __pycache__ -prune -exec rm -r {} + \
     && rm -rf /opt/reprobot "$HOME/.cache" /tmp/*

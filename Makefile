@@ -32,10 +32,14 @@ style: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-lock: $(READY)  ## resolve anew: names, versions and hashes, no addresses
-	$(BIN)/uv pip compile pyproject.toml tools/build-requirements.in --extra dev --universal --python-version 3.11 \
-	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --upgrade --quiet \
-	    --custom-compile-command "make lock" --output-file requirements.lock
+LOCK = $(BIN)/uv pip compile pyproject.toml tools/build-requirements.in --universal --python-version 3.11 \
+    --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --quiet --custom-compile-command "make lock"
+
+lock: $(READY)  ## resolve anew: names, versions and hashes, no addresses; what running needs is a part of the whole
+	$(LOCK) --extra dev --upgrade --output-file requirements.lock
+	grep -o '^[a-z0-9._-]*==[^ ]*' requirements.lock > requirements.run.in
+	$(LOCK) --upgrade --constraint requirements.run.in --output-file requirements.run.lock
+	@rm requirements.run.in
 
 clean:  ## what was made here; the compilers' store goes with `reprobot clean`
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -27,12 +28,13 @@ from runners.errors import UserError
 from runners.history import open_history
 from runners.minimize import MOST_PROBES, MOST_SECONDS
 from runners.places import open_catalogue
+from runners.progress import Sink
 from runners.protocol import Budget
 from runners.refresh import refresh_catalogue
 from runners.requirements import parse_allowance
 from runners.sandbox.select import check_name, drop_skeleton, sweep
 from runners.toolchains import find_toolchain
-from runners.workbench import open_workbench
+from runners.workbench import Workbench, open_workbench
 
 app = typer.Typer(
     name="reprobot",
@@ -58,6 +60,16 @@ HistoryOption = Annotated[
     Path | None,
     typer.Option(help="A clone of the toolchain's repository: its commits are ranked.", metavar="DIR"),
 ]
+SandboxOption = Annotated[str, typer.Option(help="auto, docker, podman, bubblewrap or none.", metavar="ENGINE")]
+TimeoutOption = Annotated[
+    float | None, typer.Option(help="Seconds that one run may take (120; 40 for a hang).", min=1, max=3600)
+]
+WheelsOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A directory of wheels, whose builds join the releases; repeatable.", metavar="DIR"),
+]
+HtmlOption = Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")]
+CommentOption = Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")]
 FetchOption = Annotated[
     bool | None,
     typer.Option(
@@ -78,6 +90,25 @@ def _read(source: str, toolchain: str | None, fetch: bool | None) -> Issue:
     return with_attachments(issue, toolchain=toolchain, forge=hosts.forge, get=web_get(hosts.allow))
 
 
+def _checked(toolchain: str | None, sandbox: str, allow: list[str] | None) -> dict[str, str]:
+    """What --allow gives, after refusing a toolchain or an engine that nobody knows: before anything is fetched."""
+    if toolchain is not None:
+        find_toolchain(toolchain)
+    check_name(sandbox)
+    return parse_allowance(allow or [])
+
+
+def _folders(wheels: list[str] | None) -> tuple[str, ...]:
+    return tuple(str(Path(folder).expanduser().absolute()) for folder in wheels or ())
+
+
+def _bench(
+    wishes: Wishes, catalogue: Catalogue, progress: Sink, allowed: Mapping[str, str]
+) -> Callable[[], Workbench]:
+    also = frozenset(allowed.values())
+    return lambda: open_workbench(wishes.sandbox, catalogue, progress, also_allowed=also, history=wishes.history)
+
+
 @app.command()
 def reproduce(
     issue: IssueArgument,
@@ -90,31 +121,21 @@ def reproduce(
     bisect: Annotated[
         bool, typer.Option("--bisect/--no-bisect", help="Look for the releases where it changes.")
     ] = True,
-    sandbox: Annotated[
-        str, typer.Option(help="auto, docker, podman, bubblewrap or none.", metavar="ENGINE")
-    ] = "auto",
-    timeout: Annotated[
-        float | None, typer.Option(help="Seconds that one run may take (120; 40 for a hang).", min=1, max=3600)
-    ] = None,
+    sandbox: SandboxOption = "auto",
+    timeout: TimeoutOption = None,
     fetch_attachments: FetchOption = None,
     allow: AllowOption = None,
-    wheels: Annotated[
-        list[str] | None,
-        typer.Option(help="A directory of wheels, whose builds join the releases; repeatable.", metavar="DIR"),
-    ] = None,
+    wheels: WheelsOption = None,
     history: HistoryOption = None,
     minimize: Annotated[
         bool, typer.Option("--minimize", help="Also cut the testcase down to what its failure needs.")
     ] = False,
     json: JsonOption = None,
-    html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
-    comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
+    html: HtmlOption = None,
+    comment: CommentOption = None,
 ) -> None:
     """Take the repro out of an issue, run it in sandboxes against releases, and say what happened and since when."""
-    if toolchain is not None:
-        find_toolchain(toolchain)
-    check_name(sandbox)
-    allowed = parse_allowance(allow or [])
+    allowed = _checked(toolchain, sandbox, allow)
     read = _read(issue, toolchain, fetch_attachments)
     wishes = Wishes(
         versions=versions,
@@ -123,7 +144,7 @@ def reproduce(
         timeout_s=timeout,
         sandbox=sandbox,
         allowed=tuple(allow or ()),
-        wheels=tuple(str(Path(folder).expanduser().absolute()) for folder in wheels or ()),
+        wheels=_folders(wheels),
         history=str(history or ""),
         minimize=minimize,
     )
@@ -134,9 +155,7 @@ def reproduce(
             toolchain=toolchain,
             wishes=wishes,
             catalogue=catalogue,
-            open_bench=lambda: open_workbench(
-                sandbox, catalogue, progress, also_allowed=frozenset(allowed.values()), history=str(history or "")
-            ),
+            open_bench=_bench(wishes, catalogue, progress, allowed),
             allowed=allowed,
             history=None if history is None else CommitLog(history),
         )
@@ -155,32 +174,26 @@ def bisect(
         float | None, typer.Option(help="How long it may take (240).", min=1, max=10_000, metavar="N")
     ] = None,
     workers: Annotated[int, typer.Option(help="Runs side by side.", min=1, max=64, metavar="N")] = 2,
-    sandbox: Annotated[str, typer.Option(help="auto, docker, podman or bubblewrap.", metavar="ENGINE")] = "auto",
-    timeout: Annotated[float | None, typer.Option(help="Seconds that one run may take.", min=1, max=3600)] = None,
+    sandbox: SandboxOption = "auto",
+    timeout: TimeoutOption = None,
     fetch_attachments: FetchOption = None,
     allow: AllowOption = None,
-    wheels: Annotated[
-        list[str] | None,
-        typer.Option(help="A directory of wheels, whose builds join the others; repeatable.", metavar="DIR"),
-    ] = None,
+    wheels: WheelsOption = None,
     json: JsonOption = None,
-    html: Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")] = None,
-    comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")] = None,
+    html: HtmlOption = None,
+    comment: CommentOption = None,
 ) -> None:
     """Find where it changes between two versions: to the nightly, or to the commit, as far as builds can be had."""
-    if toolchain is not None:
-        find_toolchain(toolchain)
-    check_name(sandbox)
-    allowed = parse_allowance(allow or [])
+    allowed = _checked(toolchain, sandbox, allow)
     read = _read(issue, toolchain, fetch_attachments)
     wishes = Wishes(
         ends=(good, bad),
-        history="" if history is None else str(history),
+        history=str(history or ""),
         minutes=minutes,
         timeout_s=timeout,
         sandbox=sandbox,
         allowed=tuple(allow or ()),
-        wheels=tuple(str(Path(folder).expanduser().absolute()) for folder in wheels or ()),
+        wheels=_folders(wheels),
         budget=Budget(workers=workers),
     )
     catalogue = open_catalogue(default_root() / "catalogue", wishes.wheels)
@@ -190,13 +203,7 @@ def bisect(
             toolchain=toolchain,
             wishes=wishes,
             catalogue=catalogue,
-            open_bench=lambda: open_workbench(
-                sandbox,
-                catalogue,
-                progress,
-                also_allowed=frozenset(allowed.values()),
-                history=wishes.history,
-            ),
+            open_bench=_bench(wishes, catalogue, progress, allowed),
             allowed=allowed,
             history=None if history is None else CommitLog(history),
         )
@@ -253,12 +260,10 @@ def minimize_(
         str | None,
         typer.Option(help="A release on which every step must pass; needed for some wrong results.", metavar="V"),
     ] = None,
-    sandbox: Annotated[
-        str, typer.Option(help="auto, docker, podman, bubblewrap or none.", metavar="ENGINE")
-    ] = "auto",
+    sandbox: SandboxOption = "auto",
     probes: Annotated[int, typer.Option(help="Runs it may take.", min=5, max=10_000)] = MOST_PROBES,
     minutes: Annotated[float, typer.Option(help="Time it may take.", min=0.1, max=600)] = MOST_SECONDS / 60,
-    timeout: Annotated[float | None, typer.Option(help="Seconds that one run may take.", min=1, max=3600)] = None,
+    timeout: TimeoutOption = None,
     fetch_attachments: FetchOption = None,
     allow: AllowOption = None,
     json: JsonOption = None,
@@ -267,10 +272,7 @@ def minimize_(
     ] = None,
 ) -> None:
     """Cut an issue's testcase down to what its failure needs, in sandboxes, and check that it is the same failure."""
-    if toolchain is not None:
-        find_toolchain(toolchain)
-    check_name(sandbox)
-    allowed = parse_allowance(allow or [])
+    allowed = _checked(toolchain, sandbox, allow)
     read = _read(issue, toolchain, fetch_attachments)
     wishes = Wishes(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
     catalogue = open_catalogue(default_root() / "catalogue")
@@ -280,7 +282,7 @@ def minimize_(
             toolchain=toolchain,
             wishes=wishes,
             catalogue=catalogue,
-            open_bench=lambda: open_workbench(sandbox, catalogue, progress, also_allowed=frozenset(allowed.values())),
+            open_bench=_bench(wishes, catalogue, progress, allowed),
             allowed=allowed,
             good=good,
             probes=probes,
@@ -305,7 +307,7 @@ def extract_(
     read = _read(issue, toolchain, fetch_attachments)
     text = dumps(extract_document(read, extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))))
     if json is None:
-        typer.echo(text)
+        terminal.write(text + "\n")
     else:
         shell.write_file(json, text)
 

@@ -6,10 +6,12 @@ colour a line.
 
 from __future__ import annotations
 
+import os
+import secrets
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -55,7 +57,25 @@ def show(report: Report, comment: str) -> None:
     if console.is_terminal:
         lay_out(report, console)
     else:
-        sys.stdout.write(comment)
+        write(comment)
+
+
+def write(text: str) -> None:
+    """``text`` on stdout, safe where GitHub's runner reads along."""
+    sys.stdout.write(word_for_word(text, os.environ))
+
+
+def word_for_word(text: str, environment: Mapping[str, str]) -> str:
+    """``text`` for standard output. In a step of GitHub Actions, whose runner reads along, its commands are stopped
+    around it under a name that nobody could know when the text was written; elsewhere it is just the text.
+
+    The rule is GitHub's ("Stopping and starting workflow commands"); disarming the text, as for a log, would change
+    what a pipe is given.
+    """
+    if environment.get("GITHUB_ACTIONS") != "true":
+        return text
+    token = secrets.token_hex(16)
+    return f"::stop-commands::{token}\n{text.rstrip(chr(10))}\n::{token}::\n"
 
 
 def lay_out(report: Report, console: Console) -> None:
@@ -89,7 +109,7 @@ def show_suspects(commits: CommitRange, suspects: Sequence[Suspect]) -> None:
     if console.is_terminal:
         console.print(_markdown(text))
     else:
-        sys.stdout.write(text + "\n")
+        write(text + "\n")
 
 
 def show_smaller(smaller: Smaller) -> None:
@@ -99,7 +119,7 @@ def show_smaller(smaller: Smaller) -> None:
     if console.is_terminal:
         console.print(_markdown(text))
     else:
-        sys.stdout.write(text + "\n")
+        write(text + "\n")
 
 
 class Check(Protocol):

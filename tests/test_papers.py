@@ -53,9 +53,19 @@ def test_the_readme_lists_every_command() -> None:
     assert listed == known
 
 
-def test_the_lock_holds_names_versions_and_hashes_only() -> None:
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements.run.lock"])
+def test_a_lock_holds_names_versions_and_hashes_only(name: str) -> None:
     """No address of an index or a file, and nothing without a hash."""
-    lock = _read("requirements.lock")
+    lock = _read(name)
     assert not re.search(r"https?:|file:|^-", lock, re.MULTILINE)
     pins = re.findall(r"^[\w.-]+==\S+(?: ;[^\\]+)? \\\n +--hash=sha256:", lock, re.MULTILINE)
     assert len(pins) == len(re.findall(r"^[\w.-]+", lock, re.MULTILINE)) > 30
+
+
+def test_what_runs_for_users_is_what_was_tested() -> None:
+    """What the action and the images install is a part of what the tests run with, pin for pin and hash for hash."""
+    whole, part = (
+        set(re.split(r"\n(?=\S)", _read(name).strip())) for name in ("requirements.lock", "requirements.run.lock")
+    )
+    assert part - whole == set()
+    assert not any(pin.startswith(("pytest", "mypy", "hypothesis")) for pin in part)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from rich.console import Console
 
 from bot.comment import render_comment
-from bot.terminal import LineSink, LiveSink, lay_out, progress, show, show_checks, spinners
+from bot.terminal import LineSink, LiveSink, lay_out, progress, show, show_checks, spinners, word_for_word
 from runners.checkup import Check
 from runners.progress import Sink
 from runners.protocol import Cell, Observation, Outcome, Testcase, TestcaseKind, Variant
@@ -109,11 +109,25 @@ def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str]) -> No
     assert "\x1b" not in captured.err
 
 
-def test_a_pipe_gets_the_comment_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_the_comment_itself(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """``reprobot reproduce … > comment.md`` writes what would be posted."""
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     report = reports.regression()
     show(report, render_comment(report))
     assert capsys.readouterr().out == render_comment(report)
+
+
+def test_a_runner_of_github_obeys_nothing_that_is_printed() -> None:
+    """In a step of GitHub Actions the text stands between a stop of its commands and a start nobody could foresee."""
+    hostile = "fine\n::add-mask::x\n##[group]y\n::stop-commands::z\n::z::\n"
+    first, second = (word_for_word(hostile, {"GITHUB_ACTIONS": "true"}) for _ in range(2))
+    opening, *inside, closing = first.splitlines()
+    token = opening.removeprefix("::stop-commands::")
+    assert len(token) == 32
+    assert closing == f"::{token}::"
+    assert inside == hostile.splitlines()
+    assert token not in second
+    assert word_for_word(hostile, {}) == hostile
 
 
 def test_a_person_sees_verdict_matrix_range_and_command() -> None:

@@ -1,4 +1,4 @@
-"""`reprobot watch` as it is started: a process, a forge on loopback, a real compiler in a real sandbox."""
+"""`reprobot watch` and `sweep` as they are started: a process, a forge on loopback, a real compiler and sandbox."""
 
 from __future__ import annotations
 
@@ -18,15 +18,25 @@ from tests.forge.fake import REPOSITORY, FakeGithub
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 
+F16 = EXAMPLES / "f16-row-sums-stuck-at-256.md"
 KEPT = ("PATH", "HOME", "LANG", "REPROBOT_CACHE", "XDG_CACHE_HOME")
+
+
+def environment(github: FakeGithub) -> dict[str, str]:
+    return {name: os.environ[name] for name in KEPT if name in os.environ} | github.environment()
+
+
+def opened(path: Path) -> tuple[str, str]:
+    """Title and body of an example."""
+    title, _, body = path.read_text().rpartition("---\n")[2].partition("\n")
+    return title.lstrip("# "), body
 
 
 @contextmanager
 def watching(github: FakeGithub, state: Path) -> Iterator[subprocess.Popen[str]]:
-    environment = {name: os.environ[name] for name in KEPT if name in os.environ} | github.environment()
     words = [sys.executable, "-m", "bot", "watch", REPOSITORY, "--state", str(state), "--every", "5"]
     process = subprocess.Popen(
-        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        words, cwd=ROOT, env=environment(github), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     try:
         yield process
@@ -45,14 +55,49 @@ def wait_for(met: Callable[[], bool], seconds: float = 300) -> None:
 
 def test_an_issue_is_answered_though_the_watcher_was_stopped_in_between(tmp_path: Path) -> None:
     """Progress, a stop while compilers run, a start, and one comment with the verdict and its labels."""
-    title, _, body = (EXAMPLES / "f16-row-sums-stuck-at-256.md").read_text().rpartition("---\n")[2].partition("\n")
+    title, body = opened(F16)
     with FakeGithub() as github:
         with watching(github, tmp_path):
             wait_for(lambda: github.calls("GET", ".*/issues") != [], 60)
-            github.open_issue(7, body, title=title.lstrip("# "))
+            github.open_issue(7, body, title=title)
             wait_for(lambda: any("verdict=running" in comment for comment in github.ours(7)))
         with watching(github, tmp_path):
             wait_for(lambda: all("verdict=running" not in comment for comment in github.ours(7)))
         (answer,) = github.ours(7)
         assert "it came in between 3.10.0 and 3.11.0" in answer
         assert {"regression", "repro: confirmed"} <= {label["name"] for label in github.issues[7]["labels"]}
+
+
+def swept(github: FakeGithub, out: Path, *options: str) -> str:
+    """What a sweep says; it ends by itself."""
+    words = [sys.executable, "-m", "bot", "sweep", REPOSITORY, "--out", str(out), *options]
+    done = subprocess.run(words, cwd=ROOT, env=environment(github), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_a_sweep_runs_every_issue_of_a_tracker_and_writes_nothing_on_it(tmp_path: Path) -> None:
+    """Reports and an index in a folder, nothing on the forge; again, nothing is run twice."""
+    title, body = opened(F16)
+    with FakeGithub() as github:
+        github.open_issue(7, body, title=title)
+        github.open_issue(8, "It is slow since last week, what can I do?", title="How to make it faster?")
+        said = swept(github, tmp_path / "read")
+        assert "1 regression" in said
+        assert {path.name for path in (tmp_path / "read").glob("*-[78].json")} == {
+            f"{REPOSITORY.replace('/', '-')}-{number}.json" for number in (7, 8)
+        }
+        index = (tmp_path / "read/index.md").read_text()
+        assert "#7" in index
+        assert "**regression**" in index
+        assert github.ours(7) == github.ours(8) == []
+        assert [call for kind in ("POST", "PATCH", "PUT", "DELETE") for call in github.calls(kind, ".*")] == []
+
+        asked = len(github.calls("GET", ".*"))
+        swept(github, tmp_path / "read")
+        assert (tmp_path / "read/index.md").read_text() == index  # nothing was run again
+        assert len(github.calls("GET", ".*")) > asked  # though the issues were read again
+
+        swept(github, tmp_path / "posted", "--post", "--limit", "10")
+        (answer,) = github.ours(7)
+        assert "it came in between 3.10.0 and 3.11.0" in answer
