@@ -540,10 +540,11 @@ def ended(how: Ended, quote: Callable[[str], str] = code) -> str:
             return f"exit code {number}"
         case Signalled(code=number):
             return f"signal {number} ({signal_name(number)})"
-        case TimedOut(where=where):
-            return "stopped at the time limit" + (f" in {quote(where)}" if where else "")
-        case OutOfMemory(limit_bytes=limit):
-            return f"out of memory at {limit / 1024**3:.1f} GiB" if limit else "out of memory"
+        case TimedOut(where=where, clock=clock):
+            limit = "time limit" if clock == "wall" else "limit of processor time"
+            return f"stopped at the {limit}" + (f" in {quote(where)}" if where else "")
+        case OutOfMemory(limit_bytes=size):
+            return f"out of memory at {size / 1024**3:.1f} GiB" if size else "out of memory"
         case NotRun(why=why):
             return f"not run: {quote(why)}" if why else "not run"
         case _:

@@ -200,4 +200,5 @@ def read_findings(claims: str) -> tuple[Finding, ...]:
 
 def instrumented_limits(limits: Limits) -> Limits:
     """An instrumented run may take twice as long."""
-    return msgspec.structs.replace(limits, wall_s=2 * limits.wall_s)
+    cpu_s = None if limits.cpu_s is None else 2 * limits.cpu_s
+    return msgspec.structs.replace(limits, wall_s=2 * limits.wall_s, cpu_s=cpu_s)

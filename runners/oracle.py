@@ -7,7 +7,7 @@ the probe             is
 ====================  =========================================================================================
 not run               ``unavailable`` or ``infra``
 out of memory         ``out-of-memory`` (``match`` when that is what the report says)
-timed out             ``timeout`` (``match`` when the report says it hangs)
+timed out             ``timeout`` (``match`` when the report says it hangs): of the wall's or of the processors' time
 failed                ``match`` when the failure is the reported one; else ``unavailable`` (device), ``incompatible``
                       (API moved), ``other-failure``
 ran to its end        ``match`` when it prints what the report calls wrong; ``pass`` when nothing speaks against it;
@@ -110,12 +110,12 @@ def rule(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
                 why=f"used more than {limit / 2**30:.1f} GiB of memory" + (", as reported" if claimed else ""),
                 signature=Signature(type="out-of-memory"),
             )
-        case TimedOut(where=where):
+        case TimedOut(where=where, clock=clock):
+            up = "still running when the time was up" if clock == "wall" else "used up its processor time"
             hang = claim.kind is ClaimKind.HANG
             return Ruling(
                 outcome=Outcome.MATCH if hang else Outcome.TIMEOUT,
-                why=f"still running when the time was up{f' ({where})' if where else ''}"
-                + (", as reported" if hang else ""),
+                why=f"{up}{f' ({where})' if where else ''}" + (", as reported" if hang else ""),
                 signature=parse_signature(_text(steps), ended),
             )
         case Exited(code=0):

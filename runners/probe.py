@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -33,7 +34,7 @@ from runners.protocol import (
 )
 from runners.records import Records, StepRecord, read_record, read_records, without_our_frames
 from runners.retarget import GUEST_HOOKS
-from runners.sandbox import owner
+from runners.sandbox import meter, owner
 from runners.sandbox.contract import SCRATCH, Engine, EngineReport, Mount, Resident, SandboxSpec, Session
 from runners.sandbox.process import uninterrupted
 
@@ -54,6 +55,7 @@ PRELOAD_S = 45.0
 SESSION_S = 3600.0
 """Longest life of a session, should we be killed without a chance to end it."""
 
+Clock = Literal["wall", "processor"]
 Program = str | tuple[str, ...]
 """A path inside, or a path and its first arguments."""
 
@@ -295,6 +297,7 @@ def _job(
         "files": testcase.files,
         "steps": [_step_job(step, testcase, tools, place, limits, conditions) for step in testcase.steps],
         "wall_s": limits.wall_s,
+        "cpu_s": meter.allowance(limits),
         "environment": {"LANG": "C.UTF-8", "PATH": path, **libraries, **inside},
         "limits": {
             "output_bytes": min(MAX_STREAM_BYTES, limits.output_bytes),
@@ -340,7 +343,8 @@ def _libraries(place: _Place, layout: Layout) -> dict[str, str]:
 def _room(testcase: Testcase, limits: Limits, *, more_s: float = 0.0) -> Limits:
     """What the engine allows, so that the supervisor has time and room to report."""
     output = _STEP_RECORD_BYTES * (len(testcase.steps) + 1)
-    return msgspec.structs.replace(limits, wall_s=limits.wall_s + GRACE_S + more_s, output_bytes=output)
+    wall_s = limits.wall_s + GRACE_S + more_s
+    return msgspec.structs.replace(limits, wall_s=wall_s, cpu_s=meter.allowance(limits), output_bytes=output)
 
 
 def _spec(place: _Place, layout: Layout, job: dict[str, object], limits: Limits, run_id: str) -> SandboxSpec:
@@ -368,7 +372,8 @@ def _judge(engine: str, testcase: Testcase, limits: Limits, report: EngineReport
     records = read_records(report.stdout)
     if records.error is not None:
         raise InfraError(f"the sandbox could not take the testcase: {records.error}")
-    steps = tuple(_step(testcase, limits, number, record) for number, record in enumerate(records.steps))
+    clock = report.ended.clock if isinstance(report.ended, TimedOut) else "wall"
+    steps = tuple(_step(testcase, limits, number, record, clock) for number, record in enumerate(records.steps))
     ended = _ended(testcase, limits, report, records, steps)
     return Probe(
         steps=_with_truth(testcase, steps, ended, complete=records.end is not None),
@@ -387,7 +392,11 @@ def _ended(
     if isinstance(report.ended, OutOfMemory):
         return OutOfMemory(limit_bytes=limits.memory_bytes)
     if isinstance(report.ended, TimedOut):
-        return TimedOut(where=_where(testcase, len(steps), limits.wall_s, None))
+        told = records.end is not None and steps
+        last = steps[-1].ended if told else None
+        number = len(steps) - 1 if told else len(steps)
+        # A step that ended by itself meanwhile has used up the time all the same.
+        return last if isinstance(last, TimedOut) else _time_is_up(testcase, number, limits, report.ended.clock, None)
     if not records.started:
         words = report.stderr.decode("utf-8", "replace").strip()[-500:]
         raise InfraError(f"the sandbox started nothing ({report.ended}): {words or 'it said nothing'}")
@@ -398,12 +407,12 @@ def _ended(
     return steps[-1].ended
 
 
-def _step(testcase: Testcase, limits: Limits, number: int, step: StepRecord) -> StepResult:
+def _step(testcase: Testcase, limits: Limits, number: int, step: StepRecord, clock: Clock) -> StepResult:
     argv = testcase.steps[number] if number < len(testcase.steps) else step.argv
     record = read_record(step, script=_script(argv, testcase) or "")
     return StepResult(
         argv=argv,
-        ended=_step_ended(testcase, limits, number, step, record),
+        ended=_step_ended(testcase, limits, number, step, record, clock),
         stdout=step.stdout,
         stderr=without_our_frames(step.stderr),
         seconds=step.seconds,
@@ -412,9 +421,12 @@ def _step(testcase: Testcase, limits: Limits, number: int, step: StepRecord) -> 
     )
 
 
-def _step_ended(testcase: Testcase, limits: Limits, number: int, record: StepRecord, known: Record) -> Ended:
-    if record.timed_out:
-        return TimedOut(where=_where(testcase, number, limits.wall_s, known.hang))
+def _step_ended(
+    testcase: Testcase, limits: Limits, number: int, record: StepRecord, known: Record, clock: Clock
+) -> Ended:
+    if record.timed_out or record.used_up:
+        which: Clock = "processor" if record.used_up else clock
+        return _time_is_up(testcase, number, limits, which, known.hang)
     if os.WIFSIGNALED(record.status):
         return Signalled(code=os.WTERMSIG(record.status))
     return Exited(code=os.WEXITSTATUS(record.status))
@@ -426,7 +438,7 @@ def _with_truth(
     """The steps, with what the engine knows better about the last one."""
     if not complete and len(steps) < len(testcase.steps):
         return (*steps, StepResult(argv=testcase.steps[len(steps)], ended=ended))
-    if steps and isinstance(ended, OutOfMemory):
+    if steps and isinstance(ended, OutOfMemory | TimedOut):
         return (*steps[:-1], msgspec.structs.replace(steps[-1], ended=ended))
     return steps
 
@@ -443,10 +455,15 @@ _DOING = {
 }
 
 
-def _where(testcase: Testcase, number: int, wall_s: float, hang: Hang | None) -> str:
+def _time_is_up(testcase: Testcase, number: int, limits: Limits, clock: Clock, hang: Hang | None) -> TimedOut:
+    after = f"{limits.wall_s:g} s" if clock == "wall" else f"{meter.allowance(limits):g} s of processor time"
+    return TimedOut(where=_where(testcase, number, after, hang), clock=clock)
+
+
+def _where(testcase: Testcase, number: int, after: str, hang: Hang | None) -> str:
     """Which step, what it was doing, and its innermost frames, as far as they are known."""
     argv = " ".join(testcase.steps[min(number, len(testcase.steps) - 1)])[:200]
-    text = f"step {number + 1} ({argv}), after {wall_s:g} s"
+    text = f"step {number + 1} ({argv}), after {after}"
     if hang is None:
         return text
     doing = _DOING.get((hang.doing, hang.place), "")

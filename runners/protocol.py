@@ -98,6 +98,8 @@ class Signalled(Wire, frozen=True, kw_only=True, tag_field="kind", tag="signalle
 class TimedOut(Wire, frozen=True, kw_only=True, tag_field="kind", tag="timed-out"):
     where: Text = ""
     """Which step, and the innermost frames when they are known."""
+    clock: Literal["wall", "processor"] = "wall"
+    """Which time was up: that on the wall, or what all its processes together had of the processors."""
 
 
 class OutOfMemory(Wire, frozen=True, kw_only=True, tag_field="kind", tag="out-of-memory"):
@@ -280,6 +282,9 @@ class Limits(Wire, frozen=True, kw_only=True):
     """What one probe may use. Times in seconds, sizes in bytes."""
 
     wall_s: float = 120.0
+    cpu_s: float | None = None
+    """Of processor time, all its processes together. None: a share of what the machine could give in ``wall_s``, see
+    ``runners.sandbox.meter.allowance``."""
     memory_bytes: int = 8 * 1024**3
     processes: int = 256
     output_bytes: int = 256 * 1024

@@ -32,6 +32,8 @@ class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stdout: Text
     stderr: Text
     truncated: bool
+    used_up: bool = False
+    """Its first process alone had all the processor time that the probe may have: the kernel killed it."""
     forked: bool = False
     not_forked: Short = ""
     claims: Text = ""

@@ -75,9 +75,13 @@ class Zygote:
             raise Lost(f"it does not answer: {error}") from error
 
     def fork(
-        self, argv: list[str], descriptors: tuple[int, ...], conditions: tuple[dict[str, str], int | None, int | None]
+        self,
+        argv: list[str],
+        descriptors: tuple[int, ...],
+        conditions: tuple[dict[str, str], int | None, int | None, int],
     ) -> int:
-        """A child of ours that runs ``argv`` (script and arguments) with late variables, perturb byte and seed.
+        """A child of ours that runs ``argv`` (script and arguments) with late variables, perturb byte, seed, and
+        seconds of processor time.
 
         Returns its process id.
         """

@@ -32,11 +32,12 @@ def start(
     limits: dict[str, int],
     outputs: tuple[int, int],
     keep: tuple[int, ...] = (),
+    cpu_s: int | None = None,
 ) -> int:
     """Fork and execute in a new session.
 
     ``outputs`` are the write ends for descriptors 1 and 2; those in ``keep`` are inherited under their own numbers,
-    and no others.
+    and no others. Each process may have ``cpu_s`` of processor time; the kernel kills it then.
     """
     child = os.fork()
     if child:
@@ -52,6 +53,8 @@ def start(
         lower_limit(resource.RLIMIT_CORE, 0)
         lower_limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
         lower_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
+        if cpu_s is not None:
+            lower_limit(resource.RLIMIT_CPU, cpu_s)
         os.execvpe(argv[0], argv, environment)
     except BaseException as error:
         with contextlib.suppress(OSError):

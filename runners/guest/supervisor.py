@@ -3,13 +3,16 @@
 Started by the host as ``python -I -S supervisor.py`` with the interpreter it trusts, normally as process 1 of the
 sandbox. Its standard input carries a line per job::
 
-    {"files": {"repro.py": "..."}, "wall_s": 60.0, "environment": {"LANG": "C.UTF-8"},
+    {"files": {"repro.py": "..."}, "wall_s": 60.0, "cpu_s": 120.0, "environment": {"LANG": "C.UTF-8"},
      "steps": [{"argv": ["/opt/env/bin/python", "repro.py"], "timeout_s": 60.0, "script": true, "preload": null}],
      "limits": {"output_bytes": 65536, "file_bytes": 536870912}, "probe_file": null, "scratch": null}
 
-and then stays open: its end of file means that the host is gone, and everything here dies. The records leave by the
-standard output, which no step inherits; a step's own streams are fields in them. The steps are hostile: this process
-is made undumpable, so that they can neither trace it nor open its descriptors, and it believes none of their words.
+and then stays open: its end of file means that the host is gone, and everything here dies; a blank line during a job
+means that its processor time is up, which the host sees and we don't: the step ends as if it had timed out.
+
+The records leave by the standard output, which no step inherits; a step's own streams are fields in them. The steps
+are hostile: this process is made undumpable, so that they can neither trace it nor open its descriptors, and it
+believes none of their words.
 
 ``script`` (the argv is an interpreter, a file, arguments) runs the file through ``script.py``, which leaves a record
 of how it failed and can say where it hangs. With ``preload``, a list of import statements, it runs in a fork of a
@@ -29,6 +32,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import selectors
 import signal
 import stat
@@ -51,6 +55,9 @@ PR_SET_CHILD_SUBREAPER = 36
 MAX_JOB_BYTES = 64 * 1024 * 1024
 MAX_PROBE_FILE_BYTES = 48 * 1024
 MAX_CLAIM_BYTES = 48 * 1024
+CPU_MARGIN_S = 2
+"""By how much one process may go over the whole job's processor time before the kernel kills it: the host, where it
+can count, is earlier, and then the step can be asked where it is."""
 ABORT_GRACE_S = 2.0
 STACK_PAUSE_S = 0.2
 STACK_SIGNAL = 64
@@ -136,7 +143,7 @@ def take_streams() -> tuple[int, int]:
 
 def read_job(descriptor: int, *, may_end: bool) -> dict[str, Any]:
     data = bytearray()
-    while not data.endswith(b"\n"):
+    while not data.endswith(b"\n") or data.isspace():  # blank: a word that came too late for the last job
         piece = os.read(descriptor, 1024 * 1024)
         if not piece and not data and may_end:
             raise HostGone
@@ -203,6 +210,8 @@ class Step:
         self.perturb: int | None = job.get("perturb")
         self.seed: int | None = job.get("seed")
         self.limits: dict[str, int] = job["limits"]
+        self.cpu_s: float = job["cpu_s"]
+        self.told_to_end = False
         self.wall_left_s = deadline - time.monotonic()
         self.post = post
         self.selector = selectors.DefaultSelector()
@@ -261,7 +270,7 @@ class Step:
             self.not_forked = found
             return None
         try:
-            pid = found.fork(self.argv[1:], ends, (self.late, self.perturb, self.seed))
+            pid = found.fork(self.argv[1:], ends, (self.late, self.perturb, self.seed, self.process_cpu_s))
         except forking.Lost as error:
             zygotes.drop(found)
             self.not_forked = str(error)
@@ -275,18 +284,24 @@ class Step:
         if self.perturb is not None:
             environment["MALLOC_PERTURB_"] = str(self.perturb)
         if not self.script:
-            return start(self.argv, environment, self.limits, (out, err))
+            return start(self.argv, environment, self.limits, (out, err), cpu_s=self.process_cpu_s)
         argv = [self.argv[0], SCRIPT, f"{claims},{stacks},{'' if self.seed is None else self.seed}", *self.argv[1:]]
-        return start(argv, environment, self.limits, (out, err), (claims, stacks))
+        return start(argv, environment, self.limits, (out, err), (claims, stacks), self.process_cpu_s)
+
+    @property
+    def process_cpu_s(self) -> int:
+        """For one process: whole seconds, as the kernel wants them."""
+        return int(self.cpu_s) + CPU_MARGIN_S
 
     # ---------------------------------------------------------------------------------------- watching
 
     def watch(self, deadline: float) -> Ended | None:
-        """Read the streams until the child ends (its status and usage) or the time does (None)."""
+        """Read the streams until the child ends (its status and usage), or its time does (None)."""
         ended = None
         while ended is None:
             left = deadline - time.monotonic()
-            if left <= 0:
+            if left <= 0 or self.told_to_end:
+                self.told_to_end = False
                 return None
             for key, _ in self.selector.select(left):
                 self.serve(key.fd)
@@ -299,6 +314,7 @@ class Step:
         elif descriptor == self.post.host:
             if not os.read(self.post.host, 1):
                 raise HostGone
+            self.told_to_end = True
         elif not self.read(descriptor):
             self.selector.unregister(descriptor)
 
@@ -357,6 +373,7 @@ class Step:
             "argv": self.argv,
             "status": status,
             "timed_out": timed_out,
+            "used_up": not timed_out and self.used_up(status, usage),
             "seconds": round(seconds, 6),
             "maxrss_bytes": usage.ru_maxrss * 1024,
             "stdout": out.text(),
@@ -369,6 +386,11 @@ class Step:
             "last_words": self.last.text(),
             "threads": self.threads,
         }
+
+    def used_up(self, status: int, usage: resource.struct_rusage) -> bool:
+        """Whether the kernel killed it for its processor time: by the signal, and by the kernel's own account."""
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        return bool(killed and usage.ru_utime + usage.ru_stime >= self.cpu_s)
 
 
 class Post:

@@ -2,9 +2,9 @@
 
 Started by the supervisor (``forking.py``) with the environment's interpreter and the probe's own environment. On the
 socket it gets ``(statements, places)``, executes the import statements, and answers ``ready``, or why a fork of it
-would not be as good as a new process. Then each message is ``(argv, late, perturb, seed)`` with four descriptors: a
-child takes them for its output, errors, record and stacks and becomes ``python argv…``; its process id is the answer.
-The child is orphaned on purpose: the supervisor adopts it.
+would not be as good as a new process. Then each message is ``(argv, late, perturb, seed, cpu_s)`` with four
+descriptors: a child takes them for its output, errors, record and stacks and becomes ``python argv…``; its process id
+is the answer. The child is orphaned on purpose: the supervisor adopts it.
 
 What a forked child shares with its sisters, and new processes don't: the layout of the address space, and with it
 everything that depends on addresses. Hence what must be seen twice is seen once in a process of its own. The seeds
@@ -90,7 +90,7 @@ def fork_orphan() -> int | None:
             os.close(descriptor)
 
 
-def serve(control: Any) -> tuple[list[str], list[int], dict[str, str], int | None, int | None] | None:
+def serve(control: Any) -> tuple[list[str], list[int], dict[str, str], int | None, int | None, int] | None:
     """Fork for each message. Returns in a child, with what it shall be; None here when the supervisor is gone."""
     while True:
         data, ancillary, _, _ = control.recvmsg(MAX_MESSAGE_BYTES, _socket.CMSG_SPACE(4 * 8))
@@ -103,15 +103,19 @@ def serve(control: Any) -> tuple[list[str], list[int], dict[str, str], int | Non
         except OSError:  # no more processes are allowed
             pid = 0
         if pid is None:
-            argv, late, perturb, seed = marshal.loads(data)
-            return argv, descriptors, late, perturb, seed
+            argv, late, perturb, seed, cpu_s = marshal.loads(data)
+            return argv, descriptors, late, perturb, seed, cpu_s
         for descriptor in descriptors:
             os.close(descriptor)
         control.send(str(pid).encode() if pid else b"no process")
 
 
-def become(descriptors: list[int], late: dict[str, str], perturb: int | None) -> tuple[int, int]:
-    """A session, streams and seeds of its own; returns the descriptors for the record and the stacks."""
+def become(descriptors: list[int], late: dict[str, str], perturb: int | None, cpu_s: int) -> tuple[int, int]:
+    """A session, streams, seeds and processor time of its own; returns the descriptors for the record and the
+    stacks."""
+    import resource  # not before the testcase's own imports
+
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     os.setsid()
     os.dup2(descriptors[0], 1)
     os.dup2(descriptors[1], 2)
@@ -158,9 +162,9 @@ def become_script(control: Any) -> None:
     child = serve(control)
     if child is None:
         os._exit(0)
-    argv, descriptors, late, perturb, seed = child
+    argv, descriptors, late, perturb, seed, cpu_s = child
     control.close()
-    record, stacks = become(descriptors, late, perturb)
+    record, stacks = become(descriptors, late, perturb, cpu_s)
     script.run(argv, record, stacks, seed)
 
 

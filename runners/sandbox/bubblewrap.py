@@ -26,7 +26,7 @@ from typing import BinaryIO
 
 from runners.errors import InfraError
 from runners.protocol import Limits, OutOfMemory
-from runners.sandbox import cgroup, owner, seccomp, selftest, skeleton
+from runners.sandbox import cgroup, meter, owner, seccomp, selftest, skeleton
 from runners.sandbox.contract import ANSWER_END, SCRATCH, WORK, EngineReport, Mount, SandboxSpec
 from runners.sandbox.process import close_streams, communicate, ended_by
 
@@ -58,7 +58,7 @@ class Bubblewrap:
             *(
                 ()
                 if _no_cgroup()
-                else ("memory and process limits by control group; running out is the kernel's word",)
+                else ("memory, process and processor-time limits by control group; running out is the kernel's word",)
             ),
             "everything killed with it, also when we are killed",
         )
@@ -70,6 +70,7 @@ class Bubblewrap:
             losses.append(f"system calls are not filtered: {why}")
         if (why := _no_cgroup()) is not None:
             losses.append(f"memory is limited per process only, and running out of it isn't recognised: {why}")
+            losses.append("processor time is limited per process only")
         return tuple(losses)
 
     def unusable(self) -> str | None:
@@ -310,6 +311,7 @@ class _Session:
             stdout_limit=limits.output_bytes,
             wall_s=limits.wall_s,
             closing=closing,
+            watch=meter.watch(None if self.group is None else self.group.cpu_s, limits.cpu_s),
         )
         oom = self.group is not None and self.group.ran_out_of_memory()
         if talk.status is not None and not oom and (talk.status < 0 or not self.started.executed()):

@@ -1,4 +1,5 @@
-"""A control group of our own for one probe: limits on memory and processes, and the truth about running out.
+"""A control group of our own for one probe: limits on memory and processes, the truth about running out, and the
+account of processor time.
 
 Version 1 (one hierarchy per controller) and version 2 (one for all). The counters are the kernel's: a testcase that
 prints "Killed" changes nothing here, and one that was killed for its memory can't hide it.
@@ -33,6 +34,9 @@ class Cgroup(Protocol):
 
     def peak_bytes(self) -> int: ...
 
+    def cpu_s(self) -> float:
+        """Processor time that everything in it has had, the dead and the groups below included."""
+
     def close(self) -> None:
         """Kill what is left inside and remove the group."""
 
@@ -57,12 +61,14 @@ def create(name: str, limits: Limits, *, root: Path = ROOT) -> Cgroup:
 
 
 class _V1:
-    """``ROOT/memory/NAME`` and ``ROOT/pids/NAME``.
+    """``ROOT/memory/NAME``, ``ROOT/pids/NAME`` and ``ROOT/cpuacct/NAME``.
 
     At the root of each hierarchy rather than below our own group, because a container engine takes one path for all
     controllers. Running out is learnt from an eventfd: the ``oom_kill`` counter of a parent doesn't count what
     happened to its children, and an engine's own child group is gone, counters and all, before we can read it.
     """
+
+    CONTROLLERS = ("memory", "pids", "cpuacct")
 
     def __init__(self, name: str, limits: Limits, root: Path) -> None:
         self._root = root
@@ -70,7 +76,7 @@ class _V1:
         self._memory = root / "memory" / name
         self._event = -1
         try:
-            for controller in ("memory", "pids"):
+            for controller in self.CONTROLLERS:
                 (root / controller / name).mkdir()
             _write(root / "pids" / name / "pids.max", limits.processes)
             _write(self._memory / "memory.limit_in_bytes", limits.memory_bytes)
@@ -93,7 +99,7 @@ class _V1:
         return f"/{self._name}"
 
     def add(self, pid: int) -> None:
-        for controller in ("memory", "pids"):
+        for controller in self.CONTROLLERS:
             _write(self._root / controller / self._name / "cgroup.procs", pid)
 
     def ran_out_of_memory(self) -> bool:
@@ -104,6 +110,9 @@ class _V1:
 
     def peak_bytes(self) -> int:
         return int((self._memory / "memory.max_usage_in_bytes").read_text())
+
+    def cpu_s(self) -> float:
+        return int((self._root / "cpuacct" / self._name / "cpuacct.usage").read_text()) / 1e9
 
     def close(self) -> None:
         if self._event >= 0:
@@ -144,6 +153,9 @@ class _V2:
     def peak_bytes(self) -> int:
         peak = self._group / "memory.peak"  # Linux 5.19
         return int(peak.read_text()) if peak.exists() else 0
+
+    def cpu_s(self) -> float:
+        return _counter(self._group / "cpu.stat", "usage_usec") / 1e6  # there without the cpu controller, too
 
     def close(self) -> None:
         remove(self._name, self._root)

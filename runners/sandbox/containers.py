@@ -24,7 +24,7 @@ from typing import Literal
 
 from runners.errors import InfraError
 from runners.protocol import Limits, OutOfMemory
-from runners.sandbox import cgroup, owner, seccomp, selftest, skeleton
+from runners.sandbox import cgroup, meter, owner, seccomp, selftest, skeleton
 from runners.sandbox.contract import ANSWER_END, SCRATCH, WORK, EngineReport, Mount, SandboxSpec
 from runners.sandbox.process import Conversation, close_streams, communicate, ended_by
 from runners.toolchains.hardware import NVIDIA
@@ -68,14 +68,17 @@ class Containers:
             "its own processes only; nothing of the host's environment",
             "not root, no capabilities, no new privileges, no new user namespaces",
             "dangerous system calls refused (seccomp)",
-            "memory and process limits by control group; running out is the kernel's or the engine's word",
+            "memory, process and processor-time limits by control group; running out is not the testcase's word",
             "killed by name, and everything in it",
         )
 
     @property
     def gives_up(self) -> tuple[str, ...]:
         if self.unusable() is None and not _way(self)[0].grouped:
-            return ("peak memory is not measured, and running out of it is the engine's word, not the kernel's",)
+            return (
+                "peak memory is not measured, and running out of it is the engine's word, not the kernel's",
+                "processor time is limited per process only",
+            )
         return ()
 
     @property
@@ -361,7 +364,12 @@ class _Session:
         """See ``contract.Session``; without ``closing`` it is the only request."""
         began, self.began = self.began or time.monotonic(), None
         talk = communicate(
-            self.process, stdin=request, stdout_limit=limits.output_bytes, wall_s=limits.wall_s, closing=closing
+            self.process,
+            stdin=request,
+            stdout_limit=limits.output_bytes,
+            wall_s=limits.wall_s,
+            closing=closing,
+            watch=meter.watch(None if self.group is None else self.group.cpu_s, limits.cpu_s),
         )
         oom = (self.group is not None or not talk.answered) and _ran_out_of_memory(self.way, self.name, self.group)
         if talk.status is not None and _failed(talk.status) and not oom:

@@ -46,8 +46,11 @@ class SandboxSpec:
     """The whole environment: engines add nothing but PATH and HOME (``none`` also TMPDIR, container programs also
     HOSTNAME and TERM)."""
     stdin: bytes = b""
-    """Written whole; the stream then stays open until the process ends, so that its end means the host is gone."""
+    """Written whole; the stream then stays open until the process ends, so that its end means the host is gone.
+    A blank line on it later means that the processor time is up: the process has ``meter.GRACE_S`` to say where it is
+    before it is killed."""
     limits: Limits = field(default_factory=Limits)
+    """Without ``cpu_s`` an engine limits no processor time (builds of a compiler keep every processor busy)."""
     devices: tuple[str, ...] = ()
     """Device files of one accelerator (``/dev/nvidia0`` …), usable inside; none by default."""
     run_id: str = ""
@@ -123,7 +126,7 @@ class Session(Protocol):
     """One sandboxed process that answers one request after another."""
 
     def ask(self, request: bytes, limits: Limits) -> EngineReport:
-        """Write the request and read until `ANSWER_END`; of the limits, time and output are this request's own.
+        """Write the request and read until `ANSWER_END`; of the limits, times and output are this request's own.
 
         ``ended`` is ``Exited(0)`` when it answered; anything else ends the session, also running out of memory.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runners.protocol import OutOfMemory
-from runners.sandbox import cgroup, owner
+from runners.sandbox import cgroup, meter, owner
 from runners.sandbox.contract import EngineReport, SandboxSpec
 from runners.sandbox.process import DRAIN_S, close_streams, communicate, ended_by
 
@@ -39,7 +39,7 @@ class Unprotected:
             "THE TESTCASE RUNS AS YOU: it can read, change and delete whatever you can",
             "it has the network, and every secret that lies in your files",
             "it can see and kill your processes, this one included",
-            "disk is not limited; memory is, but per process only where no control group can be made",
+            "disk is not limited; memory and processor time are, but per process where no control group can be made",
         )
 
     def unusable(self) -> str | None:
@@ -59,7 +59,13 @@ class Unprotected:
                 group.add(process.pid)
             else:
                 resource.prlimit(process.pid, resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
-            talk = communicate(process, stdin=spec.stdin, stdout_limit=limits.output_bytes, wall_s=limits.wall_s)
+            talk = communicate(
+                process,
+                stdin=spec.stdin,
+                stdout_limit=limits.output_bytes,
+                wall_s=limits.wall_s,
+                watch=meter.watch(None if group is None else group.cpu_s, limits.cpu_s),
+            )
             oom = group is not None and group.ran_out_of_memory()
             peak = 0 if group is None else group.peak_bytes()
         return EngineReport(

@@ -15,9 +15,12 @@ from types import FrameType
 
 from runners.errors import InfraError
 from runners.protocol import Ended, Exited, Signalled, TimedOut
+from runners.sandbox import meter
+from runners.sandbox.meter import Meter
 
 READ_BYTES = 64 * 1024
 STDERR_BYTES = 16 * 1024
+FOREVER_S = float("inf")
 DRAIN_S = 2.0
 """How long the pipes may stay open after the process ended, before we stop listening."""
 
@@ -107,6 +110,8 @@ class Conversation:
     truncated: bool
     answered: bool = False
     """It said the closing words that were waited for, and runs on."""
+    used_up: bool = False
+    """Its processor time was up before it ended, or answered."""
 
 
 class _Reader:
@@ -128,7 +133,9 @@ class _Reader:
 class _Talk:
     """The selector loop: feeds stdin, reads stdout and stderr, notices the end, the deadline and the stop switch."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, stdout_limit: int, closing: bytes) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], stdin: bytes, stdout_limit: int, closing: bytes, watch: Meter | None
+    ) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -136,6 +143,10 @@ class _Talk:
         self.pending = memoryview(stdin)
         self.closing = closing
         self.answered = False
+        self.watch = watch
+        self.look_at = 0.0 if watch is None else time.monotonic() + watch.pause_s()
+        self.used_up = False
+        self._stop_at = FOREVER_S
         self.stdin = process.stdin.fileno()
         self.stdout = process.stdout.fileno()
         self.stderr = process.stderr.fileno()
@@ -158,8 +169,8 @@ class _Talk:
         Raises:
             Stopped: the stop switch was pulled.
         """
-        while (left := deadline - time.monotonic()) > 0:
-            for key, _ in self.selector.select(left):
+        while (left := min(deadline, self._stop_at) - time.monotonic()) > 0:
+            for key, _ in self.selector.select(min(left, self._until_a_look())):
                 if key.fd == _switch.reader:
                     raise Stopped("stopped: nothing was left running; run the command again")
                 if key.fd == self.pidfd:
@@ -171,6 +182,26 @@ class _Talk:
                 self.answered = True
                 return True
         return False
+
+    def _until_a_look(self) -> float:
+        """Seconds until the processor time has to be looked at; looks at it when that is now."""
+        if self.watch is None or self.used_up:
+            return FOREVER_S
+        now = time.monotonic()
+        if now < self.look_at:
+            return self.look_at - now
+        pause = self.watch.pause_s()
+        self.look_at = now + pause
+        if pause == 0:
+            self._say_that_time_is_up(now)
+        return pause
+
+    def _say_that_time_is_up(self, now: float) -> None:
+        self.used_up = True
+        self._stop_at = now + meter.GRACE_S
+        if not self.pending:
+            with contextlib.suppress(OSError):
+                os.write(self.stdin, b"\n")
 
     def drain(self) -> None:
         """What was still in the pipes when the process ended."""
@@ -204,17 +235,24 @@ class _Talk:
 
 
 def communicate(
-    process: subprocess.Popen[bytes], *, stdin: bytes, stdout_limit: int, wall_s: float, closing: bytes = b""
+    process: subprocess.Popen[bytes],
+    *,
+    stdin: bytes,
+    stdout_limit: int,
+    wall_s: float,
+    closing: bytes = b"",
+    watch: Meter | None = None,
 ) -> Conversation:
     """Feed ``stdin`` and listen until the process ends, the time is over, or stdout exceeds the limit.
 
-    With ``closing`` also until stdout ends so: the process then runs on, and may be talked to again. Kills nothing:
-    that is the caller's, in its ``finally``. All three streams must be pipes.
+    With a ``watch`` also until the processor time is up: the process is told so by a blank line on its input, and
+    listened to for a moment longer. With ``closing`` also until stdout ends so: the process then runs on, and may be
+    talked to again. Kills nothing: that is the caller's, in its ``finally``. All three streams must be pipes.
 
     Raises:
         Stopped: the stop switch was pulled.
     """
-    talk = _Talk(process, stdin, stdout_limit, closing)
+    talk = _Talk(process, stdin, stdout_limit, closing, watch)
     try:
         heard = talk.until(time.monotonic() + wall_s)
         ended = heard and not talk.answered
@@ -228,6 +266,7 @@ def communicate(
             timed_out=not heard and not out.over,
             truncated=out.over,
             answered=talk.answered,
+            used_up=talk.used_up,
         )
     finally:
         talk.close()
@@ -235,6 +274,8 @@ def communicate(
 
 def ended_by(talk: Conversation) -> Ended:
     """How the process ended, from its status. Both bwrap and container clients say 128 + n for signal n."""
+    if talk.used_up:
+        return TimedOut(where="the whole probe", clock="processor")
     if talk.answered:
         return Exited(code=0)
     if talk.timed_out:

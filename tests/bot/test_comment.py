@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.comment import MAX_BYTES, change, headline, read_marker, render_comment
+from bot.comment import MAX_BYTES, change, ended, headline, read_marker, render_comment
 from bot.extract.types import Missing, Repair, Repro, Span
 from bot.quote import clean, code, fence, hides_characters, prose
 from bot.verdict import Report, Verdict, VerdictKind
@@ -71,8 +71,8 @@ def poisoned(report: Report, text: str) -> Report:
 
     def seen(one: Observation) -> Observation:
         failure = Signature(type=text, message=text, frames=(text, text))
-        ended = {TimedOut: TimedOut(where=text), NotRun: NotRun(why=text)}.get(type(one.ended), one.ended)
-        return msgspec.structs.replace(one, why=text, excerpt=text, signature=failure, ended=ended)
+        how = {TimedOut: TimedOut(where=text), NotRun: NotRun(why=text)}.get(type(one.ended), one.ended)
+        return msgspec.structs.replace(one, why=text, excerpt=text, signature=failure, ended=how)
 
     claim = Claim(signature=Signature(type=text, message=text, frames=(text,)), actual=text, expected=text)
     extraction = replace(report.extraction, claim=claim, missing=(Missing(kind=text, name=text),))
@@ -329,3 +329,9 @@ def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
     range_ = Bisection(direction="fixed", last_bad="0.17.dev0", first_good="0.25.0")
     text = change(range_, {"0.17.dev0": "a077796b, carried by bitblas 0.0.1.dev13"})
     assert text == "Last bad `0.17.dev0` (fork `a077796b`) → first good `0.25.0`."
+
+
+def test_the_two_clocks_are_told_apart() -> None:
+    """Computing too much is not running too long."""
+    assert ended(TimedOut(where="step 1")) == "stopped at the time limit in `step 1`"
+    assert ended(TimedOut(where="step 1", clock="processor")) == "stopped at the limit of processor time in `step 1`"

@@ -81,6 +81,8 @@ def judge(claim: Claim, ended: Ended, *, stdout: str = "", stderr: str = "", **f
         (NUMERIC, Exited(code=1), "", OTHER_ERROR, Outcome.OTHER_FAILURE),
         (HANG, TimedOut(where="step 1"), "", "", Outcome.MATCH),
         (ERROR, TimedOut(where="step 1"), "", "", Outcome.TIMEOUT),
+        (HANG, TimedOut(where="step 1", clock="processor"), "", "", Outcome.MATCH),
+        (ERROR, TimedOut(where="step 1", clock="processor"), "", "", Outcome.TIMEOUT),
         (ERROR, OutOfMemory(limit_bytes=2**30), "", "", Outcome.OUT_OF_MEMORY),
         (ERROR, NotRun(why="no wheel", cause="unavailable"), "", "", Outcome.UNAVAILABLE),
         (ERROR, NotRun(why="engine gone"), "", "", Outcome.INFRA),
@@ -149,3 +151,12 @@ def test_a_compilers_diagnostic_needs_no_device_to_be_gone() -> None:
     )
     assert unavailable.outcome is Outcome.UNAVAILABLE
     assert unavailable.why.startswith("compiles; ")
+
+
+def test_the_two_clocks_are_told_apart() -> None:
+    """A reader learns whether it ran too long or computed too much."""
+    wall, processor = (
+        judge(ERROR, TimedOut(where="step 1", clock=one), stdout="", stderr="").why for one in ("wall", "processor")
+    )
+    assert wall == "still running when the time was up (step 1)"
+    assert processor == "used up its processor time (step 1)"

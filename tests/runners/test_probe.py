@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from runners.errors import InfraError
@@ -23,6 +24,7 @@ from runners.protocol import (
     TestcaseKind,
     TimedOut,
 )
+from runners.sandbox import meter
 from runners.sandbox.contract import EngineReport, Mount, SandboxSpec
 
 LIMITS = Limits(wall_s=10, memory_bytes=2**28)
@@ -148,6 +150,28 @@ def test_a_supervisor_that_hangs_is_a_timeout() -> None:
     assert found.ended == TimedOut(where="step 1 (python repro.py), after 10 s")
 
 
+CPU_UP = TimedOut(where="the whole probe", clock="processor")
+
+
+@pytest.mark.parametrize(
+    "lines", [[step(status=9, timed_out=True), END], [step(), END], []], ids=["told", "ended meanwhile", "killed"]
+)
+def test_processor_time_is_the_engines_word(lines: list[dict[str, Any]]) -> None:
+    """Whatever the supervisor came to say of the step: it used up what the probe may have, and both say so."""
+    limits = msgspec.structs.replace(LIMITS, cpu_s=3.0)
+    found = probe(Scripted([STARTED, *lines], ended=CPU_UP), limits=limits)
+    used_up = TimedOut(where="step 1 (python repro.py), after 3 s of processor time", clock="processor")
+    assert found.ended == used_up
+    assert [one.ended for one in found.steps] == [used_up]
+
+
+def test_a_process_that_the_kernel_killed_for_its_processor_time_says_so() -> None:
+    """Where no control group counts, the kernel's limit on each process does."""
+    found = probe(Scripted([STARTED, step(status=9, used_up=True), END]))
+    assert isinstance(found.ended, TimedOut)
+    assert found.ended.clock == "processor"
+
+
 def test_a_supervisor_that_never_started_is_our_failure() -> None:
     """The testcase has not run: nothing about it may be concluded."""
     with pytest.raises(InfraError, match="words of the engine"):
@@ -262,6 +286,7 @@ def test_the_supervisor_has_time_to_report_before_the_engine_ends_it() -> None:
     probe(engine)
     assert engine.spec is not None
     assert engine.spec.limits.wall_s > LIMITS.wall_s + 5
+    assert engine.spec.limits.cpu_s == job(engine)["cpu_s"] == meter.allowance(LIMITS)
     assert engine.spec.limits.output_bytes > 2 * 6 * job(engine)["limits"]["output_bytes"]
 
 

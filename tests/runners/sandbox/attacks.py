@@ -1,4 +1,5 @@
-"""The attacks on one probe, by what they go for; those on descriptors, files that change and paths are beside."""
+"""The attacks on one probe, by what they go for; those on processor time, descriptors, files that change and
+paths are beside."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from tests.runners.sandbox.attack import (
     signalled,
     timed_out,
 )
+from tests.runners.sandbox.attacks_burning import PROCESSOR_TIME
 from tests.runners.sandbox.attacks_sharing import SHARING
 
 NETWORK = (
@@ -664,5 +666,15 @@ sys.exit(7)
     ),
 )
 
-ATTACKS: tuple[Attack, ...] = (*NETWORK, *FILES, *IDENTITY, *PROCESSES, *EXHAUSTION, *TIME, *TRUTH, *SHARING)
+ATTACKS: tuple[Attack, ...] = (
+    *NETWORK,
+    *FILES,
+    *IDENTITY,
+    *PROCESSES,
+    *EXHAUSTION,
+    *TIME,
+    *PROCESSOR_TIME,
+    *TRUTH,
+    *SHARING,
+)
 PRELUDE = "from kit import *\nimport errno, os, ctypes\n"

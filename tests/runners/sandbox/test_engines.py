@@ -241,6 +241,12 @@ class TestsOfControlGroups:
         (root / "reprobot-1-2-3" / "memory.peak").write_text("4096\n")
         assert group.peak_bytes() == 4096
 
+    def test_processor_time_is_the_kernels(self, root: Path) -> None:
+        """In seconds, of a file that every group has."""
+        group = cgroup.create("reprobot-1-2-3", SPEC.limits, root=root)
+        (root / "reprobot-1-2-3" / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 1\n")
+        assert group.cpu_s() == 2.5
+
     def test_where_groups_cannot_be_made_it_says_why(self, tmp_path: Path) -> None:
         """The reason goes into what the engine gives up."""
         assert "no control group of our own" in (cgroup.unavailable(tmp_path / "absent") or "")
