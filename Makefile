@@ -22,7 +22,7 @@ check: python $(READY) style  ## what runs in under a minute, without sandbox or
 	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)"
 
 accuracy: system $(READY)  ## every verdict of the corpus against the truth found by hand; takes some ten minutes
-	$(BIN)/python -m bench.accuracy
+	$(BIN)/python -m bench.accuracy --jobs 2
 
 gpu-check: python $(READY)  ## what only a machine with an NVIDIA GPU can show; ARGS=--rehearse does it on the CPU
 	$(BIN)/python -m bench.gpu_check $(ARGS)

@@ -2,7 +2,11 @@
 
 A case of ``tests/corpus`` (or of another folder of the same layout, given as an argument) counts when its
 ``expected.json`` has a ``verdict``; ``outcomes`` per release are compared where the run looked at that release.
-Prints a line per case, then the confusion matrix. Exits 1 when a verdict with confidence of at least .9 is wrong.
+Prints a line per case as it ends, then the tables of `bench.accuracy_tables`. Exits 1 when a verdict with confidence
+of at least .9 is wrong.
+
+``--only PART`` (may be repeated) chooses cases by their names; ``--jobs N`` runs N of them side by side; ``--json``
+keeps the records, and ``--from FILE`` prints the tables of kept records again, later files replacing earlier cases.
 """
 
 from __future__ import annotations
@@ -10,13 +14,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from datetime import UTC, datetime
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from bench.accuracy_tables import Scored, failed, line, report
 from bot import app
 from bot.plan import Wishes
 from bot.source import parse_issue
@@ -28,100 +36,87 @@ from runners.protocol import Variant
 from runners.workbench import open_workbench
 
 CORPUS = Path(__file__).parents[1] / "tests" / "corpus"
-SURE = 0.9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
-    name: str
-    wanted: str
-    accepted: tuple[str, ...]
-    got: str
-    confidence: float
-    cells: int
-    wrong_cells: tuple[str, ...]
-
-    @property
-    def right(self) -> bool:
-        return self.got in (self.wanted, *self.accepted)
-
-    @property
-    def wrong(self) -> bool:
-        """Inconclusive is no answer, and so no wrong one."""
-        return not self.right and self.got != "inconclusive"
-
-
-def cases(folder: Path, only: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+def cases(folder: Path, only: Sequence[str] = ()) -> Iterator[Path]:
+    """The folders of the cases that have a verdict found by hand, held-out ones aside."""
     for path in sorted(folder.glob("*/*/expected.json")):
-        expected = json.loads(path.read_text())
-        if expected.get("verdict") and only in str(path) and "heldout" not in path.parts:
-            yield path.parent, expected
+        wanted = not only or any(part in str(path) for part in only)
+        if wanted and "heldout" not in path.parts and json.loads(path.read_text()).get("verdict"):
+            yield path.parent
 
 
-def score(folder: Path, expected: dict[str, Any], report: Report) -> Scored:
-    seen = {o.version: str(o.outcome) for o in reversed(report.observations) if o.variant is Variant.ORIGINAL}
-    told = {version: outcome for version, outcome in expected.get("outcomes", {}).items() if version in seen}
+def score(folder: Path, expected: dict[str, Any], ran: Report, seconds: float) -> Scored:
+    """The run of one case beside its truth; of a release that ran twice, its first run."""
+    seen = {o.version: str(o.outcome) for o in reversed(ran.observations) if o.variant is Variant.ORIGINAL}
+    told = expected.get("outcomes", {})
     return Scored(
         name=f"{folder.parent.name}/{folder.name}",
+        bullets=tuple(expected.get("bullets", ())),
         wanted=expected["verdict"],
         accepted=tuple(expected.get("also_acceptable", ())),
-        got=str(report.verdict.kind),
-        confidence=report.verdict.confidence,
-        cells=len(told),
-        wrong_cells=tuple(f"{v}: {seen[v]}, not {wanted}" for v, wanted in told.items() if seen[v] != wanted),
+        got=str(ran.verdict.kind),
+        confidence=ran.verdict.confidence,
+        headline=ran.verdict.headline,
+        seconds=round(seconds, 1),
+        cells=tuple((version, wanted, seen[version]) for version, wanted in told.items() if version in seen),
     )
 
 
-def run(folder: Path, sandbox: str) -> Report:
+def run(folder: Path, sandbox: str) -> Scored | str:
+    """One case from its text to its verdict; words where the machine could not run it."""
     catalogue = load_catalogue()
-    issue = parse_issue(
-        (folder / "issue.md").read_bytes(), source=str(folder / "issue.md"), today=datetime.now(UTC).date()
-    )
-    return app.reproduce(
-        issue,
-        toolchain=None,
-        wishes=Wishes(),
-        catalogue=catalogue,
-        open_bench=lambda: open_workbench(sandbox, catalogue, Silent()),
-    )
+    path = folder / "issue.md"
+    issue = parse_issue(path.read_bytes(), source=str(path), today=datetime.now(UTC).date())
+    began = time.monotonic()
+    try:
+        ran = app.reproduce(
+            issue,
+            toolchain=None,
+            wishes=Wishes(),
+            catalogue=catalogue,
+            open_bench=lambda: open_workbench(sandbox, catalogue, Silent()),
+        )
+    except ReprobotError as error:
+        return f"{folder.name}: {error}"
+    return score(folder, json.loads((folder / "expected.json").read_text()), ran, time.monotonic() - began)
+
+
+def run_all(folders: Sequence[Path], sandbox: str, jobs: int) -> Iterator[Scored | str]:
+    """The cases in the order in which they end."""
+    if jobs <= 1:
+        yield from (run(folder, sandbox) for folder in folders)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(run, folder, sandbox) for folder in folders]):
+            yield done.result()
+
+
+def kept(files: Sequence[Path]) -> dict[str, Scored]:
+    """The records of ``--json`` files by name, later files winning."""
+    return {one.name: one for file in files for one in msgspec.json.decode(file.read_bytes(), type=list[Scored])}
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("folder", nargs="?", type=Path, default=CORPUS)
-    arguments.add_argument("--only", default="", help="part of the names of the cases to run")
-    arguments.add_argument("--sandbox", default="auto")
-    chosen = arguments.parse_args()
-    results = []
-    for folder, expected in cases(chosen.folder, chosen.only):
-        try:
-            results.append(score(folder, expected, run(folder, chosen.sandbox)))
-        except ReprobotError as error:
-            say(f"{folder.name}: {error}")
-            continue
-        say(line(results[-1]))
-    summary(results)
-    return 1 if any(r.wrong and r.confidence >= SURE for r in results) else 0
-
-
-def line(result: Scored) -> str:
-    mark = "right " if result.right else "WRONG " if result.wrong else "unsure"
-    wanted = "" if result.right else f" (truth: {result.wanted})"
-    cells = f"; {', '.join(result.wrong_cells)}" if result.wrong_cells else ""
-    return f"{mark} {result.name}: {result.got} {result.confidence:.2f}{wanted}{cells}"
-
-
-def summary(results: list[Scored]) -> None:
-    pairs = Counter((result.wanted, result.got) for result in results)
-    say("\ntruth → verdict")
-    for (wanted, got), count in sorted(pairs.items()):
-        say(f"  {wanted:18} {got:18} {count}")
-    cells, wrong_cells = sum(r.cells for r in results), sum(len(r.wrong_cells) for r in results)
-    right, wrong = sum(r.right for r in results), sum(r.wrong for r in results)
-    sure = [r for r in results if r.confidence >= SURE]
-    say(f"\n{right} of {len(results)} right, {wrong} wrong, {len(results) - right - wrong} inconclusive")
-    say(f"with confidence of at least {SURE}: {sum(r.wrong for r in sure)} wrong of {len(sure)}")
-    say(f"{cells - wrong_cells} of {cells} outcomes per release as found by hand")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=CORPUS)
+    parser.add_argument("--only", action="append", default=[], help="part of the names of the cases to run")
+    parser.add_argument("--jobs", type=int, default=1, help="cases run side by side")
+    parser.add_argument("--sandbox", default="auto")
+    parser.add_argument("--json", type=Path, help="file for the records")
+    parser.add_argument("--from", dest="kept", type=Path, action="append", default=[], help="records to start from")
+    chosen = parser.parse_args()
+    results = kept(chosen.kept)
+    if chosen.only or not chosen.kept:
+        for one in run_all(tuple(cases(chosen.folder, chosen.only)), chosen.sandbox, chosen.jobs):
+            if isinstance(one, Scored):
+                results[one.name] = one
+            say(line(one) if isinstance(one, Scored) else one)
+    ordered = [results[name] for name in sorted(results)]
+    if chosen.json:
+        chosen.json.write_bytes(msgspec.json.format(msgspec.json.encode(ordered)))
+    say("\n" + report(ordered))
+    return 1 if failed(ordered) else 0
 
 
 def say(text: str) -> None:
