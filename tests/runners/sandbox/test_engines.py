@@ -172,6 +172,26 @@ def test_a_path_with_a_comma_stays_one_mount() -> None:
     assert containers.bind(Mount(host=Path("/a,b"), guest="/c")) == 'type=bind,"src=/a,b",dst=/c,ro=true'
 
 
+def test_the_store_in_memory_is_ours_alone(tmp_path: Path) -> None:
+    """In a folder where anyone may make one, what another made, or could enter, is not used; nor is a link."""
+    for name, mode, fine in (("closed", 0o700, True), ("open", 0o755, False)):
+        (tmp_path / name).mkdir(mode=mode)
+        (tmp_path / name).chmod(mode)
+        assert containers._is_ours(tmp_path / name) is fine
+    (tmp_path / "link").symlink_to(tmp_path / "closed")
+    assert not containers._is_ours(tmp_path / "link")
+    assert containers._is_ours(tmp_path / "new")
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_in_memory_is_known_by_its_mount(tmp_path: Path) -> None:
+    """Not every /run is a tmpfs."""
+    mounts = tmp_path / "mounts"
+    mounts.write_text("/dev/vda / ext4 rw 0 0\ntmpfs /dev/shm tmpfs rw 0 0\n/dev/vda /run ext4 rw 0 0\n")
+    found = [containers._in_memory(Path(path), mounts) for path in ("/dev/shm", "/run", "/elsewhere")]
+    assert found == [True, False, False]
+
+
 @pytest.mark.parametrize("root", [True, False])
 def test_bubblewrap_is_never_given_the_callers_identity(root: bool) -> None:
     """As root the process drops for good; as an ordinary user a user namespace hides who we are."""
