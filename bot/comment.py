@@ -72,6 +72,14 @@ FINDINGS = {
     FindingKind.MISSING: "The testcase needs something that the issue does not give",
 }
 
+LEVELS = {
+    "pass": "The pass in which compiling fails",
+    "parsing": "Compiling fails before any pass",
+    "llvm-pass": "LLVM's passes left out one after another",
+    "dispatch": "The first dispatch that takes the same and gives something else",
+}
+"""Of a guilty pass by where it was found; without a level it is one of TVM's."""
+
 VARIANTS = {
     Variant.ORIGINAL: "",
     Variant.PORTED: "ported to this release",
@@ -382,7 +390,10 @@ def diagnoses(findings: Sequence[Finding], detail: Detail = DETAILS[0]) -> str:
 
 
 def _finding(finding: Finding, detail: Detail) -> str:
-    said = f"{FINDINGS[finding.kind]}: {code(finding.summary, 400)}" if finding.summary else FINDINGS[finding.kind]
+    about = FINDINGS[finding.kind]
+    if finding.kind is FindingKind.GUILTY_PASS:
+        about = LEVELS.get(str(finding.evidence.get("level")), about)
+    said = f"{about}: {code(finding.summary, 400)}" if finding.summary else about
     shown = {name: value for name, value in finding.evidence.items() if name != DIFFERENCE}
     evidence = "\n".join(f"{name}: {_plainly(value)}" for name, value in shown.items())
     parts = [

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from runners.guilty import find_guilty
+from runners.guilty_iree import find_guilty_iree
 from runners.protocol import (
     Finding,
     FindingKind,
@@ -81,7 +82,8 @@ def _nondeterministic(testcase: Testcase, failing: Observation, means: Means) ->
 def _causes(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
     testcase = plan.testcase
     if testcase.kind is not TestcaseKind.PYTHON:
-        return _checked_bounds(testcase, failing, means)
+        controls, found = _checked_bounds(testcase, failing, means)
+        return controls, found or find_guilty_iree(testcase, failing, means.search, means.run)
     observation, finding = _forgotten_import(testcase, failing, means)
     controls = (observation,) if observation is not None else ()
     if finding is not None:

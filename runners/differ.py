@@ -200,14 +200,19 @@ def _kind(tensor: Tensor) -> tuple[str, str, int]:
 
 
 def _of_tensor(number: int, a: Tensor, b: Tensor) -> Difference | None:
-    finite = [abs(value) for value in (*a.values, *b.values) if math.isfinite(value)]
-    room = max(tolerance(a.dtype) * max(finite, default=0.0), SMALLEST.get(a.dtype, 0.0))
-    pairs = list(enumerate(zip(a.values, b.values, strict=True)))
-    off = [(index, x, y) for index, (x, y) in pairs if not _close(x, y, room)]
+    off = differing(a, b)
     if not off:
         return None
     index, x, y = max(off, key=lambda one: _gap(one[1], one[2]))
-    return Difference(result=number, index=index, count=len(off), total=len(pairs), values=(x, y))
+    return Difference(result=number, index=index, count=len(off), total=len(a.values), values=(x, y))
+
+
+def differing(a: Tensor, b: Tensor, share: float = 1.0) -> list[tuple[int, float, float]]:
+    """Index and both values wherever two tensors of one type differ; ``share``: how much of the tolerance counts."""
+    finite = [abs(value) for value in (*a.values, *b.values) if math.isfinite(value)]
+    room = share * max(tolerance(a.dtype) * max(finite, default=0.0), SMALLEST.get(a.dtype, 0.0))
+    pairs = enumerate(zip(a.values, b.values, strict=True))
+    return [(index, x, y) for index, (x, y) in pairs if not _close(x, y, room)]
 
 
 def tolerance(dtype: str) -> float:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from runners import search
 from runners.differ import device_findings
+from runners.dispatches import Side
 from runners.narrow import Supply, follow
 from runners.progress import Sink
 from runners.protocol import (
@@ -20,6 +21,7 @@ from runners.protocol import (
     Answer,
     Cell,
     ClaimKind,
+    Exited,
     Finding,
     Observation,
     Outcome,
@@ -70,6 +72,8 @@ class Tools:
     """One failing observation → control runs and findings."""
     executor: Executor
     progress: Sink
+    dispatches: Callable[[Side, Side], tuple[Finding, ...]] = lambda _bad, _good: ()
+    """A run with a wrong result and one with another result → the dispatch at which they part."""
     stand_ins: tuple[str, ...] = ()
     """Devices that any machine has, to run a testcase on whose own device is not here."""
     deeper: Deeper | None = None
@@ -186,6 +190,7 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
     with tools.progress.stage("diagnosis"):
         findings = _diagnose(course)
         _elsewhere(course)
+        findings = (*findings, *_parting(course))
     found = [*findings, *device_findings(course.seen, plan.order), *_noted(course.seen)]
     with tools.progress.stage("between releases"):
         trail = _deepen(course)
@@ -366,6 +371,46 @@ def _diagnose(course: _Course) -> tuple[Finding, ...]:
     controls, findings = course.tools.diagnose(course.plan, newest)
     course.seen.extend(controls)
     return findings
+
+
+def _parting(course: _Course) -> tuple[Finding, ...]:
+    """The dispatch at which a wrong result comes about, beside a run that ended with another."""
+    sides = _sides(course)
+    if sides is None or course.tools.clock() > course.deadline:
+        return ()
+    return course.tools.dispatches(*sides)
+
+
+def _sides(course: _Course) -> tuple[Side, Side] | None:
+    """The newest run with a wrong result, and the nearest to it with another: on another device, else release."""
+    place = course.plan.order.index
+    ran = [
+        seen
+        for seen in course.seen
+        if seen.variant in (Variant.ORIGINAL, Variant.RETARGETED)
+        and seen.ended == Exited(code=0)
+        and seen.version in course.plan.order
+    ]
+    wrong = [seen for seen in ran if seen.outcome is Outcome.MATCH]
+    if course.plan.claim.kind is not ClaimKind.WRONG_RESULT or not wrong:
+        return None
+    bad = max(wrong, key=lambda seen: place(seen.version))
+    others = [
+        seen
+        for seen in ran
+        if seen.outcome is not Outcome.MATCH and (seen.version == bad.version or seen.device == bad.device)
+    ]
+    if not others:
+        return None
+    # A device of another kind may be wrong in its own way: what is known to be right comes first.
+    right = [seen for seen in others if seen.outcome is Outcome.PASS] or others
+    good = min(right, key=lambda seen: abs(place(seen.version) - place(bad.version)))
+    return _side(course, bad), _side(course, good)
+
+
+def _side(course: _Course, seen: Observation) -> Side:
+    moved = course.tools.retarget(course.plan.testcase, seen.device) if seen.variant is Variant.RETARGETED else None
+    return Side(testcase=moved or course.plan.testcase, seen=seen)
 
 
 def _noted(seen: Iterable[Observation]) -> Iterable[Finding]:

@@ -23,6 +23,7 @@ from runners.catalogue import Catalogue, Release
 from runners.config import read_config
 from runners.devices import device_trouble, missing_device
 from runners.diagnose import Means, diagnose, instrumented_limits
+from runners.dispatches import compare_dispatches
 from runners.environments import Environment, Store, Unresolvable, default_root, open_store
 from runners.errors import InfraError, ReprobotError
 from runners.execute import Deeper, Investigation, Tools, investigate, make_cell
@@ -190,6 +191,7 @@ class Workbench:
                     port=lambda testcase, version: _ported(testcase, version, toolchain),
                     retarget=retarget,
                     diagnose=lambda plan, failing: diagnose(plan, failing, self._means(plan)),
+                    dispatches=lambda bad, good: compare_dispatches(bad, good, self._means(plan).search),
                     executor=executor,
                     progress=self.progress,
                     stand_ins=self._stand_ins(toolchain),

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
+from runners.dispatches import Side
 from runners.execute import HOPELESS, Investigation, Tools, investigate
 from runners.oracle import answer_of
 from runners.progress import Silent
@@ -16,6 +17,7 @@ from runners.protocol import (
     Budget,
     Cell,
     Claim,
+    ClaimKind,
     Exited,
     Finding,
     FindingKind,
@@ -196,3 +198,23 @@ def test_what_the_report_says_works_is_run_where_it_fails() -> None:
     ]
     clean = run(make_plan(controls=(works,)), lambda *_: Outcome.PASS)
     assert all(one.variant is not Variant.CONTROL for one in clean.observations)
+
+
+def test_a_wrong_result_is_compared_with_the_nearest_right_one() -> None:
+    """The newest wrong run of a wrong result, and beside it the release on which it is right, not the oldest one."""
+    asked: list[tuple[str, str]] = []
+
+    def dispatches(bad: Side, good: Side) -> tuple[Finding, ...]:
+        asked.append((bad.seen.version, good.seen.version))
+        return (Finding(kind=FindingKind.GUILTY_PASS, summary="", evidence={"name": "f_dispatch_0"}),)
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        return Outcome.MATCH if ORDER.index(cell.version) < 8 else Outcome.PASS
+
+    wrong = make_plan(claim=Claim(kind=ClaimKind.WRONG_RESULT))
+    seen = run(wrong, truth, dispatches=dispatches)
+    assert asked == [("3.7.0", "3.8.0")]
+    assert [finding.kind for finding in seen.findings] == [FindingKind.GUILTY_PASS]
+    run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), truth, dispatches=dispatches)
+    run(wrong, lambda *_: Outcome.MATCH, dispatches=dispatches)
+    assert len(asked) == 1

@@ -1,0 +1,273 @@
+"""The first dispatch of an IREE program that gives other values than elsewhere although it takes the same.
+
+Both sides are traced in their sandboxes (``guest/trace_iree.py``): what comes out is a claim, bounded and decoded
+strictly. Dispatches have other names and numbers on other builds and devices, so they are matched by what they take:
+the same name but for its number where that says enough, else the only dispatch with those very inputs.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+
+import msgspec
+
+from runners.differ import Tensor, differing, read_tensors
+from runners.protocol import Finding, FindingKind, Observation, Testcase
+from runners.retarget import GUEST_HOOKS
+
+TRACE_S = 60.0
+MAX_TRACE_BYTES = 4 << 20
+"""Of the unpacked claim."""
+INPUTS_SHARE = 0.1
+"""Inputs are the same within a tenth of what outputs may differ by: a difference shall not grow into a finding."""
+_HOOK = f"{GUEST_HOOKS}/trace_iree.py"
+_TYPE = re.compile(r"((?:\d{1,9}x)*)([a-zA-Z]\w{0,15})")
+
+Search = Callable[[str, Testcase], str]
+
+_Places = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0, le=100_000)], ...], msgspec.Meta(max_length=256)]
+_Type = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^(\d{1,9}x)*[a-zA-Z]\w{0,15}$")]
+_Digest = Annotated[str, msgspec.Meta(max_length=64)]
+_Values = Annotated[str, msgspec.Meta(max_length=64 * 1024)]
+
+
+class _Dispatch(msgspec.Struct, frozen=True):
+    name: Annotated[str, msgspec.Meta(max_length=300, pattern=r"^[\w.$:-]+$")]
+    inputs: _Places
+    outputs: _Places
+
+
+class _Trace(msgspec.Struct, frozen=True):
+    dispatches: Annotated[tuple[_Dispatch, ...], msgspec.Meta(max_length=2_000)]
+    tensors: Annotated[tuple[tuple[_Type, _Digest, _Values], ...], msgspec.Meta(max_length=20_000)]
+    results: Annotated[str, msgspec.Meta(max_length=8_000)]
+
+
+class _Claimed(msgspec.Struct, frozen=True):
+    kind: str
+    data: Annotated[str, msgspec.Meta(max_length=64 * 1024)]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A tensor of a trace: its type, a digest of all of its printed values, and the first of them."""
+
+    type: str
+    digest: str
+    words: str
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of its values are known."""
+        extents = [int(part) for part in self.type.split("x")[:-1]]
+        return len(self.tensor.values) == math.prod(extents)
+
+    @cached_property
+    def tensor(self) -> Tensor:
+        found = _TYPE.fullmatch(self.type)
+        assert found is not None
+        return Tensor(shape=found[1], dtype=found[2], values=tuple(_number(word) for word in self.words.split()))
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """One dispatch of a run."""
+
+    name: str
+    inputs: tuple[Seen, ...]
+    outputs: tuple[Seen, ...]
+
+    @property
+    def says(self) -> str:
+        """Its name without what numbers it: what it does and on which shapes."""
+        return re.sub(r"^.*?dispatch_\d+(?:::.*?dispatch_\d+)?_?", "", self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One traced run: its dispatches in order, and the results that the program printed."""
+
+    dispatches: tuple[Dispatch, ...]
+    results: tuple[Tensor, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One side of a comparison: a run that was seen, and the testcase that it was."""
+
+    testcase: Testcase
+    seen: Observation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parting:
+    """Where two traces part: dispatch ``at`` (from 1) of the first, its first output that differs, and where."""
+
+    at: int
+    dispatch: Dispatch
+    other: Dispatch
+    output: int
+    count: int
+    index: int
+    values: tuple[float, float]
+    matched: int
+    """Dispatches before it that were found on both sides, with the same outputs."""
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return float("nan")
+
+
+def compare_dispatches(bad: Side, good: Side, search: Search) -> tuple[Finding, ...]:
+    """At most one finding. ``search`` runs a testcase with our hooks on a release and returns what they wrote."""
+    traces = [_traced(side, search) for side in (bad, good)]
+    if traces[0] is None or traces[1] is None:
+        return ()
+    parting = first_parting(traces[0].dispatches, traces[1].dispatches)
+    return () if parting is None else (_finding(parting, len(traces[0].dispatches), bad.seen, good.seen),)
+
+
+def _traced(side: Side, search: Search) -> Trace | None:
+    """None where there is no trace, or the program prints something else when it is traced."""
+    asked = msgspec.json.encode({"steps": side.testcase.steps, "seconds": TRACE_S}).decode()
+    hooked = msgspec.structs.replace(side.testcase, steps=(("python", _HOOK, asked),))
+    trace = read_trace(search(side.seen.version, hooked))
+    untraced = read_tensors(side.seen.excerpt)
+    if trace is None or untraced is None or trace.results != untraced:
+        return None
+    return trace
+
+
+def read_trace(claims: str) -> Trace | None:
+    """A claim → a trace; None where it isn't well formed, however large it makes itself."""
+    try:
+        claimed = msgspec.json.decode(claims.partition("\n")[0], type=_Claimed)
+        unpacking = zlib.decompressobj()
+        data = unpacking.decompress(base64.b64decode(claimed.data, validate=True), MAX_TRACE_BYTES)
+        if claimed.kind != "dispatch-trace" or not unpacking.eof:
+            return None
+        told = msgspec.json.decode(data, type=_Trace)
+        tensors = [Seen(kind, digest, words) for kind, digest, words in told.tensors]
+        dispatches = tuple(
+            Dispatch(one.name, tuple(tensors[at] for at in one.inputs), tuple(tensors[at] for at in one.outputs))
+            for one in told.dispatches
+        )
+    except (msgspec.MsgspecError, RecursionError, binascii.Error, zlib.error, IndexError):
+        return None
+    return Trace(dispatches=dispatches, results=read_tensors(told.results))
+
+
+# ---------------------------------------------------------------------------------------------- matching
+
+
+def first_parting(these: Sequence[Dispatch], those: Sequence[Dispatch]) -> Parting | None:
+    """The first dispatch that takes what one on the other side takes, and gives something else."""
+    begin = matched = 0
+    for at, dispatch in enumerate(these, 1):
+        place = _counterpart(dispatch, these, those, begin)
+        if place is None:
+            continue
+        for number, (a, b) in enumerate(zip(dispatch.outputs, those[place].outputs, strict=True)):
+            off = _apart(a, b, 1.0)
+            if off:
+                index, x, y = off[0]
+                return Parting(
+                    at=at,
+                    dispatch=dispatch,
+                    other=those[place],
+                    output=number,
+                    count=len(off),
+                    index=index,
+                    values=(x, y),
+                    matched=matched,
+                )
+        begin, matched = place + 1, matched + 1
+    return None
+
+
+def _counterpart(dispatch: Dispatch, these: Sequence[Dispatch], those: Sequence[Dispatch], begin: int) -> int | None:
+    """The place of the same dispatch on the other side, not before ``begin``."""
+    alike = [place for place in range(begin, len(those)) if _takes_the_same(dispatch, those[place])]
+    named = [place for place in alike if those[place].says == dispatch.says]
+    if named:
+        return named[0]
+    only = dispatch.inputs and len(alike) == 1 and sum(_takes_the_same(dispatch, one) for one in these) == 1
+    return alike[0] if only else None
+
+
+def _takes_the_same(a: Dispatch, b: Dispatch) -> bool:
+    if [one.type for one in a.outputs] != [one.type for one in b.outputs] or len(a.inputs) != len(b.inputs):
+        return False
+    return all(_same(one, other) for one, other in zip(a.inputs, b.inputs, strict=True))
+
+
+def _same(a: Seen, b: Seen) -> bool:
+    """Whether two inputs are the same. One that is not known whole may differ where it isn't known."""
+    if a.digest == b.digest:
+        return a.type == b.type
+    return a.type == b.type and a.whole and b.whole and not _apart(a, b, INPUTS_SHARE)
+
+
+def _apart(a: Seen, b: Seen, share: float) -> list[tuple[int, float, float]]:
+    """Where the values that are known differ. Values that are not all there are compared as far as they go."""
+    if a.digest == b.digest or len(a.tensor.values) != len(b.tensor.values):
+        return []
+    return differing(a.tensor, b.tensor, share)
+
+
+# ---------------------------------------------------------------------------------------------- in words
+
+
+def _finding(parting: Parting, total: int, bad: Observation, good: Observation) -> Finding:
+    kind = parting.dispatch.outputs[parting.output].type
+    index = _unravel(parting.index, kind)
+    here, there = f"{bad.version} on {bad.device}", f"{good.version} on {good.device}"
+    x, y = parting.values
+    place = f"[{', '.join(map(str, index))}]" if index else "its value"
+    entry = parting.dispatch.name.rpartition("::")[2]
+    return Finding(
+        kind=FindingKind.GUILTY_PASS,
+        summary=f"dispatch {parting.at} of {total}, {entry}, takes the same on {here} and {there} and gives other"
+        f" values: output {parting.output} ({kind}) first differs at {place}: {x:g} against {y:g}",
+        evidence={
+            "name": entry,
+            "level": "dispatch",
+            "version": bad.version,
+            "device": bad.device,
+            "against": there,
+            "against_name": parting.other.name.rpartition("::")[2],
+            "position": parting.at,
+            "of": total,
+            "same_before": parting.matched,
+            "inputs": [one.type for one in parting.dispatch.inputs][:16],
+            "output": parting.output,
+            "type": kind,
+            "differing": parting.count,
+            "first_index": list(index),
+            "values": [f"{x:g}", f"{y:g}"],
+            "refuted_by": "the same values from both, or scalars handed to it that differ: traces show tensors only",
+        },
+    )
+
+
+def _unravel(index: int, kind: str) -> tuple[int, ...]:
+    """A place in a tensor from its place in row-major order; nothing for a scalar or a shape that can't hold it."""
+    shape = [int(part) for part in kind.split("x")[:-1]]
+    found: list[int] = []
+    for extent in reversed(shape):
+        if extent == 0:
+            return ()
+        index, at = divmod(index, extent)
+        found.append(at)
+    return tuple(reversed(found)) if index == 0 else ()

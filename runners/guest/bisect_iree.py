@@ -1,0 +1,291 @@
+"""Finds where the compilation of an IREE testcase goes wrong.
+
+    python bisect_iree.py JSON
+
+JSON is ``{"steps": [[word, …], …], "seconds": n}``. The steps are run in order. If ``iree-compile`` fails, its own
+dumps tell in which pass, on which operation, and with which IR; its phases tell how far it comes. If everything
+compiles and the program fails or prints when it runs, the LLVM passes are left out from the nth on, and n is
+bisected: what it does with all of them is what the others are compared with.
+
+The finding goes as one JSON line to the file that REPROBOT_FINDINGS names. It is a claim: the host runs both sides
+again, each by itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runners.guest.iree_steps import COMPILERS, RUNNERS, SHORTEST_S, Ended, Unknown, leave, program, run
+    from runners.guest.mlir_dumps import Dump, Dumps, read
+else:
+    from iree_steps import COMPILERS, RUNNERS, SHORTEST_S, Ended, Unknown, leave, program, run
+    from mlir_dumps import Dump, Dumps, read
+
+MAX_REPRODUCER = 24 * 1024
+"""Of the claim, which has 48 KiB in all."""
+MAX_DIFF_LINES = 60
+MAX_DIFF_LINE = 160
+MOST_LLVM_PASSES = 1 << 22
+ONE_THREAD = "--mlir-disable-threading"
+DUMPS = (
+    ONE_THREAD,
+    "--mlir-print-ir-before-all",
+    "--mlir-print-ir-after-failure",
+    "--mlir-print-assume-verified",  # what a pass leaves that fails is printed as anything else is
+    "--mlir-elide-elementsattrs-if-larger=16",
+    "--mlir-elide-resource-strings-if-larger=64",
+)
+
+_EXECUTING = re.compile(r"Pipeline failed while executing (?P<stack>[^\n]{1,4000})")
+_ONE = re.compile(r"`(?P<name>[^`]{1,200})` on '(?P<kind>[\w.]{1,80})' operation(?:: @(?P<symbol>[\w.$-]{1,200}))?")
+_RUNNING = re.compile(
+    r"BISECT: running pass \((?P<number>\d{1,9})\) (?P<name>.{1,120}?) on (?P<where>.{1,200})$", re.M
+)
+
+Json = dict[str, Any]
+
+
+def main(arguments: list[str]) -> int:
+    asked = json.loads(arguments[0])
+    steps: list[list[str]] = asked["steps"]
+    deadline = time.monotonic() + float(asked["seconds"])
+    try:
+        found = search(steps, deadline)
+    except Unknown:
+        return 0
+    if found is not None:
+        leave(json.dumps({"kind": "guilty-pass", "evidence": found}))
+    return 0
+
+
+def search(steps: Sequence[Sequence[str]], deadline: float) -> Json | None:
+    """Which compilation or which run fails, and what is to be found out about it."""
+    for number, step in enumerate(steps):
+        ended = run(step, deadline)
+        if ended.code is None:
+            return None
+        if ended.code != 0 and step[0] in COMPILERS:
+            return {**compilation(step, deadline), "step": number}
+        if step[0] in RUNNERS:
+            return llvm(steps, number, ended, deadline)
+        if ended.code != 0:
+            return None
+    return None
+
+
+# ---------------------------------------------------------------------------------------------- a compilation
+
+
+def compilation(step: Sequence[str], deadline: float) -> Json:
+    """The pass in which it fails, by two witnesses, and the first phase that it does not come through."""
+    dumps = read(_errors(step, deadline))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "reproducer.mlir")
+        told = run(step, deadline, (ONE_THREAD, f"--mlir-pass-pipeline-crash-reproducer={path}", _LOCAL))
+        reproducer = _small_text(path)
+    under_way = _innermost(told.stderr)
+    dump = _failing(dumps, under_way)
+    last, first = phases(step, deadline)
+    kind, symbol = dump.where if dump is not None else ("", "")
+    if under_way is not None:
+        kind, symbol = under_way["kind"], under_way["symbol"] or symbol
+    return {
+        "level": "pass" if dump is not None else "parsing" if dumps.begun == 0 else "unknown",
+        "pass": "" if dump is None else dump.name,
+        "argument": "" if dump is None else dump.argument,
+        "application": 0 if dump is None else dump.application,
+        "of": dumps.begun,
+        "operation": kind,
+        "symbol": symbol,
+        "phase": first,
+        "phase_before": last,
+        "reproducer": reproducer,
+        "difference": [] if dump is None else shown(dump, dumps.failed),
+    }
+
+
+_LOCAL = "--mlir-pass-pipeline-local-reproducer"
+
+
+def _errors(step: Sequence[str], deadline: float) -> Iterator[str]:
+    """The lines that it prints with all dumps, as they come."""
+    process = subprocess.Popen(
+        [program(step[0]), *step[1:], *DUMPS],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+    )
+    assert process.stderr is not None
+    with process:
+        for line in process.stderr:
+            if time.monotonic() > deadline:
+                process.kill()
+                return
+            yield line
+
+
+def _innermost(errors: str) -> Json | None:
+    """Of ``[`A` on 'x' operation: @y, `B` on …]`` the last, which the others run."""
+    found = _EXECUTING.search(errors)
+    passes = list(_ONE.finditer(found["stack"])) if found else []
+    return passes[-1].groupdict() if passes else None
+
+
+def _failing(dumps: Dumps, under_way: Json | None) -> Dump | None:
+    """The dump before the failing pass: which says so itself, or was under way at the crash, or was begun last."""
+    if dumps.failed is not None:
+        return dumps.before.get(dumps.failed.name, dumps.failed)
+    if under_way is not None and under_way["name"] in dumps.before:
+        return dumps.before[under_way["name"]]
+    return dumps.last
+
+
+def _small_text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read(MAX_REPRODUCER + 1)
+    except OSError:
+        return ""
+    return text if len(text) <= MAX_REPRODUCER else ""
+
+
+def shown(before: Dump, after: Dump | None) -> list[str]:
+    """What the pass did until it failed, as a diff; of a crash, the IR that it was given."""
+    if after is not None and after is not before:
+        return bounded(list(difflib.unified_diff(before.lines, after.lines, "before", "after", n=2, lineterm="")))
+    return bounded([" " + line for line in before.lines])
+
+
+def bounded(lines: list[str]) -> list[str]:
+    kept = [line[:MAX_DIFF_LINE] for line in lines[:MAX_DIFF_LINES]]
+    return kept if len(lines) <= MAX_DIFF_LINES else [*kept, f"… {len(lines) - MAX_DIFF_LINES} more lines"]
+
+
+def phases(step: Sequence[str], deadline: float) -> tuple[str, str]:
+    """The last phase that it comes through and the first that it does not; empty where the step chooses itself."""
+    if any(word.lstrip("-").startswith(("compile-to", "compile-mode")) for word in step):
+        return "", ""
+
+    def fails(name: str) -> bool:
+        return run(step, deadline, (f"--compile-to={name}",)).code != 0
+
+    at = first_true(len(PHASES), lambda index: fails(PHASES[index]))
+    if at is None:
+        return PHASES[-1], ""
+    return (PHASES[at - 1] if at else ""), PHASES[at]
+
+
+PHASES = (
+    "input", "abi", "preprocessing", "global-optimization", "dispatch-creation", "flow", "stream",
+    "executable-sources", "executable-configurations", "executable-targets", "hal", "vm", "end",
+)  # fmt: skip
+"""Of ``--compile-to``, in order; the same from 2.9.0 to 3.13.0. ``start`` is only one to come from."""
+
+
+def first_true(count: int, holds: Callable[[int], bool]) -> int | None:
+    """Least index below ``count`` at which it holds, if it holds from there on; None where it does at none."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low if low < count else None
+
+
+# ---------------------------------------------------------------------------------------------- LLVM's passes
+
+
+def llvm(steps: Sequence[Sequence[str]], running: int, with_all: Ended, deadline: float) -> Json | None:
+    """The first LLVM pass with which the program does what it does with all of them; None without LLVM passes."""
+
+    def limited(limit: int, more: Sequence[str] = ()) -> tuple[Ended | None, str]:
+        """How it runs with the first ``limit`` passes (None: it does not compile), and what compiling printed."""
+        said = ""
+        for step in steps[:running]:
+            flags = (ONE_THREAD, f"--opt-bisect-limit={limit}", *more) if step[0] in COMPILERS else ()
+            ended = run(step, deadline, flags)
+            if ended.code != 0:
+                return None, ended.stderr
+            said += ended.stderr
+        return run(steps[running], deadline), said
+
+    everything, said = limited(MOST_LLVM_PASSES)
+    count = max((int(found["number"]) for found in _RUNNING.finditer(said)), default=0)
+    if everything is None or not alike(everything, with_all) or count == 0:
+        return None
+    without, _ = limited(0)
+    if without is not None and alike(without, with_all):
+        return {"level": "llvm-pass", "application": 0, "of": count, "step": running}
+    low, high = 0, count
+    while high - low > 1:
+        if time.monotonic() > deadline - 2 * SHORTEST_S:
+            return None
+        middle = (low + high) // 2
+        ended, _ = limited(middle)
+        if ended is not None and alike(ended, with_all):
+            high = middle
+        else:
+            low = middle
+    with tempfile.TemporaryDirectory() as folder:
+        texts = [_printed(limited, limit, os.path.join(folder, f"{limit}.ll")) for limit in (low, high)]
+    _, said = limited(high)
+    named = [found for found in _RUNNING.finditer(said) if int(found["number"]) == high]
+    name, where = (named[-1]["name"], named[-1]["where"]) if named else ("", "")
+    symbol = where[len("function (") : -1] if where.startswith("function (") else where
+    return {
+        "level": "llvm-pass",
+        "pass": name,
+        "application": high,
+        "passes_without": low,
+        "of": count,
+        "symbol": symbol if symbol != "[module]" else "",
+        "step": running,
+        "difference": llvm_difference(texts[0], texts[1], symbol),
+    }
+
+
+def alike(a: Ended, b: Ended) -> bool:
+    return (a.code, a.stdout) == (b.code, b.stdout)
+
+
+def _printed(limited: Callable[..., object], limit: int, path: str) -> str:
+    """The module after the last pass that runs, where LLVM keeps one at that point: not among code generation's."""
+    limited(limit, (f"--opt-bisect-print-ir-path={path}",))
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(4 << 20)
+    except OSError:
+        return ""
+
+
+def llvm_difference(before: str, after: str, symbol: str) -> list[str]:
+    """What the pass did to the function, or to the module where it is not of one function."""
+    a, b = (function_in(text, symbol) or text for text in (before, after))
+    if not a or not b:
+        return []
+    return bounded(list(difflib.unified_diff(a.splitlines(), b.splitlines(), "before", "after", n=2, lineterm="")))
+
+
+def function_in(text: str, symbol: str) -> str:
+    found = (
+        re.search(r"^define [^\n]*@\"?" + re.escape(symbol) + r"\"?\(.*?^\}$", text, re.M | re.S) if symbol else None
+    )
+    return found[0] if found else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,149 @@
+"""What the search inside the sandbox says of IREE's compiler is believed only as far as runs of ours show it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runners.guilty_iree import find_guilty_iree
+from runners.oracle import answer_of
+from runners.protocol import Ended, Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, TimedOut, Variant
+
+TESTCASE = Testcase(
+    kind=TestcaseKind.COMMAND_LINE,
+    toolchain="iree",
+    files={"m.mlir": "module {}"},
+    steps=(
+        ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir", "-o", "m.vmfb"),
+        ("iree-run-module", "--module=m.vmfb", "--function=f"),
+    ),
+)
+PASS: dict[str, Any] = {
+    "level": "pass", "step": 0, "pass": "FuseThings", "argument": "iree-fuse-things", "application": 3, "of": 80,
+    "operation": "util.func", "symbol": "f", "phase": "flow", "phase_before": "abi", "reproducer": "module {}\n",
+    "difference": ["-a", "+b"],
+}  # fmt: skip
+LLVM: dict[str, Any] = {
+    "level": "llvm-pass", "step": 1, "pass": "instcombine", "application": 8, "passes_without": 7, "of": 900,
+    "symbol": "f_dispatch_0",
+}  # fmt: skip
+
+Answer = Callable[[Testcase], Outcome]
+
+
+def observe(outcome: Outcome, ended: Ended | None = None, variant: Variant = Variant.ORIGINAL) -> Observation:
+    clean = outcome in (Outcome.PASS, Outcome.OTHER_FAILURE)
+    return Observation(
+        toolchain="iree", version="3.9.0", device="llvm-cpu", attempt=1, variant=variant, outcome=outcome,
+        answer=answer_of(outcome), ended=ended or Exited(code=0 if clean else 1),
+    )  # fmt: skip
+
+
+def find(claim: object, answer: Answer, failing: Observation | None = None) -> tuple[Finding, ...]:
+    def run(_version: str, variant: Variant, testcase: Testcase, _device: str) -> Observation:
+        assert variant is Variant.CONTROL
+        return observe(answer(testcase))
+
+    text = claim if isinstance(claim, str) else json.dumps({"kind": "guilty-pass", "evidence": claim})
+    return find_guilty_iree(TESTCASE, failing or observe(Outcome.MATCH), lambda _version, _testcase: text, run)
+
+
+def alone(testcase: Testcase) -> Outcome:
+    """The pass fails by itself; the IR before it is fine."""
+    return Outcome.MATCH if "--run-reproducer" in testcase.steps[-1] else Outcome.PASS
+
+
+def test_the_pass_that_fails_alone_is_named() -> None:
+    """With its operation, its application and what it did, when iree-opt shows both sides."""
+    (finding,) = find(PASS, alone)
+    assert "FuseThings (iree-fuse-things) on util.func @f, application 3" in finding.summary
+    assert finding.evidence["difference"] == ["-a", "+b"]
+    assert finding.evidence["refuted_by"]
+
+
+def test_a_pass_that_cannot_be_had_alone_is_confirmed_by_its_phase() -> None:
+    """3.11.0 writes no reproducer: compiling to the phase fails, to the one before it does not."""
+
+    def answer(testcase: Testcase) -> Outcome:
+        return Outcome.MATCH if testcase.steps[-1][-1] == "--compile-to=flow" else Outcome.PASS
+
+    (finding,) = find({**PASS, "reproducer": ""}, answer)
+    assert "compiles to flow only, and compiles to abi cleanly" in finding.summary
+
+
+@pytest.mark.parametrize("always", [Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE, Outcome.INFRA])
+@pytest.mark.parametrize("claim", [PASS, LLVM])
+def test_what_our_own_runs_do_not_show_is_not_said(claim: dict[str, Any], always: Outcome) -> None:
+    """Both sides of a boundary that behave the same show no boundary."""
+    assert find(claim, lambda _testcase: always) == ()
+
+
+def test_an_input_that_is_not_read_blames_no_pass() -> None:
+    """iree-opt without passes fails as reported: that is where it is."""
+    asked: list[Testcase] = []
+
+    def answer(testcase: Testcase) -> Outcome:
+        asked.append(testcase)
+        return Outcome.MATCH
+
+    (finding,) = find({"level": "parsing", "step": 0}, answer)
+    assert "before any pass" in finding.summary
+    assert asked[-1].steps == (("iree-opt", "m.mlir"),)
+    assert find({"level": "parsing", "step": 0}, lambda _testcase: Outcome.PASS) == ()
+
+
+def limited(testcase: Testcase) -> int:
+    (flag,) = [word for word in testcase.steps[0] if word.startswith("--opt-bisect-limit=")]
+    return int(flag.partition("=")[2])
+
+
+def test_an_llvm_pass_is_named_when_both_sides_are_seen() -> None:
+    """As reported with it; clean, or with another result, without it and those after it."""
+    (finding,) = find(LLVM, lambda testcase: Outcome.MATCH if limited(testcase) >= 8 else Outcome.PASS)
+    assert "LLVM pass 8 of 900, instcombine on f_dispatch_0, and runs cleanly without it" in finding.summary
+    (other,) = find(LLVM, lambda testcase: Outcome.MATCH if limited(testcase) >= 8 else Outcome.OTHER_FAILURE)
+    assert "ends with another result without it" in other.summary
+
+
+def test_a_failure_without_llvm_lies_before_it() -> None:
+    """Said only when our own run without LLVM's passes fails as reported."""
+    claim = {**LLVM, "application": 0, "pass": ""}
+    (finding,) = find(claim, lambda _testcase: Outcome.MATCH)
+    assert "all 900 LLVM passes left out" in finding.summary
+    assert finding.evidence["name"] == "none"
+    assert find(claim, lambda _testcase: Outcome.PASS) == ()
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "",
+        "not json",
+        "[" * 100_000,
+        '{"kind": "guilty-pass", "evidence": []}',
+        '{"kind": "nan-inequality", "evidence": {"level": "pass", "step": 0}}',
+        {**PASS, "step": 7},
+        {**PASS, "step": -1},
+        {**PASS, "level": "everything"},
+        {**PASS, "pass": ""},
+        {**PASS, "pass": "@everyone\n"},
+        {**PASS, "symbol": "`x` ![](u)"},
+        {**PASS, "phase": "flow --evil"},
+        {**PASS, "of": 10**9},
+        {**PASS, "reproducer": "x" * 50_000},
+        {**PASS, "difference": ["x" * 5000]},
+        {**LLVM, "pass": "<b>[x](u)</b>"},
+    ],
+)
+def test_a_malformed_claim_is_dropped(claim: object) -> None:
+    """Bounded in every field before anything is run for it."""
+    assert find(claim, alone) == ()
+
+
+def test_what_hangs_or_was_ported_is_left_alone() -> None:
+    """Dumps of a compilation without an end have no end; the steps of a ported text are not the posted ones."""
+    assert find(PASS, alone, observe(Outcome.MATCH, TimedOut())) == ()
+    assert find(PASS, alone, observe(Outcome.MATCH, variant=Variant.PORTED)) == ()
