@@ -32,6 +32,8 @@ from runners.sandbox.process import close_streams, communicate, ended_by
 
 NOBODY = "65534"
 MAX_OPEN_FILES = 4096
+MAX_PROCESSES_OF_NOBODY = 16384
+"""A ceiling over all sandboxes of this machine, as for containers; a probe's own limit is its group's."""
 _PROCESSORS = "/sys/devices/system/cpu"
 """Tells libraries how many processors there are (containers show all of /sys, read-only)."""
 _START_S = 20.0
@@ -163,7 +165,9 @@ def _parents(path: str) -> list[str]:
 def inner_argv(spec: SandboxSpec, *, root: bool, grouped: bool) -> list[str]:
     """The command inside: limits, then (as root) the drop to nobody, then the process."""
     limits = ["--core=0", f"--fsize={spec.limits.disk_bytes}", f"--nofile={MAX_OPEN_FILES}"]
-    if not grouped:
+    if grouped:
+        limits += [f"--nproc={MAX_PROCESSES_OF_NOBODY}"]
+    else:
         # The best there is without a control group: each process by itself, and processes counted per namespace.
         limits += [f"--data={spec.limits.memory_bytes}", f"--nproc={spec.limits.processes}"]
     drop = ["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]

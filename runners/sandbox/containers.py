@@ -299,7 +299,9 @@ def command_line(
         "run",
         *(f"--name={name}", f"--label={owner.PREFIX}.run={spec.run_id}", f"--label={owner.PREFIX}.owner={name}"),
         *("--interactive", "--pull=never", "--log-driver=none", "--stop-timeout=0", "--hostname=sandbox"),
-        *("--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"),
+        # Podman's default on version 1 is the host's control groups: their names would be seen.
+        *("--network=none", "--cgroupns=private"),
+        *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"),
         *(f"--security-opt=seccomp={profile}", f"--user={NOBODY}", f"--workdir={WORK}"),
         # Relabelling the host's /usr would be worse than doing without labels.
         *(["--security-opt=label=disable"] if Path("/sys/fs/selinux/enforce").exists() else []),

@@ -3,6 +3,8 @@ environments and lines without an end, and memory that belongs to no process."""
 
 from __future__ import annotations
 
+import os
+
 from runners.protocol import Limits
 from tests.runners.sandbox.attack import LIMITS, MIB, QUICK, Attack, anything, out_of_memory, timed_out
 
@@ -99,7 +101,7 @@ for line in open("/proc/self/mountinfo"):
     before, _, after = line.partition(" - ")
     place, options = before.split()[4:6]
     kind, _, more = after.split(maxsplit=2)
-    if kind not in KERNEL:
+    if kind not in KERNEL or place == "/":
         must("read-only: " + place, "ro" in options.split(","), line)
     if place in SCRATCH:
         must("capped: " + place, "size=" in more, line)
@@ -145,6 +147,52 @@ while True:
     ),
 )
 
+HOST_NAMESPACES = {
+    name: os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net", "pid", "ipc", "uts", "cgroup")
+}
+
+BEGINNINGS = (
+    Attack(
+        name="namespaces-of-its-own",
+        source=f"""
+for name, host in {HOST_NAMESPACES!r}.items():
+    must("its own " + name, os.readlink("/proc/self/ns/" + name) != host, host)
+for name in ("shm", "sem", "msg"):
+    must("no queues of others", len(open("/proc/sysvipc/" + name).readlines()) == 1, name)
+contained()
+""",
+    ),
+    Attack(
+        name="session-of-its-own",
+        source="""
+group, session = open("/proc/1/stat").read().rpartition(")")[2].split()[2:4]
+must("process 1 leads its session", session == "1", (group, session))
+refused("no terminal", lambda: os.open("/dev/tty", os.O_RDWR), (errno.ENXIO, errno.ENOENT))
+contained()
+""",
+    ),
+    Attack(
+        name="limits-of-the-supervisor",
+        source="""
+rows = open("/proc/1/limits").read().splitlines()[1:]
+hard = {row[:26].strip(): row[26:].split()[1] for row in rows}
+MOST = {"Max core file size": 0, "Max file size": 24 * 2**20, "Max open files": 4096, "Max processes": 16384}
+for name, most in MOST.items():
+    must(name, hard[name] != "unlimited" and int(hard[name]) <= most, hard[name])
+contained()
+""",
+    ),
+    Attack(
+        name="names-of-the-host",
+        source="""
+lines = [line.split() for line in open("/etc/hosts") if line.strip() and not line.startswith("#")]
+must("localhost alone has a name", {name for _, *names in lines for name in names} == {"localhost"}, lines)
+must("no resolver", not os.path.exists("/etc/resolv.conf") or not open("/etc/resolv.conf").read().strip())
+contained()
+""",
+    ),
+)
+
 SHARED_MEMORY = (
     *(
         Attack(
@@ -172,4 +220,4 @@ while True:
     ),
 )
 
-SHARING: tuple[Attack, ...] = (*DESCRIPTORS, *CHANGES, *PATHS, *SHARED_MEMORY)
+SHARING: tuple[Attack, ...] = (*DESCRIPTORS, *CHANGES, *PATHS, *BEGINNINGS, *SHARED_MEMORY)
