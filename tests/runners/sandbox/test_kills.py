@@ -1,0 +1,21 @@
+"""Whatever is killed at whatever moment, nothing is left: a short run of ``bench.kills``."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.kills import run_trials, usable
+
+pytestmark = pytest.mark.sandbox
+
+TRIALS = 24
+SEED = 20261121
+
+
+def test_random_kills_of_host_engine_and_guest_leave_nothing() -> None:
+    """No process, control group, mount, container or temporary file: after a second, or after the next sweep."""
+    if not usable():
+        pytest.skip("no sandbox works here")
+    outcomes = run_trials(TRIALS, SEED)
+    assert [one for one in outcomes if one.left] == []
+    assert {one.trial.victim for one in outcomes if one.hit} == {"host", "engine", "guest"}
