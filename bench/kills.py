@@ -217,14 +217,14 @@ def _wait_for_none(maker: int) -> tuple[str, ...]:
 
 def orphans() -> set[str]:
     """Folders and mounts of podman's store that belong to no container it knows."""
-    cache = containers._our_store()
+    store = containers._our_store()
     known: set[str] = set()
     for client in containers._stores():
         known |= set(containers._client_says(client, "ps", "--all", "--no-trunc", "--format", "{{.ID}}").split())
-    tops = (cache / "vfs-containers", Path("/run/reprobot/vfs-containers"))
+    tops = (store / "root" / "vfs-containers", store / "run" / "vfs-containers")
     folders = {str(path) for top in tops if top.is_dir() for path in top.iterdir() if len(path.name) == 64}
     mounts = {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()}
-    ours = folders | {mount for mount in mounts if "/reprobot/" in mount}
+    ours = folders | {mount for mount in mounts if mount.startswith(f"{store}/")}
     return {place for place in ours if not any(number in place for number in known)}
 
 

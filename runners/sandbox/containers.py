@@ -128,7 +128,7 @@ def _way(engine: Containers) -> tuple[Way, str | None]:
     why = None
     for way in _ways(engine.name, engine.image_name):
         trial = _Fixed(name=engine.name, image_name=engine.image_name, way=way)
-        why = selftest.failure(trial)
+        why = selftest.failure(trial) or (None if way.grouped else selftest.unlimited(trial))
         if why is None:
             return way, None
     return way, why

@@ -27,6 +27,27 @@ def failure(engine: Engine) -> str | None:
     return f"its self-test found that it does not hold: {', '.join(wrong)}" if wrong else None
 
 
+_CROWD = "i=0; while [ $i -lt 64 ]; do sleep 9 & i=$((i+1)); done; echo everybody"
+_FEW = Limits(wall_s=30, memory_bytes=256 * 1024**2, processes=24, disk_bytes=16 * 1024**2)
+
+
+def unlimited(engine: Engine) -> str | None:
+    """None when an engine that we leave the limits to really has one on processes; else one sentence.
+
+    Podman takes the options and ignores them for an ordinary user where control groups are of version 1: then
+    nothing would bound memory either.
+    """
+    spec = SandboxSpec(argv=("/bin/sh", "-c", _CROWD), mounts=(), limits=_FEW, run_id="selftest")
+    try:
+        with uninterrupted():
+            report = engine.run(spec)
+    except (InfraError, OSError) as error:
+        return f"its self-test of limits could not start: {error}"
+    if b"everybody" not in report.stdout:
+        return None
+    return "it limits neither processes nor memory for this user: run as root, or use bubblewrap or control groups v2"
+
+
 def breaches(output: str) -> list[str]:
     """What the look-around shows that must not be."""
     status, _, rest = output.partition("interfaces\n")
