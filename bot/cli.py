@@ -60,7 +60,9 @@ HistoryOption = Annotated[
     Path | None,
     typer.Option(help="A clone of the toolchain's repository: its commits are ranked.", metavar="DIR"),
 ]
-SandboxOption = Annotated[str, typer.Option(help="auto, docker, podman, bubblewrap or none.", metavar="ENGINE")]
+SandboxOption = Annotated[
+    str, typer.Option(help="auto, docker, podman, bubblewrap, gvisor or none.", metavar="ENGINE")
+]
 TimeoutOption = Annotated[
     float | None, typer.Option(help="Seconds that one run may take (120; 40 for a hang).", min=1, max=3600)
 ]

@@ -92,7 +92,7 @@ class Settings(Section, frozen=True, kw_only=True):
     devices: Annotated[tuple[_Device, ...], _said("Further devices to run every testcase on.", max_length=8)] = ()
     bisect: Annotated[bool, _said("Look for the release where the behaviour changes.")] = True
     sandbox: Annotated[
-        str, _said("auto, docker, podman or bubblewrap.", pattern=r"^(auto|docker|podman|bubblewrap)$")
+        str, _said("auto, docker, podman, bubblewrap or gvisor.", pattern=r"^(auto|docker|podman|bubblewrap|gvisor)$")
     ] = "auto"
     allow: Annotated[
         tuple[Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9._-]{1,60}(=[A-Za-z0-9._-]{1,60})?$")], ...],

@@ -3,8 +3,8 @@
 #
 #   tools/setup-system.sh [--python-only | --devices]
 #
-# --devices adds software Vulkan, which the tests and reports about Vulkan need and nothing else does, and npm, by which
-# the tests get GitHub's description of its API.
+# --devices adds software Vulkan, which the tests and reports about Vulkan need and nothing else does, npm, by which
+# the tests get GitHub's description of its API, and gVisor (6 MB), whose engine they try.
 # Asks nothing, does nothing when nothing is missing, and says in one sentence what it cannot do. Debian and Ubuntu;
 # elsewhere it names what to install.
 set -euo pipefail
@@ -43,6 +43,8 @@ missing_devices() {
     have npm || echo npm
     compgen -G '/usr/share/vulkan/icd.d/lvp_icd*.json' >/dev/null || echo mesa-vulkan-drivers
     have debootstrap || echo debootstrap
+    # gVisor, an engine to test; not every distribution has it.
+    if ! have runsc && have apt-cache && apt-cache show runsc >/dev/null 2>&1; then echo runsc; fi
     if have ldconfig && ldconfig -p | grep 'libvulkan\.so\.1' >/dev/null; then return; fi
     echo libvulkan1
 }

@@ -27,7 +27,21 @@ from typing import BinaryIO
 from runners.errors import InfraError
 from runners.protocol import Limits, OutOfMemory
 from runners.sandbox import cgroup, meter, owner, seccomp, selftest, skeleton
-from runners.sandbox.contract import ANSWER_END, SCRATCH, WORK, EngineReport, Mount, SandboxSpec
+from runners.sandbox.contract import (
+    ANSWER_END,
+    COUNTED,
+    FILES,
+    FILTERED,
+    IDENTITY,
+    LIMITED,
+    NO_NETWORK,
+    PROCESSES,
+    SCRATCH,
+    WORK,
+    EngineReport,
+    Mount,
+    SandboxSpec,
+)
 from runners.sandbox.process import close_streams, communicate, ended_by
 
 NOBODY = "65534"
@@ -52,16 +66,13 @@ class Bubblewrap:
     @property
     def guarantees(self) -> tuple[str, ...]:
         return (
-            "no network, not even the host's loopback",
-            "read-only system; /work, /tmp and /dev/shm private, empty and capped",
-            "its own processes only; nothing of the host's environment",
-            "not root, no capabilities, no new privileges, no new user namespaces",
-            *(() if seccomp.unavailable() else ("dangerous system calls refused (seccomp)",)),
-            *(
-                ()
-                if _no_cgroup()
-                else ("memory, process and processor-time limits by control group; running out is the kernel's word",)
-            ),
+            NO_NETWORK,
+            FILES,
+            PROCESSES,
+            IDENTITY,
+            *(() if seccomp.unavailable() else (FILTERED,)),
+            *(() if _no_cgroup() else (COUNTED,)),
+            LIMITED,
             "everything killed with it, also when we are killed",
         )
 

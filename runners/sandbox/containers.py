@@ -19,18 +19,40 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from runners.errors import InfraError
 from runners.protocol import Limits, OutOfMemory
 from runners.sandbox import cgroup, meter, owner, seccomp, selftest, skeleton
-from runners.sandbox.contract import ANSWER_END, SCRATCH, WORK, EngineReport, Mount, SandboxSpec
+from runners.sandbox.contract import (
+    ANSWER_END,
+    COUNTED,
+    FILES,
+    FILTERED,
+    IDENTITY,
+    LIMITED,
+    NO_NETWORK,
+    PROCESSES,
+    SCRATCH,
+    WORK,
+    EngineReport,
+    Mount,
+    SandboxSpec,
+)
 from runners.sandbox.process import DRAIN_S, Conversation, close_streams, communicate, ended_by
 from runners.toolchains.hardware import NVIDIA
 
-Program = Literal["docker", "podman"]
+Kind = Literal["docker", "podman", "gvisor"]
+"""gVisor is podman with ``runsc`` for its runtime."""
+RUNSC_FLAGS = ("network=none", "oci-seccomp")
+"""It has the network of a sandbox of its own, not that of a namespace; and filters are left out unless asked for. The
+platform is runsc's own choice (ptrace in 2022, systrap now)."""
+SENTRY_PROCESSES = 96
+"""Threads of gVisor's own, which the group counts."""
 
 NOBODY = "65534:65534"
 MAX_OPEN_FILES = 4096
@@ -51,30 +73,41 @@ class Way:
     client: tuple[str, ...]
     grouped: bool
     """Whether the container runs below a control group of ours."""
+    own_kernel: bool = False
+    """Whether gVisor stands between it and the host's kernel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Containers:
     """See ``contract.Engine``. ``image_name`` empty: the skeleton."""
 
-    name: Program
+    name: Kind
     image_name: str = field(default_factory=lambda: os.environ.get("REPROBOT_IMAGE", ""))
     remaps_paths: bool = True
 
     @property
     def guarantees(self) -> tuple[str, ...]:
+        kernel = ("a kernel of its own (gVisor): its system calls are not the host's",)
         return (
-            "no network, not even the host's loopback",
-            "read-only system; /work, /tmp and /dev/shm private, empty and capped",
-            "its own processes only; nothing of the host's environment",
-            "not root, no capabilities, no new privileges, no new user namespaces",
-            "dangerous system calls refused (seccomp)",
-            "memory, process and processor-time limits by control group; running out is not the testcase's word",
-            "killed by name, and everything in it",
+            *(kernel if self.name == "gvisor" else ()),
+            NO_NETWORK,
+            FILES,
+            PROCESSES,
+            IDENTITY,
+            FILTERED,
+            COUNTED,
+            LIMITED,
+            "killed by name, and everything in it; what a killed run left, by the next",
         )
 
     @property
     def gives_up(self) -> tuple[str, ...]:
+        if self.name == "gvisor":
+            return (
+                "each run takes seconds longer",
+                "the limits on memory, processes and processor time include what gVisor needs itself; too many "
+                "processes end the whole sandbox instead of being refused",
+            )
         if self.unusable() is None and not _way(self)[0].grouped:
             return (
                 "peak memory is not measured, and running out of it is the engine's word, not the kernel's",
@@ -123,15 +156,27 @@ class _Fixed(Containers):
 @functools.cache
 def _way(engine: Containers) -> tuple[Way, str | None]:
     """The first way of calling that passes the self-test, and None; or the last one tried and why it failed."""
-    if shutil.which(engine.name) is None:
-        return Way(client=(engine.name,), grouped=False), f"{engine.name} is not installed: install it, or start it"
+    absent = _absent(engine.name)
+    if absent is not None:
+        return Way(client=(engine.name,), grouped=False), absent
     why = None
     for way in _ways(engine.name, engine.image_name):
         trial = _Fixed(name=engine.name, image_name=engine.image_name, way=way)
         why = selftest.failure(trial) or (None if way.grouped else selftest.unlimited(trial))
+        why = why or (selftest.reaches_supervisor(trial) if way.own_kernel else None)
         if why is None:
             return way, None
     return way, why
+
+
+def _absent(kind: Kind) -> str | None:
+    """What this kind lacks here, and the mend."""
+    for program in ("podman", "runsc") if kind == "gvisor" else (kind,):
+        if shutil.which(program) is None:
+            return f"{program} is not installed: install it, or start it"
+    if kind == "gvisor" and (why := cgroup.unavailable()) is not None:
+        return f"its memory could not be limited: {why}"
+    return None
 
 
 @functools.cache
@@ -186,12 +231,15 @@ def _storage(image_name: str) -> tuple[str, ...]:
     return (*places, "--storage-driver=vfs", "--events-backend=none")
 
 
-def _ways(program: Program, image_name: str) -> list[Way]:
+def _ways(kind: Kind, image_name: str) -> list[Way]:
     grouped = cgroup.unavailable() is None
-    if program == "docker":
+    if kind == "docker":
         grouped = grouped and _client_says(("docker",), "info", "--format", "{{.CgroupDriver}}") == "cgroupfs"
         return [Way(client=("docker",), grouped=grouped)]
     client = ("podman", *_storage(image_name), *(["--cgroup-manager=cgroupfs"] if grouped else []))
+    if kind == "gvisor":
+        flags = (f"--runtime={shutil.which('runsc')}", *(f"--runtime-flag={flag}" for flag in RUNSC_FLAGS))
+        return [Way(client=(*client, *flags), grouped=grouped, own_kernel=True)]
     plain = Way(client=client, grouped=grouped)
     if shutil.which("runc") is None:
         return [plain]
@@ -427,9 +475,16 @@ class _Session:
         )
 
 
+def _with_room_for_gvisor(spec: SandboxSpec) -> SandboxSpec:
+    """It runs each process in another of its own, and has a thread for it, which the limit counts."""
+    processes = 3 * spec.limits.processes + SENTRY_PROCESSES
+    return replace(spec, limits=msgspec.structs.replace(spec.limits, processes=processes))
+
+
 @contextlib.contextmanager
 def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]:
     name = owner.new_name()
+    spec = _with_room_for_gvisor(spec) if way.own_kernel else spec
     image = image_name or _skeleton(way.client)
     system = () if image_name else tuple(Mount(host=Path(path), guest=path) for path in skeleton.host_mounts())
     began = time.monotonic()

@@ -81,6 +81,16 @@ class EngineReport:
     """The last words of the engine and of the process itself: for our own error messages."""
 
 
+NO_NETWORK = "no network, not even the host's loopback"
+FILES = "read-only system; /work, /tmp and /dev/shm private, empty and capped"
+PROCESSES = "its own processes only; nothing of the host's environment"
+IDENTITY = "not root, no capabilities, no new privileges, no new user namespaces"
+FILTERED = "dangerous system calls refused (seccomp)"
+COUNTED = "memory, process and processor-time limits by control group; running out is not the testcase's word"
+LIMITED = "time and output are limited"
+"""What more than one engine guarantees, in the same words."""
+
+
 class Engine(Protocol):
     """A way to start one sandboxed process and wait for it."""
 

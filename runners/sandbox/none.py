@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from runners.protocol import OutOfMemory
 from runners.sandbox import cgroup, meter, owner
-from runners.sandbox.contract import EngineReport, SandboxSpec
+from runners.sandbox.contract import LIMITED, EngineReport, SandboxSpec
 from runners.sandbox.process import DRAIN_S, close_streams, communicate, ended_by
 
 
@@ -28,7 +28,7 @@ class Unprotected:
     @property
     def guarantees(self) -> tuple[str, ...]:
         return (
-            "time and output are limited",
+            LIMITED,
             "an environment built from nothing, and a temporary directory of its own",
             "its processes are killed when it ends, as far as they can be found",
         )

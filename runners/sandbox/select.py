@@ -13,12 +13,15 @@ from runners.sandbox.containers import Containers
 from runners.sandbox.contract import Engine
 from runners.sandbox.none import Unprotected
 
-EngineName = Literal["auto", "docker", "podman", "bubblewrap", "none"]
+EngineName = Literal["auto", "docker", "podman", "bubblewrap", "gvisor", "none"]
 
 
 def sandboxes() -> tuple[Engine, ...]:
-    """Every engine that confines, the preferred one first."""
-    return (Containers(name="docker"), Containers(name="podman"), Bubblewrap())
+    """Every engine that confines, the preferred one first.
+
+    gVisor comes last: it adds a kernel of its own, but seconds to each run, and its limits are coarser.
+    """
+    return (Containers(name="docker"), Containers(name="podman"), Bubblewrap(), Containers(name="gvisor"))
 
 
 def engines() -> tuple[Engine, ...]:

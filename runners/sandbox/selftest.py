@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from runners.errors import InfraError
 from runners.protocol import Exited, Limits
-from runners.sandbox.contract import Engine, SandboxSpec
+from runners.sandbox.contract import Engine, Mount, SandboxSpec
 from runners.sandbox.process import uninterrupted
 
-_LOOK = "cat /proc/self/status && echo interfaces && cat /proc/net/dev"
-"""Runs in any image with a shell: who am I, and which networks do I see?"""
+_LOOK = """
+cat /proc/self/status &&
+{ grep -q NoNewPrivs: /proc/self/status || setpriv --dump | sed -n s/no_new_privs:/NoNewPrivs:/p; } &&
+echo interfaces && cat /proc/net/dev
+"""
+"""Runs in any image with a shell: who am I, and which networks do I see? gVisor's status does not say whether
+privileges can be gained; setpriv asks by the system call."""
 _LIMITS = Limits(wall_s=30, memory_bytes=256 * 1024**2, processes=64, disk_bytes=16 * 1024**2)
 
 
@@ -46,6 +54,48 @@ def unlimited(engine: Engine) -> str | None:
     if b"everybody" not in report.stdout:
         return None
     return "it limits neither processes nor memory for this user: run as root, or use bubblewrap or control groups v2"
+
+
+_REACH = """
+import ctypes, os
+assert os.getpid() == 1
+assert ctypes.CDLL(None).prctl(4, ctypes.c_ulong(0), 0, 0, 0) == 0  # PR_SET_DUMPABLE
+if os.fork():
+    os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+try:
+    os.open("/proc/1/fd/0", os.O_RDONLY)
+except OSError:
+    os._exit(0)
+os._exit(9)
+"""
+
+
+def reaches_supervisor(engine: Engine) -> str | None:
+    """None when a process can keep its descriptors from others of its user, as our supervisor must; else why not.
+
+    Linux does that, and every engine on it. A kernel of another make has to show it.
+    """
+    prefix = Path(sys.base_prefix).resolve()
+    home = "/usr" if prefix == Path("/usr") else "/opt/python"
+    spec = SandboxSpec(
+        argv=(f"{home}/bin/python{sys.version_info.major}.{sys.version_info.minor}", "-I", "-S", "-c", _REACH),
+        mounts=() if home == "/usr" else (Mount(host=prefix, guest=home),),
+        environment={} if home == "/usr" else {"LD_LIBRARY_PATH": f"{home}/lib"},
+        limits=_LIMITS,
+        run_id="selftest",
+    )
+    try:
+        with uninterrupted():
+            report = engine.run(spec)
+    except (InfraError, OSError) as error:
+        return f"its self-test could not start: {error}"
+    if report.ended == Exited(code=9):
+        return (
+            "its self-test found that it does not hold: a testcase can open the descriptors of the process that "
+            "reports on it, and so forge how it ended; use another engine, or another release of this one"
+        )
+    words = report.stderr.decode("utf-8", "replace").strip()[-300:]
+    return None if report.ended == Exited(code=0) else f"its self-test ended with {report.ended}: {words}"
 
 
 def breaches(output: str) -> list[str]:

@@ -56,7 +56,7 @@ def test_none_must_be_asked_for_by_name_and_says_what_it_gives_up() -> None:
 
 def test_an_unknown_engine_is_refused_with_the_names_that_exist() -> None:
     """A slip in the name never falls back to another engine."""
-    with pytest.raises(UserError, match=r"'dokcer'.*docker, podman, bubblewrap, none"):
+    with pytest.raises(UserError, match=r"'dokcer'.*docker, podman, bubblewrap, gvisor, none"):
         select.select_engine("dokcer")
 
 
