@@ -55,6 +55,7 @@ def score(folder: Path, expected: dict[str, Any], ran: Report, seconds: float) -
         bullets=tuple(expected.get("bullets", ())),
         wanted=expected["verdict"],
         accepted=tuple(expected.get("also_acceptable", ())),
+        debatable=bool(expected.get("debatable")),
         got=str(ran.verdict.kind),
         confidence=ran.verdict.confidence,
         headline=ran.verdict.headline,

@@ -25,6 +25,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     bullets: tuple[str, ...] = ()
     wanted: str
     accepted: tuple[str, ...]
+    debatable: bool = False
+    """The case says why the verdict found by hand can be doubted."""
     got: str
     confidence: float
     headline: str = ""
@@ -88,6 +90,12 @@ def _verdicts(results: Sequence[Scored]) -> Iterator[str]:
     total, sure = len(results), [r for r in results if r.confidence >= SURE]
     cells = [cell for r in results for cell in r.cells]
     yield f"- strictly right: {_share(sum(r.strict for r in results), total)}"
+    if doubted := [r for r in results if r.debatable]:
+        firm = [r for r in results if not r.debatable]
+        yield (
+            f"- strictly right without the {len(doubted)} whose truth is debatable:"
+            f" {_share(sum(r.strict for r in firm), len(firm))}"
+        )
     yield f"- right or accepted: {_share(sum(r.right for r in results), total)}"
     silent = sum(r.got == "inconclusive" and not r.strict for r in results)
     yield f"- inconclusive where more was known by hand: {silent}"

@@ -64,6 +64,7 @@ FINDINGS = {
     FindingKind.VALUES_REPLACED: "A pass replaced live values by constants",
     FindingKind.DEVICE_SPECIFIC: "Devices differ on the same input",
     FindingKind.SIGNATURE_CHANGED: "A pass changed a function's parameters, and the testcase calls it the old way",
+    FindingKind.UNDEFINED_OPERAND: "The testcase gives an operation a value for which it is undefined",
     FindingKind.INPUT_MUTATED: "A pass changed its input module in place",
     FindingKind.NOT_IDEMPOTENT: "Applying the pass a second time gives something else",
     FindingKind.GUILTY_PASS: "Passes left out one after another",

@@ -30,12 +30,15 @@ from runners.protocol import (
     Observation,
     Outcome,
     Plan,
+    Signature,
     Variant,
 )
-from runners.signature import NATIVE
+from runners.signature import NATIVE, compare
 from runners.toolchains import find_device, find_toolchain
 
 THRESHOLD = 0.6
+IN_OTHER_WORDS = 0.8
+"""How sure a failure is the reported one when only the calls that lead to it agree wholly."""
 
 LABELS = {
     VerdictKind.REGRESSION: ("repro: confirmed", "regression"),
@@ -51,7 +54,14 @@ LABELS = {
     VerdictKind.NO_REPRO: (),
 }
 
-BLAMES_THE_REPRO = frozenset({FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.SIGNATURE_CHANGED, FindingKind.MISSING})
+BLAMES_THE_REPRO = frozenset(
+    {
+        FindingKind.OUT_OF_BOUNDS_ACCESS,
+        FindingKind.UNDEFINED_OPERAND,
+        FindingKind.SIGNATURE_CHANGED,
+        FindingKind.MISSING,
+    }
+)
 """With a matching failure, these put the fault in the testcase: undefined input, or an API called wrongly."""
 
 
@@ -153,6 +163,7 @@ def _repro_at_fault(evidence: Evidence) -> Verdict | None:
     bad = evidence.versions(Answer.BAD) or evidence.versions(Answer.BAD, Variant.PORTED)
     said = {
         FindingKind.OUT_OF_BOUNDS_ACCESS: "it reads or writes outside one of its own tensors",
+        FindingKind.UNDEFINED_OPERAND: "it gives an operation a value for which that is undefined",
         FindingKind.SIGNATURE_CHANGED: "it calls a function the old way after a pass changed its parameters",
         FindingKind.MISSING: "it uses a submodule that it never imports; with the import it runs",
     }[blame.kind]
@@ -162,13 +173,17 @@ def _repro_at_fault(evidence: Evidence) -> Verdict | None:
         VerdictKind.INVALID_REPRO,
         (0.95 if bad else 0.8) - (0.2 if computed else 0.0),  # not bad: its runs disagree
         f"The testcase itself is at fault: {said}.{shown}",
-        (
-            "the same testcase with that import added runs cleanly"
-            if blame.kind is FindingKind.MISSING
-            else "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is below",
-        ),
+        (_how_it_is_known(blame),),
         evidence.indices(*bad),
     )
+
+
+def _how_it_is_known(blame: Finding) -> str:
+    if blame.kind is FindingKind.MISSING:
+        return "the same testcase with that import added runs cleanly"
+    if "control" in blame.evidence:
+        return "the same testcase with that one operand put right runs cleanly; the line is named below"
+    return "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is below"
 
 
 def _says_whose_fault(finding: Finding) -> bool:
@@ -321,6 +336,15 @@ def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verd
                 (),
                 used,
             )
+        case _ if _in_other_words(evidence, newest_bad, newest):
+            return _verdict(
+                VerdictKind.CONFIRMED,
+                min(sure, IN_OTHER_WORDS),
+                f"Reproduced on {newest_bad}; on {newest}, {_newest(evidence)}, it fails at the same place"
+                " with other words.",
+                ("the same kind of error, through the same calls; the wording differs from the report's",),
+                used,
+            )
         case _ if refusal := _refusal(evidence, newest):
             return _verdict(
                 VerdictKind.INCONCLUSIVE,
@@ -339,6 +363,36 @@ def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verd
                 (f"on {newest}: {why}" if why else "",),
                 used,
             )
+
+
+def _in_other_words(evidence: Evidence, newest_bad: str, newest: str) -> bool:
+    """The newest build's error, as posted or ported, is that of a build that failed as reported, reworded.
+
+    Messages change from release to release; what leads to them stays. Only an error is judged so, and only where
+    every run of the newest says the same: its type and all its frames agree, and at least half of its words.
+    """
+    if evidence.plan.claim.kind is not ClaimKind.ERROR:
+        return False
+    known = [seen.signature for seen in evidence.originals() if seen.version == newest_bad and seen.signature]
+    later = [
+        seen
+        for seen in evidence.observations
+        if seen.version == newest and seen.outcome is not Outcome.INCOMPATIBLE and seen.variant in _OWN_TEXT
+    ]
+    return bool(known and later) and all(
+        seen.outcome is Outcome.OTHER_FAILURE and seen.signature is not None and _reworded(known[-1], seen.signature)
+        for seen in later
+    )
+
+
+_OWN_TEXT = {Variant.ORIGINAL, Variant.PORTED}
+_FRAMES_THAT_TELL = 3
+
+
+def _reworded(known: Signature, seen: Signature) -> bool:
+    if seen.type in NATIVE or seen.type != known.type or seen.frames != known.frames:
+        return False
+    return len(known.frames) >= _FRAMES_THAT_TELL and compare(known, seen).score >= 0.5
 
 
 def _refusal(evidence: Evidence, version: str) -> str | None:

@@ -14,6 +14,7 @@ import msgspec
 
 from runners.guilty import find_guilty
 from runners.guilty_iree import find_guilty_iree
+from runners.mlir_faults import find_fault
 from runners.protocol import (
     Finding,
     FindingKind,
@@ -82,7 +83,10 @@ def _nondeterministic(testcase: Testcase, failing: Observation, means: Means) ->
 def _causes(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
     testcase = plan.testcase
     if testcase.kind is not TestcaseKind.PYTHON:
-        controls, found = _checked_bounds(testcase, failing, means)
+        controls, found = _own_fault(testcase, failing, means)
+        if found:
+            return controls, found
+        controls, found = _and(controls, _checked_bounds(testcase, failing, means))
         return controls, found or find_guilty_iree(testcase, failing, means.search, means.run)
     observation, finding = _forgotten_import(testcase, failing, means)
     controls = (observation,) if observation is not None else ()
@@ -134,6 +138,44 @@ def with_line_first(testcase: Testcase, line: str) -> Testcase:
     futures = list(_FUTURE.finditer(code))
     at = futures[-1].end() if futures else 0
     return msgspec.structs.replace(testcase, files={**testcase.files, name: f"{code[:at]}{line}\n{code[at:]}"})
+
+
+# ---------------------------------------------------------------------------------------------- MLIR, by its text
+
+_Found = tuple[tuple[Observation, ...], tuple[Finding, ...]]
+
+
+def _and(controls: tuple[Observation, ...], more: _Found) -> _Found:
+    return (*controls, *more[0]), more[1]
+
+
+def _own_fault(testcase: Testcase, failing: Observation, means: Means) -> _Found:
+    """An operand that the text itself shows to be outside its tensor, or a step that is not positive.
+
+    It is the cause only if the failure goes when this operand alone is put right.
+    """
+    fault = find_fault(testcase)
+    if fault is None:
+        return (), ()
+    control = means.run(failing.version, Variant.CONTROL, fault.mended, failing.device)
+    if control.outcome is not Outcome.PASS:
+        return (control,), ()
+    stepping = fault.extent is None
+    evidence: dict[str, object] = {
+        "operation": fault.operation,
+        "file": fault.file,
+        "line": fault.line,
+        "value": fault.value,
+        "version": failing.version,
+        "origin": "testcase",
+        "control": f"{fault.operation} with {1 if stepping else 0} instead",
+    }
+    finding = Finding(
+        kind=FindingKind.UNDEFINED_OPERAND if stepping else FindingKind.OUT_OF_BOUNDS_ACCESS,
+        summary=f"{fault}; with {1 if stepping else 0} in its place the failure is gone",
+        evidence=evidence if stepping else {**evidence, "extent": fault.extent, "axis": fault.axis},
+    )
+    return (control,), (finding,)
 
 
 # ---------------------------------------------------------------------------------------------- bounds, by vmvx

@@ -27,6 +27,8 @@ _MISSING_FLAG = (
     re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})'", re.IGNORECASE),
     re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),
     re.compile(r"for the --?(?P<name>[\w-]{1,200}) option: Cannot find option named"),
+    re.compile(r"unknown custom value for --?[\w-]{1,200}='(?P<name>[\w-]{1,200})'"),
+    re.compile(r"target backend '(?P<name>[\w-]{1,200})' not registered"),
     re.compile(r"Invalid config option '(?P<name>[\w.]{1,200})'"),
     re.compile(r"unregistered device alias[^\n]{0,40}[\"'](?P<name>[\w-]{1,200})[\"']"),
 )

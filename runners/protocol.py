@@ -262,6 +262,7 @@ class FindingKind(StrEnum):
     VALUES_REPLACED = "values-replaced"
     DEVICE_SPECIFIC = "device-specific"
     SIGNATURE_CHANGED = "signature-changed"
+    UNDEFINED_OPERAND = "undefined-operand"
     INPUT_MUTATED = "input-mutated"
     NOT_IDEMPOTENT = "not-idempotent"
     GUILTY_PASS = "guilty-pass"

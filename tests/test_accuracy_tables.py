@@ -22,6 +22,13 @@ def test_an_accepted_verdict_is_not_counted_as_the_right_one() -> None:
     assert "| 0.95 … 1 | 2 | 0.97 | 0.50 | 1.00 | 0 |" in told
 
 
+def test_debatable_truth_is_left_out_in_a_line_of_its_own() -> None:
+    """And stays in the first figure: doubt never makes that one better."""
+    told = report([scored("t/a", "fixed", "fixed", 0.9), scored("t/b", "fixed", "confirmed", 0.9, debatable=True)])
+    assert "strictly right: 1 of 2" in told
+    assert "without the 1 whose truth is debatable: 1 of 1" in told
+
+
 def test_only_a_confident_wrong_verdict_fails_the_bench() -> None:
     """Inconclusive is never wrong, and a wrong verdict fails from .9."""
     assert not failed([scored("t/a", "fixed", "inconclusive", 0.95)])

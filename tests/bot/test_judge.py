@@ -291,3 +291,53 @@ def test_a_crash_is_no_refusal() -> None:
     plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT))
     crash = Signature(type="SIGSEGV", message="at an address")
     assert "refuses" not in judge(evidence((P, M, M, None), refused("1.3", crash), plan=plan)).headline
+
+
+CALLS = ("tvm.topi.power", "tvm.relax.block_builder.call_te", "tvm.relax.vm_build.build")
+WORDS = Signature(
+    type="InternalError", message="Check failed: (x.is_float()) is false: only for floats", frames=CALLS
+)
+
+
+def says(version: str, outcome: Outcome, signature: Signature, variant: Variant = Variant.ORIGINAL) -> Observation:
+    return msgspec.structs.replace(observe(version, outcome, variant=variant), signature=signature)
+
+
+def reworded(
+    message: str, frames: tuple[str, ...] = CALLS, variant: Variant = Variant.ORIGINAL, **plan: object
+) -> Evidence:
+    known = [says(version, M, WORDS) for version in ORDER[:3]]
+    newest = says("1.3", S, Signature(type="InternalError", message=message, frames=frames), variant)
+    gone = [observe("1.3", I)] if variant is Variant.PORTED else []
+    changed = msgspec.structs.replace(PLAN, **plan)
+    return Evidence(plan=changed, observations=(*known, *gone, newest), findings=())
+
+
+@pytest.mark.parametrize("variant", [Variant.ORIGINAL, Variant.PORTED])
+def test_an_error_that_only_its_words_changed_is_the_same(variant: Variant) -> None:
+    """Through the same calls, of the same type, half its words kept; said with less than high confidence."""
+    verdict = judge(reworded("Check failed: (IsFloat(x)) is false: only for floats", variant=variant))
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert verdict.confidence < 0.9
+    assert "other words" in verdict.headline
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        reworded("the pool of buffers has no more room"),
+        reworded("Check failed: (IsFloat(x)) is false: only for floats", frames=(*CALLS[:2], "tvm.other")),
+        reworded("Check failed: (IsFloat(x)) is false: only for floats", frames=()),
+        reworded("Check failed: (IsFloat(x)) is false: only for floats", claim=Claim(kind=ClaimKind.CRASH)),
+    ],
+)
+def test_another_error_is_not_taken_for_it(seen: Evidence) -> None:
+    """Other words, other calls, no calls at all, or a report of no error."""
+    assert judge(seen).kind is VerdictKind.INCONCLUSIVE
+
+
+def test_a_clean_port_is_not_overruled_by_words() -> None:
+    """Ported to the newest release it runs: then it is fixed there, whatever the text as posted says."""
+    said = reworded("Check failed: (IsFloat(x)) is false: only for floats")
+    clean = observe("1.3", P, variant=Variant.PORTED)
+    assert judge(Evidence(plan=PLAN, observations=(*said.observations, clean), findings=())).kind is VerdictKind.FIXED

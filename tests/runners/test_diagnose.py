@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,31 @@ def test_vmvx_tells_an_access_out_of_bounds_and_blames_nobody() -> None:
     assert findings[0].evidence["origin"] == "unknown"
     assert "--iree-hal-target-backends=vmvx" in ran[0].steps[0]
     assert controls[0].device == "vmvx"
+
+
+INDEXED = msgspec.structs.replace(
+    COMMANDS,
+    files={
+        "m.mlir": "func.func @at(%t: tensor<8xf32>) -> f32 {\n  %c = arith.constant 8 : index\n"
+        "  %v = tensor.extract %t[%c] : tensor<8xf32>\n  return %v : f32\n}\n"
+    },
+)
+
+
+def test_an_index_outside_blames_the_repro_when_the_failure_goes_with_it() -> None:
+    """The control takes another index and nothing else; its clean run is what the finding rests on."""
+    tools, ran = means(Outcome.PASS)
+    controls, findings = diagnose(plan(INDEXED), observe(Outcome.MATCH, device="vmvx"), tools)
+    assert [(f.kind, f.evidence["origin"]) for f in findings] == [(FindingKind.OUT_OF_BOUNDS_ACCESS, "testcase")]
+    assert len(controls) == 1
+    assert "%t[%reprobot_mended]" in ran[0].files["m.mlir"]
+
+
+def test_an_index_outside_explains_no_failure_that_stays() -> None:
+    """Mended and failing still: something else is wrong, and the repro is not blamed."""
+    tools, _ = means(Outcome.MATCH)
+    _, findings = diagnose(plan(INDEXED), observe(Outcome.MATCH, device="vmvx"), tools)
+    assert findings == ()
 
 
 def test_a_line_is_put_behind_the_future_imports() -> None:

@@ -86,6 +86,14 @@ def test_the_same_message_about_the_compilers_own_names_is_a_fault_of_the_compil
             'error: unregistered device alias "llvm-cpu"; ensure',
         ),
         (("iree-compile", "--iree-old-switch"), "iree-compile: Unknown command line argument '--iree-old-switch'."),
+        (
+            ("iree-compile", "--iree-hal-target-backends=old-backend"),
+            "m.mlir:0:0: error: target backend 'old-backend' not registered; registered backends: [llvm-cpu, vmvx]",
+        ),
+        (
+            ("iree-compile", "--iree-input-type=old-dialect"),
+            "error: unknown custom value for --iree-input-type='old-dialect' (available: 'stablehlo' 'onnx')",
+        ),
     ],
 )
 def test_flags_of_other_releases(step: tuple[str, ...], failure: str) -> None:
