@@ -31,7 +31,7 @@ VICTIMS: tuple[Victim, ...] = ("host", "engine", "guest")
 WORKERS = 2
 START_S = {"bubblewrap": 0.15}
 """About how long a sandbox takes to start; the kill comes between the host's beginning and the probe's end."""
-SLOWEST_START_S = 0.8
+SLOWEST_START_S = 0.4
 GONE_S = 1.0
 """How long what was killed may take to be gone."""
 PATIENCE_S = 90.0

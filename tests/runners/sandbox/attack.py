@@ -48,8 +48,8 @@ class Attack:
     ended: Callable[[Ended], bool] = field(default_factory=exited)
     check: Check = says_contained
     limits: Limits = LIMITS
-    counts_memory: bool = False
-    """Contained only where the memory of all processes together is limited."""
+    counts_all: bool = False
+    """Contained only where what all processes use together, of memory or processor time, is counted."""
 
 
 def refusals(name: str, imports: str, *lines: str) -> Attack:

@@ -191,7 +191,7 @@ contained()
     ),
     Attack(
         name="fill-the-inodes",
-        counts_memory=True,
+        counts_all=True,
         source="""
 count = 0
 try:
@@ -431,14 +431,14 @@ os._exit(0)
     ),
     Attack(
         name="memory-bomb",
-        counts_memory=True,
+        counts_all=True,
         source="hoard = []\nwhile True:\n    hoard.append(b'x' * 2**22)\n",
         ended=out_of_memory,
         check=anything,
     ),
     Attack(
         name="memory-bomb-caught",
-        counts_memory=True,
+        counts_all=True,
         source="""
 hoard = []
 try:
@@ -452,7 +452,7 @@ except MemoryError:
     ),
     Attack(
         name="memory-bomb-mmap",
-        counts_memory=True,
+        counts_all=True,
         source="""
 import mmap
 area = mmap.mmap(-1, 2**30)
@@ -464,7 +464,7 @@ for offset in range(0, 2**30, 4096):
     ),
     Attack(
         name="memory-bomb-in-children",
-        counts_memory=True,
+        counts_all=True,
         source="""
 import time
 for _ in range(20):
@@ -478,7 +478,7 @@ time.sleep(5)
     ),
     Attack(
         name="memory-bomb-in-a-memfd",
-        counts_memory=True,
+        counts_all=True,
         source="""
 file = os.memfd_create("hoard")
 while True:

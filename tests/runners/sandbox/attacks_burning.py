@@ -17,6 +17,7 @@ PROCESSOR_TIME = (
     Attack(name="burn-in-one-process", source="while True: pass\n", ended=used_up, check=anything, limits=BURNING),
     Attack(
         name="burn-in-a-tree",
+        counts_all=True,
         source="""
 for _ in range(5):
     os.fork()
@@ -33,6 +34,7 @@ while True: pass
     Attack(
         # The account of a parent that ignores the end of its children lacks theirs: only the group's has it.
         name="burn-in-children-that-die-unseen",
+        counts_all=True,
         source="""
 import signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)

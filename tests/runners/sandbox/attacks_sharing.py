@@ -197,7 +197,7 @@ SHARED_MEMORY = (
     *(
         Attack(
             name=f"memory-bomb-in-{where.strip('/').replace('/', '-')}",
-            counts_memory=True,
+            counts_all=True,
             source=f"with open('{where}/hoard', 'wb', 0) as file:\n    while True: file.write(b'x' * 2**20)\n",
             ended=out_of_memory,
             check=anything,
@@ -207,7 +207,7 @@ SHARED_MEMORY = (
     ),
     Attack(
         name="memory-bomb-in-system-v-memory",
-        counts_memory=True,
+        counts_all=True,
         source="""
 libc.shmat.restype = ctypes.c_void_p
 while True:

@@ -16,7 +16,7 @@ ON_EACH_ENGINE = {"engine", "room", "host"}
 
 def rows() -> dict[str, list[str]]:
     """What is tried → the names of what tries it."""
-    found = re.findall(r"^\| (.+?) \| ([a-z0-9_:, -]+) \|$", PAPER.read_text(), re.MULTILINE)
+    found = re.findall(r"^\| ([^|]+) \| ([a-z0-9_:, -]+) \|$", PAPER.read_text(), re.MULTILINE)
     return {what: names.split(", ") for what, names in found if names != "by" and set(names) != {"-"}}
 
 
