@@ -1,4 +1,7 @@
-"""Detection, false alarms and cost of the diagnosers: ``python bench/diagnosers.py [VERSION…]``.
+"""Detection, false alarms and cost of the diagnosers: ``python bench/diagnosers.py [iree | VERSION…]``.
+
+``iree`` sends the programs of tests/runners/guest/iree_faults.py through whole investigations, and its valid ones through
+the comparison of dispatches, between devices and between releases.
 
 Every program under tests/runners/guest/programs is run plain and instrumented, with every diagnoser at once. Cost is
 the ratio of their times without the import of TVM, which both share; with it, it is nearer to 1. The sixteen programs
@@ -16,12 +19,23 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from runners.catalogue import load_catalogue
+from runners.progress import Silent
+from runners.workbench import open_workbench
+from tests.runners.guest import iree_faults, iree_search
 from tests.runners.guest.guilty import faulty
 from tests.runners.guest.sweep import EXPECTED, Ran, programs, run_all
 from tests.runners.guest.test_bisect_tvm import search
 
 VERSIONS = ("0.25.0", "0.26.0", "0.27.0")
 GROUPS = (*EXPECTED, "valid")
+PAIRS = (
+    (("3.13.0", "llvm-cpu"), ("3.13.0", "vmvx")),
+    (("3.5.0", "llvm-cpu"), ("3.5.0", "vmvx")),
+    (("3.13.0", "llvm-cpu"), ("3.4.0", "llvm-cpu")),
+    (("3.9.0", "llvm-cpu"), ("2.9.0", "llvm-cpu")),
+)
+"""Between which a valid program is compared, dispatch by dispatch."""
 
 
 def main(versions: tuple[str, ...]) -> int:
@@ -60,6 +74,33 @@ def guilty(version: str) -> tuple[int, list[float], list[str]]:
             if found is None or found["pass"] != planted:
                 missed.append(f"{version}: {name}: {found and found['pass']!r}")
     return len(seconds) - len(missed), seconds, missed
+
+
+def iree() -> int:
+    """The table of IREE's: what was found of each faulty program, and the false alarms of the valid ones."""
+    bench = open_workbench("auto", load_catalogue(), Silent())
+    say("| program | release | label | how known | shown | found | right | seconds |")
+    say("|---|---|---|---|---|---|---|---|")
+    right = []
+    for fault in iree_faults.faults():
+        sought = iree_search.seek(bench, fault)
+        right.append(sought.right(fault))
+        names = "; ".join(f"{one.evidence.get('level')}: {one.evidence['name']}" for one in sought.findings)
+        label = f"{fault.level}: {fault.name or 'a pass'}"
+        marks = ["yes" if mark else "**no**" for mark in (sought.shown, right[-1])]
+        say(f"| {fault.title} | {fault.version} | {label} | {fault.known} | {marks[0]} | {names} | {marks[1]}"
+            f" | {sought.seconds:.1f} |")  # fmt: skip
+    say(
+        f"\n{sum(right)} of {len(right)} named as labelled.\n\n| compared | valid programs | ran on both | false alarms |"
+    )
+    say("|---|---|---|---|")
+    invented = 0
+    for one, other in PAIRS:
+        found = [iree_search.alarms(bench, testcase, one, other) for _, testcase in iree_faults.valid()]
+        ran = [alarms for alarms in found if alarms is not None]
+        invented += sum(map(bool, ran))
+        say(f"| {' on '.join(one)}, {' on '.join(other)} | {len(found)} | {len(ran)} | {sum(map(bool, ran))} |")
+    return int(not all(right) or invented > 0)
 
 
 def say(text: str) -> None:
@@ -101,4 +142,4 @@ def wrong(version: str, plain: Ran, seen: Ran) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(tuple(sys.argv[1:]) or VERSIONS))
+    sys.exit(iree() if sys.argv[1:] == ["iree"] else main(tuple(sys.argv[1:]) or VERSIONS))

@@ -190,8 +190,8 @@ class Workbench:
                     run=lambda cell, attempt: self._observe(plan, cell, attempt),
                     port=lambda testcase, version: _ported(testcase, version, toolchain),
                     retarget=retarget,
-                    diagnose=lambda plan, failing: diagnose(plan, failing, self._means(plan)),
-                    dispatches=lambda bad, good: compare_dispatches(bad, good, self._means(plan).search),
+                    diagnose=lambda plan, failing: diagnose(plan, failing, self.means(plan)),
+                    dispatches=lambda bad, good: compare_dispatches(bad, good, self.means(plan).search),
                     executor=executor,
                     progress=self.progress,
                     stand_ins=self._stand_ins(toolchain),
@@ -382,7 +382,8 @@ class Workbench:
 
     # ------------------------------------------------------------------------------------------ diagnosis
 
-    def _means(self, plan: Plan) -> Means:
+    def means(self, plan: Plan) -> Means:
+        """What a diagnosis of this plan may do."""
         return Means(
             run=lambda version, variant, testcase, device: self._control(plan, version, variant, testcase, device),
             instrumented=lambda version, testcase, modes: self._instrumented(plan, version, testcase, modes),
