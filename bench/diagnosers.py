@@ -1,7 +1,7 @@
 """Detection, false alarms and cost of the diagnosers: ``python bench/diagnosers.py [iree | VERSION…]``.
 
-``iree`` sends the programs of tests/runners/guest/iree_faults.py through whole investigations, and its valid ones through
-the comparison of dispatches, between devices and between releases.
+``iree`` sends the programs of tests/runners/guest/iree_faults.py through whole investigations, and its valid ones
+through the comparison of dispatches, between devices and between releases.
 
 Every program under tests/runners/guest/programs is run plain and instrumented, with every diagnoser at once. Cost is
 the ratio of their times without the import of TVM, which both share; with it, it is nearer to 1. The sixteen programs
@@ -90,9 +90,8 @@ def iree() -> int:
         marks = ["yes" if mark else "**no**" for mark in (sought.shown, right[-1])]
         say(f"| {fault.title} | {fault.version} | {label} | {fault.known} | {marks[0]} | {names} | {marks[1]}"
             f" | {sought.seconds:.1f} |")  # fmt: skip
-    say(
-        f"\n{sum(right)} of {len(right)} named as labelled.\n\n| compared | valid programs | ran on both | false alarms |"
-    )
+    say(f"\n{sum(right)} of {len(right)} named as labelled.\n")
+    say("| compared | valid programs | ran on both | false alarms |")
     say("|---|---|---|---|")
     invented = 0
     for one, other in PAIRS:

@@ -76,6 +76,7 @@ FINDINGS = {
 LEVELS = {
     "pass": "The pass in which compiling fails",
     "parsing": "Compiling fails before any pass",
+    "phase": "The phase in which compiling fails",
     "llvm-pass": "LLVM's passes left out one after another",
     "dispatch": "The first dispatch that takes the same and gives something else",
 }

@@ -5,7 +5,8 @@ sides itself, and judges them by its own oracle:
 
 - a compilation that fails in a pass: ``iree-opt`` runs that pass alone on the IR before it, which must fail as
   reported, and reads that IR without the pass, which must be clean;
-- one that fails before any pass: ``iree-opt`` reads the input, which must fail as reported;
+- one that fails before any pass: ``iree-opt`` reads the input, which must fail as reported; else the phase, which
+  must fail as reported, and the one before it, which must be clean;
 - a program that fails when it runs: compiled with the LLVM passes up to the nth, which must fail as reported, and
   with one less, which must not.
 """
@@ -38,7 +39,7 @@ _Symbol = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[\w.$-]*$")]
 class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     """What the search says it found; other fields are ignored."""
 
-    level: Literal["pass", "parsing", "llvm-pass", "unknown"]
+    level: Literal["pass", "parsing", "llvm-pass", "unknown", "phase"]
     step: Annotated[int, msgspec.Meta(ge=0, le=100)]
     passed: _PassName = ""
     argument: _Symbol = ""
@@ -75,11 +76,11 @@ def find_guilty_iree(testcase: Testcase, failing: Observation, search: Search, r
         case "pass":
             return _pass(testcase, claim, failing, observe)
         case "parsing":
-            return _parsing(testcase, claim, failing, observe)
+            return _parsing(testcase, claim, failing, observe) or _phase(testcase, claim, failing, observe)
         case "llvm-pass":
             return _llvm(testcase, claim, failing, observe)
-        case "unknown":
-            return ()
+        case "unknown" | "phase":
+            return _phase(testcase, claim, failing, observe)
 
 
 Observe = Callable[[Testcase], Observation]
@@ -171,12 +172,24 @@ def _parsing(testcase: Testcase, claim: _Evidence, failing: Observation, observe
     )
 
 
+def _phase(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    """No pass was begun, and the input is read cleanly: a pass that cannot be set up, or an option of the phase."""
+    confirmed = _by_phase(testcase, claim, observe)
+    if not confirmed:
+        return ()
+    summary = f"on {failing.version} compiling fails as reported in phase {claim.phase}, in no pass that says so:"
+    known = msgspec.structs.replace(claim, level="phase")
+    refuted_by = "a clean compilation to that phase"
+    return (_finding(known, failing, f"{summary} {confirmed}", refuted_by, name=claim.phase),)
+
+
 # ---------------------------------------------------------------------------------------------- LLVM's passes
 
 
 def _llvm(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
     def limited(count: int) -> Observation:
-        flags = ("--mlir-disable-threading", f"--opt-bisect-limit={count}")
+        # Thousands of lines about passes left out would hide what the program prints from the oracle.
+        flags = ("--mlir-disable-threading", f"--opt-bisect-limit={count}", "--opt-bisect-verbose=false")
         steps = tuple((*step, *flags) if step[0] == _COMPILER else step for step in testcase.steps)
         return observe(_with_steps(testcase, steps))
 

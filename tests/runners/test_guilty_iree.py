@@ -95,6 +95,17 @@ def test_an_input_that_is_not_read_blames_no_pass() -> None:
     assert find({"level": "parsing", "step": 0}, lambda _testcase: Outcome.PASS) == ()
 
 
+def test_where_no_pass_says_so_the_phase_is_named() -> None:
+    """A pass that cannot even be set up: the input is fine, and one phase fails where the one before does not."""
+
+    def answer(testcase: Testcase) -> Outcome:
+        return Outcome.MATCH if testcase.steps[-1][-1] == "--compile-to=flow" else Outcome.PASS
+
+    (finding,) = find({"level": "parsing", "step": 0, "phase": "flow", "phase_before": "abi"}, answer)
+    assert (finding.evidence["level"], finding.evidence["name"]) == ("phase", "flow")
+    assert find({"level": "unknown", "step": 0}, answer) == ()
+
+
 def limited(testcase: Testcase) -> int:
     (flag,) = [word for word in testcase.steps[0] if word.startswith("--opt-bisect-limit=")]
     return int(flag.partition("=")[2])
