@@ -21,7 +21,7 @@ import msgspec
 from runners.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase, TimedOut, Variant
 from runners.retarget import GUEST_HOOKS
 
-SEARCH_S = 60.0
+SEARCH_S = 90.0
 """For all trials inside; a compilation of a quarter of a second has them in 1 to 7 s."""
 MAX_PASSES = 10_000_000
 BEFORE = "before.mlir"

@@ -8,7 +8,7 @@ from runners.catalogue import load_catalogue
 from runners.progress import Silent
 from runners.workbench import Workbench, open_workbench
 from tests.runners.guest import iree_search
-from tests.runners.guest.iree_faults import faults, valid
+from tests.runners.guest.iree_faults import Fault, faults, valid
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 
@@ -31,7 +31,7 @@ def bench() -> Workbench:
     ],
     ids=lambda fault: fault.title,
 )
-def test_the_fault_is_found_where_it_is(bench: Workbench, fault: iree_search.Fault) -> None:
+def test_the_fault_is_found_where_it_is(bench: Workbench, fault: Fault) -> None:
     """A pass, the input, a pass of LLVM, a dispatch: of the level and the name that were written down before."""
     sought = iree_search.seek(bench, fault)
     assert sought.shown
