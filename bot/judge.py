@@ -37,8 +37,23 @@ from runners.signature import NATIVE, compare
 from runners.toolchains import find_device, find_toolchain
 
 THRESHOLD = 0.6
+
+# How sure: held against the corpus by `bench.accuracy`, whose reliability table is in docs/verdicts.md.
+SEEN_TWICE, SEEN_ONCE = 0.97, 0.9
+"""The reported failure in two runs of one build or more, and in one."""
+VAGUELY = 0.1
+"""Less, where the report gives only a kind of failure to match."""
+TRACED, TRACED_UNSTEADILY, WORKED_OUT = 0.95, 0.8, 0.2
+"""A diagnosis puts the fault in the repro; runs disagree; less, for an index that the program worked out."""
+NOTHING_TO_RUN = 0.9
 IN_OTHER_WORDS = 0.8
-"""How sure a failure is the reported one when only the calls that lead to it agree wholly."""
+"""Only the calls that lead to the failure agree wholly."""
+ONLY_PORTED = 0.8
+CANNOT_RUN = 0.85
+CLEAN_ON_ITS_RELEASE, CLEAN_NEARBY, CLEAN_ELSEWHERE = 0.85, 0.75, 0.7
+"""Clean runs: on the release reported, on others where none is named, and where the one named is not at hand."""
+OTHERWISE = 0.7
+"""Fails, but not as reported: the weakest verdict. Two of two were wrong at a first look, names that had moved."""
 
 LABELS = {
     VerdictKind.REGRESSION: ("repro: confirmed", "regression"),
@@ -70,14 +85,17 @@ def judge_without_running(extraction: Extraction) -> Verdict | None:
     match extraction:
         case NoRepro(missing=missing, reason=reason) if any(item.kind != "code" for item in missing):
             return _verdict(
-                VerdictKind.INCOMPLETE, 0.9, "The report does not hold all that its steps need.", (reason,)
+                VerdictKind.INCOMPLETE, NOTHING_TO_RUN, "The report does not hold all that its steps need.", (reason,)
             )
         case NoRepro(reason=reason):
-            return _verdict(VerdictKind.NO_REPRO, 0.9, "There is no testcase in this report.", (reason,))
+            return _verdict(VerdictKind.NO_REPRO, NOTHING_TO_RUN, "There is no testcase in this report.", (reason,))
         case Repro(missing=missing) if missing:
             names = ", ".join(f"{item.kind} {item.name}" for item in missing)
             return _verdict(
-                VerdictKind.INCOMPLETE, 0.9, "The testcase needs something that the report does not give.", (names,)
+                VerdictKind.INCOMPLETE,
+                NOTHING_TO_RUN,
+                "The testcase needs something that the report does not give.",
+                (names,),
             )
         case Repro():
             return None
@@ -171,7 +189,7 @@ def _repro_at_fault(evidence: Evidence) -> Verdict | None:
     computed = blame.evidence.get("origin") == "computed-data"  # an index that the program worked out: less certain
     return _verdict(
         VerdictKind.INVALID_REPRO,
-        (0.95 if bad else 0.8) - (0.2 if computed else 0.0),  # not bad: its runs disagree
+        (TRACED if bad else TRACED_UNSTEADILY) - (WORKED_OUT if computed else 0.0),  # not bad: its runs disagree
         f"The testcase itself is at fault: {said}.{shown}",
         (_how_it_is_known(blame),),
         evidence.indices(*bad),
@@ -420,7 +438,7 @@ def _seen_only_ported(evidence: Evidence) -> Verdict | None:
     if ported.get(newest) is Answer.BAD:
         return _verdict(
             VerdictKind.CONFIRMED,
-            0.8,
+            ONLY_PORTED,
             f"Reproduced on {_span(bad)} after porting it to their API; no release here runs it as posted.",
             ("every substitution that the port made is listed below",),
             used,
@@ -452,7 +470,7 @@ def _never_seen_failing(evidence: Evidence) -> Verdict:
         case Outcome.INCOMPATIBLE:
             return _verdict(
                 VerdictKind.UNTESTABLE,
-                0.85,
+                CANNOT_RUN,
                 f"No release here can run the testcase as posted: its API has moved (tried {_looked_at(evidence)}).",
                 (why,),
                 used,
@@ -460,7 +478,7 @@ def _never_seen_failing(evidence: Evidence) -> Verdict:
         case Outcome.UNAVAILABLE:
             return _verdict(
                 VerdictKind.UNTESTABLE,
-                0.85,
+                CANNOT_RUN,
                 _needs_a_device(evidence) + _on_stand_ins(evidence),
                 (why,),
                 evidence.indices(*evidence.plan.order),
@@ -549,14 +567,14 @@ def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:
     if named and not exact:
         return _verdict(
             VerdictKind.NOT_REPRODUCED,
-            0.7,
+            CLEAN_ELSEWHERE,
             f"Not reproduced on {_span(good)}; the version that the report names is not available here.",
             ("the failure may have been fixed before the oldest of these",),
             used,
         )
     return _verdict(
         VerdictKind.NOT_REPRODUCED,
-        0.85 if exact else 0.75,
+        CLEAN_ON_ITS_RELEASE if exact else CLEAN_NEARBY,
         f"Not reproduced: it runs cleanly on {_span(good)}.",
         (),
         used,
@@ -594,7 +612,7 @@ def _only_other_failures(evidence: Evidence) -> Verdict:
     if claim_is_known and _failing_at_home(evidence):
         return _verdict(
             VerdictKind.DIFFERENT_FAILURE,
-            0.7,
+            OTHERWISE,
             f"It fails on {_span(_versions_of(plan, failing))}, but with {named} and not as reported.",
             (latest.why, "nothing is said here about the reported failure"),
             used,
@@ -617,9 +635,9 @@ def _newest(evidence: Evidence) -> str:
 
 def _certainty(evidence: Evidence, version: str) -> float:
     """From how often the failure was seen, and how specifically the report describes it."""
-    sure = 0.97 if evidence.runs(version) > 1 else 0.9
+    sure = SEEN_TWICE if evidence.runs(version) > 1 else SEEN_ONCE
     if _vague(evidence.plan.claim):
-        sure -= 0.1
+        sure -= VAGUELY
     return sure
 
 
