@@ -333,9 +333,9 @@ def main() -> int:
     for name, away in (("tuned on", False), ("kept away", True)):
         mine = [failure for failure in failures if (failure.room in KEPT_AWAY) is away]
         for way in WAYS:
-            found = score(mine, way)
+            scored = score(mine, way)
             sys.stdout.write(
-                f"| {name} | {found.pairs} ({found.same}) | {way} | {found.precision:.3f} | {found.recall:.3f} |\n"
+                f"| {name} | {scored.pairs} ({scored.same}) | {way} | {scored.precision:.3f} | {scored.recall:.3f} |\n"
             )
     return 0
 
