@@ -52,6 +52,18 @@ def private_directory() -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def leftover_processes(program: str) -> list[int]:
+    """Processes of ours of that name which name a private directory, or anything else, of a dead maker's."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (path / "cmdline").read_bytes().decode("utf-8", "replace")
+            mine = words.startswith(f"{program}\0") and path.stat().st_uid == os.geteuid()
+            if mine and any(map(is_leftover, re.findall(rf"{PREFIX}-\d+-\d+-\d+", words))):
+                found.append(int(path.name))
+    return found
+
+
 def leftover_directories() -> list[Path]:
     """Private directories whose makers are dead."""
     found = Path(tempfile.gettempdir()).glob(f"{PREFIX}-*")

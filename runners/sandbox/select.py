@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
 from collections.abc import Sequence
 from typing import Literal, get_args
 
@@ -64,6 +67,11 @@ def drop_skeleton() -> None:
 def sweep() -> Sequence[str]:
     """Remove what runs left that were killed before they could clean up; returns what it was, in words."""
     removed = [f"container {name}" for name in containers.sweep()]
+    # Killed between its fork and its word to the child, bwrap leaves one that waits for ever, in no control group.
+    for pid in owner.leftover_processes("bwrap"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        removed.append(f"process {pid}")
     for name in cgroup.leftovers():
         cgroup.remove(name)
         removed.append(f"control group {name}")

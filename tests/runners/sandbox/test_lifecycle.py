@@ -259,3 +259,19 @@ def test_sweeping_removes_what_podman_forgot_and_nothing_younger() -> None:
         os.utime(places[1], (1, 1))
         sweep()
     assert not places[1].exists()
+
+
+def test_sweeping_ends_a_bwrap_of_a_dead_maker_and_no_other() -> None:
+    """bwrap killed while it starts can leave a child that waits for it for ever, in no control group."""
+    names = (f"{owner.PREFIX}-4194305-1-1", owner.new_name())
+    wait = ("-c", "import time; time.sleep(600)")
+    made = [subprocess.Popen(["bwrap", *wait, f"/tmp/{name}/env"], executable=sys.executable) for name in names]
+    try:
+        assert wait_until(lambda: made[0].pid in owner.leftover_processes("bwrap"), 5.0)
+        sweep()
+        assert made[0].wait(5) == -signal.SIGKILL
+        assert made[1].poll() is None
+    finally:
+        for process in made:
+            process.kill()
+            process.wait()
