@@ -1,0 +1,242 @@
+"""Rooms of failing programs that were written, and labelled by reason, before anything in them was run.
+
+For `bench.pairs`: a label names the check that the program trips. Two programs of one room that trip the same check
+would have the same label, and be the same bug; a program that some release does not refuse gives no output there. The
+comparison was not looked at while these were written and nothing here was changed after the first recording.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Labelled(NamedTuple):
+    """A program and the check that it trips, in words."""
+
+    reason: str
+    program: str
+
+
+EXPRESSIONS: Mapping[str, tuple[Labelled, ...]] = {
+    "gather_nd": (
+        Labelled("indices are no integers", "op.gather_nd(x, tensor((2, 2)))"),
+        Labelled("batch_dims outside of the data's rank", "op.gather_nd(x, tensor((2, 2), 'int64'), batch_dims=5)"),
+        Labelled("batch_dims beyond the indices' rank", "op.gather_nd(x, tensor((2,), 'int64'), batch_dims=2)"),
+        Labelled("last dimension of indices too large", "op.gather_nd(x, tensor((2, 5), 'int64'))"),
+    ),
+    "scatter_nd": (
+        Labelled(
+            "dtypes of data and updates differ", "op.scatter_nd(x, tensor((2, 1), 'int64'), tensor((2, 6), 'int8'))"
+        ),
+        Labelled("indices are no integers", "op.scatter_nd(x, tensor((2, 1)), tensor((2, 6)))"),
+        Labelled("rank of the updates", "op.scatter_nd(x, tensor((2, 1), 'int64'), tensor((2, 6, 1)))"),
+        Labelled("shape of the updates", "op.scatter_nd(x, tensor((2, 1), 'int64'), tensor((2, 7)))"),
+    ),
+    "stack": (
+        Labelled("shapes differ", "op.stack([x, y], axis=0)"),
+        Labelled("dtypes differ", "op.stack([x, tensor((4, 6), 'int32')], axis=0)"),
+        Labelled("ranks differ", "op.stack([x, tensor((4,))], axis=0)"),
+    ),
+    "meshgrid": (
+        Labelled("an input is not one-dimensional", "op.meshgrid([tensor((3,)), x])"),
+        Labelled("dtypes differ", "op.meshgrid([tensor((3,)), tensor((4,), 'int32')])"),
+    ),
+    "quantize": (
+        Labelled("output type", "op.quantize(x, tensor((6,)), tensor((6,), 'int8'), 1, 'float64')"),
+        Labelled("input type", "op.quantize(tensor((4, 6), 'int32'), tensor((6,)), tensor((6,), 'int8'), 1, 'int8')"),
+        Labelled("type of the scale", "op.quantize(x, tensor((6,), 'int8'), tensor((6,), 'int8'), 1, 'int8')"),
+        Labelled("type of the zero point", "op.quantize(x, tensor((6,)), tensor((6,), 'bool'), 1, 'int8')"),
+        Labelled("axis out of range", "op.quantize(x, tensor((6,)), tensor((6,), 'int8'), 7, 'int8')"),
+        Labelled("length of the scale", "op.quantize(x, tensor((5,)), tensor((6,), 'int8'), 1, 'int8')"),
+    ),
+    "conv1d": (
+        Labelled("groups not positive", "op.nn.conv1d(tensor((1, 4, 9)), tensor((8, 4, 3)), groups=-1)"),
+        Labelled("number of strides", "op.nn.conv1d(tensor((1, 4, 9)), tensor((8, 4, 3)), strides=(1, 1))"),
+        Labelled("number of dilations", "op.nn.conv1d(tensor((1, 4, 9)), tensor((8, 4, 3)), dilation=(1, 1))"),
+        Labelled("channels of data and weight", "op.nn.conv1d(tensor((1, 4, 9)), tensor((8, 3, 3)))"),
+        Labelled("output channels and groups", "op.nn.conv1d(tensor((1, 4, 9)), tensor((7, 2, 3)), groups=2)"),
+    ),
+    "conv2d_transpose": (
+        Labelled("channels of data and weight", "op.nn.conv2d_transpose(tensor((1, 4, 9, 9)), tensor((5, 8, 3, 3)))"),
+        Labelled(
+            "input channels and groups",
+            "op.nn.conv2d_transpose(tensor((1, 5, 9, 9)), tensor((5, 8, 3, 3)), groups=2)",
+        ),
+        Labelled(
+            "output padding not below the strides",
+            "op.nn.conv2d_transpose(tensor((1, 4, 9, 9)), tensor((4, 8, 3, 3)), output_padding=(3, 3))",
+        ),
+        Labelled(
+            "length of the output padding",
+            "op.nn.conv2d_transpose(tensor((1, 4, 9, 9)), tensor((4, 8, 3, 3)), output_padding=(0, 0, 0))",
+        ),
+    ),
+    "attention": (
+        Labelled("rank of the query", "op.nn.attention(x, tensor((1, 4, 2, 8)), tensor((1, 4, 2, 8)))"),
+        Labelled("batches differ", "op.nn.attention(*[tensor((n, 4, 2, 8)) for n in (1, 2, 1)])"),
+        Labelled("head sizes differ", "op.nn.attention(*[tensor((1, 4, 2, n)) for n in (8, 9, 8)])"),
+        Labelled("rank of the bias", "op.nn.attention(*[tensor((1, 4, 2, 8)) for n in range(3)], bias=x)"),
+    ),
+    "loss": (
+        Labelled("reduction", "op.nn.nll_loss(x, tensor((4,), 'int64'), tensor((6,)), reduction='best')"),
+        Labelled("type of the targets", "op.nn.nll_loss(x, tensor((4,)), tensor((6,)))"),
+        Labelled("rank of the weights", "op.nn.nll_loss(x, tensor((4,), 'int64'), tensor((6, 1)))"),
+        Labelled("classes differ", "op.nn.nll_loss(x, tensor((4,), 'int64'), tensor((9,)))"),
+        Labelled("minibatch sizes differ", "op.nn.nll_loss(x, tensor((3,), 'int64'), tensor((6,)))"),
+    ),
+    "multinomial": (
+        Labelled(
+            "type of the probabilities",
+            "op.multinomial_from_uniform(tensor((4, 6), 'int32'), tensor((4, 1)), tensor((4, 1), 'int64'))",
+        ),
+        Labelled(
+            "type of the uniform sample",
+            "op.multinomial_from_uniform(x, tensor((4, 1), 'int32'), tensor((4, 1), 'int64'))",
+        ),
+        Labelled(
+            "type of the sample indices", "op.multinomial_from_uniform(x, tensor((4, 1)), tensor((4, 1), 'float32'))"
+        ),
+        Labelled(
+            "rank of the probabilities",
+            "op.multinomial_from_uniform(tensor((6,)), tensor((4, 1)), tensor((4, 1), 'int64'))",
+        ),
+    ),
+    "pixel_shuffle": (
+        Labelled("factor not positive", "op.nn.pixel_shuffle(tensor((1, 4, 2, 2)), 0)"),
+        Labelled("rank too low", "op.nn.pixel_shuffle(x, 2)"),
+        Labelled("channels and factor", "op.nn.pixel_shuffle(tensor((1, 5, 2, 2)), 2)"),
+    ),
+}
+
+_T = "tensor<4xf32>"
+
+
+def _function(body: str, arguments: str = f"%a: {_T}", result: str = _T) -> str:
+    lines = "\n".join(f"  {line}" for line in body.splitlines())
+    return f"func.func @f({arguments}) -> {result} {{\n{lines}\n}}\n"
+
+
+OPERATIONS: Mapping[str, tuple[Labelled, ...]] = {
+    "pad": (
+        Labelled(
+            "result type not the inferred one",
+            _function(
+                "%c = arith.constant 0.0 : f32\n%0 = tensor.pad %a low[1] high[1] {\n^bb0(%i: index):\n"
+                f"  tensor.yield %c : f32\n}} : {_T} to tensor<9xf32>\nreturn %0 : tensor<9xf32>",
+                result="tensor<9xf32>",
+            ),
+        ),
+        Labelled(
+            "type of what the region yields",
+            _function(
+                "%c = arith.constant 0 : i32\n%0 = tensor.pad %a low[1] high[1] {\n^bb0(%i: index):\n"
+                f"  tensor.yield %c : i32\n}} : {_T} to tensor<6xf32>\nreturn %0 : tensor<6xf32>",
+                result="tensor<6xf32>",
+            ),
+        ),
+        Labelled(
+            "arguments of the region",
+            _function(
+                "%c = arith.constant 0.0 : f32\n%0 = tensor.pad %a low[1] high[1] {\n^bb0(%i: index, %j: index):\n"
+                f"  tensor.yield %c : f32\n}} : {_T} to tensor<6xf32>\nreturn %0 : tensor<6xf32>",
+                result="tensor<6xf32>",
+            ),
+        ),
+    ),
+    "calls": (
+        Labelled("no such function", _function(f"%0 = call @g(%a) : ({_T}) -> {_T}\nreturn %0 : {_T}")),
+        Labelled("number of operands", _function(f"%0 = call @f(%a, %a) : ({_T}, {_T}) -> {_T}\nreturn %0 : {_T}")),
+        Labelled(
+            "type of an operand",
+            _function(
+                f"%c = arith.constant 1 : i32\n%0 = call @f(%c) : (i32) -> {_T}\nreturn %0 : {_T}",
+            ),
+        ),
+        Labelled("defined twice", _function(f"return %a : {_T}") * 2),
+    ),
+    "generic": (
+        Labelled(
+            "number of results of a map",
+            "#m = affine_map<(d0) -> (d0, d0)>\n#n = affine_map<(d0) -> (d0)>\n"
+            + _function(
+                '%0 = linalg.generic {indexing_maps = [#m, #n], iterator_types = ["parallel"]} '
+                f"ins(%a : {_T}) outs(%a : {_T}) {{\n^bb0(%i: f32, %o: f32):\n  linalg.yield %i : f32\n}} -> {_T}\n"
+                f"return %0 : {_T}"
+            ),
+        ),
+        Labelled(
+            "number of maps",
+            "#n = affine_map<(d0) -> (d0)>\n"
+            + _function(
+                '%0 = linalg.generic {indexing_maps = [#n], iterator_types = ["parallel"]} '
+                f"ins(%a : {_T}) outs(%a : {_T}) {{\n^bb0(%i: f32, %o: f32):\n  linalg.yield %i : f32\n}} -> {_T}\n"
+                f"return %0 : {_T}"
+            ),
+        ),
+        Labelled(
+            "type that the region yields",
+            "#n = affine_map<(d0) -> (d0)>\n"
+            + _function(
+                '%0 = linalg.generic {indexing_maps = [#n, #n], iterator_types = ["parallel"]} '
+                f"ins(%a : {_T}) outs(%a : {_T}) {{\n^bb0(%i: f32, %o: f32):\n  %c = arith.constant 1 : i32\n"
+                f"  linalg.yield %c : i32\n}} -> {_T}\nreturn %0 : {_T}"
+            ),
+        ),
+        Labelled(
+            "arguments of the region",
+            "#n = affine_map<(d0) -> (d0)>\n"
+            + _function(
+                '%0 = linalg.generic {indexing_maps = [#n, #n], iterator_types = ["parallel"]} '
+                f"ins(%a : {_T}) outs(%a : {_T}) {{\n^bb0(%i: f32):\n  linalg.yield %i : f32\n}} -> {_T}\n"
+                f"return %0 : {_T}"
+            ),
+        ),
+    ),
+    "transpose": (
+        Labelled(
+            "not a permutation",
+            _function(
+                "%0 = linalg.transpose ins(%a : tensor<4x5xf32>) outs(%b : tensor<5x4xf32>) permutation = [1, 1]\n"
+                "return %0 : tensor<5x4xf32>",
+                "%a: tensor<4x5xf32>, %b: tensor<5x4xf32>",
+                "tensor<5x4xf32>",
+            ),
+        ),
+        Labelled(
+            "length of the permutation",
+            _function(
+                "%0 = linalg.transpose ins(%a : tensor<4x5xf32>) outs(%b : tensor<5x4xf32>) permutation = [1, 0, 2]\n"
+                "return %0 : tensor<5x4xf32>",
+                "%a: tensor<4x5xf32>, %b: tensor<5x4xf32>",
+                "tensor<5x4xf32>",
+            ),
+        ),
+        Labelled(
+            "dimensions do not follow",
+            _function(
+                "%0 = linalg.transpose ins(%a : tensor<4x5xf32>) outs(%b : tensor<4x5xf32>) permutation = [1, 0]\n"
+                "return %0 : tensor<4x5xf32>",
+                "%a: tensor<4x5xf32>, %b: tensor<4x5xf32>",
+                "tensor<4x5xf32>",
+            ),
+        ),
+    ),
+    "constants": (
+        Labelled("number of elements", _function(f"%0 = arith.constant dense<[1.0, 2.0]> : {_T}\nreturn %0 : {_T}")),
+        Labelled(
+            "integers for floats", _function(f"%0 = arith.constant dense<[1, 2, 3, 4]> : {_T}\nreturn %0 : {_T}")
+        ),
+        Labelled("ragged list", _function(f"%0 = arith.constant dense<[[1.0], 2.0]> : {_T}\nreturn %0 : {_T}")),
+        Labelled("value too large for its type", _function("%0 = arith.constant 300 : i8\nreturn %0 : i8", "", "i8")),
+    ),
+    "syntax": (
+        Labelled("bracket never closed", "func.func @f() {\n  return\n"),
+        Labelled("unknown type", "func.func @f(%a: tensr<4xf32>) {\n  return\n}\n"),
+        Labelled(
+            "value defined twice", _function(f"%0 = math.sin %a : {_T}\n%0 = math.cos %a : {_T}\nreturn %0 : {_T}")
+        ),
+        Labelled("dimension not a number", "func.func @f(%a: tensor<4xqxf32>) {\n  return\n}\n"),
+        Labelled("no terminator", "func.func @f() {\n  %0 = arith.constant 1 : i32\n}\n"),
+    ),
+}
