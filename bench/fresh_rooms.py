@@ -2,7 +2,13 @@
 
 For `bench.pairs`: a label names the check that the program trips. Two programs of one room that trip the same check
 would have the same label, and be the same bug; a program that some release does not refuse gives no output there. The
-comparison was not looked at while these were written and nothing here was changed after the first recording.
+comparison was not looked at while these were written and no program or label was changed after the first recording.
+
+First look, IREE's six rooms (23 programs, 1,080 pairs, 230 of them the same): signature .900 / .983 (precision /
+recall), last line .382 / .983, both failed .213 / 1.0. Of 34 pairs of different programs one is taken for the same in
+all its 25 pairs: an unknown type and a dimension that is no number. Both trip one check of the parser ("expected
+non-function type"), which the labels did not foresee; they stay as they were written, and the figure with them.
+One program of 23 is missed in part: its message was reworded after 2.9.0. TVM's eleven rooms are not recorded yet.
 """
 
 from __future__ import annotations

@@ -4,11 +4,13 @@
 (``bench/data/failures.jsonl``). The programs come in rooms: those of one room fail in the same function of the
 compiler for different reasons, so that the pairs that must not match are hard ones. The truth is in the programs: two
 outputs tell of the same bug when the same program printed them, and its reason is planted there. (Two programs of one
-reason, the same check failing with other numbers, would be the same bug: there are none.) A program that a release
+reason, the same check failing with other numbers, would be the same bug: there are none. `bench.fresh_rooms` holds
+the rooms whose programs were labelled by reason before they were first run.) A program that a release
 does not refuse gives no output there.
 
 Without an argument it prints precision and recall of the signature's comparison beside exact comparison of the last
-line, and beside "both failed"; for the rooms that the comparison was tuned on, and for the rooms that were kept away.
+line, and beside "both failed"; for the rooms that the comparison was tuned on, for those that were kept away, and for
+the fresh ones.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ KEPT_AWAY = frozenset({"repeat", "tile", "scatter", "cumsum", "resize", "slices"
 """Rooms that nobody had looked at when the comparison was last changed."""
 
 FRESH = frozenset({*fresh_rooms.EXPRESSIONS, *fresh_rooms.OPERATIONS})
-"""Rooms labelled by reason before they were first run, after the others: judged once, before anything was changed for them."""
+"""Rooms labelled by reason before they were first run, and after the comparison was last changed."""
 
 EMIT = """\
 import tvm
@@ -349,7 +351,8 @@ def score(failures: Sequence[Failure], way: str) -> Score:
     )
 
 
-def _kind(room: str) -> str:
+def kind(room: str) -> str:
+    """How a room was come by: what its figures are worth depends on that."""
     return "fresh" if room in FRESH else "kept away" if room in KEPT_AWAY else "tuned on"
 
 
@@ -364,7 +367,7 @@ def main() -> int:
     failures = load()
     sys.stdout.write("| rooms | pairs (same) | way | precision | recall |\n|---|---|---|---|---|\n")
     for name in ("tuned on", "kept away", "fresh"):
-        mine = [failure for failure in failures if _kind(failure.room) == name]
+        mine = [failure for failure in failures if kind(failure.room) == name]
         for way in WAYS:
             scored = score(mine, way)
             sys.stdout.write(
