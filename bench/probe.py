@@ -158,7 +158,10 @@ def _in_environment(environment: Environment, folder: Path) -> object:
 
 
 def _process(words: list[str], folder: Path, variables: dict[str, str]) -> object:
-    done = subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    # A session of its own, as every engine gives: the scheduler shares the processors out by session.
+    done = subprocess.run(
+        words, cwd=folder, env=variables, capture_output=True, text=True, check=False, start_new_session=True
+    )
     if done.returncode:
         say(done.stderr[-2000:])
     return done.returncode, done.stdout
