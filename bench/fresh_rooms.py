@@ -8,7 +8,9 @@ First look, IREE's six rooms (23 programs, 1,080 pairs, 230 of them the same): s
 recall), last line .382 / .983, both failed .213 / 1.0. Of 34 pairs of different programs one is taken for the same in
 all its 25 pairs: an unknown type and a dimension that is no number. Both trip one check of the parser ("expected
 non-function type"), which the labels did not foresee; they stay as they were written, and the figure with them.
-One program of 23 is missed in part: its message was reworded after 2.9.0. TVM's eleven rooms are not recorded yet.
+One program of 23 is missed in part: its message was reworded after 2.9.0. Of TVM's
+eleven rooms the first two in order are recorded (8 programs, 380 pairs, 80 the same): signature 1.000 / 1.000, last
+line: no match at all. Together 1,460 pairs: .924 / .987, one of 46 pairs of different programs wrong.
 """
 
 from __future__ import annotations

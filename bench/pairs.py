@@ -370,9 +370,8 @@ def main() -> int:
         mine = [failure for failure in failures if kind(failure.room) == name]
         for way in WAYS:
             scored = score(mine, way)
-            sys.stdout.write(
-                f"| {name} | {scored.pairs} ({scored.same}) | {way} | {scored.precision:.3f} | {scored.recall:.3f} |\n"
-            )
+            counted = f"{scored.pairs} ({scored.same})"
+            sys.stdout.write(f"| {name} | {counted} | {way} | {scored.precision:.3f} | {scored.recall:.3f} |\n")
     return 0
 
 
