@@ -1,7 +1,8 @@
 """Runs and wrong answers of the search between builds, beside plain bisection and repeated steps, in one run.
 
-``python -m bench.bisection [--trials N] [--quick]``: histories of 16, 200 and 2000 builds with one change at a random
-place; a bad build fails with probability p, a good one with f. Compared on the same histories:
+``python -m bench.bisection [--trials N] [--quick] [--seed WORD] [--table NAME]``: histories of 16, 200 and 2000 builds
+with one change at a random place; a bad build fails with probability p, a good one with f. Compared on the same
+histories:
 
 - *git*: the logic of ``git bisect run``, its way around skipped commits included; it believes every run;
 - *repeat*: bisection that repeats each step until a sequential test is 95 % sure of the whole search;
@@ -18,7 +19,8 @@ import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 
 from runners.bayes import Event, Finished, Goals, Line, Rates, advise, capacity, conclude
 from runners.protocol import Answer
@@ -120,16 +122,23 @@ def repeat(history: History) -> Outcome:
     return Outcome(good, bad)
 
 
-def ours(publish: float, *, workers: int = 1, known: bool = True) -> Search:
-    def search(history: History) -> Outcome | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ours:
+    """`runners.bayes`; with ``known`` it is told both failure rates, else it runs both ends to find them out."""
+
+    publish: float
+    workers: int = 1
+    known: bool = True
+
+    def __call__(self, history: History) -> Outcome | None:
         line = Line(
             weights=(1 / history.size,) * history.size, commits=tuple(range(history.size + 1)), introduced=True
         )
-        goals = Goals(publish=publish, rates=history.rates if known else None)
+        goals = Goals(publish=self.publish, rates=history.rates if self.known else None)
         seconds = [1.0] * len(line)
         events: list[Event] = []
         while history.runs < MOST_RUNS:
-            step = advise(line, goals, events, seconds, workers=workers)
+            step = advise(line, goals, events, seconds, workers=self.workers)
             if isinstance(step, Finished):
                 break
             history.rounds += 1
@@ -137,7 +146,9 @@ def ours(publish: float, *, workers: int = 1, known: bool = True) -> Search:
         found = conclude(line, goals, events)
         return None if isinstance(found, str) else Outcome(found.older, found.newer)
 
-    return search
+
+AT_95 = Ours(publish=0.95)
+TO_PUBLISH = Ours(publish=PUBLISH)
 
 
 # ---------------------------------------------------------------------------------------------- measuring
@@ -175,27 +186,45 @@ def in_a_block(chance: random.Random, size: int) -> frozenset[int]:
     return frozenset(range(start, start + length))
 
 
-def measure(search: Search, size: int, rates: Rates, *, trials: int, skips: Skips = no_skips) -> Measured:
-    """The same histories for every search: they are made from the trial's number."""
-    runs = rounds = wrong = left = refused = 0
-    for trial in range(trials):
-        chance = random.Random(f"{trial} {size} {rates}")
-        history = History(size, chance.randint(1, size), rates, skips(chance, size), chance)
-        found = search(history)
-        runs, rounds = runs + history.runs, rounds + history.rounds
-        if found is None:
-            refused += 1
-        else:
-            wrong += not found.holds(history.change)
-            left += found.newer - found.older
-    answered = max(1, trials - refused)
-    return Measured(
-        runs=runs / trials,
-        rounds=rounds / trials,
-        wrong=wrong / answered,
-        left=left / answered,
-        refused=refused / trials,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One search on many histories; those of the same seed, size and rates are the same for every search."""
+
+    search: Search
+    size: int
+    rates: Rates
+    skips: Skips = no_skips
+    seed: str = ""
+
+    def trial(self, number: int) -> tuple[int, int, Outcome | None, bool]:
+        """Runs, rounds, the answer, and whether it holds."""
+        chance = random.Random(f"{self.seed}{number} {self.size} {self.rates}")
+        history = History(self.size, chance.randint(1, self.size), self.rates, self.skips(chance, self.size), chance)
+        found = self.search(history)
+        return history.runs, history.rounds, found, found is not None and found.holds(history.change)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """How much is measured, and with what."""
+
+    trials: int
+    sizes: Sequence[int]
+    seed: str
+    pool: ProcessPoolExecutor
+
+    def measure(self, search: Search, size: int, rates: Rates, skips: Skips = no_skips) -> Measured:
+        cell = Cell(search=search, size=size, rates=rates, skips=skips, seed=self.seed)
+        seen = list(self.pool.map(cell.trial, range(self.trials), chunksize=max(1, self.trials // 32)))
+        found = [outcome for _, _, outcome, _ in seen if outcome is not None]
+        answered = max(1, len(found))
+        return Measured(
+            runs=sum(runs for runs, _, _, _ in seen) / self.trials,
+            rounds=sum(rounds for _, rounds, _, _ in seen) / self.trials,
+            wrong=(len(found) - sum(holds for _, _, _, holds in seen)) / answered,
+            left=sum(outcome.newer - outcome.older for outcome in found) / answered,
+            refused=1 - len(found) / self.trials,
+        )
 
 
 def bound(size: int, rates: Rates) -> float:
@@ -205,61 +234,65 @@ def bound(size: int, rates: Rates) -> float:
 # ---------------------------------------------------------------------------------------------- tables
 
 
-def beside_others(trials: int, sizes: Sequence[int]) -> Iterator[str]:
+def beside_others(study: Study) -> Iterator[str]:
     yield "| n | p | f | bound | git: runs / wrong | repeat | ours, 95 % | ours, to publish |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    for size, (p, f) in itertools.product(sizes, RATES):
+    for size, (p, f) in itertools.product(study.sizes, RATES):
         rates = Rates(bad=p, good=f)
-        seen = (measure(search, size, rates, trials=trials) for search in (git, repeat, ours(0.95), ours(PUBLISH)))
+        seen = (study.measure(search, size, rates) for search in (git, repeat, AT_95, TO_PUBLISH))
         yield f"| {size} | {p:g} | {f:g} | {bound(size, rates):.1f} | {' | '.join(map(str, seen))} |"
 
 
-def side_by_side(trials: int, sizes: Sequence[int]) -> Iterator[str]:
+def side_by_side(study: Study) -> Iterator[str]:
     yield "| n | p | f | 1 worker: rounds / runs / wrong | 4 workers | 8 workers |"
     yield "| --- | --- | --- | --- | --- | --- |"
-    for size, (p, f) in itertools.product(sizes, ((1.0, 0.0), (0.8, 0.0), (0.5, 0.0))):
-        found = [measure(ours(PUBLISH, workers=w), size, Rates(bad=p, good=f), trials=trials) for w in (1, 4, 8)]
+    for size, (p, f) in itertools.product(study.sizes, ((1.0, 0.0), (0.8, 0.0), (0.5, 0.0))):
+        found = [study.measure(replace(TO_PUBLISH, workers=w), size, Rates(bad=p, good=f)) for w in (1, 4, 8)]
         cells = " | ".join(f"{one.rounds:.1f} / {one.runs:.1f} / {100 * one.wrong:.1f} %" for one in found)
         yield f"| {size} | {p:g} | {f:g} | {cells} |"
 
 
-def around_skips(trials: int, sizes: Sequence[int]) -> Iterator[str]:
+def around_skips(study: Study) -> Iterator[str]:
     yield "| n | skips | p | git: runs / builds left / wrong | ours, to publish |"
     yield "| --- | --- | --- | --- | --- |"
     patterns = (("30 % anywhere", scattered), ("30 % in a block", in_a_block))
-    for size, (name, skips), p in itertools.product(sizes, patterns, (1.0, 0.8)):
-        found = [
-            measure(search, size, Rates(bad=p, good=0.0), trials=trials, skips=skips)
-            for search in (git, ours(PUBLISH))
-        ]
+    for size, (name, skips), p in itertools.product(study.sizes, patterns, (1.0, 0.8)):
+        found = [study.measure(search, size, Rates(bad=p, good=0.0), skips) for search in (git, TO_PUBLISH)]
         cells = " | ".join(f"{one.runs:.1f} / {one.left:.1f} / {100 * one.wrong:.1f} %" for one in found)
         yield f"| {size} | {name} | {p:g} | {cells} |"
 
 
-def unknown_rates(trials: int, sizes: Sequence[int]) -> Iterator[str]:
+def unknown_rates(study: Study) -> Iterator[str]:
     yield "| n | p | f | runs, those of the ends included | wrong | refused |"
     yield "| --- | --- | --- | --- | --- | --- |"
-    for size, (p, f) in itertools.product(sizes, RATES):
-        seen = measure(ours(PUBLISH, known=False), size, Rates(bad=p, good=f), trials=trials)
+    for size, (p, f) in itertools.product(study.sizes, RATES):
+        seen = study.measure(replace(TO_PUBLISH, known=False), size, Rates(bad=p, good=f))
         yield f"| {size} | {p:g} | {f:g} | {seen.runs:.1f} | {100 * seen.wrong:.1f} % | {100 * seen.refused:.0f} % |"
+
+
+TABLES = {
+    "others": ("Beside others", beside_others),
+    "workers": ("Side by side", side_by_side),
+    "skips": ("Around builds that answer nothing", around_skips),
+    "rates": ("Failure rates not known beforehand", unknown_rates),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--quick", action="store_true", help="16 and 200 builds only")
+    parser.add_argument("--seed", default="", help="other histories than those that the search was tuned on")
+    parser.add_argument("--table", choices=TABLES, action="append", help="only this one; repeatable")
     chosen = parser.parse_args()
-    sizes = SIZES[:2] if chosen.quick else SIZES
-    for title, table in (
-        ("Beside others", beside_others),
-        ("Side by side", side_by_side),
-        ("Around builds that answer nothing", around_skips),
-        ("Failure rates not known beforehand", unknown_rates),
-    ):
-        sys.stdout.write(f"\n{title} ({chosen.trials} histories each)\n\n")
-        for line in table(chosen.trials, sizes):
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
+    with ProcessPoolExecutor() as pool:
+        study = Study(trials=chosen.trials, sizes=SIZES[:2] if chosen.quick else SIZES, seed=chosen.seed, pool=pool)
+        for name in chosen.table or TABLES:
+            title, table = TABLES[name]
+            sys.stdout.write(f"\n{title} ({chosen.trials} histories each)\n\n")
+            for line in table(study):
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":

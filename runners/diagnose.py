@@ -28,7 +28,7 @@ from runners.protocol import (
     Wire,
 )
 from runners.repeats import Run, Way, finding, repeat
-from runners.retarget import retarget
+from runners.retarget import GUEST_HOOKS, retarget
 
 TVM_MODES = ("bounds", "signature", "mutation", "nan")
 GUEST_KINDS = frozenset(
@@ -44,6 +44,8 @@ GUEST_KINDS = frozenset(
 """What the instrumentation can find. The other kinds say what the host did or saw: a guest cannot claim them."""
 SETTLED = frozenset({FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.SIGNATURE_CHANGED})
 """With one of these the cause is known: no pass is to blame."""
+CONTROL = "control"
+"""The part of a finding's evidence that tells of a run of the host's own: a guest cannot claim it."""
 MAX_FINDINGS = 12
 MAX_CLAIM_BYTES = 64 * 1024
 
@@ -94,7 +96,9 @@ def _causes(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Obser
         return controls, (finding,)
     if testcase.toolchain != "tvm":
         return controls, ()
-    found = read_findings(means.instrumented(failing.version, testcase, TVM_MODES))
+    found = _repaired(
+        read_findings(means.instrumented(failing.version, testcase, TVM_MODES)), testcase, failing, means
+    )
     if len(testcase.steps) > 1 or any(one.kind in SETTLED for one in found):
         return controls, found
     return controls, (*found, *find_guilty(testcase, failing, means.search, means.run))
@@ -178,6 +182,40 @@ def _own_fault(testcase: Testcase, failing: Observation, means: Means) -> _Found
     return (control,), (finding,)
 
 
+# ---------------------------------------------------------------------------------------------- the call that works
+
+
+def _repaired(
+    found: tuple[Finding, ...], testcase: Testcase, failing: Observation, means: Means
+) -> tuple[Finding, ...]:
+    """The findings, after the call that one of them says works was made in the place of the old one.
+
+    A run that then passes says so in the finding's evidence; one that still fails as reported refutes the finding.
+    """
+    claimed = [one for one in found if _shows_a_call(one)]
+    if not claimed:
+        return found
+    (_, script, *arguments) = testcase.steps[0]
+    step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", "repair", script, *arguments)
+    changed = msgspec.structs.replace(testcase, steps=(step,))
+    seen = means.run(failing.version, Variant.CONTROL, changed, failing.device)
+    match seen.outcome:
+        case Outcome.MATCH:
+            return tuple(one for one in found if one not in claimed)
+        case Outcome.PASS:
+            ran = f"with this call in the place of the old one the testcase runs cleanly on {failing.version}"
+        case _:
+            ran = f"with this call in its place the testcase does not fail as reported on {failing.version}, nor pass"
+    return tuple(
+        msgspec.structs.replace(one, evidence={**one.evidence, CONTROL: ran}) if one in claimed else one
+        for one in found
+    )
+
+
+def _shows_a_call(one: Finding) -> bool:
+    return one.kind is FindingKind.SIGNATURE_CHANGED and bool(one.evidence.get("call_that_works"))
+
+
 # ---------------------------------------------------------------------------------------------- bounds, by vmvx
 
 _OUT_OF_RANGE = re.compile(
@@ -236,7 +274,9 @@ def read_findings(claims: str) -> tuple[Finding, ...]:
         if claimed.kind in known:
             findings.append(
                 Finding(
-                    kind=FindingKind(claimed.kind), summary=claimed.summary[:400], evidence=dict(claimed.evidence)
+                    kind=FindingKind(claimed.kind),
+                    summary=claimed.summary[:400],
+                    evidence={name: value for name, value in claimed.evidence.items() if name != CONTROL},
                 )
             )
     return tuple(findings[:MAX_FINDINGS])

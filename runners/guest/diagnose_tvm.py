@@ -1,7 +1,8 @@
 """Re-runs an unmodified TVM testcase under instrumentation: ``python diagnose_tvm.py MODES repro.py [ARGUMENT…]``.
 
-MODES is a comma-separated list of ``bounds``, ``signature``, ``mutation`` and ``nan``. The testcase runs as
-``__main__`` in the working directory with its own arguments; its streams, exception and exit status are its own.
+MODES is a comma-separated list of ``bounds``, ``signature``, ``mutation`` and ``nan``; ``repair`` changes what the
+testcase does: a call that does not know of a pass's new parameters is made the new way. It runs as ``__main__`` in
+the working directory with its own arguments; its streams, exception and exit status are its own.
 Findings go, as JSON lines ``{"kind", "summary", "evidence"}``, to the file that REPROBOT_FINDINGS names; a line of
 kind ``note`` names an instrumentation that was not available, which limits what a missing finding means.
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 else:
     from tvm_findings import Findings
 
-MODES = ("bounds", "signature", "mutation", "nan")
+MODES = ("bounds", "signature", "mutation", "nan", "repair")
 
 
 def main(arguments: list[str]) -> int:

@@ -15,13 +15,20 @@ if TYPE_CHECKING:
     from runners.guest.tvm_findings import Findings
     from runners.guest.tvm_mutation import MutationDiagnoser
     from runners.guest.tvm_passes import PassWatch
-    from runners.guest.tvm_signature import Signature, SignatureDiagnoser, signatures
+    from runners.guest.tvm_signature import (
+        Change,
+        Signature,
+        SignatureDiagnoser,
+        preparing_function,
+        repaired,
+        signatures,
+    )
     from runners.guest.tvm_trace import Tracer
     from runners.guest.tvm_values import EqualityDiagnoser, ValuesDiagnoser
 else:
     from tvm_mutation import MutationDiagnoser
     from tvm_passes import PassWatch
-    from tvm_signature import SignatureDiagnoser, signatures
+    from tvm_signature import SignatureDiagnoser, preparing_function, repaired, signatures
     from tvm_trace import Tracer
     from tvm_values import EqualityDiagnoser, ValuesDiagnoser
 
@@ -38,7 +45,9 @@ class Session:
         self._building = 0
         self._built: dict[int, tuple[Any, Built]] = {}
         """What was built, with the signatures it was built from; kept alive so that an id stays its own."""
-        self._signature = SignatureDiagnoser(findings) if "signature" in modes else None
+        self._signature: SignatureDiagnoser | None = None
+        if "signature" in modes or "repair" in modes:
+            self._signature = SignatureDiagnoser(findings, repair="repair" in modes)
         self._bounds: BoundsDiagnoser | None = None
         self._watch_builds()
         self._watch_calls()
@@ -105,12 +114,16 @@ class Session:
             vm._reprobot_built = self._built.get(id(rt_mod), (None, None))[1]
 
         def getitem(vm: Any, key: str) -> Any:
-            return self._watched_function(get_item(vm, key), key, getattr(vm, "_reprobot_built", None))
+            built = getattr(vm, "_reprobot_built", None)
+            return self._watched_function(get_item(vm, key), key, built, lambda name: get_item(vm, name))
 
         def watched_set_input(vm: Any, func_name: str, *args: Any, **kwargs: Any) -> None:
-            if not kwargs:
-                self._attempt(lambda: self._called(func_name, getattr(vm, "_reprobot_built", None), args))
-            set_input(vm, func_name, *args, **kwargs)
+            if kwargs:
+                set_input(vm, func_name, *args, **kwargs)
+                return
+            built = getattr(vm, "_reprobot_built", None)
+            change = self._attempt(lambda: self._called(func_name, built, args))
+            set_input(vm, func_name, *_mended(change, args, lambda name: get_item(vm, name)))
 
         machine.__init__, machine.__getitem__, machine.set_input = init, getitem, watched_set_input
         if hasattr(tvm.runtime, "Executable"):
@@ -129,9 +142,15 @@ class Session:
 
         executable.__call__, executable.__getitem__ = call, function
 
-    def _watched_function(self, function: Any, name: str, built: Built | None) -> Any:
+    def _watched_function(
+        self, function: Any, name: str, built: Built | None, beside: Callable[[str], Any] | None = None
+    ) -> Any:
+        """``beside`` finds another function of what this one is of; without it no call is repaired."""
+
         def call(*args: Any, **kwargs: Any) -> Any:
-            self._attempt(lambda: self._called(name, built, args))
+            change = self._attempt(lambda: self._called(name, built, args))
+            if change is not None and beside is not None and not kwargs:
+                args = _mended(change, args, beside)
             self._tracer.calls.append((name, args))
             try:
                 return function(*args, **kwargs)
@@ -140,9 +159,8 @@ class Session:
 
         return call
 
-    def _called(self, name: str, built: Built | None, arguments: tuple[Any, ...]) -> None:
-        if self._signature is not None:
-            self._signature.called(name, built, arguments)
+    def _called(self, name: str, built: Built | None, arguments: tuple[Any, ...]) -> Change | None:
+        return None if self._signature is None else self._signature.called(name, built, arguments)
 
     def _attempt(self, action: Callable[[], Any], failure: str = "a module or call could not be looked at") -> Any:
         try:
@@ -150,3 +168,11 @@ class Session:
         except Exception as error:
             self._findings.note(failure, why=f"{type(error).__name__}: {error}"[-200:])
             return None
+
+
+def _mended(change: Change | None, arguments: tuple[Any, ...], beside: Callable[[str], Any]) -> tuple[Any, ...]:
+    """The arguments as the changed function takes them; as they are where nothing has to be prepared."""
+    preparing = preparing_function(change) if change is not None else None
+    if change is None or preparing is None:
+        return arguments
+    return tuple(repaired(change, beside(preparing), arguments))

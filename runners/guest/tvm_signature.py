@@ -7,6 +7,7 @@ types may stay the same, so that the call is accepted and computes something els
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +97,9 @@ def _fits(parameter: Parameter, argument: Any) -> bool:
 class SignatureDiagnoser:
     """Watches passes for changed parameters, and calls of what was built from the changed module."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: Findings, *, repair: bool = False) -> None:
         self._findings = findings
+        self._repair = repair
         self._changes: list[Change] = []
         self._called: set[str] = set()
 
@@ -120,26 +122,33 @@ class SignatureDiagnoser:
             if all(len(old.new_functions) < len(new) for old in same):
                 self._changes.append(change)
 
-    def called(self, function: str, built: dict[str, Signature] | None, arguments: tuple[Any, ...]) -> None:
-        """The testcase is about to call a function of something built from a module with signatures ``built``."""
+    def called(self, function: str, built: dict[str, Signature] | None, arguments: tuple[Any, ...]) -> Change | None:
+        """The testcase is about to call a function of something built from a module with signatures ``built``.
+
+        Returns the change that the call does not know of, when there is one and such calls are to be repaired.
+        """
         self._called.add(function)
+        old_way = None
         for change in self._changes:
             if function in change.new_functions:
                 self._findings.drop(_key(change))
             elif built is not None and function == change.function and built.get(function) == change.after:
-                self._judge(change, arguments)
+                old_way = change if self._judge(change, arguments) else old_way
+        return old_way if self._repair else None
 
-    def _judge(self, change: Change, arguments: tuple[Any, ...]) -> None:
+    def _judge(self, change: Change, arguments: tuple[Any, ...]) -> bool:
         if not accepts(change.before, arguments):
-            return
+            return False
         if not accepts(change.after, arguments):
             self._report(change, arguments, "the arguments fit only the old parameters")
         elif change.new_functions and not self._called.intersection(change.new_functions):
             self._report(change, arguments, "the arguments fit both, and the new function was never called")
+        else:
+            return False
+        return True
 
     def _report(self, change: Change, arguments: tuple[Any, ...], why: str) -> None:
-        public = [name for name in change.new_functions if name.startswith(change.function)]
-        preparing = next(iter([*public, *change.new_functions]), None)
+        preparing = preparing_function(change)
         summary = f"{change.applied} changed the parameters of {change.function} from {_names(change.before)} to "
         summary += f"{_names(change.after)}, and it is then called the old way"
         evidence: Json = {
@@ -158,13 +167,30 @@ class SignatureDiagnoser:
         self._findings.add(_key(change), "signature-changed" if by_contract else "note", summary, evidence)
 
 
+def preparing_function(change: Change) -> str | None:
+    """The new function that has to run before the changed one."""
+    public = [name for name in change.new_functions if name.startswith(change.function)]
+    return next(iter([*public, *change.new_functions]), None)
+
+
+def split(change: Change) -> tuple[list[int], list[int]]:
+    """Positions of the old parameters that the changed function still takes, and of those that are prepared first."""
+    after = {p.name for p in change.after}
+    kept = [at for at, p in enumerate(change.before) if p.name in after]
+    return kept, [at for at in range(len(change.before)) if at not in kept]
+
+
 def _working_call(change: Change, preparing: str) -> str:
     """How the changed function is meant to be called: inputs that kept their names, then what was prepared."""
-    after = {p.name for p in change.after}
-    kept = [p.name for p in change.before if p.name in after]
-    moved = [p.name for p in change.before if p.name not in after]
+    kept, moved = ([change.before[at].name for at in part] for part in split(change))
     call = f'prepared = vm["{preparing}"]([{", ".join(moved)}]); '
     return call + f'vm["{change.function}"]({", ".join([*kept, "*prepared"])})'
+
+
+def repaired(change: Change, preparing: Callable[[Any], Any], arguments: tuple[Any, ...]) -> list[Any]:
+    """The arguments of that call: what was prepared comes after the inputs that stayed."""
+    kept, moved = split(change)
+    return [*(arguments[at] for at in kept), *preparing([arguments[at] for at in moved])]
 
 
 def _names(signature: Signature) -> str:

@@ -121,6 +121,39 @@ def test_an_index_outside_explains_no_failure_that_stays() -> None:
     assert findings == ()
 
 
+CALL = json.dumps(
+    {
+        "kind": "signature-changed",
+        "summary": "the old way",
+        "evidence": {"call_that_works": 'vm["main"](x, *prepared)'},
+    }
+)
+
+
+def test_the_call_that_works_is_made() -> None:
+    """Where the testcase then runs cleanly the finding says so."""
+    tools, ran = means(Outcome.PASS, claims=CALL)
+    _, (found,) = diagnose(plan(PYTHON), observe(Outcome.MATCH), tools)
+    assert ran[0].steps[0][1:] == ("/opt/reprobot/diagnose_tvm.py", "repair", "r.py")
+    assert "runs cleanly on 1.0" in str(found.evidence["control"])
+
+
+def test_a_call_that_changes_nothing_refutes_the_finding() -> None:
+    """It fails as reported with the new call too: then the old one is not why."""
+    tools, _ = means(Outcome.MATCH, claims=CALL)
+    _, found = diagnose(plan(PYTHON), observe(Outcome.MATCH), tools)
+    assert FindingKind.SIGNATURE_CHANGED not in {one.kind for one in found}
+
+
+def test_a_guest_cannot_claim_that_its_call_was_made() -> None:
+    """Whatever it writes under that name is replaced by what the host saw."""
+    forged = json.loads(CALL)
+    forged["evidence"]["control"] = "it runs cleanly"
+    tools, _ = means(Outcome.OTHER_FAILURE, claims=json.dumps(forged))
+    _, (found,) = diagnose(plan(PYTHON), observe(Outcome.MATCH), tools)
+    assert "does not fail as reported on 1.0, nor pass" in str(found.evidence["control"])
+
+
 def test_a_line_is_put_behind_the_future_imports() -> None:
     """Python refuses them anywhere else."""
     assert (

@@ -115,6 +115,19 @@ def test_the_call_that_works_is_shown() -> None:
     assert finding.evidence["call_that_works"] == working
 
 
+def test_the_call_that_works_makes_the_difference_disappear() -> None:
+    """Every program for which such a call is shown fails as it is, and runs cleanly with that call."""
+    shown = [
+        one.program
+        for one in ran(NEWEST, programs("signature")).values()
+        if any(finding.evidence.get("call_that_works") for finding in one.findings)
+    ]
+    assert len(shown) == 4
+    repaired = run_all(NEWEST, tuple(shown), "repair")
+    assert [one.code for one in repaired] == [0] * len(shown), [one.stderr[-300:] for one in repaired]
+    assert all(one.code != 0 for one in ran_plain(NEWEST, tuple(shown)).values())
+
+
 def test_the_first_pass_that_lost_the_values_is_named() -> None:
     """Neither the passes before it nor those that carry its constants on."""
     (finding,) = ran(NEWEST, programs("values"))["values/second_of_two_passes_does_it"].findings
