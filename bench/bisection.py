@@ -1,8 +1,8 @@
 """Runs and wrong answers of the search between builds, beside plain bisection and repeated steps, in one run.
 
-``python -m bench.bisection [--trials N] [--quick] [--seed WORD] [--table NAME]``: histories of 16, 200 and 2000 builds
-with one change at a random place; a bad build fails with probability p, a good one with f. Compared on the same
-histories:
+``python -m bench.bisection [--trials N] [--quick] [--seed WORD] [--table NAME]``: histories of 16, 200 and 2000
+builds with one change at a random place; a bad build fails with probability p, a good one with f. Compared on the
+same histories:
 
 - *git*: the logic of ``git bisect run``, its way around skipped commits included; it believes every run;
 - *repeat*: bisection that repeats each step until a sequential test is 95 % sure of the whole search;

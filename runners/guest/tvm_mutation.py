@@ -1,13 +1,14 @@
 """A pass changed the module it was given, in place.
 
 Seen by structural hash of the caller's module around every pass call the testcase makes. The pass is then applied
-once more to its result in a forked child, where a second change can't do any harm.
+once more to its result, and twice to copies of its input, in forked children, where a change can't do any harm.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import itertools
 import os
 import signal
 from collections.abc import Callable
@@ -24,7 +25,7 @@ structural_hash = getattr(tvm.ir, "structural_hash", None) or importlib.import_m
 
 MAX_FUNCTIONS_WITH_TEXT = 24
 """Functions up to which a module's text is kept, to show what changed; printing costs more than the pass."""
-SECOND_APPLICATION_S = 10
+CHILD_S = 10
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class MutationDiagnoser:
         self._wrote = wrote
         self._culprits: list[str] = []
         """Inner passes whose input changed, in order, within the outer call in progress."""
+        self._reported: set[str] = set()
         self._last: tuple[str, int] | None = None
         """Name of the pass the testcase applied last, and the hash of what it returned."""
 
@@ -59,14 +61,22 @@ class MutationDiagnoser:
                 self._culprits.append(name)
             return
         returned = structural_hash(result)
-        if mutated:
-            self._report_mutation(name, snapshot, given, result, second_application(applied, result))
+        # The first call tells: what a later one is given may have been changed already.
+        if mutated and self._culprit(name) not in self._reported:
+            again, twice = second_application(applied, result), called_twice(applied, snapshot.text)
+            self._report_mutation(name, snapshot, given, result, again, twice)
         if self._last == (name, snapshot.hash) and returned != snapshot.hash:
             self._report_second_change(name)
         self._last = (name, returned)
 
-    def _report_mutation(self, name: str, snapshot: Before, given: Any, result: Any, again: str) -> None:
-        culprit = self._culprits[0] if self._culprits else name
+    def _culprit(self, name: str) -> str:
+        return self._culprits[0] if self._culprits else name
+
+    def _report_mutation(
+        self, name: str, snapshot: Before, given: Any, result: Any, again: str, twice: dict[str, str]
+    ) -> None:
+        culprit = self._culprit(name)
+        self._reported.add(culprit)
         was, now = snapshot.functions, _function_hashes(given)
         own = self._wrote(culprit)
         summary = f"the pass {culprit} changed the module it was given in place"
@@ -80,6 +90,12 @@ class MutationDiagnoser:
             "second_application": again,
             "returned_its_input": bool(result.same_as(given)),
         }
+        if twice:
+            evidence["called_twice_on_one_module"] = twice
+            if set(twice.values()) == {"differs"}:
+                summary += (
+                    "; a second call on the same module then gives another result, in whichever way either is made"
+                )
         if snapshot.text is not None:
             evidence["difference"] = _difference(snapshot.text, given.script())
         self._findings.add(f"mutation:{culprit}", "input-mutated", summary, evidence)
@@ -100,24 +116,57 @@ def _difference(before: str, after: str) -> list[str]:
 
 
 def second_application(apply: Callable[[Any], Any], module: Any) -> str:
-    """What the pass does to its own result, tried in a child process: ``same``, ``differs``, or ``fails`` (which
-    includes taking longer than SECOND_APPLICATION_S)."""
+    """What the pass does to its own result: ``same``, ``differs``, or ``fails`` (which includes taking too long)."""
+
+    def try_it() -> str:
+        before = structural_hash(module)
+        return "same" if structural_hash(apply(module)) == before else "differs"
+
+    return _in_a_child(try_it) or "fails"
+
+
+def called_twice(applied: Any, text: str | None) -> dict[str, str]:
+    """Whether two calls on one module give the same, for each way of making them, on copies made from its text.
+
+    Tells a result that depends on what was called before from one that depends on how it is called. Empty where the
+    text cannot be read back, or a call fails.
+    """
+    members = list(getattr(applied, "passes", None) or [applied])
+    if text is None or len(members) != 1:
+        return {}
+    ways = {"directly": members[0], "in a Sequential": tvm.transform.Sequential(members)}
+
+    def try_them() -> str:
+        # Our instrument holds on to what each pass is given: one that copies where it is not alone would copy.
+        tvm.ir.transform.PassContext.current().override_instruments([])
+        found = []
+        for (first, one), (second, other) in itertools.product(ways.items(), repeat=2):
+            module = tvm.script.from_source(text)
+            before = one(module)  # stays alive, as the caller's does
+            same = structural_hash(before) == structural_hash(other(module))
+            found.append(f"{first}, then {second}: {'same' if same else 'differs'}")
+        return "\n".join(found)
+
+    return dict(line.split(": ", 1) for line in _in_a_child(try_them).splitlines())
+
+
+def _in_a_child(action: Callable[[], str]) -> str:
+    """What ``action`` returns (up to 1 KiB), in a process of its own where it can do no harm; empty when it fails."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        verdict = b"fails"
+        said = ""
         try:
-            signal.alarm(SECOND_APPLICATION_S)
+            signal.alarm(CHILD_S)
             silence = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silence, 1)
             os.dup2(silence, 2)
-            before = structural_hash(module)
-            verdict = b"same" if structural_hash(apply(module)) == before else b"differs"
+            said = action()
         finally:
-            os.write(writer, verdict)
+            os.write(writer, said.encode()[:1024])
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:
-        verdict = answer.read(16)
+        said = answer.read(1024).decode()
     os.waitpid(child, 0)
-    return verdict.decode() or "fails"
+    return said

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         Change,
         Signature,
         SignatureDiagnoser,
-        preparing_function,
         repaired,
         signatures,
     )
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 else:
     from tvm_mutation import MutationDiagnoser
     from tvm_passes import PassWatch
-    from tvm_signature import SignatureDiagnoser, preparing_function, repaired, signatures
+    from tvm_signature import SignatureDiagnoser, repaired, signatures
     from tvm_trace import Tracer
     from tvm_values import EqualityDiagnoser, ValuesDiagnoser
 
@@ -172,7 +171,6 @@ class Session:
 
 def _mended(change: Change | None, arguments: tuple[Any, ...], beside: Callable[[str], Any]) -> tuple[Any, ...]:
     """The arguments as the changed function takes them; as they are where nothing has to be prepared."""
-    preparing = preparing_function(change) if change is not None else None
-    if change is None or preparing is None:
+    if change is None or change.preparing is None:
         return arguments
-    return tuple(repaired(change, beside(preparing), arguments))
+    return tuple(repaired(change, beside(change.preparing), arguments))

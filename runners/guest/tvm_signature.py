@@ -31,12 +31,14 @@ with it: then calling the old way isn't the testcase's."""
 
 @dataclass(frozen=True)
 class Parameter:
-    """``shape`` has None for what isn't known until run time; it is None for anything but a tensor of known rank."""
+    """``shape`` has None for what isn't known until run time; it is None for anything but a tensor of known rank.
+    ``fields`` is how many values a tuple holds; None for anything else."""
 
     name: str
     type: str
     dtype: str
     shape: tuple[int | None, ...] | None
+    fields: int | None = None
 
     def __str__(self) -> str:
         return f"{self.name}: {self.type}"
@@ -52,6 +54,17 @@ class Change:
     before: Signature
     after: Signature
     new_functions: tuple[str, ...]
+    prepares: int | None
+    """How many values the function that has to run first takes, as one tuple; None where that can't be told."""
+
+    @property
+    def preparing(self) -> str | None:
+        """The new function that has to run before the changed one."""
+        return preparing_function(self.function, self.new_functions)
+
+
+def preparing_function(function: str, new: tuple[str, ...]) -> str | None:
+    return next(iter([*(name for name in new if name.startswith(function)), *new]), None)
 
 
 def signatures(module: Any) -> dict[str, Signature]:
@@ -68,7 +81,9 @@ def _parameter(variable: Any) -> Parameter:
     name = str(getattr(variable, "name_hint", None) or getattr(variable, "name", ""))
     extents = getattr(getattr(annotation, "shape", None), "values", None)
     shape = None if extents is None else tuple(_extent(extent) for extent in extents)
-    return Parameter(name, str(annotation), str(getattr(annotation, "dtype", "")), shape)
+    fields = getattr(annotation, "fields", None)
+    dtype = str(getattr(annotation, "dtype", ""))
+    return Parameter(name, str(annotation), dtype, shape, None if fields is None else len(fields))
 
 
 def _extent(extent: Any) -> int | None:
@@ -113,7 +128,9 @@ class SignatureDiagnoser:
             after = now.get(function)
             if after is None or after == before:
                 continue
-            change = Change(name, function, before, after, new)
+            first = now.get(preparing_function(function, new) or "", ())
+            prepares = first[0].fields if len(first) == 1 else None
+            change = Change(name, function, before, after, new, prepares)
             same = [c for c in self._changes if (c.function, c.before, c.after) == (function, before, after)]
             # An enclosing pass sees the same change as the pass inside it, but knows the function that came with it.
             for old in same:
@@ -148,7 +165,7 @@ class SignatureDiagnoser:
         return True
 
     def _report(self, change: Change, arguments: tuple[Any, ...], why: str) -> None:
-        preparing = preparing_function(change)
+        preparing = change.preparing
         summary = f"{change.applied} changed the parameters of {change.function} from {_names(change.before)} to "
         summary += f"{_names(change.after)}, and it is then called the old way"
         evidence: Json = {
@@ -167,21 +184,23 @@ class SignatureDiagnoser:
         self._findings.add(_key(change), "signature-changed" if by_contract else "note", summary, evidence)
 
 
-def preparing_function(change: Change) -> str | None:
-    """The new function that has to run before the changed one."""
-    public = [name for name in change.new_functions if name.startswith(change.function)]
-    return next(iter([*public, *change.new_functions]), None)
-
-
 def split(change: Change) -> tuple[list[int], list[int]]:
-    """Positions of the old parameters that the changed function still takes, and of those that are prepared first."""
+    """Positions of the old parameters that the changed function still takes, and of those that are prepared first.
+
+    What is prepared are the last parameters, as many as the function that has to run first takes: one that passes
+    through it unchanged is among them. Without that number the names must tell.
+    """
+    everything = list(range(len(change.before)))
+    if change.prepares is not None and change.prepares <= len(everything):
+        at = len(everything) - change.prepares
+        return everything[:at], everything[at:]
     after = {p.name for p in change.after}
-    kept = [at for at, p in enumerate(change.before) if p.name in after]
-    return kept, [at for at in range(len(change.before)) if at not in kept]
+    kept = [at for at in everything if change.before[at].name in after]
+    return kept, [at for at in everything if at not in kept]
 
 
 def _working_call(change: Change, preparing: str) -> str:
-    """How the changed function is meant to be called: inputs that kept their names, then what was prepared."""
+    """How the changed function is meant to be called: inputs that stayed, then what was prepared."""
     kept, moved = ([change.before[at].name for at in part] for part in split(change))
     call = f'prepared = vm["{preparing}"]([{", ".join(moved)}]); '
     return call + f'vm["{change.function}"]({", ".join([*kept, "*prepared"])})'

@@ -122,10 +122,20 @@ def test_the_call_that_works_makes_the_difference_disappear() -> None:
         for one in ran(NEWEST, programs("signature")).values()
         if any(finding.evidence.get("call_that_works") for finding in one.findings)
     ]
-    assert len(shown) == 4
+    assert len(shown) == 5
     repaired = run_all(NEWEST, tuple(shown), "repair")
     assert [one.code for one in repaired] == [0] * len(shown), [one.stderr[-300:] for one in repaired]
     assert all(one.code != 0 for one in ran_plain(NEWEST, tuple(shown)).values())
+
+
+def test_what_was_called_before_is_told_from_how_it_is_called() -> None:
+    """Two calls on one module, in each way: one that counts differs in all, one that annotates in none."""
+    names = ("mutation/changes_more_each_time", "mutation/annotate_entry_by_hand")
+    counting, annotating = (ran(NEWEST, names)[name].findings[0] for name in names)
+    assert set(counting.evidence["called_twice_on_one_module"].values()) == {"differs"}
+    assert len(counting.evidence["called_twice_on_one_module"]) == 4
+    assert "in whichever way" in counting.summary
+    assert set(annotating.evidence["called_twice_on_one_module"].values()) == {"same"}
 
 
 def test_the_first_pass_that_lost_the_values_is_named() -> None:
