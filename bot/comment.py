@@ -351,7 +351,7 @@ def compared(report: Report, detail: Detail = DETAILS[0]) -> str:
         return ""
     reported = _said(report.extraction.claim)
     lines = [f"reported: {reported}" if reported else "reported: no message that runs could be compared with"]
-    lines += [f"{sign} {text}" for sign, text in _failures(ran, detail.entries)]
+    lines += _failures(ran, detail.entries)
     return fence("\n".join(lines))
 
 
@@ -373,17 +373,16 @@ def _line(text: str, limit: int = 300) -> str:
     return one_line(clean(text[: 4 * limit]), limit)
 
 
-def _failures(ran: Sequence[Observation], limit: int) -> list[tuple[str, str]]:
-    """One line per distinct failure, with the builds that showed it: the reported one first, passes left out."""
+def _failures(ran: Sequence[Observation], limit: int) -> list[str]:
+    """One line per distinct failure: the reported one first, passes left out. What may be long, and then scrolls out
+    of sight, comes last."""
     groups: dict[tuple[Answer, str], list[str]] = {}
     for seen in sorted((one for one in ran if one.answer is not Answer.GOOD), key=lambda one: one.answer):
         what = described(seen.signature) if seen.signature else WORDS[seen.outcome]
         why = f" ({_line(seen.why)})" if seen.why and seen.answer is Answer.SKIP else ""
         groups.setdefault((seen.answer, f"{what}{why}"), []).append(seen.version)
-    names = {Answer.BAD: "matches: ", Answer.SKIP: "differs: ", Answer.GOOD: ""}
-    return [(names[answer], f"{what}  [{', '.join(by_version(on))}]") for (answer, what), on in groups.items()][
-        :limit
-    ]
+    names = {Answer.BAD: "matches on", Answer.SKIP: "differs on", Answer.GOOD: ""}
+    return [f"{names[answer]} {', '.join(by_version(on))}: {what}" for (answer, what), on in groups.items()][:limit]
 
 
 def diagnoses(findings: Sequence[Finding], detail: Detail = DETAILS[0]) -> str:

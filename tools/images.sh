@@ -2,7 +2,7 @@
 # Build an image of the Dockerfile with podman: tools/images.sh runner|bot [NAME]
 #
 # BASE names the base image; without it, one is made here with debootstrap (Debian 12), so that no registry is needed,
-# and kept. Prints the image's name. As root, or as a user whom podman serves.
+# and kept. REBUILD=1 takes nothing from earlier builds. Prints the image's name. As root, or as a user whom podman serves.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stage=${1:?which stage of the Dockerfile: runner or bot}
@@ -48,6 +48,6 @@ for file in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
     [ -e "$file" ] && mounts+=("--volume=$file:$file:ro")
 done
 say "building $name from $base"
-podman build --quiet --pull=never --network=host --target="$stage" --tag="$name" --timestamp="$SOURCE_DATE_EPOCH" \
+podman build ${REBUILD:+--no-cache} --quiet --pull=never --network=host --target="$stage" --tag="$name" --timestamp="$SOURCE_DATE_EPOCH" \
     --build-arg="BASE=$base" --build-arg="GPU_BASE=${GPU_BASE:-$base}" "${mounts[@]}" . >&2
 echo "$name"

@@ -60,6 +60,19 @@ def test_the_runner_has_no_compiler_and_no_root(runner: dict[str, Any]) -> None:
     assert subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
+def test_another_build_is_the_same_bit_for_bit(runner: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the same base and archive, with nothing taken from the first build: each layer has the same digest."""
+    monkeypatch.setenv("REBUILD", "1")
+    try:
+        again = build("runner", "localhost/reprobot-runner:again")
+        assert again["RootFS"]["Layers"] == runner["RootFS"]["Layers"]
+        assert len(again["RootFS"]["Layers"]) > 1
+    finally:
+        subprocess.run(
+            ["podman", "rmi", "--force", "localhost/reprobot-runner:again"], capture_output=True, check=False
+        )
+
+
 @pytest.mark.parametrize(
     ("example", "versions", "kind"),
     [
