@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from runners.mlir_faults import find_fault
 from runners.protocol import Testcase, TestcaseKind
+from tests.runners.guest import iree_valid
 
 SUM = """func.func @pick(%t: tensor<6x4xf32>, %i: index) -> f32 {
   %c2 = arith.constant 2 : index
@@ -125,3 +126,9 @@ def test_inputs_belong_to_arguments_by_their_place() -> None:
 def test_any_text_is_read_without_failing(text: str) -> None:
     """An issue can hold anything."""
     find_fault(program(f"func.func @f(%t: tensor<2xf32>) {{\n{text}", "2xf32=1"))
+
+
+@pytest.mark.parametrize("title", [title for title, _ in iree_valid.valid()])
+def test_no_valid_program_is_accused_by_its_text(title: str) -> None:
+    """Accesses at the very edge, guarded and clamped ones, gathers, loops: none is shown to be undefined."""
+    assert find_fault(dict(iree_valid.valid())[title]) is None
