@@ -108,6 +108,8 @@ class Between:
     repository: str = ""
     """``owner/name`` for compare links."""
     prior: Prior | None = None
+    over: str = ""
+    """What the commits of the builds did not make, in words; see ``config.BuildCommand``."""
 
     def end(self, text: str) -> End:
         """What a version, tag or commit stands for.
@@ -153,6 +155,7 @@ class Between:
             builds=self._trail_builds(line, [build for _, build in offers], first, direction),
             repository=self.repository,
             notes=notes,
+            over=self.over,
         )
 
     def _line(self, first: End, last: End) -> tuple[Point, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,15 @@ class BuildCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """What one build takes, as far as is known beforehand."""
     keep_gib: Positive = 20.0
     """Finished builds that are kept, those last used."""
+    as_of: date | None = None
+    """The day as of which the needs of every build are resolved, in place of its commit's own."""
+    over: str = ""
+    """What every build has that its commit did not make: ``what was compiled for apache-tvm 0.26.0``.
+
+    Set ``as_of`` with it. Such builds are compared with one another only, the two ends included, and the answer says
+    it. A release beside them would differ in what they have in common, and the search would blame the commit next to
+    it.
+    """
 
 
 class Builds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

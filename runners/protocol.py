@@ -348,6 +348,8 @@ class Trail(Wire, frozen=True, kw_only=True):
     """Runs that the search may take."""
     notes: tuple[Text, ...] = ()
     """What a reader must know of how it was laid: leaves left out, sources that have nothing."""
+    over: Text = ""
+    """What all these builds have that their commits did not make; empty where each is whole."""
 
 
 class Plan(Wire, frozen=True, kw_only=True):

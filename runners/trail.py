@@ -89,7 +89,7 @@ def narrowed(trail: Trail, observations: Iterable[Observation], device: str) -> 
     events = events_of(trail, observations, device)
     found = bayes.conclude(line_of(trail), goals_of(trail), events)
     if isinstance(found, str):
-        return found
+        return f"{found}; every build has {trail.over}: the change may lie there" if trail.over else found
     older, newer = trail.builds[found.older], trail.builds[found.newer]
     came = trail.direction == "introduced"
     return Bisection(
@@ -142,4 +142,6 @@ def _words(trail: Trail, found: Conclusion, events: Sequence[Event]) -> tuple[st
         )
     if not found.verified:
         words.append("the runs allowed did not suffice to verify both sides")
+    if trail.over:
+        words.append(f"every build has {trail.over}; the rest is its commit's")
     return tuple(words)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from runners.catalogue import Release
 from runners.errors import InfraError
@@ -16,8 +17,13 @@ from runners.sources import Build, Point, Unbuildable
 
 
 def build_name(base: str, first: Point, point: Point) -> str:
-    """``3.10.0.post137+g1a2b3c4d5e6f``: 137 commits after 3.10.0, as a version that sorts between releases."""
-    return f"{base.partition('+')[0]}.post{point.ordinal - first.ordinal}+g{point.commit[:12]}"
+    """``3.10.0.post137+g1a2b3c4d5e6f``: 137 commits after 3.10.0, as a version that sorts between releases.
+
+    That ``base`` is itself a post- or development release is left out: no second one may follow in a version.
+    """
+    version = Version(base)
+    stem = version.base_version + "".join(map(str, version.pre or ()))
+    return f"{stem}.post{point.ordinal - first.ordinal}+g{point.commit[:12]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

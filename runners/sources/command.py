@@ -57,7 +57,7 @@ class Workshop:
         return f"builds of {self.settings.repository} made here"
 
     def builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
-        """One for every commit that isn't known to fail."""
+        """One for every commit."""
         days = self.history.days(line)
         found = (
             Build(
@@ -65,7 +65,7 @@ class Workshop:
                 point=point,
                 seconds=0.0 if self._shelf.find(self._key(point.commit)) else self.command.expected_s,
                 source=self.name,
-                day=days.get(point.commit),
+                day=self.command.as_of or days.get(point.commit),
             )
             for point in line
         )

@@ -62,6 +62,9 @@ def open_between(
     sources: list[Source] = [ordered(listed) if history is None else place(listed, history, tag)]
     if history is not None and settings is not None:
         sources += _of_commits(toolchain, settings, history, around)
+    over = settings.build.over if settings is not None and settings.build is not None else ""
+    if over:
+        sources = [source for source in sources if isinstance(source, Workshop)]
     return Between(
         toolchain=name,
         catalogue=catalogue,
@@ -71,6 +74,7 @@ def open_between(
         registry=registry,
         repository=_public_name(address) or toolchain.REPOSITORY or "",
         prior=prior,
+        over=over,
     )
 
 

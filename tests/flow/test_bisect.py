@@ -100,6 +100,19 @@ def test_after_a_revert_one_true_change_is_found(tmp_path: Path) -> None:
     assert found["culprit"] in (planted.main[40], planted.main[CULPRIT])
 
 
+def test_where_runs_show_a_revert_it_is_said(tmp_path: Path) -> None:
+    """Every other commit was reverted in the newer half: the search meets it, says so, and names a true change."""
+    planted = plant(
+        tmp_path, 40, body=lambda number: BAD if (number >= 20 and number % 2 == 1) or number == 39 else GOOD
+    )
+    found = bisect(tmp_path, planted, "v1.0", "v2.0")["bisection"]
+    last, first = (
+        next(n for n, sha in enumerate(planted.main) if sha == found["commits"][end]) for end in ("from", "to")
+    )
+    assert first > last >= 20 - 1
+    assert any("changes more than once" in note for note in found["notes"])
+
+
 def test_a_release_from_a_branch_of_its_own_is_no_point_between(tmp_path: Path) -> None:
     """v1.1 left main at 60 and took over 100: the search runs along main from 60, and 100 is no suspect."""
     planted = plant(tmp_path, COMMITS, body=bad_from(CULPRIT), backport=(60, 100, "v1.1"))
@@ -138,6 +151,33 @@ def store_wheel(folder: Path, *, version: str, body: str) -> None:
     for name, text in {"VERSION": version, "build.py": BUILD, "tinycalc/__init__.py": body}.items():
         (sources / name).write_text(text)
     subprocess.run([sys.executable, "build.py", str(folder)], cwd=sources, check=True)
+
+
+PARTIAL = COMMAND + 'over = "what was compiled for tinycalc 2.0"\nas_of = 2026-01-01\n'
+
+
+def test_a_change_in_the_part_that_builds_share_is_blamed_on_no_commit(tmp_path: Path) -> None:
+    """The releases differ, the builds of the commits do not: their ends are built too, and that is what is said."""
+    planted = plant(tmp_path, 30, body=lambda number: GOOD)
+    for version, body in (("1.0", GOOD), ("2.0", BAD)):
+        store_wheel(tmp_path / "released" / version, version=version, body=body)
+    pages = "".join(
+        f'\n[[wheels]]\ntoolchain = "python"\nfolder = "{tmp_path}/released/{version}"\npackages = ["tinycalc"]\n'
+        for version in ("1.0", "2.0")
+    )
+    document = bisect(tmp_path, planted, "1.0", "2.0", more=PARTIAL + pages)
+    assert document["bisection"] is None
+    assert document["verdict"]["kind"] == "inconclusive"
+    assert "every build has what was compiled for tinycalc 2.0" in document["verdict"]["headline"]
+    assert not {"1.0", "2.0"} & {seen["version"] for seen in document["observations"]}
+
+
+def test_of_partial_builds_the_answer_says_what_they_share(tmp_path: Path) -> None:
+    """To the commit, with the words of the configuration beside it."""
+    planted = plant(tmp_path, 12, body=bad_from(7))
+    found = bisect(tmp_path, planted, "v1.0", "v2.0", more=PARTIAL)["bisection"]
+    assert found["culprit"] == planted.main[7]
+    assert any("what was compiled for tinycalc 2.0" in note for note in found["notes"])
 
 
 # ------------------------------------------------------------------------------------------- nightlies

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from runners import interpreters
 from runners.catalogue import Release
@@ -37,6 +38,9 @@ def test_a_build_is_named_so_that_it_sorts_between_releases() -> None:
     """137 commits after 3.10.0, and before 3.10.1."""
     assert build_name("3.10.0", LINE[0], LINE[7]) == "3.10.0.post7+g777777777777"
     assert build_name("3.10.0rc2+g1234567", LINE[0], LINE[1]).startswith("3.10.0rc2.post1+g")
+    for base in ("3.10.0.post1", "3.10.dev0"):
+        name = Version(build_name(base, LINE[0], LINE[7]))
+        assert Version("3.10rc9") < name < Version("3.10.1")
 
 
 def test_artifacts_of_a_folder_are_those_that_are_there(tmp_path: Path) -> None:
