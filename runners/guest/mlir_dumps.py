@@ -21,6 +21,8 @@ _HEADER = re.compile(
 """``Name Failed (argument)`` until 3.11, ``Name Failed: argument{options}`` since."""
 _SYMBOL = re.compile(r"^(?P<kind>[a-z][\w.]*)(?: (?:public|private|nested|protected))? @(?P<symbol>[\w.$-]+)")
 _DIAGNOSTIC = re.compile(r"^\S[^\n]{0,300}?:\d+:\d+: (?:error|warning|note|remark):")
+_CRASH = re.compile(r"(?:Please report issues to|PLEASE submit a bug report|Stack dump:|Stack trace:)", re.IGNORECASE)
+"""How LLVM begins to tell of a crash: no IR comes after it."""
 
 
 @dataclass
@@ -63,7 +65,7 @@ def read(lines: Iterable[str]) -> Dumps:
         if header is not None:
             block = _begin(found, header)
         elif block is not None:
-            if _DIAGNOSTIC.match(line):
+            if _DIAGNOSTIC.match(line) or _CRASH.match(line):
                 block = None
             elif len(block.lines) < MAX_BLOCK_LINES:
                 block.lines.append(line.rstrip("\n")[:MAX_LINE])
