@@ -197,11 +197,16 @@ def _repro_at_fault(evidence: Evidence) -> Verdict | None:
 
 
 def _how_it_is_known(blame: Finding) -> str:
-    if blame.kind is FindingKind.MISSING:
-        return "the same testcase with that import added runs cleanly"
-    if "control" in blame.evidence:
-        return "the same testcase with that one operand put right runs cleanly; the line is named below"
-    return "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is below"
+    control = str(blame.evidence.get("control", ""))
+    match blame.kind:
+        case FindingKind.MISSING:
+            return "the same testcase with that import added runs cleanly"
+        case FindingKind.SIGNATURE_CHANGED if "runs cleanly" in control:
+            return "the same testcase with that call made the new way runs cleanly; the call is shown below"
+        case FindingKind.OUT_OF_BOUNDS_ACCESS | FindingKind.UNDEFINED_OPERAND if control:
+            return "the same testcase with that one operand put right runs cleanly; the line is named below"
+        case _:
+            return "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is below"
 
 
 def _says_whose_fault(finding: Finding) -> bool:

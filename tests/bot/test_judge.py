@@ -107,6 +107,26 @@ def test_a_finding_alone_is_no_verdict() -> None:
     assert judge(evidence((P, P, P, P), findings=(finding,))).kind is VerdictKind.NOT_REPRODUCED
 
 
+@pytest.mark.parametrize(
+    ("control", "said"),
+    [
+        (
+            "with this call in the place of the old one the testcase runs cleanly on 1.3",
+            "made the new way runs cleanly",
+        ),
+        ("with this call in its place the testcase does not fail as reported on 1.3, nor pass", "a diagnosis re-ran"),
+        (None, "a diagnosis re-ran"),
+    ],
+)
+def test_what_a_fault_rests_on_is_what_was_run(control: str | None, said: str) -> None:
+    """A control is named as a reason only where it ran cleanly, and as the control that it was."""
+    shown = {"call_that_works": "f(x)"} | ({} if control is None else {"control": control})
+    finding = Finding(kind=FindingKind.SIGNATURE_CHANGED, summary="the old way", evidence=shown)
+    verdict = judge(evidence((M, M, M, M), findings=(finding,)))
+    assert verdict.kind is VerdictKind.INVALID_REPRO
+    assert said in verdict.reasons[0]
+
+
 def test_a_finding_that_blames_a_pass_is_no_fault_of_the_repro() -> None:
     """A pass that mutates its input is the compiler's bug."""
     finding = Finding(kind=FindingKind.INPUT_MUTATED, summary="RealizeDevice")
