@@ -49,10 +49,13 @@ class Evidence:
         )
 
     def runs(self, version: str) -> int:
-        """How many runs of the original on this release answered."""
-        return sum(
-            seen.version == version and seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP
-            for seen in self.observations
+        """How many runs of the original on this release answered; one that is told of twice is one run."""
+        return len(
+            {
+                (seen.device, seen.attempt)
+                for seen in self.observations
+                if seen.version == version and seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP
+            }
         )
 
     def originals(self) -> list[Observation]:

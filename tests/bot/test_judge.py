@@ -211,6 +211,25 @@ def test_the_order_of_observations_is_irrelevant(outcomes: tuple[Outcome | None,
     assert judge(other).kind is judge(whole).kind
 
 
+@given(outcomes=OUTCOMES, at=st.lists(st.integers(0, 3), min_size=1, max_size=6))
+def test_an_observation_that_is_told_twice_is_one(outcomes: tuple[Outcome | None, ...], at: list[int]) -> None:
+    """A result that comes in again makes nothing surer, and nothing else."""
+    whole = evidence(outcomes)
+    again = [whole.observations[place] for place in at if place < len(whole.observations)]
+    once, twice = judge(whole), judge(Evidence(plan=PLAN, observations=(*whole.observations, *again), findings=()))
+    assert (twice.kind, twice.confidence, twice.headline) == (once.kind, once.confidence, once.headline)
+
+
+@given(outcomes=OUTCOMES, at=st.integers(0, 3))
+def test_runs_that_contradict_each_other_never_make_a_sure_verdict(
+    outcomes: tuple[Outcome | None, ...], at: int
+) -> None:
+    """One build, good once and bad once: whatever is said of the bug is said with less than high confidence."""
+    both = (observe(ORDER[at], M, attempt=2), observe(ORDER[at], P, attempt=3))
+    verdict = judge(evidence(outcomes, *both))
+    assert verdict.kind in {VerdictKind.FLAKY, VerdictKind.INCONCLUSIVE} or verdict.confidence < 0.9
+
+
 DIRECTED = {VerdictKind.FIXED, VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.NOT_REPRODUCED}
 
 

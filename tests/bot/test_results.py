@@ -338,3 +338,18 @@ def test_a_smaller_testcase_is_believed_where_one_was_asked_for(change: dict[str
 def test_any_bytes_are_a_result_or_a_reason(data: bytes) -> None:
     """No exception gets out of the door."""
     assert isinstance(check_result(data, CELL, SHA), str | CellResult)
+
+
+@given(st.integers(0, len(TEXT) - 1))
+def test_a_result_that_was_cut_short_is_refused(length: int) -> None:
+    """At whatever byte: no part of it is believed, and the reason is said."""
+    refused = check_result(TEXT[:length], CELL, SHA)
+    assert isinstance(refused, str)
+    assert refused
+
+
+def test_a_result_of_another_run_of_the_same_cell_is_too_late() -> None:
+    """The plan was made anew since: what ran for the old one says nothing about it."""
+    refused = check_result(TEXT, CELL, "0" * 64)
+    assert isinstance(refused, str)
+    assert "plan" in refused
