@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import msgspec
+
 from runners import search
 from runners.protocol import Answer, Bisection, Finding, Observation, Outcome, Plan, Trail, Variant
 from runners.trail import narrowed
@@ -36,8 +38,8 @@ class Evidence:
     def disagreeing(self) -> tuple[str, ...]:
         """Releases on which one run was good and another bad."""
         spoken: dict[str, set[Answer]] = {}
-        for seen in self.observations:
-            if seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP:
+        for seen in self.originals():
+            if seen.answer is not Answer.SKIP:
                 spoken.setdefault(seen.version, set()).add(seen.answer)
         return tuple(version for version in self.plan.order if len(spoken.get(version, ())) > 1)
 
@@ -51,18 +53,21 @@ class Evidence:
     def runs(self, version: str) -> int:
         """How many runs of the original on this release answered; one that is told of twice is one run."""
         return len(
-            {
-                (seen.device, seen.attempt)
-                for seen in self.observations
-                if seen.version == version and seen.variant is Variant.ORIGINAL and seen.answer is not Answer.SKIP
-            }
+            {seen.attempt for seen in self.originals() if seen.version == version and seen.answer is not Answer.SKIP}
         )
 
     def originals(self) -> list[Observation]:
-        """Runs of the text as posted on its own device, oldest release first: however they came in."""
+        """Runs of the text as posted on its own device, oldest release first: however they came in.
+
+        A record that comes twice, equal to the last byte, is one run: two runs differ in their attempt at least.
+        """
         place = {version: i for i, version in enumerate(self.plan.order)}
         own = [s for s in self.observations if s.variant is Variant.ORIGINAL and s.device == self.plan.device]
-        return sorted(own, key=lambda seen: (place.get(seen.version, -1), seen.attempt, seen.outcome))
+        once = {msgspec.json.encode(seen): seen for seen in own}
+        ordered = sorted(
+            once.items(), key=lambda it: (place.get(it[1].version, -1), it[1].attempt, it[1].outcome, it[0])
+        )
+        return [seen for _, seen in ordered]
 
     def narrowed(self) -> Bisection | str | None:
         """Where it changes along the trail; in words, why that can't be told; None without a trail."""

@@ -135,11 +135,12 @@ def _contrasted(verdict: Verdict, evidence: Evidence) -> Verdict:
     ]
     if not controls:
         return verdict
-    version = controls[0].version
-    if all(seen.answer is Answer.GOOD for seen in controls):
-        said = f"what the report says works does run cleanly on {version}"
+    failing = [seen for seen in controls if seen.answer is not Answer.GOOD]
+    where = _span(_versions_of(evidence.plan, failing or controls))
+    if not failing:
+        said = f"what the report says works does run cleanly on {where}"
         return replace(verdict, reasons=(*verdict.reasons, said))
-    said = f"on {version} what the report says works fails in the same way"
+    said = f"on {where} what the report says works fails in the same way"
     return replace(verdict, reasons=(*verdict.reasons, said), confidence=round(verdict.confidence - 0.15, 2))
 
 
@@ -526,7 +527,7 @@ _CHIP = re.compile(r"\b(?:gfx[0-9a-f]{3,4}|sm_\d{2,3}a?)\b")
 def _on_stand_ins(evidence: Evidence) -> str:
     """What the same program did on devices that are here: evidence, but not of the reported device."""
     alike: dict[str, list[str]] = {}
-    for device in dict.fromkeys(s.device for s in evidence.observations if s.variant is Variant.RETARGETED):
+    for device in sorted({s.device for s in evidence.observations if s.variant is Variant.RETARGETED}):
         if said := _on_stand_in(evidence, device):
             alike.setdefault(said, []).append(device)
     return "".join(f" Retargeted to {_listed(devices)} it {said}." for said, devices in alike.items())

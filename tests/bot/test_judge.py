@@ -287,7 +287,7 @@ def test_devices_that_did_the_same_are_named_together() -> None:
         seen = observe("1.2", M, variant=Variant.RETARGETED)
         runs.append(msgspec.structs.replace(seen, device=device))
     headline = judge(evidence((None,) * 4, *runs, plan=on_hip(("iree-compile", "a.mlir")))).headline
-    assert "Retargeted to vmvx, llvm-cpu and vulkan it fails as reported on 1.2." in headline
+    assert "Retargeted to llvm-cpu, vmvx and vulkan it fails as reported on 1.2." in headline
 
 
 def control(version: str, outcome: Outcome, *changes: str) -> Observation:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from bot.evidence import Evidence
 from bot.judge import judge
 from runners.oracle import answer_of
 from runners.protocol import (
+    SAID_TO_WORK,
     Claim,
     ClaimKind,
     Exited,
@@ -66,10 +69,31 @@ def table() -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for outcomes, ported in ROWS:
-        verdict = judge(Evidence(plan=PLAN, observations=tuple(_observations(outcomes, ported)), findings=()))
         cells = [*map(str, outcomes), str(ported or "")]
-        lines.append(f"| {' | '.join(cells)} | `{verdict.kind}` | {verdict.confidence:.2f} |")
+        lines.append(_row(cells, PLAN, _observations(outcomes, ported)))
+    lines += [_row(cells, plan, seen) for cells, plan, seen in _more()]
     return "\n".join(lines)
+
+
+def _row(cells: list[str], plan: Plan, seen: list[Observation]) -> str:
+    verdict = judge(Evidence(plan=plan, observations=tuple(seen), findings=()))
+    return f"| {' | '.join(cells)} | `{verdict.kind}` | {verdict.confidence:.2f} |"
+
+
+def _more() -> list[tuple[list[str], Plan, list[Observation]]]:
+    """What outcomes alone do not tell: a newest release that refuses cleanly, and the reporter's own control."""
+    wrong = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT, actual="1 2", versions=("1.0",)))
+    said = Signature(type="ValueError", message="axis 3 is out of range")
+    refused = [
+        msgspec.structs.replace(seen, signature=said) if seen.outcome is F else seen
+        for seen in _observations((M, M, F), None)
+    ]
+    rows = [(["match (wrong result)", "match", "refuses cleanly", ""], wrong, refused)]
+    for outcome, words in ((P, "the reporter's control: pass"), (M, "the reporter's control: match")):
+        control = _observe("newest", outcome, Variant.CONTROL, 1)
+        control = msgspec.structs.replace(control, changes=(SAID_TO_WORK,))
+        rows.append((["pass", "match", f"match; {words}", ""], PLAN, [*_observations((P, M, M), None), control]))
+    return rows
 
 
 def _observations(outcomes: tuple[Outcome, ...], ported: Outcome | None) -> list[Observation]:
