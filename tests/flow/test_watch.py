@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,7 @@ def test_an_issue_is_answered_though_the_watcher_was_stopped_in_between(tmp_path
     with FakeGithub() as github:
         with watching(github, tmp_path):
             wait_for(lambda: github.calls("GET", ".*/issues") != [], 60)
+            github.now = datetime.now(tz=UTC)  # what is older than the watcher's start is not its business
             github.open_issue(7, body, title=title)
             wait_for(lambda: any("verdict=running" in comment for comment in github.ours(7)))
         with watching(github, tmp_path):
