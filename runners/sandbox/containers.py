@@ -179,7 +179,6 @@ def _absent(kind: Kind) -> str | None:
     return None
 
 
-@functools.cache
 def _our_store() -> Path:
     """A folder of our own for podman's store, in memory where that can be had.
 
@@ -213,8 +212,6 @@ def _is_ours(folder: Path) -> bool:
 def drop_skeleton() -> None:
     """Remove podman's store of the skeleton; the next probe imports it anew."""
     shutil.rmtree(_our_store(), ignore_errors=True)
-    _our_store.cache_clear()  # made anew closed to others
-    _skeleton.cache_clear()
 
 
 def _storage(image_name: str) -> tuple[str, ...]:
@@ -261,24 +258,47 @@ def _image_id(client: tuple[str, ...], name: str) -> str:
     return _client_says(client, "image", "inspect", "--format", "{{.Id}}", name)
 
 
-@functools.cache
 def _skeleton(client: tuple[str, ...]) -> str:
     """The skeleton image's name, imported if it isn't there yet.
+
+    In a store of ours a file tells that it is: it is looked for each time, because another process may have dropped
+    the store since (``reprobot clean``).
 
     Raises:
         InfraError: the engine refused it.
     """
-    data = skeleton.archive()
-    name = skeleton.tag(data)
-    if not _client_says(client, "image", "inspect", "--format", "{{.Id}}", name):
-        words = [*client, "import", "-", name]
-        try:
-            done = subprocess.run(words, input=data, capture_output=True, timeout=CLIENT_S, check=False)
-        except subprocess.TimeoutExpired as reason:
-            raise InfraError(f"{client[0]} import took longer than {CLIENT_S:g} s: is its store locked?") from reason
-        if done.returncode != 0:
-            raise InfraError(f"{client[0]} import failed: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}")
+    name, data = _packed()
+    root = next((word.removeprefix("--root=") for word in client if word.startswith("--root=")), None)
+    if root is None:
+        _import_once(client, name, data)
+        return name
+    imported = Path(root).parent / f"imported-{name.rpartition(':')[2]}"
+    if not imported.exists():
+        _our_store()  # made anew closed to others, where it was dropped
+        _import(client, name, data)
+        imported.touch()
     return name
+
+
+@functools.cache
+def _packed() -> tuple[str, bytes]:
+    data = skeleton.archive()
+    return skeleton.tag(data), data
+
+
+def _import(client: tuple[str, ...], name: str, data: bytes) -> None:
+    if _client_says(client, "image", "inspect", "--format", "{{.Id}}", name):
+        return
+    words = [*client, "import", "-", name]
+    try:
+        done = subprocess.run(words, input=data, capture_output=True, timeout=CLIENT_S, check=False)
+    except subprocess.TimeoutExpired as reason:
+        raise InfraError(f"{client[0]} import took longer than {CLIENT_S:g} s: is its store locked?") from reason
+    if done.returncode != 0:
+        raise InfraError(f"{client[0]} import failed: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}")
+
+
+_import_once = functools.cache(_import)
 
 
 # ------------------------------------------------------------------------------------------- command line

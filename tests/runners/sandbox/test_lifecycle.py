@@ -275,3 +275,14 @@ def test_sweeping_ends_a_bwrap_of_a_dead_maker_and_no_other() -> None:
         for process in made:
             process.kill()
             process.wait()
+
+
+def test_a_store_that_another_process_dropped_is_made_anew(engine: Engine, layout: Layout) -> None:
+    """`reprobot clean` beside a process that goes on: its next probe runs, the store closed again."""
+    if engine.name != "podman":
+        pytest.skip(f"{engine.name} keeps no store of ours")
+    assert run_source(engine, layout, "pass").ended == Exited(code=0)
+    words = [sys.executable, "-c", "from runners.sandbox.select import drop_skeleton; drop_skeleton()"]
+    subprocess.run(words, check=True)
+    assert run_source(engine, layout, "pass").ended == Exited(code=0)
+    assert containers._our_store().stat().st_mode & 0o077 == 0
