@@ -340,7 +340,9 @@ class Step:
         self.threads = hanging.look_at(self.living())
         if self.script:
             kill(self.pid, STACK_SIGNAL)
-            self.watch(time.monotonic() + STACK_PAUSE_S)
+            ended = self.watch(time.monotonic() + STACK_PAUSE_S)
+            if ended is not None:
+                return ended  # by itself, meanwhile: it is collected, and its number may be another's by now
         kill(self.pid, signal.SIGSEGV if self.script else signal.SIGABRT)
         return self.watch(time.monotonic() + ABORT_GRACE_S)
 

@@ -27,7 +27,7 @@ x = relax.Var("x", relax.TensorType((4,), "float32"))
 with builder.function("main", [x]):
     with builder.dataflow():
         y = x
-        for _ in range(20000):
+        for _ in range(60000):
             y = builder.emit(relax.op.add(y, x))
         out = builder.emit_output(y)
     builder.emit_func_output(out)
@@ -123,3 +123,13 @@ def test_the_ways_to_hang_are_told_apart(code: str, doing: str, place: str) -> N
         assert "/work/repro.py" in probe.ended.where
     # What was printed in order to find this out is no output of the testcase.
     assert "Segfault" not in probe.steps[-1].stderr
+
+
+@pytest.mark.parametrize("seconds", [2.0, 2.05, 2.1])
+def test_a_step_that_ends_while_it_is_asked_where_it_is_has_used_up_its_time(seconds: float) -> None:
+    """It is no failure of the supervisor's, and none that the testcase is blamed for."""
+    code = START + f"import time\nuntil = time.monotonic() + {seconds}\nwhile time.monotonic() < until:\n    pass\n"
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
+    )
+    stopped(testcase, environment(VERSION), wall_s=2)
