@@ -16,6 +16,7 @@ from runners.guilty import find_guilty
 from runners.guilty_iree import find_guilty_iree
 from runners.mlir_faults import find_fault
 from runners.protocol import (
+    Exited,
     Finding,
     FindingKind,
     Limits,
@@ -156,10 +157,11 @@ def _and(controls: tuple[Observation, ...], more: _Found) -> _Found:
 def _own_fault(testcase: Testcase, failing: Observation, means: Means) -> _Found:
     """An operand that the text itself shows to be outside its tensor, or a step that is not positive.
 
-    It is the cause only if the failure goes when this operand alone is put right.
+    It is the cause only if the failure goes when this operand alone is put right. What is undefined is undefined
+    when it runs: a compiler that fails on it is at fault itself, so compiling alone has to be clean.
     """
     fault = find_fault(testcase)
-    if fault is None:
+    if fault is None or not _compiles(testcase, failing, means):
         return (), ()
     control = means.run(failing.version, Variant.CONTROL, fault.mended, failing.device)
     if control.outcome is not Outcome.PASS:
@@ -180,6 +182,16 @@ def _own_fault(testcase: Testcase, failing: Observation, means: Means) -> _Found
         evidence=evidence if stepping else {**evidence, "extent": fault.extent, "axis": fault.axis},
     )
     return (control,), (finding,)
+
+
+def _compiles(testcase: Testcase, failing: Observation, means: Means) -> bool:
+    """Whether the steps up to the last compilation run cleanly by themselves, and something comes after them."""
+    last = max((at for at, step in enumerate(testcase.steps) if step[0] == "iree-compile"), default=-1)
+    if last + 1 >= len(testcase.steps):
+        return False
+    compiling = msgspec.structs.replace(testcase, steps=testcase.steps[: last + 1])
+    seen = means.run(failing.version, Variant.CONTROL, compiling, failing.device)
+    return seen.ended == Exited(code=0)
 
 
 # ---------------------------------------------------------------------------------------------- the call that works

@@ -53,7 +53,8 @@ def observe(
 ) -> Observation:
     return Observation(
         toolchain="tvm", version="1.0", device=device, attempt=1, variant=Variant.ORIGINAL, outcome=outcome,
-        answer=answer_of(outcome), ended=Exited(code=1), signature=signature, excerpt=excerpt,
+        answer=answer_of(outcome), ended=Exited(code=0 if outcome is Outcome.PASS else 1), signature=signature,
+        excerpt=excerpt,
     )  # fmt: skip
 
 
@@ -111,7 +112,21 @@ def test_an_index_outside_blames_the_repro_when_the_failure_goes_with_it() -> No
     controls, findings = diagnose(plan(INDEXED), observe(Outcome.MATCH, device="vmvx"), tools)
     assert [(f.kind, f.evidence["origin"]) for f in findings] == [(FindingKind.OUT_OF_BOUNDS_ACCESS, "testcase")]
     assert len(controls) == 1
-    assert "%t[%reprobot_mended]" in ran[0].files["m.mlir"]
+    assert "%t[%reprobot_mended]" in ran[1].files["m.mlir"]
+
+
+def test_a_compiler_that_fails_on_an_index_outside_is_at_fault_itself() -> None:
+    """Undefined is what the program does when it runs: the repro is not blamed for a crash of the compiler."""
+    ran: list[Testcase] = []
+
+    def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
+        ran.append(testcase)
+        return observe(Outcome.PASS if "reprobot_mended" in testcase.files["m.mlir"] else Outcome.MATCH)
+
+    tools = Means(run=run, instrumented=lambda version, testcase, modes: "")
+    _, findings = diagnose(plan(INDEXED), observe(Outcome.MATCH, device="vmvx"), tools)
+    assert FindingKind.OUT_OF_BOUNDS_ACCESS not in {one.kind for one in findings}
+    assert ran[0].steps == INDEXED.steps[:1]
 
 
 def test_an_index_outside_explains_no_failure_that_stays() -> None:
