@@ -387,7 +387,23 @@ def _failures(ran: Sequence[Observation], limit: int) -> list[str]:
 
 def diagnoses(findings: Sequence[Finding], detail: Detail = DETAILS[0]) -> str:
     """Each finding in our words, with the guest's summary and evidence quoted."""
-    return "\n\n".join(_finding(one, detail) for one in findings[: detail.entries])
+    return "\n\n".join(_finding(one, detail) for one in _telling(findings)[: detail.entries])
+
+
+def _telling(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """That no pass of LLVM's is to blame is worth a reader's time only where nothing else is known of the cause.
+
+    The document keeps it, as all evidence.
+    """
+    telling = [one for one in findings if not _names_no_pass(one)]
+    known = [one for one in telling if one.kind is not FindingKind.API_MOVED]
+    return telling if known else findings
+
+
+def _names_no_pass(finding: Finding) -> bool:
+    evidence = finding.evidence
+    of_llvm = finding.kind is FindingKind.GUILTY_PASS and evidence.get("level") == "llvm-pass"
+    return of_llvm and evidence.get("name") == "none"
 
 
 def _finding(finding: Finding, detail: Detail) -> str:

@@ -144,9 +144,18 @@ def _traced(side: Side, search: Search) -> Trace | None:
     hooked = msgspec.structs.replace(side.testcase, steps=(("python", _HOOK, asked),))
     trace = read_trace(search(side.seen.version, hooked))
     untraced = read_tensors(side.seen.excerpt)
-    if trace is None or untraced is None or trace.results != untraced:
-        return None
-    return trace
+    return trace if trace is not None and _equal(trace.results, untraced) else None
+
+
+def _equal(a: tuple[Tensor, ...] | None, b: tuple[Tensor, ...] | None) -> bool:
+    """Whether two runs printed the same. NaN is a result like any other, and ``==`` of two of them is false."""
+    if a is None or b is None or [_shape(one) for one in a] != [_shape(one) for one in b]:
+        return False
+    return not any(differing(one, other, 0.0) for one, other in zip(a, b, strict=True))
+
+
+def _shape(tensor: Tensor) -> tuple[str, str, int]:
+    return tensor.shape, tensor.dtype, len(tensor.values)
 
 
 def read_trace(claims: str) -> Trace | None:

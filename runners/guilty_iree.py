@@ -5,6 +5,8 @@ sides itself, and judges them by its own oracle:
 
 - a compilation that fails in a pass: ``iree-opt`` runs that pass alone on the IR before it, which must fail as
   reported, and reads that IR without the pass, which must be clean;
+- one that fails when a pass is set up, which the command line writes: ``iree-opt`` runs that pass alone on an empty
+  module, which must fail as reported, and reads the empty module, which must be clean;
 - one that fails before any pass: ``iree-opt`` reads the input, which must fail as reported; else the phase, which
   must fail as reported, and the one before it, which must be clean;
 - a program that fails when it runs: compiled with the LLVM passes up to the nth, which must fail as reported, and
@@ -25,8 +27,10 @@ SEARCH_S = 90.0
 """For all trials inside; a compilation of a quarter of a second has them in 1 to 7 s."""
 MAX_PASSES = 10_000_000
 BEFORE = "before.mlir"
+EMPTY = "module {}\n"
 _HOOK = f"{GUEST_HOOKS}/bisect_iree.py"
 _COMPILER = "iree-compile"
+_PROGRAMS = (_COMPILER, "iree-opt")
 
 Run = Callable[[str, Variant, Testcase, str], Observation]
 Search = Callable[[str, Testcase], str]
@@ -50,6 +54,9 @@ class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     symbol: _Symbol = ""
     phase: _Symbol = ""
     phase_before: _Symbol = ""
+    option: Annotated[str, msgspec.Meta(max_length=4_000)] = ""
+    written: Annotated[str, msgspec.Meta(max_length=4_000)] = ""
+    pipeline: Annotated[str, msgspec.Meta(max_length=4_000)] = ""
     reproducer: Annotated[str, msgspec.Meta(max_length=48 * 1024)] = ""
     difference: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=80)] = ()
 
@@ -61,7 +68,7 @@ class _Claimed(msgspec.Struct, frozen=True):
 
 def find_guilty_iree(testcase: Testcase, failing: Observation, search: Search, run: Run) -> tuple[Finding, ...]:
     """At most one finding. ``search`` runs a testcase with our hooks and returns what they wrote."""
-    compiles = any(step[0] == _COMPILER for step in testcase.steps)
+    compiles = any(step[0] in _PROGRAMS for step in testcase.steps)
     if not compiles or isinstance(failing.ended, TimedOut) or failing.variant is not Variant.ORIGINAL:
         return ()
     asked = msgspec.json.encode({"steps": testcase.steps, "seconds": SEARCH_S}).decode()
@@ -73,6 +80,8 @@ def find_guilty_iree(testcase: Testcase, failing: Observation, search: Search, r
         return run(failing.version, Variant.CONTROL, changed, failing.device)
 
     match claim.level:
+        case "pass" if claim.pipeline:
+            return _set_up(testcase, claim, failing, observe)
         case "pass":
             return _pass(testcase, claim, failing, observe)
         case "parsing":
@@ -126,6 +135,29 @@ def _pass(testcase: Testcase, claim: _Evidence, failing: Observation, observe: O
     )
 
 
+def _set_up(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    """A pass that fails whatever it is to run on, written so on the command line: a claim can name no other."""
+    stands = any(claim.written in word for word in testcase.steps[claim.step][1:])
+    if not claim.passed or not stands or claim.written not in claim.pipeline or BEFORE in testcase.files:
+        return ()
+    files = {**testcase.files, BEFORE: EMPTY}  # the pass may read the testcase's other files
+    empty = msgspec.structs.replace(testcase, files=files)
+    alone = ("iree-opt", f"--pass-pipeline={claim.pipeline}", BEFORE)
+    if observe(_with_steps(empty, (alone,))).outcome is not Outcome.MATCH:
+        return ()
+    if not _clean(observe(_with_steps(empty, (("iree-opt", BEFORE),)))):
+        return ()
+    return (
+        _finding(
+            claim,
+            failing,
+            f"on {failing.version} compiling fails as reported before any pass begins, while {claim.passed} is set"
+            " up: iree-opt fails the same way with that pass alone on an empty module, and reads that module cleanly",
+            "a clean run of that pass alone on an empty module",
+        ),
+    )
+
+
 def _alone(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
     """The pass on nothing but the IR that it was given, and that IR without the pass."""
     if not claim.reproducer or BEFORE in testcase.files:
@@ -142,17 +174,27 @@ def _by_phase(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
     """Where the pass can't be had alone: the phase that it belongs to, and the one before."""
     if not claim.phase:
         return ""
-
-    def until(phase: str) -> Observation:
-        step = (*testcase.steps[claim.step], f"--compile-to={phase}")
-        return observe(_with_steps(testcase, (*testcase.steps[: claim.step], step)))
-
-    if until(claim.phase).outcome is not Outcome.MATCH:
+    step = testcase.steps[claim.step]
+    if _until(claim.phase, step, testcase, claim, observe).outcome is not Outcome.MATCH:
         return ""
-    if claim.phase_before and not _clean(until(claim.phase_before)):
+    if claim.phase_before and not _clean(_until(claim.phase_before, step, testcase, claim, observe)):
         return ""
     before = f", and compiles to {claim.phase_before} cleanly" if claim.phase_before else ""
     return f"it fails the same way when it compiles to {claim.phase} only{before}"
+
+
+def _until(phase: str, step: tuple[str, ...], testcase: Testcase, claim: _Evidence, observe: Observe) -> Observation:
+    """The steps before the one that fails, and ``step`` in its place, which stops behind a phase."""
+    return observe(_with_steps(testcase, (*testcase.steps[: claim.step], (*step, f"--compile-to={phase}"))))
+
+
+def _without_option(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
+    """Whether one flag of the failing step decides; a claim can name none that is not there."""
+    step = testcase.steps[claim.step]
+    if not claim.option.startswith("--") or claim.option not in step[1:]:
+        return ""
+    rest = tuple(word for word in step if word != claim.option)
+    return claim.option if _clean(_until(claim.phase, rest, testcase, claim, observe)) else ""
 
 
 def _parsing(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
@@ -178,7 +220,9 @@ def _phase(testcase: Testcase, claim: _Evidence, failing: Observation, observe: 
     if not confirmed:
         return ()
     summary = f"on {failing.version} compiling fails as reported in phase {claim.phase}, in no pass that says so:"
-    known = msgspec.structs.replace(claim, level="phase")
+    option = _without_option(testcase, claim, observe)
+    confirmed += f"; without {option} it compiles to {claim.phase} cleanly" if option else ""
+    known = msgspec.structs.replace(claim, level="phase", option=option)
     refuted_by = "a clean compilation to that phase"
     return (_finding(known, failing, f"{summary} {confirmed}", refuted_by, name=claim.phase),)
 
@@ -235,6 +279,8 @@ def _finding(claim: _Evidence, failing: Observation, summary: str, refuted_by: s
         "operation": claim.operation,
         "symbol": claim.symbol,
         "phase": claim.phase,
+        "option": claim.option,
+        "written": claim.written,
         "application": claim.application,
         "of": claim.of,
         "difference": list(claim.difference),

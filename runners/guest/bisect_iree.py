@@ -2,8 +2,9 @@
 
     python bisect_iree.py JSON
 
-JSON is ``{"steps": [[word, …], …], "seconds": n}``. The steps are run in order. If ``iree-compile`` fails, its own
-dumps tell in which pass, on which operation, and with which IR; its phases tell how far it comes. If everything
+JSON is ``{"steps": [[word, …], …], "seconds": n}``. The steps are run in order. If ``iree-compile`` or ``iree-opt``
+fails, its own dumps tell in which pass, on which operation, and with which IR; where no pass was begun, each that the
+command line writes is tried alone (``mlir_pipelines.py``); its phases tell how far it comes. If everything
 compiles and the program fails or prints when it runs, the LLVM passes are left out from the nth on, and n is
 bisected: what it does with all of them is what the others are compared with.
 
@@ -25,11 +26,23 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runners.guest.iree_steps import COMPILERS, RUNNERS, SHORTEST_S, Ended, Unknown, leave, program, run
+    from runners.guest.iree_steps import (
+        COMPILERS,
+        OPTIMIZERS,
+        RUNNERS,
+        SHORTEST_S,
+        Ended,
+        Unknown,
+        leave,
+        program,
+        run,
+    )
     from runners.guest.mlir_dumps import Dump, Dumps, read
+    from runners.guest.mlir_pipelines import passes_written
 else:
-    from iree_steps import COMPILERS, RUNNERS, SHORTEST_S, Ended, Unknown, leave, program, run
+    from iree_steps import COMPILERS, OPTIMIZERS, RUNNERS, SHORTEST_S, Ended, Unknown, leave, program, run
     from mlir_dumps import Dump, Dumps, read
+    from mlir_pipelines import passes_written
 
 MAX_REPRODUCER = 24 * 1024
 """Of the claim, which has 48 KiB in all."""
@@ -74,7 +87,7 @@ def search(steps: Sequence[Sequence[str]], deadline: float) -> Json | None:
         ended = run(step, deadline)
         if ended.code is None:
             return None
-        if ended.code != 0 and step[0] in COMPILERS:
+        if ended.code != 0 and step[0] in (*COMPILERS, *OPTIMIZERS):
             return {**compilation(step, deadline), "step": number}
         if step[0] in RUNNERS:
             return llvm(steps, number, ended, deadline)
@@ -93,6 +106,10 @@ def compilation(step: Sequence[str], deadline: float) -> Json:
         path = os.path.join(folder, "reproducer.mlir")
         told = run(step, deadline, (ONE_THREAD, f"--mlir-pass-pipeline-crash-reproducer={path}", _LOCAL))
         reproducer = _small_text(path)
+    if dumps.begun == 0:
+        unset = set_up(step, told.stderr, deadline)
+        if unset is not None:
+            return unset
     under_way = _innermost(told.stderr)
     dump = _failing(dumps, under_way)
     last, first = phases(step, deadline)
@@ -109,12 +126,41 @@ def compilation(step: Sequence[str], deadline: float) -> Json:
         "symbol": symbol,
         "phase": first,
         "phase_before": last,
+        "option": option(step, first, deadline) if dump is None and first else "",
         "reproducer": reproducer,
         "difference": [] if dump is None else shown(dump, dumps.failed),
     }
 
 
 _LOCAL = "--mlir-pass-pipeline-local-reproducer"
+
+
+def set_up(step: Sequence[str], said: str, deadline: float) -> Json | None:
+    """The pass, of those that the command line writes, that fails before there is anything to run it on.
+
+    A pass manager sets up all of its passes before it begins the first (``Pass::initialize``): one that fails there
+    is in no dump and in no reproducer. Alone, on an empty module, it fails with the same words.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "empty.mlir")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("module {}\n")
+        for written in passes_written(step[1:]):
+            if time.monotonic() > deadline - SHORTEST_S:
+                return None
+            ended = run(("iree-opt", f"--pass-pipeline={written.pipeline}", path), deadline)
+            error = _first_error(ended.stderr)
+            if ended.code not in (0, None) and error and error in said:
+                return {"level": "pass", "pass": written.name, "written": written.text, "pipeline": written.pipeline}
+    return None
+
+
+_ERROR = re.compile(r"error: [^\n]{1,2000}")
+
+
+def _first_error(said: str) -> str:
+    found = _ERROR.search(said)
+    return found[0] if found else ""
 
 
 def _errors(step: Sequence[str], deadline: float) -> Iterator[str]:
@@ -175,6 +221,8 @@ def bounded(lines: list[str]) -> list[str]:
 
 def phases(step: Sequence[str], deadline: float) -> tuple[str, str]:
     """The last phase that it comes through and the first that it does not; empty where the step chooses itself."""
+    if step[0] not in COMPILERS:
+        return "", ""
     if any(word.lstrip("-").startswith(("compile-to", "compile-mode")) for word in step):
         return "", ""
 
@@ -185,6 +233,20 @@ def phases(step: Sequence[str], deadline: float) -> tuple[str, str]:
     if at is None:
         return PHASES[-1], ""
     return (PHASES[at - 1] if at else ""), PHASES[at]
+
+
+def option(step: Sequence[str], phase: str, deadline: float) -> str:
+    """The first flag without which it comes through the phase; empty where there is none.
+
+    A flag may add passes of its own to a phase, or give them a file that they cannot read.
+    """
+    for word in step[1:]:
+        if not word.startswith("--") or time.monotonic() > deadline - SHORTEST_S:
+            continue
+        rest = [other for other in step if other is not word]
+        if run(rest, deadline, (f"--compile-to={phase}",)).code == 0:
+            return word
+    return ""
 
 
 PHASES = (
@@ -233,7 +295,7 @@ def llvm(steps: Sequence[Sequence[str]], running: int, with_all: Ended, deadline
     low, high = 0, count
     while high - low > 1:
         if time.monotonic() > deadline - 2 * SHORTEST_S:
-            return None
+            break  # what is known by now is a range, and still says where
         middle = (low + high) // 2
         ended, _ = limited(middle)
         if ended is not None and alike(ended, with_all):

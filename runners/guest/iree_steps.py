@@ -14,6 +14,7 @@ from dataclasses import dataclass
 FOLDERS = ("iree/_runtime_libs", "iree/compiler/_mlir_libs")
 """Where the wheels keep their programs, below site-packages."""
 COMPILERS = ("iree-compile",)
+OPTIMIZERS = ("iree-opt",)
 RUNNERS = ("iree-run-module",)
 MAX_OUTPUT = 64 * 1024
 SHORTEST_S = 1.0

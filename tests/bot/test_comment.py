@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.comment import DIFFERENCE, MAX_BYTES, change, ended, headline, read_marker, render_comment
+from bot.comment import DIFFERENCE, MAX_BYTES, change, diagnoses, ended, headline, read_marker, render_comment
+from bot.document import document, dumps
 from bot.extract.types import Missing, Repair, Repro, Span
 from bot.quote import clean, code, fence, hides_characters, prose
 from bot.verdict import Report, Verdict, VerdictKind
@@ -336,3 +337,33 @@ def test_the_two_clocks_are_told_apart() -> None:
     """Computing too much is not running too long."""
     assert ended(TimedOut(where="step 1")) == "stopped at the time limit in `step 1`"
     assert ended(TimedOut(where="step 1", clock="processor")) == "stopped at the limit of processor time in `step 1`"
+
+
+def finding(kind: FindingKind, summary: str, **evidence: object) -> Finding:
+    return Finding(kind=kind, summary=summary, evidence=evidence)
+
+
+NO_LLVM_PASS = finding(FindingKind.GUILTY_PASS, "all 99 LLVM passes left out", level="llvm-pass", name="none")
+A_LLVM_PASS = finding(FindingKind.GUILTY_PASS, "LLVM pass 7 of 99", level="llvm-pass", name="early-cse")
+A_DISPATCH = finding(FindingKind.GUILTY_PASS, "dispatch 2 of 3", level="dispatch", name="f_dispatch_1")
+A_MOVED_NAME = finding(FindingKind.API_MOVED, "tvm.arith is gone", name="tvm.arith")
+
+
+@pytest.mark.parametrize(
+    ("findings", "said"),
+    [
+        ((NO_LLVM_PASS,), ["all 99"]),
+        ((NO_LLVM_PASS, A_DISPATCH), ["dispatch 2"]),
+        ((A_LLVM_PASS, A_DISPATCH), ["LLVM pass 7", "dispatch 2"]),
+        ((A_MOVED_NAME, NO_LLVM_PASS), ["tvm.arith", "all 99"]),
+        ((), []),
+    ],
+)
+def test_that_no_pass_of_llvm_is_to_blame_is_said_only_where_nothing_else_is_known(
+    findings: tuple[Finding, ...], said: list[str]
+) -> None:
+    """Beside the dispatch that computes something else it is noise; the document keeps it all the same."""
+    shown = diagnoses(findings)
+    assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
+    report = replace(reports.ALL["regression"](), findings=findings)
+    assert all(one.summary in dumps(document(report, render_comment(report))) for one in findings)

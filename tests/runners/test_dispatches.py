@@ -152,6 +152,15 @@ def test_a_program_that_prints_something_else_when_traced_shows_nothing() -> Non
     )
 
 
+def test_a_result_that_is_not_a_number_is_compared_like_any_other() -> None:
+    """NaN is what many a wrong program prints: that it is not equal to itself is no reason to say nothing."""
+    nan, one = "[nan 0][2 0][3 0][4 0]", "[1 0][2 0][3 0][4 0]"
+    (finding,) = compare_dispatches(
+        side("3.5.0", nan), side("3.6.0", one), lambda version, _testcase: claim(nan if version == "3.5.0" else one)
+    )
+    assert "first differs at [0, 0]: nan against 1" in finding.summary
+
+
 def unpackable(text: bytes) -> str:
     return json.dumps({"kind": "dispatch-trace", "data": base64.b64encode(zlib.compress(text)).decode()})
 

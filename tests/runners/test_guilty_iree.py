@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from runners.guilty_iree import find_guilty_iree
@@ -42,13 +43,15 @@ def observe(outcome: Outcome, ended: Ended | None = None, variant: Variant = Var
     )  # fmt: skip
 
 
-def find(claim: object, answer: Answer, failing: Observation | None = None) -> tuple[Finding, ...]:
+def find(
+    claim: object, answer: Answer, failing: Observation | None = None, testcase: Testcase = TESTCASE
+) -> tuple[Finding, ...]:
     def run(_version: str, variant: Variant, testcase: Testcase, _device: str) -> Observation:
         assert variant is Variant.CONTROL
         return observe(answer(testcase))
 
     text = claim if isinstance(claim, str) else json.dumps({"kind": "guilty-pass", "evidence": claim})
-    return find_guilty_iree(TESTCASE, failing or observe(Outcome.MATCH), lambda _version, _testcase: text, run)
+    return find_guilty_iree(testcase, failing or observe(Outcome.MATCH), lambda _version, _testcase: text, run)
 
 
 def alone(testcase: Testcase) -> Outcome:
@@ -104,6 +107,69 @@ def test_where_no_pass_says_so_the_phase_is_named() -> None:
     (finding,) = find({"level": "parsing", "step": 0, "phase": "flow", "phase_before": "abi"}, answer)
     assert (finding.evidence["level"], finding.evidence["name"]) == ("phase", "flow")
     assert find({"level": "unknown", "step": 0}, answer) == ()
+
+
+WRITTEN = "--iree-preprocessing-pass-pipeline=builtin.module(cse,func.func(iree-apply{file=none.mlir}))"
+PLANTED = msgspec.structs.replace(TESTCASE, steps=((*TESTCASE.steps[0], WRITTEN),))
+SET_UP: dict[str, Any] = {
+    "level": "pass", "step": 0, "pass": "iree-apply", "written": "iree-apply{file=none.mlir}",
+    "pipeline": "builtin.module(func.func(iree-apply{file=none.mlir}))",
+}  # fmt: skip
+
+
+def empty_fails(testcase: Testcase) -> Outcome:
+    return Outcome.MATCH if "--pass-pipeline" in testcase.steps[0][1] else Outcome.PASS
+
+
+def test_a_pass_that_cannot_be_set_up_is_named_when_it_fails_on_nothing() -> None:
+    """Alone, on an empty module, beside the testcase's own files; and the empty module is read cleanly."""
+    asked: list[Testcase] = []
+
+    def answer(testcase: Testcase) -> Outcome:
+        asked.append(testcase)
+        return empty_fails(testcase)
+
+    (finding,) = find(SET_UP, answer, testcase=PLANTED)
+    assert (finding.evidence["level"], finding.evidence["name"]) == ("pass", "iree-apply")
+    assert [one.steps[0][:2] for one in asked] == [
+        ("iree-opt", f"--pass-pipeline={SET_UP['pipeline']}"),
+        ("iree-opt", "before.mlir"),
+    ]
+    assert all(set(one.files) == {"m.mlir", "before.mlir"} for one in asked)
+
+
+@pytest.mark.parametrize(
+    ("claim", "answer"),
+    [
+        ({**SET_UP, "written": "iree-other", "pipeline": "builtin.module(iree-other)"}, empty_fails),
+        ({**SET_UP, "pipeline": "builtin.module(something-else)"}, empty_fails),
+        (SET_UP, lambda _testcase: Outcome.MATCH),
+        (SET_UP, lambda _testcase: Outcome.PASS),
+        (SET_UP, lambda _testcase: Outcome.OTHER_FAILURE),
+    ],
+    ids=["not written there", "another pipeline", "fails without it too", "does not fail", "fails otherwise"],
+)
+def test_no_pass_is_named_that_the_command_line_does_not_write_or_that_does_not_decide(
+    claim: dict[str, Any], answer: Answer
+) -> None:
+    """Which pass it is comes from inside the sandbox: that it is one of the report's, and fails, is seen outside."""
+    assert find(claim, answer, testcase=PLANTED) == ()
+
+
+def test_the_flag_that_decides_is_named_with_the_phase() -> None:
+    """Only one of the failing step's own, and only if our own run without it is clean."""
+    flag = "--iree-patterns=none.mlir"
+    testcase = msgspec.structs.replace(TESTCASE, steps=((*TESTCASE.steps[0], flag),))
+    claim = {"level": "parsing", "step": 0, "phase": "flow", "phase_before": "abi", "option": flag}
+
+    def answer(testcase: Testcase) -> Outcome:
+        fails = testcase.steps[-1][-1] == "--compile-to=flow" and flag in testcase.steps[-1]
+        return Outcome.MATCH if fails else Outcome.PASS
+
+    (finding,) = find(claim, answer, testcase=testcase)
+    assert (finding.evidence["name"], finding.evidence["option"]) == ("flow", flag)
+    (other,) = find({**claim, "option": "--not-there"}, answer, testcase=testcase)
+    assert "option" not in other.evidence
 
 
 def limited(testcase: Testcase) -> int:

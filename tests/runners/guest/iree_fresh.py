@@ -71,7 +71,8 @@ def faults() -> Iterator[Fault]:
     yield Fault(
         title="patterns by a flag", version="3.7.0",
         testcase=compiled(DOUBLE, (*GENERIC, "--iree-preprocessing-pdl-spec-filename=none.mlir")),
-        claim=error("failed to open pattern module file: cannot open input file 'none.mlir': No such file or directory"),
+        claim=error("failed to open pattern module file: cannot open input file 'none.mlir': No such file or"
+                    " directory"),
         level="pass", name=PATTERNS, known="message",
     )  # fmt: skip
     yield Fault(
