@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runners.protocol import Testcase
-from tests.runners.guest import iree_faults
+from tests.runners.guest import iree_faults, iree_larger
 from tests.runners.guest.iree_faults import executed
 
 LAST_ELEMENT = """\
@@ -115,7 +115,7 @@ func.func @f(%q: tensor<6x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>) -> t
 
 
 def valid() -> Iterator[tuple[str, Testcase]]:
-    """These, and the programs of several dispatches in ``iree_faults``."""
+    """These, the programs of several dispatches in ``iree_faults``, and those of ``iree_larger``."""
     yield "last element, by a sum", executed(LAST_ELEMENT, "6x4xf32=1", "3")
     yield "index beyond, guarded", executed(GUARDED, "6xf32=1", "9")
     yield "index below, clamped", executed(CLAMPED, "6xf32=1", "-4")
@@ -126,3 +126,4 @@ def valid() -> Iterator[tuple[str, Testcase]]:
     yield "matmul of any number of rows", executed(DYNAMIC, "11x8xf32=0.5", "8x5xf32=2")
     yield "attention", executed(SOFTMAX, "6x8xf32=0.1", "8x6xf32=0.2", "6x8xf32=0.3")
     yield from iree_faults.valid()
+    yield from iree_larger.valid()
