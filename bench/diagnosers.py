@@ -1,7 +1,8 @@
-"""Detection, false alarms and cost of the diagnosers: ``python bench/diagnosers.py [iree | VERSION…]``.
+"""Detection, false alarms and cost of the diagnosers: ``python bench/diagnosers.py [iree | iree-valid | VERSION…]``.
 
-``iree`` sends the programs of tests/runners/guest/iree_faults.py through whole investigations, and its valid ones
-through the comparison of dispatches, between devices and between releases.
+``iree`` sends the programs of tests/runners/guest/iree_faults.py and iree_fresh.py through whole investigations.
+``iree-valid`` asks every diagnoser of IREE's about each program of iree_valid.py, as if a report said that what it
+prints is wrong, and compares its dispatches between devices and between releases.
 
 Every program under tests/runners/guest/programs is run plain and instrumented, with every diagnoser at once. Cost is
 the ratio of their times without the import of TVM, which both share; with it, it is nearer to 1. The sixteen programs
@@ -22,20 +23,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from runners.catalogue import load_catalogue
 from runners.progress import Silent
 from runners.workbench import open_workbench
-from tests.runners.guest import iree_faults, iree_search
+from tests.runners.guest import iree_faults, iree_fresh, iree_search, iree_valid
 from tests.runners.guest.guilty import faulty
 from tests.runners.guest.sweep import EXPECTED, Ran, programs, run_all
 from tests.runners.guest.test_bisect_tvm import search
 
 VERSIONS = ("0.25.0", "0.26.0", "0.27.0")
 GROUPS = (*EXPECTED, "valid")
-PAIRS = (
-    (("3.13.0", "llvm-cpu"), ("3.13.0", "vmvx")),
-    (("3.5.0", "llvm-cpu"), ("3.5.0", "vmvx")),
-    (("3.13.0", "llvm-cpu"), ("3.4.0", "llvm-cpu")),
-    (("3.9.0", "llvm-cpu"), ("2.9.0", "llvm-cpu")),
-)
-"""Between which a valid program is compared, dispatch by dispatch."""
+RELEASES = ((("3.13.0", "llvm-cpu"), ("3.5.0", "llvm-cpu")), (("3.5.0", "llvm-cpu"), ("2.9.0", "llvm-cpu")))
+"""Between which a valid program is compared, dispatch by dispatch, beside its two devices on each release."""
 
 
 def main(versions: tuple[str, ...]) -> int:
@@ -77,29 +73,55 @@ def guilty(version: str) -> tuple[int, list[float], list[str]]:
 
 
 def iree() -> int:
-    """The table of IREE's: what was found of each faulty program, and the false alarms of the valid ones."""
+    """The table of IREE's: what was found of each faulty program."""
     bench = open_workbench("auto", load_catalogue(), Silent())
-    say("| program | release | label | how known | shown | found | right | seconds |")
-    say("|---|---|---|---|---|---|---|---|")
-    right = []
-    for fault in iree_faults.faults():
-        sought = iree_search.seek(bench, fault)
-        right.append(sought.right(fault))
-        names = "; ".join(f"{one.evidence.get('level')}: {one.evidence['name']}" for one in sought.findings)
-        label = f"{fault.level}: {fault.name or 'a pass'}"
-        marks = ["yes" if mark else "**no**" for mark in (sought.shown, right[-1])]
-        say(f"| {fault.title} | {fault.version} | {label} | {fault.known} | {marks[0]} | {names} | {marks[1]}"
-            f" | {sought.seconds:.1f} |")  # fmt: skip
-    say(f"\n{sum(right)} of {len(right)} named as labelled.\n")
-    say("| compared | valid programs | ran on both | false alarms |")
-    say("|---|---|---|---|")
-    invented = 0
-    for one, other in PAIRS:
-        found = [iree_search.alarms(bench, testcase, one, other) for _, testcase in iree_faults.valid()]
-        ran = [alarms for alarms in found if alarms is not None]
-        invented += sum(map(bool, ran))
-        say(f"| {' on '.join(one)}, {' on '.join(other)} | {len(found)} | {len(ran)} | {sum(map(bool, ran))} |")
-    return int(not all(right) or invented > 0)
+    right: dict[str, list[tuple[bool, float]]] = {}
+    for title, faults in (("iree_faults", iree_faults.faults()), ("iree_fresh", iree_fresh.faults())):
+        say(f"\n{title}\n\n| program | release | label | how known | shown | found | right | seconds |")
+        say("|---|---|---|---|---|---|---|---|")
+        for fault in faults:
+            sought = iree_search.seek(bench, fault)
+            right.setdefault(f"{title}, {fault.level}", []).append((sought.right(fault), sought.seconds))
+            names = "; ".join(f"{one.evidence.get('level')}: {one.evidence['name']}" for one in sought.findings)
+            label = f"{fault.level}: {fault.name or 'a pass'}"
+            marks = ["yes" if mark else "**no**" for mark in (sought.shown, sought.right(fault))]
+            say(f"| {fault.title} | {fault.version} | {label} | {fault.known} | {marks[0]} | {names} | {marks[1]}"
+                f" | {sought.seconds:.1f} |")  # fmt: skip
+    say("\n| set, level | programs | named as labelled | seconds, median (worst) |\n|---|---|---|---|")
+    for level, runs in right.items():
+        seconds = [one for _, one in runs]
+        named = sum(mark for mark, _ in runs)
+        say(f"| {level} | {len(runs)} | {named} | {median(seconds):.1f} ({max(seconds):.1f}) |")
+    every = [mark for runs in right.values() for mark, _ in runs]
+    say(f"\n{sum(every)} of {len(every)} named as labelled.")
+    return int(not all(every))
+
+
+def iree_nothing_at_fault() -> int:
+    """The table of IREE's valid programs: on how many each diagnoser could look, and what it should not have said."""
+    bench = open_workbench("auto", load_catalogue(), Silent())
+    programs = list(iree_valid.valid())
+    complaints: list[str] = []
+    say("| release | diagnoser | valid programs | looked at | false alarms | seconds, median (worst) |")
+    say("|---|---|---|---|---|---|")
+    for version in iree_search.VALID_ON:
+        asked = {title: iree_search.ask(bench, testcase, version) for title, testcase in programs}
+        for name in next(iter(asked.values())):
+            found = {title: one[name] for title, one in asked.items() if name in one and one[name].said is not None}
+            complaints += [f"{version} {title}: {name}: {one.said}" for title, one in found.items() if one.said]
+            seconds = [one.seconds for one in found.values()]
+            alarms = sum(bool(one.said) for one in found.values())
+            say(f"| {version} | {name} | {len(programs)} | {len(found)} | {alarms}"
+                f" | {median(seconds):.1f} ({max(seconds):.1f}) |")  # fmt: skip
+            silent = sorted(set(asked) - set(found))
+            complaints += [f"({version}: {name} could not look at: {', '.join(silent)})"] if silent else []
+    for one, other in RELEASES:
+        compared = {title: iree_search.alarms(bench, testcase, one, other) for title, testcase in programs}
+        ran = [alarms for alarms in compared.values() if alarms is not None]
+        complaints += [f"{one} {other} {title}: {alarms}" for title, alarms in compared.items() if alarms]
+        say(f"| {one[0]} and {other[0]} | dispatch | {len(programs)} | {len(ran)} | {sum(map(bool, ran))} | |")
+    say("\n" + "\n".join(complaints))
+    return int(any(not text.startswith("(") for text in complaints))
 
 
 def say(text: str) -> None:
@@ -141,4 +163,10 @@ def wrong(version: str, plain: Ran, seen: Ran) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(iree() if sys.argv[1:] == ["iree"] else main(tuple(sys.argv[1:]) or VERSIONS))
+    match sys.argv[1:]:
+        case ["iree"]:
+            sys.exit(iree())
+        case ["iree-valid"]:
+            sys.exit(iree_nothing_at_fault())
+        case versions:
+            sys.exit(main(tuple(versions) or VERSIONS))

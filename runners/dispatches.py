@@ -131,14 +131,14 @@ def _number(word: str) -> float:
 
 def compare_dispatches(bad: Side, good: Side, search: Search) -> tuple[Finding, ...]:
     """At most one finding. ``search`` runs a testcase with our hooks on a release and returns what they wrote."""
-    traces = [_traced(side, search) for side in (bad, good)]
+    traces = [traced(side, search) for side in (bad, good)]
     if traces[0] is None or traces[1] is None:
         return ()
     parting = first_parting(traces[0].dispatches, traces[1].dispatches)
     return () if parting is None else (_finding(parting, len(traces[0].dispatches), bad.seen, good.seen),)
 
 
-def _traced(side: Side, search: Search) -> Trace | None:
+def traced(side: Side, search: Search) -> Trace | None:
     """None where there is no trace, or the program prints something else when it is traced."""
     asked = msgspec.json.encode({"steps": side.testcase.steps, "seconds": TRACE_S}).decode()
     hooked = msgspec.structs.replace(side.testcase, steps=(("python", _HOOK, asked),))

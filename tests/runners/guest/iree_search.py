@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from runners.dispatches import Side, compare_dispatches
+import msgspec
+
+from runners.diagnose import _checked_bounds
+from runners.dispatches import Parting, Side, first_parting, traced
 from runners.execute import Investigation
-from runners.protocol import Claim, Exited, Finding, FindingKind, Outcome, Plan, Testcase, Variant
+from runners.guilty_iree import find_guilty_iree
+from runners.mlir_faults import find_fault
+from runners.protocol import Claim, ClaimKind, Exited, Finding, FindingKind, Outcome, Plan, Testcase, Variant
+from runners.repeats import repeat
 from runners.retarget import retarget
 from runners.workbench import Workbench
 from tests.runners.guest.iree_faults import Fault
@@ -59,15 +66,82 @@ def fails(seen: Investigation) -> bool:
 
 def alarms(
     bench: Workbench, testcase: Testcase, one: tuple[str, str], other: tuple[str, str]
-) -> tuple[Finding, ...] | None:
-    """What comparing two (release, device) of a valid program says; None where it did not run on both."""
-    plan = Plan(testcase=testcase, claim=Claim(), device="llvm-cpu", order=(one[0], other[0]), first=())
+) -> tuple[Parting, ...] | None:
+    """Where two (release, device) of a valid program part; None where they could not be compared."""
+    plan = _plan(testcase, Claim())
+    search = bench.means(plan).search
     sides = [_side(bench, plan, version, device) for version, device in (one, other)]
-    if any(side.seen.ended != Exited(code=0) for side in sides):
+    # A run that fails, or prints more than a trace holds, raises no alarm, and proves no silence either.
+    traces = [traced(side, search) if side.seen.ended == Exited(code=0) else None for side in sides]
+    if traces[0] is None or traces[1] is None:
         return None
-    return compare_dispatches(sides[0], sides[1], bench.means(plan).search)
+    parting = first_parting(traces[0].dispatches, traces[1].dispatches)
+    return () if parting is None else (parting,)
+
+
+def _plan(testcase: Testcase, claim: Claim) -> Plan:
+    return Plan(testcase=testcase, claim=claim, device="llvm-cpu", order=VALID_ON, first=())
 
 
 def _side(bench: Workbench, plan: Plan, version: str, device: str) -> Side:
     testcase = retarget(plan.testcase, device) or plan.testcase
     return Side(testcase=testcase, seen=bench.means(plan).run(version, Variant.CONTROL, testcase, device))
+
+
+# ---------------------------------------------------------------------------------------------- nothing at fault
+
+VALID_ON = ("2.9.0", "3.5.0", "3.13.0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What one diagnoser said of a valid program. ``said``: None where it could not look at all."""
+
+    said: tuple[str, ...] | None
+    seconds: float
+
+
+def ask(bench: Workbench, testcase: Testcase, version: str) -> dict[str, Asked]:
+    """Every diagnoser of IREE's on a valid program, as if a report said that what it prints is wrong.
+
+    ``guilty-pass`` may say then that LLVM's passes have no part in it: so it is.
+    """
+    plain = bench.means(_plan(testcase, Claim())).run(version, Variant.CONTROL, testcase, "llvm-cpu")
+    if plain.ended != Exited(code=0):
+        return {"runs": Asked(said=None, seconds=plain.seconds)}
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, actual=plain.excerpt)
+    means = bench.means(_plan(testcase, claim))
+    failing = msgspec.structs.replace(plain, outcome=Outcome.MATCH, variant=Variant.ORIGINAL)
+
+    def accused() -> tuple[str, ...] | None:
+        found = find_guilty_iree(testcase, failing, means.search, means.run)
+        return tuple(one.summary for one in found if one.evidence["name"] != "none") if found else None
+
+    on_vmvx = _side(bench, _plan(testcase, claim), version, "vmvx").seen.ended == Exited(code=0)
+
+    def checked() -> tuple[str, ...] | None:
+        _, found = _checked_bounds(testcase, failing, means)
+        return tuple(one.summary for one in found) if found or on_vmvx else None
+
+    def repeated() -> tuple[str, ...] | None:
+        seen = repeat(lambda way: means.vary(version, testcase, way))
+        return (seen.cause,) if seen.cause else () if seen.runs else None
+
+    def parted() -> tuple[str, ...] | None:
+        found = alarms(bench, testcase, (version, "llvm-cpu"), (version, "vmvx"))
+        return None if found is None else tuple(map(str, found))
+
+    return {
+        "runs": Asked(said=(), seconds=plain.seconds),
+        "undefined operand, by the text": _timed(lambda: () if find_fault(testcase) is None else ("a fault",)),
+        "out of bounds, by vmvx": _timed(checked),
+        "nondeterministic": _timed(repeated),
+        "LLVM pass": _timed(accused),
+        "dispatch, llvm-cpu and vmvx": _timed(parted),
+    }
+
+
+def _timed(look: Callable[[], tuple[str, ...] | None]) -> Asked:
+    began = time.monotonic()
+    said = look()
+    return Asked(said=said, seconds=time.monotonic() - began)
