@@ -25,6 +25,7 @@ EXPECTED = {
     "mutation": "input-mutated",
     "nan": "nan-inequality",
     "values": "values-replaced",
+    "idempotent": "not-idempotent",
 }
 """The finding that each group of faulty programs must lead to; group ``valid`` must lead to none."""
 

@@ -212,6 +212,7 @@ def test_an_unknown_diagnoser_is_refused(tmp_path: Path) -> None:
 
 
 def test_groups_and_programs_agree() -> None:
-    """Each folder of programs is a group that is swept: here, or by bench/repeats.py, without instruments."""
+    """Each folder of programs is a group that is swept: here; or without instruments, by bench/repeats.py and
+    with a limit in time."""
     folders = {path.name for path in sweep.PROGRAMS.iterdir()}
-    assert folders == {*EXPECTED, "valid", "nondeterministic"}
+    assert folders == {*EXPECTED, "valid", "nondeterministic", "hang"}
