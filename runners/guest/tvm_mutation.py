@@ -1,4 +1,4 @@
-"""A pass changed the module it was given, in place.
+"""A pass changed the module it was given, in place; or a pass changes its own result once more.
 
 Seen by structural hash of the caller's module around every pass call the testcase makes. The pass is then applied
 once more to its result, and twice to copies of its input, in forked children, where a change can't do any harm.
@@ -35,6 +35,15 @@ class Before:
     text: str | None
 
 
+@dataclass(frozen=True)
+class Applied:
+    """The pass of one call, by name and itself (None inside a call), and the hash of what it returned."""
+
+    name: str
+    itself: Any
+    returned: int
+
+
 class MutationDiagnoser:
     def __init__(self, findings: Findings, wrote: Callable[[str], bool]) -> None:
         self._findings = findings
@@ -42,13 +51,18 @@ class MutationDiagnoser:
         self._culprits: list[str] = []
         """Inner passes whose input changed, in order, within the outer call in progress."""
         self._reported: set[str] = set()
-        self._last: tuple[str, int] | None = None
-        """Name of the pass the testcase applied last, and the hash of what it returned."""
+        self._last: Applied | None = None
+        """What the testcase applied last."""
+        self._inner: Applied | None = None
+        """What ran last within the outer call in progress."""
+        self._doubled: frozenset[str] = frozenset()
+        """Names of the passes that a sequence of the testcase's applies twice running."""
 
     def before(self, module: Any, applied: Any) -> Before:
         outer = applied is not None
         if outer:
             self._culprits.clear()
+            self._inner, self._doubled = None, doubled(applied)
         text = None
         if outer and len(module.functions) <= MAX_FUNCTIONS_WITH_TEXT:
             text = module.script()
@@ -59,15 +73,29 @@ class MutationDiagnoser:
         if applied is None:
             if mutated:
                 self._culprits.append(name)
+            if name in self._doubled:
+                self._after_inner(name, snapshot, result)
             return
         returned = structural_hash(result)
         # The first call tells: what a later one is given may have been changed already.
         if mutated and self._culprit(name) not in self._reported:
             again, twice = second_application(applied, result), called_twice(applied, snapshot.text)
             self._report_mutation(name, snapshot, given, result, again, twice)
-        if self._last == (name, snapshot.hash) and returned != snapshot.hash:
+        follows = self._last is not None and (self._last.name, self._last.returned) == (name, snapshot.hash)
+        if follows and returned != snapshot.hash and self._same_pass(applied, given, mutated):
             self._report_second_change(name)
-        self._last = (name, returned)
+        self._last = Applied(name, applied, returned)
+
+    def _same_pass(self, applied: Any, given: Any, mutated: bool) -> bool:
+        """Another pass of that name may do what it likes: other patterns, another sequence, other parameters."""
+        last: Any = self._last.itself if self._last is not None else None
+        return same_object(last, applied) or (not mutated and second_application(last, given) == "differs")
+
+    def _after_inner(self, name: str, snapshot: Before, result: Any) -> None:
+        last, returned = self._inner, structural_hash(result)
+        if last is not None and (last.name, last.returned) == (name, snapshot.hash) and returned != snapshot.hash:
+            self._report_second_change(name)
+        self._inner = Applied(name, None, returned)
 
     def _culprit(self, name: str) -> str:
         return self._culprits[0] if self._culprits else name
@@ -103,6 +131,17 @@ class MutationDiagnoser:
     def _report_second_change(self, name: str) -> None:
         summary = f"the pass {name}, applied by the testcase to its own result, changed the module again"
         self._findings.add(f"twice:{name}", "not-idempotent", summary, {"pass": name})
+
+
+def doubled(applied: Any) -> frozenset[str]:
+    """Names of members of a sequence that follow themselves: the same object, so that its options are the same."""
+    members = list(getattr(applied, "passes", None) or [])
+    doubles = (at for at in range(1, len(members)) if same_object(members[at - 1], members[at]))
+    return frozenset(str(members[at].info.name) for at in doubles)
+
+
+def same_object(one: Any, other: Any) -> bool:
+    return one is other or (hasattr(one, "same_as") and bool(one.same_as(other)))
 
 
 def _function_hashes(module: Any) -> dict[str, int]:
