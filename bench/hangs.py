@@ -1,7 +1,7 @@
 """Where programs hang, against labels: ``python -m bench.hangs [--no-valid] [TVM-VERSION…]``.
 
-Every program of tests/runners/guest/hangs.py is stopped when its time is up: what its threads did and whose code it was
-in must be as labelled. Programs that end in time, the valid ones of the other studies among them, must leave no word
+Every program of tests/runners/guest/hangs.py is stopped when its time is up: what its threads did and whose code it
+was in must be as labelled. Programs that end in time, the valid ones of the other studies among them, must leave no word
 of a hang. The cost is what is spent beyond the time limit.
 """
 

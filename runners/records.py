@@ -228,11 +228,14 @@ def _place(
         return "compiler"
     if program.startswith("iree-"):
         return "compiled"
-    if (phases and phases[-1].name == "compile") or any(_COMPILING.search(frame.file) for frame in frames):
-        return "compiler"
+    compiling = next((at for at, frame in enumerate(frames) if _COMPILING.search(frame.file)), None)
+    own = next((at for at, frame in enumerate(frames) if script and frame.file.endswith(f"/{script}")), None)
+    if compiling is not None or (phases and phases[-1].name == "compile"):
+        # A pass of the testcase's own is called by the compiler, and is still the testcase's.
+        return "testcase" if compiling is not None and own is not None and own < compiling else "compiler"
     if not frames:
         return "unknown"
-    if script and frames[0].file.endswith(f"/{script}"):
+    if own == 0:
         innermost = next((name for name in names if not name.startswith("0x")), "")
         return "compiled" if _CALLED_OUT.search(innermost) else "testcase"
     return "compiled" if phases else "library"

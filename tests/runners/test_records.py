@@ -95,6 +95,11 @@ OWN = '  File "/opt/reprobot/script.py", line 61 in execute\n'
 LOOP = f'{HEAD}  File "/work/repro.py", line 4 in spin\n{OWN}'
 BUILD = f'{HEAD}  File "/opt/env/lib/python3.11/site-packages/tvm/driver/build_module.py", line 9 in compile\n{OWN}'
 CALL = f'{HEAD}  File "/opt/env/lib/python3.11/site-packages/tvm/runtime/vm.py", line 9 in invoke\n{OWN}'
+APPLY = '  File "/opt/env/lib/python3.11/site-packages/tvm/ir/transform.py", line 9 in __call__\n'
+LENGTH = '  File "/opt/env/lib/python3.11/site-packages/tvm_ffi/container.py", line 9 in __len__\n'
+SCRIPT = '  File "/work/repro.py", line 4 in settle\n'
+OWN_PASS = f"{HEAD}{LENGTH}{SCRIPT}{APPLY}{SCRIPT}{OWN}"
+COMPILER_WITHIN = f"{HEAD}{APPLY}{SCRIPT}{APPLY}{SCRIPT}{OWN}"
 DONE = lines({"phase": "compile", "at": 0.1}, {"phase": "run", "at": 0.2})
 
 
@@ -104,6 +109,9 @@ DONE = lines({"phase": "compile", "at": 0.1}, {"phase": "run", "at": 0.2})
         (COMPUTING, LOOP, "", ("computing", "testcase")),
         (COMPUTING, BUILD, "", ("computing", "compiler")),
         (COMPUTING, LOOP, lines({"phase": "compile", "at": 0.1}), ("computing", "compiler")),
+        (COMPUTING, OWN_PASS, "", ("computing", "testcase")),
+        (COMPUTING, OWN_PASS, lines({"phase": "compile", "at": 0.1}), ("computing", "testcase")),
+        (COMPUTING, COMPILER_WITHIN, "", ("computing", "compiler")),
         (COMPUTING, CALL, DONE, ("computing", "compiled")),
         (WAITING, CALL, DONE, ("waiting", "compiled")),
         (WAITING, LOOP, DONE, ("waiting", "testcase")),
