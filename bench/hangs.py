@@ -1,8 +1,8 @@
 """Where programs hang, against labels: ``python -m bench.hangs [--no-valid] [TVM-VERSION…]``.
 
 Every program of tests/runners/guest/hangs.py is stopped when its time is up: what its threads did and whose code it
-was in must be as labelled. Programs that end in time, the valid ones of the other studies among them, must leave no word
-of a hang. The cost is what is spent beyond the time limit.
+was in must be as labelled. Programs that end in time, the valid ones of the other studies among them, must leave no
+word of a hang. The cost is what is spent beyond the time limit.
 """
 
 from __future__ import annotations
