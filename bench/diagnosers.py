@@ -1,13 +1,17 @@
-"""Detection, false alarms and cost of the diagnosers: ``python bench/diagnosers.py [iree | iree-valid | VERSION…]``.
+"""Detection, false alarms and cost of the diagnosers: ``python bench/diagnosers.py [PART…] [VERSION…]``.
 
-``iree`` sends the programs of tests/runners/guest/iree_faults.py and iree_fresh.py through whole investigations.
-``iree-valid`` asks every diagnoser of IREE's about each program of iree_valid.py, as if a report said that what it
-prints is wrong, and compares its dispatches between devices and between releases.
+Parts, those of TVM where none is named:
 
-Every program under tests/runners/guest/programs is run plain and instrumented, with every diagnoser at once. Cost is
-the ratio of their times without the import of TVM, which both share; with it, it is nearer to 1. The sixteen programs
-of tests/runners/guest/guilty.py, each with one planted pass, go through the search for it; there the time is the
-whole search's.
+- ``findings``: every program under tests/runners/guest/programs plain and instrumented, with every diagnoser at once;
+- ``guilty``: the sixteen programs of tests/runners/guest/guilty.py, each with one planted pass, through the search
+  for it; and the valid ones with an assertion of their own that no pass has a part in, where it must name none;
+- ``cost``: the valid programs with each diagnoser alone, and with all of them;
+- ``iree``: the programs of tests/runners/guest/iree_faults.py and iree_fresh.py through whole investigations;
+- ``iree-valid``: every diagnoser of IREE's about each program of iree_valid.py, as if a report said that what it
+  prints is wrong; and its dispatches compared between devices and between releases.
+
+For TVM cost is the ratio of the times instrumented and plain, without the import of TVM, which both share; with it,
+it is nearer to 1. For a search and for IREE it is the time that the diagnoser takes.
 """
 
 from __future__ import annotations
@@ -15,8 +19,10 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -25,7 +31,7 @@ from runners.progress import Silent
 from runners.workbench import open_workbench
 from tests.runners.guest import iree_faults, iree_fresh, iree_search, iree_valid
 from tests.runners.guest.guilty import faulty
-from tests.runners.guest.sweep import EXPECTED, Ran, programs, run_all
+from tests.runners.guest.sweep import EXPECTED, MODES, PROGRAMS, Ran, programs, run_all
 from tests.runners.guest.test_bisect_tvm import search
 
 VERSIONS = ("0.25.0", "0.26.0", "0.27.0")
@@ -34,11 +40,11 @@ RELEASES = ((("3.13.0", "llvm-cpu"), ("3.5.0", "llvm-cpu")), (("3.5.0", "llvm-cp
 """Between which a valid program is compared, dispatch by dispatch, beside its two devices on each release."""
 
 
-def main(versions: tuple[str, ...]) -> int:
-    worst = 0
+def findings(versions: Sequence[str]) -> list[str]:
+    """The table of the instrumentation's diagnosers; in words, what it missed or invented."""
+    complaints: list[str] = []
     say("| release | programs | diagnosed | false alarms | outcome changed | cost, median (worst) |")
     say("|---|---|---|---|---|---|")
-    complaints: list[str] = []
     for version in versions:
         for group in GROUPS:
             names = programs(group)
@@ -47,29 +53,67 @@ def main(versions: tuple[str, ...]) -> int:
             complaints += [
                 text for before, after in zip(plain, seen, strict=True) for text in wrong(version, before, after)
             ]
-            worst = max(worst, len(complaints))
-    say("\n| release | planted passes | found | seconds, median (worst) |")
-    say("|---|---|---|---|")
+    return complaints
+
+
+def guilty(versions: Sequence[str]) -> list[str]:
+    """The table of the search for a pass; in words, what it missed or invented."""
+    complaints: list[str] = []
+    say("\n| release | programs | a pass named | no pass to blame | nothing said | seconds, median (worst) |")
+    say("|---|---|---|---|---|---|")
     for version in versions:
-        found, seconds, missed = guilty(version)
-        complaints += missed
-        say(f"| {version} | {len(seconds)} | {found} | {median(seconds):.1f} ({max(seconds):.1f}) |")
-        worst = max(worst, len(complaints))
-    say("\n" + ("\n".join(complaints) or "Nothing missed, nothing invented."))
-    return int(worst > 0)
-
-
-def guilty(version: str) -> tuple[int, list[float], list[str]]:
-    """How many planted passes the search named, what each search took in seconds, and the ones it missed."""
-    seconds, missed = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        for name, (program, planted, _) in faulty().items():
-            began = time.monotonic()
-            found = search(program, version, Path(folder))
-            seconds.append(time.monotonic() - began)
+        searched = {name: sought(program, version) for name, (program, _, _) in faulty().items()}
+        say(guilty_row(version, "with a planted pass", searched))
+        for name, (_, planted, _) in faulty().items():
+            found, _ = searched[name]
             if found is None or found["pass"] != planted:
-                missed.append(f"{version}: {name}: {found and found['pass']!r}")
-    return len(seconds) - len(missed), seconds, missed
+                complaints.append(f"{version} {name}: {found and found['pass']!r}")
+        searched = {name: sought(innocent(name), version) for name in programs("valid")}
+        say(guilty_row(version, "that no pass has a part in", searched))
+        complaints += [f"{version} {name}: {found['pass']}" for name, (found, _) in searched.items() if blames(found)]
+    return complaints
+
+
+def innocent(name: str) -> str:
+    """A valid program that then fails by itself."""
+    return (PROGRAMS / f"{name}.repro").read_text() + "\nassert len(__name__) == 1, 'the testcase is wrong'\n"
+
+
+Sought = tuple[dict[str, Any] | None, float]
+
+
+def sought(program: str, version: str) -> Sought:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        return search(program, version, Path(folder)), time.monotonic() - began
+
+
+def blames(found: dict[str, Any] | None) -> bool:
+    return found is not None and found["application"] > 0
+
+
+def guilty_row(version: str, what: str, searched: Mapping[str, Sought]) -> str:
+    named = sum(blames(found) for found, _ in searched.values())
+    silent = sum(found is None for found, _ in searched.values())
+    seconds = [one for _, one in searched.values()]
+    none = len(searched) - named - silent
+    cost = f"{median(seconds):.1f} ({max(seconds):.1f})"
+    return f"| {version} | {len(searched)} {what} | {named} | {none} | {silent} | {cost} |"
+
+
+def cost(versions: Sequence[str]) -> list[str]:
+    """The table of what each diagnoser of the instrumentation costs on valid programs."""
+    say("\n| release | diagnoser | valid programs | false alarms | × plain, median (worst) |")
+    say("|---|---|---|---|---|")
+    names = programs("valid")
+    for version in versions:
+        plain = run_all(version, names, "plain")
+        for modes in (*MODES.split(","), MODES):
+            seen = run_all(version, names, modes)
+            ratios = [b.seconds / a.seconds for a, b in zip(plain, seen, strict=True)]
+            alarms = sum(bool(one.findings) for one in seen)
+            say(f"| {version} | {modes} | {len(names)} | {alarms} | {median(ratios):.2f} ({max(ratios):.2f}) |")
+    return []
 
 
 def iree() -> int:
@@ -162,11 +206,23 @@ def wrong(version: str, plain: Ran, seen: Ran) -> list[str]:
     return texts
 
 
+TVM: dict[str, Callable[[Sequence[str]], list[str]]] = {"findings": findings, "guilty": guilty, "cost": cost}
+IREE: dict[str, Callable[[], int]] = {"iree": iree, "iree-valid": iree_nothing_at_fault}
+
+
+def main(words: Sequence[str]) -> int:
+    """1 where something was missed or invented."""
+    versions = [word for word in words if word[0].isdigit()] or VERSIONS
+    parts = [word for word in words if not word[0].isdigit()]
+    if unknown := set(parts) - {*TVM, *IREE}:
+        say(f"{', '.join(sorted(unknown))}: no part; there are {', '.join([*TVM, *IREE])}")
+        return 2
+    failed = [IREE[part]() for part in parts if part in IREE]
+    complaints = [text for part in (parts or TVM) if part in TVM for text in TVM[part](versions)]
+    if not failed:
+        say("\n" + ("\n".join(complaints) or "Nothing missed, nothing invented."))
+    return int(any(failed) or bool(complaints))
+
+
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["iree"]:
-            sys.exit(iree())
-        case ["iree-valid"]:
-            sys.exit(iree_nothing_at_fault())
-        case versions:
-            sys.exit(main(tuple(versions) or VERSIONS))
+    sys.exit(main(sys.argv[1:]))

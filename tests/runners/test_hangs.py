@@ -35,7 +35,7 @@ def test_a_slow_compilation_by_a_program_shows_the_compilers_own_functions() -> 
 
 @pytest.mark.parametrize("name", ["own_loop", "lock_taken_twice", "slow_lowering", "endless_kernel"])
 def test_the_ways_to_hang_are_told_apart(name: str) -> None:
-    """Each needs another mend, and the comment says which it is. bench/diagnosers.py has the whole set."""
+    """Each needs another mend, and the comment says which it is. bench/hangs.py has the whole set."""
     probe, found = stopped(hangs.of_tvm(f"hang/{name}"), VERSION, wall_s=6)
     assert (found.doing, found.place) == hangs.TVM[name], found
     assert isinstance(probe.ended, TimedOut)
