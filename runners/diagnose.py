@@ -30,6 +30,7 @@ from runners.protocol import (
 )
 from runners.repeats import Run, Way, finding, repeat
 from runners.retarget import GUEST_HOOKS, retarget
+from runners.varied import COULD_DIFFER
 
 TVM_MODES = ("bounds", "signature", "mutation", "nan")
 GUEST_KINDS = frozenset(
@@ -65,21 +66,27 @@ class Means:
     """Run a testcase on a release under chosen conditions; None when that shows nothing."""
 
 
-def diagnose(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
-    """Control runs and findings for one failure, cheapest first; stops when the cause is settled."""
+def diagnose(
+    plan: Plan, failing: Observation, means: Means, *, unsteady: bool = False
+) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+    """Control runs and findings for one failure, cheapest first; stops when the cause is settled.
+
+    ``unsteady``: runs of this build disagreed, so that the reason is looked for whatever the failure is.
+    """
     controls, found = _causes(plan, failing, means)
-    return controls, (*found, *_nondeterministic(plan.testcase, failing, means))
+    return controls, (*found, *_nondeterministic(plan.testcase, failing, means, unsteady=unsteady))
 
 
-_COULD_DIFFER = frozenset({"AssertionError", "output", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})
-"""Types of failures that may depend on what memory holds. An error of the compiler about its input does not."""
-
-
-def _nondeterministic(testcase: Testcase, failing: Observation, means: Means) -> tuple[Finding, ...]:
-    """Four runs and two when nothing changes, a second or two in all: forks of one process, mostly."""
-    if failing.signature is None or failing.signature.type not in _COULD_DIFFER:
+def _nondeterministic(
+    testcase: Testcase, failing: Observation, means: Means, *, unsteady: bool
+) -> tuple[Finding, ...]:
+    """Seven runs when nothing changes, a second or two in all: forks of one process, mostly."""
+    could_differ = failing.signature is not None and failing.signature.type in COULD_DIFFER
+    if not (could_differ or unsteady):
         return ()
-    found = finding(repeat(lambda way: means.vary(failing.version, testcase, way)), failing.version)
+    found = finding(
+        repeat(lambda way: means.vary(failing.version, testcase, way), unsteady=unsteady), failing.version
+    )
     return () if found is None else (found,)
 
 

@@ -11,6 +11,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
 
+import msgspec
+
 from runners import search
 from runners.differ import device_findings
 from runners.dispatches import Side
@@ -23,14 +25,17 @@ from runners.protocol import (
     ClaimKind,
     Exited,
     Finding,
+    FindingKind,
     Observation,
     Outcome,
     Plan,
     Testcase,
     Trail,
     Variant,
+    Varied,
 )
 from runners.retarget import in_words
+from runners.varied import COULD_DIFFER, USUAL, of_attempt
 
 HOPELESS = 6
 """After so many builds that answer neither good nor bad, and none that does, more of them teach nothing."""
@@ -68,8 +73,8 @@ class Tools:
     run: Runner
     port: Variation
     retarget: Callable[[Testcase, str], Testcase | None]
-    diagnose: Callable[[Plan, Observation], tuple[tuple[Observation, ...], tuple[Finding, ...]]]
-    """One failing observation → control runs and findings."""
+    diagnose: Callable[[Plan, Observation, bool], tuple[tuple[Observation, ...], tuple[Finding, ...]]]
+    """One failing observation, and whether runs of its build disagree → control runs and findings."""
     executor: Executor
     progress: Sink
     dispatches: Callable[[Side, Side], tuple[Finding, ...]] = lambda _bad, _good: ()
@@ -123,19 +128,45 @@ class _Course:
         ]
         return max(failing, key=lambda seen: (seen.variant is Variant.ORIGINAL, place(seen.version)), default=None)
 
-    def run(self, lane: _Lane, versions: Iterable[str]) -> None:
-        """Run cells side by side, as far as the budget reaches."""
+    def could_differ(self) -> bool:
+        """Whether what is reported, or what was seen, could depend on what memory holds."""
+        return self.plan.claim.kind in _VALUES or any(
+            seen.outcome is Outcome.MATCH and seen.signature is not None and seen.signature.type in COULD_DIFFER
+            for seen in self.seen
+        )
+
+    def unsteady(self, lane: _Lane) -> dict[str, int]:
+        """Builds whose runs disagree, oldest first, and how many runs each has had."""
+        answers: dict[str, list[Answer]] = {version: [] for version in self.plan.order}
+        for seen in self.seen:
+            if seen.variant is lane.variant and seen.device == lane.device and seen.version in answers:
+                answers[seen.version].append(seen.answer)
+        return {version: len(own) for version, own in answers.items() if {Answer.GOOD, Answer.BAD} <= set(own)}
+
+    def run(self, lane: _Lane, versions: Iterable[str], *, vary: bool = True) -> None:
+        """Run cells side by side, as far as the budget reaches; what ran before, under other conditions now."""
         left = 0 if self.exhausted else self.plan.budget.probes - len(self.seen)
+        memory = self.could_differ()
         cells = [_cell(self.plan, lane, version) for version in versions][:left]
-        pending = [self.tools.executor.submit(self._attempt, cell) for cell in cells]
+        pending = [
+            self.tools.executor.submit(
+                self._attempt, cell, number, of_attempt(number, memory=memory) if vary else USUAL
+            )
+            for cell in cells
+            for number in [1 + self.runs(cell)]
+        ]
         self.seen.extend([future.result() for future in pending])
 
-    def _attempt(self, cell: Cell) -> Observation:
-        """One attempt; a failure of our own is tried once more before it counts."""
-        attempt = 1 + sum(
+    def runs(self, cell: Cell) -> int:
+        """How often this cell has been run."""
+        return sum(
             seen.version == cell.version and seen.device == cell.device and seen.variant is cell.variant
             for seen in self.seen
         )
+
+    def _attempt(self, cell: Cell, attempt: int, under: Varied) -> Observation:
+        """One attempt; a failure of our own is tried once more before it counts."""
+        cell = msgspec.structs.replace(cell, varied=under)
         self.tools.progress.cell(cell, None)
         observation = self.tools.run(cell, attempt)
         if observation.outcome is Outcome.INFRA:
@@ -158,6 +189,7 @@ def make_cell(
     testcase: Testcase | None = None,
     device: str | None = None,
     changes: tuple[str, ...] = (),
+    under: Varied = USUAL,
 ) -> Cell:
     """A cell of the plan; its id is made of our own words and the release's, never of the issue's."""
     return Cell(
@@ -168,6 +200,7 @@ def make_cell(
         variant=variant,
         testcase=testcase or plan.testcase,
         changes=changes,
+        varied=under,
         limits=plan.limits,
     )
 
@@ -183,12 +216,12 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
         _search(course, course.original)
     with tools.progress.stage("confirmation"):
         _confirm(course, course.original)
-        _settle(course, course.original)
         _contrast(course)
         _port(course)
         _retarget(course)
     with tools.progress.stage("diagnosis"):
         findings = _diagnose(course)
+        _settle(course, course.original, findings)
         _elsewhere(course)
         findings = (*findings, *_parting(course))
     found = [*findings, *device_findings(course.seen, plan.order), *_noted(course.seen)]
@@ -278,16 +311,30 @@ def _confirm(course: _Course, lane: _Lane) -> None:
 
 REPEATS = 10
 """Runs of a build whose runs disagree: a failure seen once in two runs may be one of three or nine of ten."""
+AGREEING = 5
+"""Runs of a build whose answers agree while what it prints does not: two that agree may do so by luck."""
 
 
-def _settle(course: _Course, lane: _Lane) -> None:
-    """Where runs of one build disagree, run it until its rate can be told; the newest such build is enough."""
-    spoken = [seen for seen in course.seen if seen.variant is lane.variant and seen.device == lane.device]
-    runs = {version: [one.answer for one in spoken if one.version == version] for version in course.plan.order}
-    unsteady = [version for version, answers in runs.items() if {Answer.GOOD, Answer.BAD} <= set(answers)]
-    if unsteady:
-        for _ in range(REPEATS - len(runs[unsteady[-1]])):
-            course.run(lane, unsteady[-1:])
+def _settle(course: _Course, lane: _Lane, findings: Iterable[Finding]) -> None:
+    """Where runs of one build disagree, run it until its rate can be told; the newest such build is enough.
+
+    Random numbers that the testcase draws come anew under any conditions: then only they vary.
+    """
+    causes = {
+        str(one.evidence.get("version")): one.evidence.get("cause")
+        for one in findings
+        if one.kind is FindingKind.NONDETERMINISTIC
+    }
+    for version in causes:
+        _run_until(course, lane, version, AGREEING, vary=causes[version] != "randomness")
+    unsteady = [*course.unsteady(lane)][-1:]
+    for version in unsteady:
+        _run_until(course, lane, version, REPEATS, vary=causes.get(version) != "randomness")
+
+
+def _run_until(course: _Course, lane: _Lane, version: str, times: int, *, vary: bool) -> None:
+    for _ in range(times - course.runs(_cell(course.plan, lane, version))):
+        course.run(lane, [version], vary=vary)
 
 
 def _contrast(course: _Course) -> None:
@@ -348,14 +395,15 @@ def _around_changes(order: Sequence[str], answers: Mapping[str, Answer], first: 
     return tuple(dict.fromkeys([*first, *(version for pair in pairs[-3:] for version in pair)]))
 
 
-_ELSEWHERE = frozenset({ClaimKind.WRONG_RESULT, ClaimKind.CRASH})
-"""What is often of one backend alone; an error message mostly comes from before the backends part."""
+_VALUES = frozenset({ClaimKind.WRONG_RESULT, ClaimKind.CRASH})
+"""What memory, and the order in which threads come, may decide; and what is often of one backend alone. An error
+message mostly comes from before the backends part."""
 
 
 def _elsewhere(course: _Course) -> None:
     """A wrong result or a crash, once on each other device of this machine: is it of the one device alone?"""
     failing = course.failing()
-    if failing is None or course.plan.devices or course.plan.claim.kind not in _ELSEWHERE:
+    if failing is None or course.plan.devices or course.plan.claim.kind not in _VALUES:
         return
     there = {seen.device for seen in course.seen if seen.version == failing.version}
     for device in course.tools.stand_ins:
@@ -368,7 +416,8 @@ def _diagnose(course: _Course) -> tuple[Finding, ...]:
     newest = course.failing()
     if newest is None or course.tools.clock() > course.deadline:
         return ()
-    controls, findings = course.tools.diagnose(course.plan, newest)
+    unsteady = newest.version in course.unsteady(course.original)
+    controls, findings = course.tools.diagnose(course.plan, newest, unsteady)
     course.seen.extend(controls)
     return findings
 

@@ -292,8 +292,19 @@ class Limits(Wire, frozen=True, kw_only=True):
     disk_bytes: int = 512 * 1024**2
 
 
+class Varied(Wire, frozen=True, kw_only=True):
+    """Conditions of a run that are no part of its testcase and can decide its result. The defaults are the usual."""
+
+    hash_seed: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)] = 0
+    """``PYTHONHASHSEED``: the order of Python's sets of strings, and of what else hashes by its words."""
+    fill: Annotated[int, msgspec.Meta(ge=1, le=255)] | None = None
+    """``MALLOC_PERTURB_``: the C library fills new memory with the complement of this byte."""
+    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
+    """Of the compiled program's runtime; None: the toolchain's usual number."""
+
+
 class Cell(Wire, frozen=True, kw_only=True):
-    """One thing to run: which build, on which device, which text."""
+    """One thing to run: which build, on which device, which text, under what."""
 
     id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._+-]{0,127}$")]
     toolchain: Name
@@ -303,6 +314,7 @@ class Cell(Wire, frozen=True, kw_only=True):
     testcase: Testcase
     changes: tuple[Name, ...] = ()
     """How a derived text differs from the posted one, in words: ``tvm.tir → tvm.tirx``."""
+    varied: Varied = Varied()
     limits: Limits = Limits()
 
 
@@ -391,6 +403,8 @@ class Observation(Wire, frozen=True, kw_only=True):
     device: Name
     attempt: int
     variant: Variant
+    varied: Varied = Varied()
+    """The conditions under which it was made."""
     outcome: Outcome
     answer: Answer
     ended: Ended

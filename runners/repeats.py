@@ -1,9 +1,10 @@
 """Does a testcase give the same result twice, and if not, what decides it? Runs under chosen conditions, compared.
 
-Each `Way` fixes what could differ: the pattern with which the C library fills new memory, the seeds of generators
-that the testcase does not seed, the number of threads. A result that *follows* the pattern, the same whenever the
-pattern is the same, comes from memory that was never written. A result that varies, and no longer does once seeds are
-given, comes from the testcase's own random numbers. Times and addresses in the output are no results.
+Each `Way` fixes what could differ: the pattern with which the C library fills new memory, the order of Python's sets,
+the seeds of generators that the testcase does not seed, the number of threads. A result that *follows* the pattern,
+the same whenever the pattern is the same, comes from memory that was never written; one that follows the hash seed,
+from the order of a set. A result that varies, and no longer does once seeds are given, comes from the testcase's own
+random numbers. Times and addresses in the output are no results.
 
 Pure but for the function that runs; everything compared is what the host saw.
 """
@@ -16,39 +17,41 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from runners.protocol import Ended, Exited, Finding, FindingKind, NotRun, OutOfMemory, StepResult, TimedOut
+from runners.protocol import (
+    Ended,
+    Exited,
+    Finding,
+    FindingKind,
+    NotRun,
+    OutOfMemory,
+    StepResult,
+    TimedOut,
+    Varied,
+)
+from runners.varied import FILLS, USUAL, in_words
 
 SEED = 20_231
-UNCACHED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
-"""Small blocks that a thread keeps for itself are handed out unfilled (glibc malloc.c, ``tcache_get``)."""
-FILLS = (0x55, 0x80)
-"""New memory is filled with the complement: as float32, -3.0e-13 and 3.4e38; as int32, far outside of any index."""
-THREADS = ("1", "2")
 MAX_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """Conditions of one run. None and empty leave a condition as it is."""
+    """Conditions of one run, and a seed for what a testcase does not seed itself (None: none is given)."""
 
     name: str
-    fill: int | None = None
+    varied: Varied = USUAL
     seed: int | None = None
-    threads: str = ""
-
-    @property
-    def late(self) -> Mapping[str, str]:
-        return {"TVM_NUM_THREADS": self.threads, "OMP_NUM_THREADS": self.threads} if self.threads else {}
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return UNCACHED if self.fill is not None else {}
 
 
 AS_IT_IS = Way(name="as it is")
 SEEDED = Way(name="with seeds", seed=SEED)
-FILLED = tuple(Way(name=f"new memory 0x{255 - fill:02x}", fill=fill, seed=SEED) for fill in FILLS)
-THREADED = tuple(Way(name=f"{count} thread{'s' * (count != '1')}", threads=count, seed=SEED) for count in THREADS)
+FILLED = tuple(Way(name=f"new memory 0x{255 - fill:02x}", varied=Varied(fill=fill), seed=SEED) for fill in FILLS)
+THREADED = tuple(Way(name=in_words(one), varied=one, seed=SEED) for one in (Varied(threads=1), Varied(threads=2)))
+HASHED = tuple(
+    Way(name=f"hash seed {hash_seed}", varied=Varied(hash_seed=hash_seed), seed=SEED) for hash_seed in (0, 1, 2)
+)
+UNSEEDED = Way(name="without seeds")
+"""As it is, but for forks: they draw new random numbers, and share their addresses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ class Run:
 Runner = Callable[[Way], Run | None]
 """None where it could not be run, or not any more: the budget is spent."""
 
-Cause = Literal["memory", "randomness", "threads", "unknown"]
+Cause = Literal["memory", "threads", "hashes", "randomness", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,24 +107,34 @@ class _Series:
         return [results[0] for results in found] if all(_one(results, times) for results in found) else None
 
 
-def repeat(run: Runner, *, plain: int = 2) -> Repeats:
-    """Find out, with as few runs as the answer allows: four and ``plain`` ones when nothing ever changes."""
+def repeat(run: Runner, *, unsteady: bool = False) -> Repeats:
+    """Find out, with as few runs as the answer allows: seven when nothing ever changes, six of them forks.
+
+    ``unsteady``: runs were seen to differ, so that a few which agree do not end the search.
+    """
     series = _Series(run)
-    cause = _cause(series, plain)
+    cause = _cause(series, unsteady)
     return Repeats(runs=tuple(series.runs), cause=cause)
 
 
-def _cause(series: _Series, plain: int) -> Cause | None:
+def _cause(series: _Series, unsteady: bool) -> Cause | None:
     """The questions from the most telling to the least; a wrong answer is worse than none."""
     if _differ(series.steady(FILLED, 1)) and _differ(series.steady(FILLED, 3)):
         return "memory"
     if _differ(series.steady(THREADED, 1)) and _differ(series.steady(THREADED, 3)):
         return "threads"
-    usual = series.results(AS_IT_IS, plain)
-    if len(set(usual)) <= 1:
+    seeded = {run.result for run in series.runs}
+    ordered = set(series.results(HASHED[-1], 1))
+    unseeded = set(series.results(UNSEEDED, 2))
+    if not unsteady and len(seeded | ordered | unseeded) <= 1:
         return None
-    if series.steady([SEEDED], 3) is not None:
+    follows = unsteady or not ordered <= seeded
+    if follows and _differ(series.steady(HASHED, 1)) and _differ(series.steady(HASHED, 3)):
+        return "hashes"
+    unseeded |= set(series.results(UNSEEDED, 6 if unsteady else 2))
+    if len(unseeded) > 1 and series.steady([SEEDED], 3) is not None:
         return "randomness"
+    series.results(AS_IT_IS, 3)
     kinds = {str(run.ended) for run in series.runs if run.way == AS_IT_IS}
     # Output alone may differ for reasons that are no results: a clock that we do not know as one.
     return "unknown" if len(kinds) > 1 else None
@@ -173,12 +186,14 @@ _SUMMARIES: Mapping[Cause, str] = {
     "memory": "the result follows the pattern with which new memory is filled: memory is read that nothing wrote",
     "randomness": "the testcase draws random numbers without a seed: with seeds every run gives the same result",
     "threads": "the result depends on the number of threads",
+    "hashes": "the result follows Python's hash seed: it depends on the order of a set, or on a hash itself",
     "unknown": "runs under the same conditions end differently, with seeds too",
 }
 _REFUTED: Mapping[Cause, str] = {
     "memory": "two runs with the same pattern that differ, or two with different patterns that do not",
     "randomness": "two runs with the same seeds that differ",
     "threads": "two runs with the same number of threads that differ",
+    "hashes": "two runs with the same hash seed and the same seeds that differ",
     "unknown": "a condition that decides which of the results comes",
 }
 
@@ -205,7 +220,8 @@ def _told(repeats: Repeats) -> tuple[Run, ...]:
     ways: Mapping[Cause, tuple[Way, ...]] = {
         "memory": FILLED,
         "threads": THREADED,
-        "randomness": (AS_IT_IS, SEEDED),
+        "hashes": HASHED,
+        "randomness": (UNSEEDED, SEEDED),
         "unknown": (AS_IT_IS,),
     }
     return tuple(run for way in ways[repeats.cause or "unknown"] for run in repeats.of(way)[:3])

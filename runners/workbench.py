@@ -10,13 +10,13 @@ import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
 import msgspec
 
-from runners import drift, gpu, lavapipe
+from runners import drift, gpu, lavapipe, varied
 from runners.between import Between, Registry
 from runners.canaries import Canaries, canary_name
 from runners.catalogue import Catalogue, Release
@@ -52,6 +52,7 @@ from runners.protocol import (
     Testcase,
     Trail,
     Variant,
+    Varied,
 )
 from runners.repeats import AS_IT_IS, Run, Way, make_run
 from runners.retarget import GUEST_HOOKS, retarget
@@ -190,7 +191,9 @@ class Workbench:
                     run=lambda cell, attempt: self._observe(plan, cell, attempt),
                     port=lambda testcase, version: _ported(testcase, version, toolchain),
                     retarget=retarget,
-                    diagnose=lambda plan, failing: diagnose(plan, failing, self.means(plan)),
+                    diagnose=lambda plan, failing, unsteady: diagnose(
+                        plan, failing, self.means(plan, failing.varied), unsteady=unsteady
+                    ),
                     dispatches=lambda bad, good: compare_dispatches(bad, good, self.means(plan).search),
                     executor=executor,
                     progress=self.progress,
@@ -255,7 +258,7 @@ class Workbench:
         probe = (
             _not_run(self.engine, environment)
             if isinstance(environment, NotRun)
-            else self._probe_on_device(environment, cell, FORKED if attempt % 2 else PLAIN)
+            else self._probe_on_device(environment, cell, conditions_of(cell.varied, attempt))
         )
         toolchain = find_toolchain(cell.toolchain)
         text = _words(probe.steps)
@@ -332,14 +335,27 @@ class Workbench:
         """One probe, alone on the GPU if its device is one that is here; a GPU that it leaves ill is our failure."""
         device = find_device(find_toolchain(cell.toolchain), cell.device)
         if device is None or device.hardware is not NVIDIA or isinstance(look(NVIDIA), Absent):
-            return self._probe(environment, cell.testcase, cell.limits, conditions=conditions)
+            return self._probe(
+                environment,
+                cell.testcase,
+                cell.limits,
+                conditions=conditions,
+                more_variables=varied.variables(cell.varied),
+            )
         if unfit := gpu.preflight(os.environ, containers=self.engine.name in ("docker", "podman")):
             return _not_run(self.engine, NotRun(why="; ".join(unfit)[:2000], cause="unavailable"))
         try:
             card = gpu.chosen(os.environ)
             with gpu.exclusive(card, default_root() / "gpus", GPU_WAIT_S):
                 before = gpu.look(card)
-                probe = self._probe(environment, cell.testcase, cell.limits, devices=card.nodes, conditions=PLAIN)
+                probe = self._probe(
+                    environment,
+                    cell.testcase,
+                    cell.limits,
+                    devices=card.nodes,
+                    conditions=conditions_of(cell.varied, 2),
+                    more_variables=varied.variables(cell.varied),
+                )
                 ill = gpu.illness(before, gpu.look(card))
         except InfraError as reason:
             return _not_run(self.engine, NotRun(why=str(reason)))
@@ -356,10 +372,10 @@ class Workbench:
         conditions: Conditions = FORKED,
         more_variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Probe:
-        """In a room, forked where possible. What is run again in order to be sure is run `PLAIN`, in a sandbox of
-        its own: forks share the layout of their address space, which new processes do not.
+        """In a room, forked where possible. What is run again in order to be sure, without a record of the script,
+        has a sandbox of its own: forks share the layout of their address space, which new processes do not.
         """
-        run = partial(run_probe, devices=devices) if conditions == PLAIN else self.rooms.probe
+        run = self.rooms.probe if conditions.scripts else partial(run_probe, devices=devices)
         try:
             return run(
                 self.engine,
@@ -382,33 +398,46 @@ class Workbench:
 
     # ------------------------------------------------------------------------------------------ diagnosis
 
-    def means(self, plan: Plan) -> Means:
-        """What a diagnosis of this plan may do."""
+    def means(self, plan: Plan, under: Varied = varied.USUAL) -> Means:
+        """What a diagnosis of this plan may do, under the conditions in which its failure was seen."""
         return Means(
-            run=lambda version, variant, testcase, device: self._control(plan, version, variant, testcase, device),
-            instrumented=lambda version, testcase, modes: self._instrumented(plan, version, testcase, modes),
-            search=lambda version, testcase: self._hooked(plan, version, testcase),
+            run=lambda version, variant, testcase, device: self._control(
+                plan, version, variant, testcase, device, under
+            ),
+            instrumented=lambda version, testcase, modes: self._instrumented(plan, version, testcase, modes, under),
+            search=lambda version, testcase: self._hooked(plan, version, testcase, under),
             vary=lambda version, testcase, way: self._varied(plan, version, testcase, way),
         )
 
-    def _control(self, plan: Plan, version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
-        cell = make_cell(plan, version, variant=variant, testcase=testcase, device=device)
+    def _control(
+        self, plan: Plan, version: str, variant: Variant, testcase: Testcase, device: str, under: Varied
+    ) -> Observation:
+        cell = make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
         self.progress.cell(cell, None)
         seen = self._observe(plan, cell, 1)
         self.progress.cell(cell, seen)
         return seen
 
-    def _instrumented(self, plan: Plan, version: str, testcase: Testcase, modes: tuple[str, ...]) -> str:
+    def _instrumented(
+        self, plan: Plan, version: str, testcase: Testcase, modes: tuple[str, ...], under: Varied
+    ) -> str:
         (_, script, *arguments) = testcase.steps[0]
         step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", ",".join(modes), script, *arguments)
-        return self._hooked(plan, version, msgspec.structs.replace(testcase, steps=(step,)))
+        return self._hooked(plan, version, msgspec.structs.replace(testcase, steps=(step,)), under)
 
-    def _hooked(self, plan: Plan, version: str, testcase: Testcase) -> str:
+    def _hooked(self, plan: Plan, version: str, testcase: Testcase, under: Varied) -> str:
         """What one of our hooks wrote while the testcase ran under it: a claim."""
         environment = self._environment(version, testcase)
         if isinstance(environment, NotRun):
             return ""
-        probe = self._probe(environment, testcase, instrumented_limits(plan.limits), instrumented=True)
+        probe = self._probe(
+            environment,
+            testcase,
+            instrumented_limits(plan.limits),
+            instrumented=True,
+            conditions=conditions_of(under, 1),
+            more_variables=varied.variables(under),
+        )
         return probe.probe_file or ""
 
     def _varied(self, plan: Plan, version: str, testcase: Testcase, way: Way) -> Run | None:
@@ -416,9 +445,26 @@ class Workbench:
         environment = self._environment(version, testcase)
         if isinstance(environment, NotRun):
             return None
-        conditions = Conditions(scripts=True, fork=way != AS_IT_IS, late=way.late, perturb=way.fill, seed=way.seed)
-        probe = self._probe(environment, testcase, plan.limits, conditions=conditions, more_variables=way.environment)
+        conditions = replace(conditions_of(way.varied, 1), seed=way.seed)
+        if way == AS_IT_IS:
+            conditions = replace(conditions, fork=False)
+        variables = varied.variables(way.varied)
+        probe = self._probe(environment, testcase, plan.limits, conditions=conditions, more_variables=variables)
         return make_run(way, probe.ended, probe.steps)
+
+
+def conditions_of(under: Varied, attempt: int) -> Conditions:
+    """How a run is made: every second one without our script around it, in a sandbox of its own.
+
+    The hash seed is fixed when an interpreter starts: a zygote of another would serve this one run.
+    """
+    own = attempt % 2 == 0
+    return Conditions(
+        scripts=not own,
+        fork=not own and under.hash_seed == 0,
+        late=varied.late(under),
+        perturb=under.fill,
+    )
 
 
 def _fork(release: Release) -> str:
@@ -498,6 +544,7 @@ def _observation(
         device=cell.device,
         attempt=attempt,
         variant=cell.variant,
+        varied=cell.varied,
         outcome=ruling.outcome,
         answer=ruling.answer,
         ended=probe.ended,

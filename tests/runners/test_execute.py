@@ -58,7 +58,7 @@ def run(plan: Plan, truth: Callable[[Cell, int], Outcome], **changes: object) ->
             "run": lambda cell, attempt: observe(cell, attempt, truth(cell, attempt)),
             "port": lambda testcase, version: None,
             "retarget": lambda testcase, device: None,
-            "diagnose": lambda plan, failing: ((), ()),
+            "diagnose": lambda plan, failing, unsteady: ((), ()),
             "executor": executor,
             "progress": Silent(),
         }
@@ -132,7 +132,9 @@ def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
 def test_only_a_failure_is_diagnosed() -> None:
     """Clean runs have no cause to look for."""
 
-    def diagnose(plan: Plan, failing: Observation) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+    def diagnose(
+        plan: Plan, failing: Observation, unsteady: bool
+    ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
         return (), (Finding(kind=FindingKind.MISSING, summary=failing.version),)
 
     assert run(make_plan(), lambda *_: Outcome.PASS, diagnose=diagnose).findings == ()
@@ -166,7 +168,7 @@ def test_a_testcase_for_an_absent_device_is_tried_on_a_stand_in() -> None:
 def test_a_finding_of_any_shape_is_carried() -> None:
     """Its evidence is a guest's: even what should be a name may be a list."""
     odd = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"name": [["a"], {"b": 1}]})
-    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda plan, failing: ((), (odd, odd)))
+    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda plan, failing, unsteady: ((), (odd, odd)))
     assert seen.findings == (odd,)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from runners.probe import Conditions, open_room
+from runners.probe import open_room
 from runners.protocol import Limits, Testcase, TestcaseKind
 from runners.repeats import AS_IT_IS, Repeats, Run, Way, make_run, repeat
 from runners.sandbox.bubblewrap import Bubblewrap
-from runners.workbench import _layout, _tools, _variables
+from runners.varied import variables
+from runners.workbench import _layout, _tools, _variables, conditions_of
 from tests.runners.guest.sweep import PROGRAMS, environment
 
 LIMITS = Limits(wall_s=60)
@@ -23,6 +25,7 @@ def repeating(version: str) -> Iterator[Callable[[str], Repeats]]:
 
         def run(program: str, way: Way) -> Run | None:
             code = (PROGRAMS / f"{program}.repro").read_text()
+            how = conditions_of(way.varied, 1)
             probe = room.probe(
                 Testcase(
                     kind=TestcaseKind.PYTHON,
@@ -31,11 +34,9 @@ def repeating(version: str) -> Iterator[Callable[[str], Repeats]]:
                     steps=(("python", "repro.py"),),
                 ),
                 tools=_tools(used),
-                environment={**_variables(used, instrumented=False, driver=None), **way.environment},
+                environment={**_variables(used, instrumented=False, driver=None), **variables(way.varied)},
                 limits=LIMITS,
-                conditions=Conditions(
-                    scripts=True, fork=way != AS_IT_IS, late=way.late, perturb=way.fill, seed=way.seed
-                ),
+                conditions=replace(how, seed=way.seed, fork=how.fork and way != AS_IT_IS),
             )
             assert not room.over, (program, room.over)
             return make_run(way, probe.ended, probe.steps)
