@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import assert_never
 
+from bot.by_hand import by_hand
 from bot.extract.types import Missing, NoRepro, Repro, Span
 from bot.matrix import MARK, WORDS, Row, Tally, by_version, matrix
 from bot.quote import clean, code, cut, cut_middle, fence, hides_characters, one_line, prose, unmention
@@ -38,6 +39,7 @@ from runners.protocol import (
     TimedOut,
     Variant,
 )
+from runners.varied import in_words
 
 MAX_BYTES = 60_000
 
@@ -187,7 +189,7 @@ def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
         Section("Reported and observed", compared(report, detail)),
         Section("Changed to run elsewhere", derived(report.observations, detail)),
         smaller_testcase(report.smaller, detail),
-        Section("Run it again", fence(cut(report.command, 2_000), "sh") if report.observations else ""),
+        Section("Run it again", run_again(report)),
         _what_ran(report, detail),
         Section("Output of the runs", _outputs(report.observations, detail), folded=True),
         Section("How this was decided", _conditions(report, detail), folded=True),
@@ -478,6 +480,15 @@ def cut_down(smaller: Smaller, detail: Detail = DETAILS[0]) -> str:
     return "\n\n".join([*parts, f"{failing}{passing}, and {again}."])
 
 
+def run_again(report: Report) -> str:
+    """The command that repeats all of it; where runs disagree, also one that failed and one that was clean."""
+    if not report.observations:
+        return ""
+    lines = by_hand(report)
+    own = f"By hand, in the folder of the testcase:\n\n{fence(cut(lines, 4_000), 'sh')}" if lines else ""
+    return "\n\n".join(filter(None, (fence(cut(report.command, 2_000), "sh"), own)))
+
+
 # ------------------------------------------------------------------------------------------ folded: what ran
 
 
@@ -556,7 +567,10 @@ def _outputs(observations: Sequence[Observation], detail: Detail) -> str:
 def _runs(seen: Sequence[Observation]) -> str:
     first = seen[0]
     also = by_version(one.version for one in seen[1:] if one.version != first.version)
-    where = f"{code(first.version)} on {code(first.device)}, run {first.attempt}"
+    under = in_words(first.varied)
+    where = f"{code(first.version)} on {code(first.device)}, run {first.attempt}" + (
+        f" with {under}" if under else ""
+    )
     more = f" (the same on {', '.join(map(code, also[:8]))})" if also else ""
     return f"{MARK[first.answer]} {where}: {ended(first.ended)}, {first.seconds:.1f} s{more}"
 

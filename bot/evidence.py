@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from runners import search
-from runners.protocol import Answer, Bisection, Finding, Observation, Outcome, Plan, Trail, Variant
+from runners.protocol import Answer, Bisection, Finding, FindingKind, Observation, Outcome, Plan, Trail, Variant
 from runners.trail import narrowed
 
 
@@ -42,6 +42,17 @@ class Evidence:
             if seen.answer is not Answer.SKIP:
                 spoken.setdefault(seen.version, set()).add(seen.answer)
         return tuple(version for version in self.plan.order if len(spoken.get(version, ())) > 1)
+
+    def causes(self) -> dict[str, str]:
+        """Why results differ from run to run, by release, where a diagnosis found out."""
+        found = [f.evidence for f in self.findings if f.kind is FindingKind.NONDETERMINISTIC]
+        return {str(one.get("version")): str(one.get("cause")) for one in sorted(found, key=str)}
+
+    def rate(self, version: str) -> tuple[int, int]:
+        """How many of a release's runs that answered were bad, and how many there were."""
+        answers = [seen.answer for seen in self.originals() if seen.version == version]
+        spoken = [answer for answer in answers if answer is not Answer.SKIP]
+        return spoken.count(Answer.BAD), len(spoken)
 
     def indices(self, *versions: str, variant: Variant | None = None) -> tuple[int, ...]:
         return tuple(

@@ -8,7 +8,7 @@ for or against. Below ``THRESHOLD`` a verdict becomes ``inconclusive`` and says 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from packaging.version import InvalidVersion, Version
@@ -32,6 +32,7 @@ from runners.protocol import (
     Plan,
     Signature,
     Variant,
+    Varied,
 )
 from runners.signature import NATIVE, compare
 from runners.toolchains import find_device, find_toolchain
@@ -46,6 +47,10 @@ VAGUELY = 0.1
 TRACED, TRACED_UNSTEADILY, WORKED_OUT = 0.95, 0.8, 0.2
 """A diagnosis puts the fault in the repro; runs disagree; less, for an index that the program worked out."""
 NOTHING_TO_RUN = 0.9
+SOMETIMES, SOMETIMES_EXPLAINED = 0.8, 0.9
+"""Runs of one build disagree; and a diagnosis found what decides."""
+UNSTEADY = 0.85
+"""At most: the answers agree, and yet the result follows something that no testcase says."""
 IN_OTHER_WORDS = 0.8
 """Only the calls that lead to the failure agree wholly."""
 ONLY_PORTED = 0.8
@@ -78,6 +83,8 @@ BLAMES_THE_REPRO = frozenset(
     }
 )
 """With a matching failure, these put the fault in the testcase: undefined input, or an API called wrongly."""
+REST_ON_A_CONTROL = frozenset({FindingKind.SIGNATURE_CHANGED, FindingKind.MISSING})
+"""Of these, what shows the fault is a run that was clean: where runs disagree, that may have been luck."""
 
 
 def judge_without_running(extraction: Extraction) -> Verdict | None:
@@ -112,7 +119,7 @@ def judge(evidence: Evidence) -> Verdict:
         or _seen_only_ported(evidence)
         or _never_seen_failing(evidence)
     )
-    verdict = _contrasted(_naming_forks(verdict, evidence), evidence)
+    verdict = _repeated(_contrasted(_naming_forks(verdict, evidence), evidence), evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _HUMBLE:
         return _verdict(
             VerdictKind.INCONCLUSIVE,
@@ -144,6 +151,39 @@ def _contrasted(verdict: Verdict, evidence: Evidence) -> Verdict:
     return replace(verdict, reasons=(*verdict.reasons, said), confidence=round(verdict.confidence - 0.15, 2))
 
 
+def _repeated(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """What repeats add: how often it failed, and that a result which nothing in the testcase decides is less sure.
+
+    Random numbers that the testcase draws are its own: a failure that is there for all of them is as sure as any. A
+    search along a trail reckons with runs that disagree, and so does a diagnosis of the repro.
+    """
+    if verdict.kind not in _RESTS_ON_RUNS or evidence.plan.trail is not None:
+        return verdict
+    bad = evidence.versions(Answer.BAD)
+    often = bad and evidence.runs(bad[-1]) > 2
+    rate = f"on {bad[-1]} it fails in {in_words(*evidence.rate(bad[-1]))}" if often else ""
+    causes = evidence.causes()
+    why = [f"on {version}, {_WHY[causes[version]]}" for version in sorted(causes) if causes[version] in _WHY]
+    sure = min(verdict.confidence, UNSTEADY) if why else verdict.confidence
+    reasons = (*verdict.reasons, *(reason for reason in (rate, *why) if reason))
+    return replace(verdict, reasons=reasons, confidence=sure)
+
+
+_WHY = {
+    "memory": "the result follows what new memory holds, so something is read that nothing wrote",
+    "threads": "the result depends on the number of threads",
+    "hashes": "the result depends on Python's hash seed",
+    "race": "runs with two threads differ among themselves, and runs with one do not",
+    "unknown": "runs under the same conditions end differently",
+}
+"""What a result may follow, by the cause in a finding; random numbers of the testcase's own aside."""
+_RESTS_ON_RUNS = {
+    VerdictKind.REGRESSION,
+    VerdictKind.CONFIRMED,
+    VerdictKind.FIXED,
+    VerdictKind.NOT_REPRODUCED,
+    VerdictKind.DIFFERENT_FAILURE,
+}
 _RESTS_ON_A_FAILURE = {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED}
 
 
@@ -176,7 +216,8 @@ def _verdict(
 
 def _repro_at_fault(evidence: Evidence) -> Verdict | None:
     """A diagnosis shows that the testcase asks for undefined behaviour or calls an API the wrong way."""
-    blame = next((f for f in evidence.findings if f.kind in BLAMES_THE_REPRO and _says_whose_fault(f)), None)
+    blames = BLAMES_THE_REPRO - (REST_ON_A_CONTROL if evidence.disagreeing() else frozenset())
+    blame = next((f for f in evidence.findings if f.kind in blames and _says_whose_fault(f)), None)
     if blame is None or not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
         return None  # a diagnosis explains a failure that the host saw; without one it explains nothing
     bad = evidence.versions(Answer.BAD) or evidence.versions(Answer.BAD, Variant.PORTED)
@@ -190,7 +231,7 @@ def _repro_at_fault(evidence: Evidence) -> Verdict | None:
     computed = blame.evidence.get("origin") == "computed-data"  # an index that the program worked out: less certain
     return _verdict(
         VerdictKind.INVALID_REPRO,
-        (TRACED if bad else TRACED_UNSTEADILY) - (WORKED_OUT if computed else 0.0),  # not bad: its runs disagree
+        (TRACED_UNSTEADILY if evidence.disagreeing() else TRACED) - (WORKED_OUT if computed else 0.0),
         f"The testcase itself is at fault: {said}.{shown}",
         (_how_it_is_known(blame),),
         evidence.indices(*bad),
@@ -241,16 +282,55 @@ def _flaky(evidence: Evidence) -> Verdict | None:
     disagreeing = evidence.disagreeing()
     if not disagreeing:
         return None
-    version = disagreeing[-1]
-    seen = [s for s in evidence.originals() if s.version == version]
-    bad, spoken = sum(s.answer is Answer.BAD for s in seen), sum(s.answer is not Answer.SKIP for s in seen)
+    causes = evidence.causes()
+    version = ([one for one in disagreeing if one in causes] or disagreeing)[-1]
+    cause = causes.get(version, "")
+    said = _SOMETIMES.get(cause, "The same build gives different results: on {version} it fails in {rate}.")
     return _verdict(
         VerdictKind.FLAKY,
-        0.8,
-        f"The same build gives different results: on {version} it fails in {in_words(bad, spoken)}.",
-        (f"runs of one build disagree on {_span(disagreeing)}, so no change between releases can be told from them",),
+        SOMETIMES_EXPLAINED if cause in _SOMETIMES else SOMETIMES,
+        said.format(version=version, rate=in_words(*evidence.rate(version))),
+        (
+            _decided_by(evidence, version, cause),
+            f"runs of one build disagree on {_span(disagreeing)}, so they tell of no change between releases",
+        ),
         evidence.indices(*disagreeing, variant=Variant.ORIGINAL),
     )
+
+
+_SOMETIMES = {
+    "memory": "It fails or not by what new memory holds, so something is read that nothing wrote: on {version} it"
+    " fails in {rate}.",
+    "threads": "It fails or not by the number of threads: on {version} it fails in {rate}.",
+    "hashes": "It fails or not by Python's hash seed, which orders sets: on {version} it fails in {rate}.",
+    "race": "With one thread all runs agree, with several they do not: on {version} it fails in {rate}.",
+    "randomness": "The testcase draws random numbers without a seed, and fails for some of them: on {version} in"
+    " {rate}.",
+}
+"""By the cause that a diagnosis found. Only of random numbers is it known that they are the testcase's own."""
+
+
+def _decided_by(evidence: Evidence, version: str, cause: str) -> str:
+    """With which values of what decides it failed, and with which not; empty where they overlap."""
+    if cause not in _VALUES:
+        return ""
+    what, value = _VALUES[cause]
+    seen = [one for one in evidence.originals() if one.version == version]
+    bad, good = (
+        list(dict.fromkeys(value(one.varied) for one in seen if one.answer is answer))
+        for answer in (Answer.BAD, Answer.GOOD)
+    )
+    return "" if set(bad) & set(good) else f"{what} {_listed(bad)}: it fails; {_listed(good)}: it runs cleanly"
+
+
+_VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
+    "memory": (
+        "new memory",
+        lambda under: "as it comes" if under.fill is None else f"full of 0x{255 - under.fill:02x}",
+    ),
+    "threads": ("threads", lambda under: "as usual" if under.threads is None else str(under.threads)),
+    "hashes": ("hash seed", lambda under: str(under.hash_seed)),
+}
 
 
 def _contradicted(evidence: Evidence) -> Verdict | None:

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from bot.by_hand import by_hand
 from bot.comment import (
     LABELS,
     VARIANTS,
@@ -38,6 +39,7 @@ from bot.matrix import WORDS, matrix
 from bot.quote import clean, prose
 from bot.verdict import Report
 from runners.protocol import Answer
+from runners.varied import in_words
 
 GLYPH = {Answer.GOOD: "✓", Answer.BAD: "✗", Answer.SKIP: "–"}
 """A page cannot bring a font for the comment's emoji, and not every machine that opens it has one."""
@@ -60,6 +62,7 @@ def render_page(report: Report) -> str:
             changes=[_html(text) for text in _below_the_table(report) if text],
             compared=_html(compared(report)),
             findings=_html(diagnoses(report.findings)),
+            by_hand=by_hand(report),
             decided=[_html(prose(text)) for text in said_of_the_decision(report)],
             style=Markup(style),
             policy=_policy(style),
@@ -85,6 +88,7 @@ def _environment() -> Environment:
         provenance=lambda span: provenance(span, clean),
         shell=shlex.join,
         ended=lambda how: ended(how, clean),
+        conditions=in_words,
     )
     environment.globals.update(GLYPH=GLYPH, WORDS=WORDS, VARIANTS=VARIANTS)
     return environment

@@ -28,7 +28,7 @@ from runners.protocol import (
     Variant,
     Wire,
 )
-from runners.repeats import Run, Way, finding, repeat
+from runners.repeats import HASH_SEEDS, Run, Way, finding, repeat
 from runners.retarget import GUEST_HOOKS, retarget
 from runners.varied import COULD_DIFFER
 
@@ -67,37 +67,46 @@ class Means:
 
 
 def diagnose(
-    plan: Plan, failing: Observation, means: Means, *, unsteady: bool = False
+    plan: Plan, failing: Observation, means: Means, *, clean: Observation | None = None
 ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
     """Control runs and findings for one failure, cheapest first; stops when the cause is settled.
 
-    ``unsteady``: runs of this build disagreed, so that the reason is looked for whatever the failure is.
+    ``clean`` is a run of the same build without the failure: then the reason is looked for whatever the failure is.
     """
-    controls, found = _causes(plan, failing, means)
-    return controls, (*found, *_nondeterministic(plan.testcase, failing, means, unsteady=unsteady))
+    differing = _nondeterministic(plan.testcase, failing, means, clean)
+    # Where it is known that something else decides, leaving passes out one after another would find its accidents.
+    controls, found = _causes(plan, failing, means, passes=clean is None or not differing)
+    return controls, (*found, *differing)
 
 
 def _nondeterministic(
-    testcase: Testcase, failing: Observation, means: Means, *, unsteady: bool
+    testcase: Testcase, failing: Observation, means: Means, clean: Observation | None
 ) -> tuple[Finding, ...]:
     """Seven runs when nothing changes, a second or two in all: forks of one process, mostly."""
     could_differ = failing.signature is not None and failing.signature.type in COULD_DIFFER
-    if not (could_differ or unsteady):
+    if not could_differ and clean is None:
         return ()
-    found = finding(
-        repeat(lambda way: means.vary(failing.version, testcase, way), unsteady=unsteady), failing.version
-    )
+
+    def run(way: Way) -> Run | None:
+        return means.vary(failing.version, testcase, way)
+
+    seen = () if clean is None else (failing.varied.hash_seed, clean.varied.hash_seed)
+    repeats = repeat(run, unsteady=clean is not None, hash_seeds=tuple(dict.fromkeys((*seen, *HASH_SEEDS)))[:3])
+    found = finding(repeats, failing.version)
     return () if found is None else (found,)
 
 
-def _causes(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+def _causes(
+    plan: Plan, failing: Observation, means: Means, *, passes: bool
+) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
     testcase = plan.testcase
     if testcase.kind is not TestcaseKind.PYTHON:
         controls, found = _own_fault(testcase, failing, means)
         if found:
             return controls, found
         controls, found = _and(controls, _checked_bounds(testcase, failing, means))
-        return controls, found or find_guilty_iree(testcase, failing, means.search, means.run)
+        guilty = find_guilty_iree(testcase, failing, means.search, means.run) if passes and not found else ()
+        return controls, found or guilty
     observation, finding = _forgotten_import(testcase, failing, means)
     controls = (observation,) if observation is not None else ()
     if finding is not None:
@@ -107,7 +116,7 @@ def _causes(plan: Plan, failing: Observation, means: Means) -> tuple[tuple[Obser
     found = _repaired(
         read_findings(means.instrumented(failing.version, testcase, TVM_MODES)), testcase, failing, means
     )
-    if len(testcase.steps) > 1 or any(one.kind in SETTLED for one in found):
+    if not passes or len(testcase.steps) > 1 or any(one.kind in SETTLED for one in found):
         return controls, found
     return controls, (*found, *find_guilty(testcase, failing, means.search, means.run))
 

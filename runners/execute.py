@@ -6,7 +6,7 @@ What is decided here is only what to run next; what it means is the bot's to jud
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -73,8 +73,8 @@ class Tools:
     run: Runner
     port: Variation
     retarget: Callable[[Testcase, str], Testcase | None]
-    diagnose: Callable[[Plan, Observation, bool], tuple[tuple[Observation, ...], tuple[Finding, ...]]]
-    """One failing observation, and whether runs of its build disagree → control runs and findings."""
+    diagnose: Callable[[Plan, Observation, Observation | None], tuple[tuple[Observation, ...], tuple[Finding, ...]]]
+    """One failing observation, and a clean one of its build if there is any → control runs and findings."""
     executor: Executor
     progress: Sink
     dispatches: Callable[[Side, Side], tuple[Finding, ...]] = lambda _bad, _good: ()
@@ -135,13 +135,13 @@ class _Course:
             for seen in self.seen
         )
 
-    def unsteady(self, lane: _Lane) -> dict[str, int]:
-        """Builds whose runs disagree, oldest first, and how many runs each has had."""
+    def unsteady(self, lane: _Lane) -> tuple[str, ...]:
+        """Builds whose runs disagree, oldest first."""
         answers: dict[str, list[Answer]] = {version: [] for version in self.plan.order}
         for seen in self.seen:
             if seen.variant is lane.variant and seen.device == lane.device and seen.version in answers:
                 answers[seen.version].append(seen.answer)
-        return {version: len(own) for version, own in answers.items() if {Answer.GOOD, Answer.BAD} <= set(own)}
+        return tuple(version for version, own in answers.items() if {Answer.GOOD, Answer.BAD} <= set(own))
 
     def run(self, lane: _Lane, versions: Iterable[str], *, vary: bool = True) -> None:
         """Run cells side by side, as far as the budget reaches; what ran before, under other conditions now."""
@@ -216,6 +216,7 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
         _search(course, course.original)
     with tools.progress.stage("confirmation"):
         _confirm(course, course.original)
+        _insist(course, course.original)
         _contrast(course)
         _port(course)
         _retarget(course)
@@ -312,11 +313,22 @@ def _confirm(course: _Course, lane: _Lane) -> None:
 REPEATS = 10
 """Runs of a build whose runs disagree: a failure seen once in two runs may be one of three or nine of ten."""
 AGREEING = 5
-"""Runs of a build whose answers agree while what it prints does not: two that agree may do so by luck."""
+"""Runs of a build whose answers agree though what it prints does not, or though the report says that the failure is
+not always there: two that agree may do so by luck."""
+
+
+def _insist(course: _Course, lane: _Lane) -> None:
+    """Where the report says that it comes and goes, two runs that agree are too few on what it is about."""
+    answers = course.answers(lane)
+    spoken = [version for version in course.plan.order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
+    if course.plan.claim.sometimes:
+        for version in dict.fromkeys([v for v in (course.plan.reported, *spoken[-1:]) if v in spoken]):
+            _run_until(course, lane, version, AGREEING, enough=course.unsteady)
 
 
 def _settle(course: _Course, lane: _Lane, findings: Iterable[Finding]) -> None:
-    """Where runs of one build disagree, run it until its rate can be told; the newest such build is enough.
+    """Where runs of one build disagree, run it until its rate can be told: the newest of those for which it is known
+    why, or else the newest. Where they agree though results differ, a few more.
 
     Random numbers that the testcase draws come anew under any conditions: then only they vary.
     """
@@ -325,16 +337,25 @@ def _settle(course: _Course, lane: _Lane, findings: Iterable[Finding]) -> None:
         for one in findings
         if one.kind is FindingKind.NONDETERMINISTIC
     }
-    for version in causes:
-        _run_until(course, lane, version, AGREEING, vary=causes[version] != "randomness")
-    unsteady = [*course.unsteady(lane)][-1:]
-    for version in unsteady:
+    for version, cause in causes.items():
+        _run_until(course, lane, version, AGREEING, vary=cause != "randomness")
+    unsteady = course.unsteady(lane)
+    for version in ([v for v in unsteady if v in causes] or unsteady)[-1:]:
         _run_until(course, lane, version, REPEATS, vary=causes.get(version) != "randomness")
 
 
-def _run_until(course: _Course, lane: _Lane, version: str, times: int, *, vary: bool) -> None:
+def _run_until(
+    course: _Course,
+    lane: _Lane,
+    version: str,
+    times: int,
+    *,
+    vary: bool = True,
+    enough: Callable[[_Lane], Container[str]] = lambda _lane: (),
+) -> None:
     for _ in range(times - course.runs(_cell(course.plan, lane, version))):
-        course.run(lane, [version], vary=vary)
+        if version not in enough(lane):
+            course.run(lane, [version], vary=vary)
 
 
 def _contrast(course: _Course) -> None:
@@ -416,10 +437,15 @@ def _diagnose(course: _Course) -> tuple[Finding, ...]:
     newest = course.failing()
     if newest is None or course.tools.clock() > course.deadline:
         return ()
-    unsteady = newest.version in course.unsteady(course.original)
-    controls, findings = course.tools.diagnose(course.plan, newest, unsteady)
+    same = [one for one in course.seen if (one.version, one.variant, one.device) == _build(newest)]
+    clean = next((one for one in same if one.answer is Answer.GOOD), None)
+    controls, findings = course.tools.diagnose(course.plan, newest, clean)
     course.seen.extend(controls)
     return findings
+
+
+def _build(seen: Observation) -> tuple[str, Variant, str]:
+    return seen.version, seen.variant, seen.device
 
 
 def _parting(course: _Course) -> tuple[Finding, ...]:

@@ -81,6 +81,8 @@ class Claim(Wire, frozen=True, kw_only=True):
     devices: tuple[Name, ...] = ()
     actual: Text = ""
     expected: Text = ""
+    sometimes: bool = False
+    """The report says that it comes and goes: then runs that agree have to be more than two."""
 
 
 # ---------------------------------------------------------------------------------------------- one probe

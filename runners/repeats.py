@@ -47,11 +47,14 @@ AS_IT_IS = Way(name="as it is")
 SEEDED = Way(name="with seeds", seed=SEED)
 FILLED = tuple(Way(name=f"new memory 0x{255 - fill:02x}", varied=Varied(fill=fill), seed=SEED) for fill in FILLS)
 THREADED = tuple(Way(name=in_words(one), varied=one, seed=SEED) for one in (Varied(threads=1), Varied(threads=2)))
-HASHED = tuple(
-    Way(name=f"hash seed {hash_seed}", varied=Varied(hash_seed=hash_seed), seed=SEED) for hash_seed in (0, 1, 2)
-)
+HASH_SEEDS = (0, 1, 2)
 UNSEEDED = Way(name="without seeds")
 """As it is, but for forks: they draw new random numbers, and share their addresses."""
+
+
+def hashed(hash_seed: int) -> Way:
+    """Another order of sets, in a process of its own unless it is the usual one."""
+    return Way(name=f"hash seed {hash_seed}", varied=Varied(hash_seed=hash_seed), seed=SEED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,7 @@ class Run:
 Runner = Callable[[Way], Run | None]
 """None where it could not be run, or not any more: the budget is spent."""
 
-Cause = Literal["memory", "threads", "hashes", "randomness", "unknown"]
+Cause = Literal["memory", "threads", "hashes", "randomness", "race", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,37 +110,78 @@ class _Series:
         return [results[0] for results in found] if all(_one(results, times) for results in found) else None
 
 
-def repeat(run: Runner, *, unsteady: bool = False) -> Repeats:
+def repeat(run: Runner, *, unsteady: bool = False, hash_seeds: Sequence[int] = HASH_SEEDS) -> Repeats:
     """Find out, with as few runs as the answer allows: seven when nothing ever changes, six of them forks.
 
-    ``unsteady``: runs were seen to differ, so that a few which agree do not end the search.
+    ``unsteady``: runs were seen to differ, so that a few which agree do not end the search; under which
+    ``hash_seeds`` they did.
     """
     series = _Series(run)
-    cause = _cause(series, unsteady)
+    cause = _cause(series, unsteady, [hashed(seed) for seed in hash_seeds])
     return Repeats(runs=tuple(series.runs), cause=cause)
 
 
-def _cause(series: _Series, unsteady: bool) -> Cause | None:
+def _cause(series: _Series, unsteady: bool, orders: Sequence[Way]) -> Cause | None:
     """The questions from the most telling to the least; a wrong answer is worse than none."""
-    if _differ(series.steady(FILLED, 1)) and _differ(series.steady(FILLED, 3)):
+    times = 5 if unsteady else 3  # of a coin, 3 % and 0.2 % of all series look as if a condition decided
+    if _differ(series.steady(FILLED, 1)) and _differ(series.steady(FILLED, times)):
         return "memory"
-    if _differ(series.steady(THREADED, 1)) and _differ(series.steady(THREADED, 3)):
+    if _differ(series.steady(THREADED, 1)) and _differ(series.steady(THREADED, times)):
         return "threads"
     seeded = {run.result for run in series.runs}
-    ordered = set(series.results(HASHED[-1], 1))
-    unseeded = set(series.results(UNSEEDED, 2))
-    if not unsteady and len(seeded | ordered | unseeded) <= 1:
+    ordered = set(series.results(orders[-1], 1))
+    unseeded = series.results(UNSEEDED, 2)
+    if not unsteady and len(seeded | ordered | set(unseeded)) <= 1:
         return None
     follows = unsteady or not ordered <= seeded
-    if follows and _differ(series.steady(HASHED, 1)) and _differ(series.steady(HASHED, 3)):
+    if follows and _differ(series.steady(orders, 1)) and _differ(series.steady(orders, times)):
         return "hashes"
-    unseeded |= set(series.results(UNSEEDED, 6 if unsteady else 2))
-    if len(unseeded) > 1 and series.steady([SEEDED], 3) is not None:
+    luck = LUCK if unsteady else 5 * LUCK
+    unseeded = series.results(UNSEEDED, 10 if unsteady else 2)
+    if len(set(unseeded)) > 1 and _steadied_by_seeds(series, enough(unseeded, luck)):
         return "randomness"
-    series.results(AS_IT_IS, 3)
+    return _unexplained(series)
+
+
+def _unexplained(series: _Series) -> Cause | None:
+    """Runs of the same conditions differ: that one thread alone always gives the same is the last thing to learn."""
+    usual = series.results(AS_IT_IS, 3)
+    several = series.results(THREADED[-1], 10) if len(set(usual)) > 1 else []
+    times = enough(several, LUCK) if len(set(several)) > 1 else None
+    if times is not None and series.steady(THREADED[:1], times) is not None:
+        return "race"
     kinds = {str(run.ended) for run in series.runs if run.way == AS_IT_IS}
     # Output alone may differ for reasons that are no results: a clock that we do not know as one.
     return "unknown" if len(kinds) > 1 else None
+
+
+def _steadied_by_seeds(series: _Series, times: int | None) -> bool:
+    """So many runs with seeds, under whatever other conditions, all give one result; or so many as usual do."""
+    if times is None:
+        return False
+    given = [run.result for run in series.runs if run.way.seed is not None]
+    others = len(given) if len(set(given)) == 1 else 0
+    usual = series.results(SEEDED, max(1, times - others))
+    return len(set(usual)) == 1 and (len(usual) >= times or (others > 0 and set(usual) == set(given)))
+
+
+LUCK = 0.02
+"""How likely runs may be to agree by luck alone, where that they agree is taken for an answer."""
+MOST = 24
+
+
+def enough(results: Sequence[str], luck: float) -> int | None:
+    """How many runs must agree so that it is no luck; None where they would be more than ``MOST``.
+
+    The probability that the next n runs all give the commonest result, seen k times in m: the product of
+    (k+1+i) / (m+2+i), for a rate of which nothing else is known (Laplace's rule of succession).
+    """
+    share, commonest = 1.0, max(Counter(results).values())
+    for n in range(MOST):
+        share *= (commonest + 1 + n) / (len(results) + 2 + n)
+        if share < luck:
+            return max(3, n + 1)
+    return None
 
 
 def _one(results: Sequence[str], times: int) -> bool:
@@ -187,6 +231,7 @@ _SUMMARIES: Mapping[Cause, str] = {
     "randomness": "the testcase draws random numbers without a seed: with seeds every run gives the same result",
     "threads": "the result depends on the number of threads",
     "hashes": "the result follows Python's hash seed: it depends on the order of a set, or on a hash itself",
+    "race": "with two threads runs under the same conditions differ, with one thread they never do",
     "unknown": "runs under the same conditions end differently, with seeds too",
 }
 _REFUTED: Mapping[Cause, str] = {
@@ -194,6 +239,7 @@ _REFUTED: Mapping[Cause, str] = {
     "randomness": "two runs with the same seeds that differ",
     "threads": "two runs with the same number of threads that differ",
     "hashes": "two runs with the same hash seed and the same seeds that differ",
+    "race": "two runs with one thread that differ",
     "unknown": "a condition that decides which of the results comes",
 }
 
@@ -216,15 +262,17 @@ def finding(repeats: Repeats, version: str) -> Finding | None:
 
 
 def _told(repeats: Repeats) -> tuple[Run, ...]:
-    """The runs that show it, few enough to be read."""
+    """The runs that show it."""
+    tried = [run.way for run in repeats.runs]
     ways: Mapping[Cause, tuple[Way, ...]] = {
         "memory": FILLED,
         "threads": THREADED,
-        "hashes": HASHED,
+        "hashes": tuple(dict.fromkeys(way for way in tried if way == hashed(way.varied.hash_seed))),
         "randomness": (UNSEEDED, SEEDED),
+        "race": THREADED,
         "unknown": (AS_IT_IS,),
     }
-    return tuple(run for way in ways[repeats.cause or "unknown"] for run in repeats.of(way)[:3])
+    return tuple(run for way in ways[repeats.cause or "unknown"] for run in repeats.of(way))
 
 
 def _as_evidence(repeats: Repeats) -> list[dict[str, object]]:

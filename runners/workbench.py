@@ -191,8 +191,8 @@ class Workbench:
                     run=lambda cell, attempt: self._observe(plan, cell, attempt),
                     port=lambda testcase, version: _ported(testcase, version, toolchain),
                     retarget=retarget,
-                    diagnose=lambda plan, failing, unsteady: diagnose(
-                        plan, failing, self.means(plan, failing.varied), unsteady=unsteady
+                    diagnose=lambda plan, failing, clean: diagnose(
+                        plan, failing, self.means(plan, failing.varied), clean=clean
                     ),
                     dispatches=lambda bad, good: compare_dispatches(bad, good, self.means(plan).search),
                     executor=executor,

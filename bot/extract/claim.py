@@ -58,6 +58,7 @@ def read_claim(report: Report) -> Claim:
         devices=tuple(d[:512] for d in report.devices[:8]),
         actual=actual,
         expected=expected,
+        sometimes=_SOMETIMES.search(f"{report.title}\n{_said(report)}") is not None,
     )
 
 
@@ -126,6 +127,18 @@ _SIGNALS = (
     ("SIGABRT", _any_of(r"aborted\b", r"sigabrt\b")),
 )
 """How a shell, and people after it, name the signal that ended a program."""
+_SOMETIMES = _any_of(
+    *(r"sometimes\b", r"occasional(?:ly)?\b", r"intermittent(?:ly)?\b", r"sporadic(?:ally)?\b", r"flak(?:y|iness)\b"),
+    *(r"non-?determinis\w+", r"now and (?:then|again)\b", r"once in a while\b", r"from time to time\b"),
+    *(r"not (?:always|every time)\b", r"every (?:second|third|other|few) (?:or \w+ )?(?:run|time|try|call)s?\b"),
+    *(
+        r"(?:half|most|some|one|two|\d+ ?%) (?:of|in|out of) (?:the |all |my |\w+ )?(?:time|run|attempt|trie)s?\b",
+        r"random(?:ly)? (?:fail|crash|hang|segfault|pass)\w*",
+        r"(?:different|other) (?:result|output|value|number)s? (?:each|every) (?:time|run)\b",
+    ),
+    *(r"some runs\b", r"at random\b", r"comes and goes\b", r"unstable (?:result|output)s?\b"),
+)
+"""How people say that a failure is not there in every run."""
 _WRONG = _any_of(
     *(
         "wrong",

@@ -21,6 +21,7 @@ from bot.extract.types import Missing, Repair, Repro, Span
 from bot.quote import clean, code, fence, hides_characters, prose
 from bot.verdict import Report, Verdict, VerdictKind
 from runners.protocol import (
+    Answer,
     Bisection,
     Claim,
     CommitRange,
@@ -31,6 +32,7 @@ from runners.protocol import (
     Outcome,
     Signature,
     TimedOut,
+    Varied,
 )
 from tests.bot import reports
 
@@ -367,3 +369,22 @@ def test_that_no_pass_of_llvm_is_to_blame_is_said_only_where_nothing_else_is_kno
     assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
     report = replace(reports.ALL["regression"](), findings=findings)
     assert all(one.summary in dumps(document(report, render_comment(report))) for one in findings)
+
+
+def test_where_runs_disagree_a_reader_can_have_both() -> None:
+    """The conditions stand at each run, and as variables before the testcase's own steps; else there is nothing."""
+    steady = reports.regression()
+    assert "By hand" not in render_comment(steady)
+    bad = next(seen for seen in steady.observations if seen.answer is Answer.BAD)
+    clean = msgspec.structs.replace(
+        bad,
+        attempt=2,
+        outcome=Outcome.PASS,
+        answer=Answer.GOOD,
+        excerpt="fine",
+        varied=Varied(hash_seed=4, fill=0x80, threads=1),
+    )
+    text = render_comment(replace(steady, observations=(*steady.observations, clean)))
+    assert "run 2 with hash seed 4, new memory filled with 0x7f, 1 thread: exit code" in text
+    assert f"# failed on tvm {bad.version}, as usual\nenv PYTHONHASHSEED=0 " in text
+    assert "MALLOC_PERTURB_=128" in text.split("# ran cleanly on tvm")[1]

@@ -29,6 +29,7 @@ from runners.protocol import (
     Testcase,
     TestcaseKind,
     Variant,
+    Varied,
 )
 
 M, P, S, I = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE, Outcome.INCOMPATIBLE  # noqa: E741 -- a table reads by letters
@@ -99,6 +100,83 @@ def test_a_fault_of_the_repro_outranks_the_flakiness_it_causes() -> None:
     finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="index 17 of 12")
     verdict = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2), findings=(finding,)))
     assert verdict.kind is VerdictKind.INVALID_REPRO
+
+
+@pytest.mark.parametrize("kind", [FindingKind.MISSING, FindingKind.SIGNATURE_CHANGED])
+def test_a_control_that_passed_shows_nothing_where_runs_disagree(kind: FindingKind) -> None:
+    """The control may have been clean by luck, as a run of the testcase itself was: nobody is blamed."""
+    finding = Finding(kind=kind, summary="with it the testcase runs", evidence={"version": "1.3"})
+    assert judge(evidence((M, M, M, M), findings=(finding,))).kind is VerdictKind.INVALID_REPRO
+    unsteady = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2), findings=(finding,)))
+    assert unsteady.kind is VerdictKind.FLAKY
+
+
+def differing(cause: str, version: str = "1.3") -> Finding:
+    return Finding(kind=FindingKind.NONDETERMINISTIC, summary="s", evidence={"cause": cause, "version": version})
+
+
+def under(seen: Observation, **conditions: int) -> Observation:
+    return msgspec.structs.replace(seen, varied=Varied(**conditions))
+
+
+@pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (M, M, P, P)])
+@pytest.mark.parametrize("cause", ["memory", "threads", "hashes", "unknown"])
+def test_a_result_that_nothing_in_the_testcase_decides_is_less_sure(
+    outcomes: tuple[Outcome, ...], cause: str
+) -> None:
+    """Though the answers agree: the direction stays, the confidence is not high, and the reason is said."""
+    again = [observe(version, outcome, attempt=2) for version, outcome in zip(ORDER, outcomes, strict=True)]
+    steady, doubted = (judge(evidence(outcomes, *again, findings=found)) for found in ((), (differing(cause),)))
+    assert doubted.kind is steady.kind
+    assert steady.confidence >= 0.9 > doubted.confidence
+    assert any(reason.startswith("on 1.3, ") for reason in doubted.reasons)
+
+
+def test_the_testcases_own_random_numbers_take_nothing_from_a_failure_that_is_always_there() -> None:
+    """What it prints differs from run to run; that it fails does not."""
+    steady, drawn = (judge(evidence((M, M, M, M), findings=found)) for found in ((), (differing("randomness"),)))
+    assert drawn == steady
+
+
+@pytest.mark.parametrize(
+    ("cause", "conditions", "said"),
+    [
+        ("hashes", {"hash_seed": 3}, "hash seed 0: it fails; 3: it runs cleanly"),
+        ("memory", {"fill": 0x55}, "new memory as it comes: it fails; full of 0xaa: it runs cleanly"),
+        ("threads", {"threads": 1}, "threads as usual: it fails; 1: it runs cleanly"),
+        ("randomness", {}, ""),
+    ],
+)
+def test_flaky_says_what_decides_and_how_often_it_failed(cause: str, conditions: dict[str, int], said: str) -> None:
+    """With the values that were seen to fail and those that were not; an unseeded draw is called the testcase's."""
+    clean = under(observe("1.3", P, attempt=2), **conditions)
+    verdict = judge(evidence((M, M, M, M), clean, findings=(differing(cause),)))
+    assert verdict.kind is VerdictKind.FLAKY
+    assert "1 of 2 runs (95 % interval" in verdict.headline
+    assert not said or said in verdict.reasons
+    assert ("The testcase draws random numbers" in verdict.headline) is (cause == "randomness")
+    assert verdict.confidence > judge(evidence((M, M, M, M), clean)).confidence
+
+
+def test_values_that_overlap_decide_nothing() -> None:
+    """A finding that the runs do not bear out is not repeated as if they did."""
+    more = [observe("1.3", P, attempt=2), observe("1.3", M, attempt=3)]
+    verdict = judge(evidence((M, M, M, M), *more, findings=(differing("hashes"),)))
+    assert not any("hash seed 0" in reason for reason in verdict.reasons)
+
+
+def test_what_decides_is_told_of_the_build_where_it_was_found() -> None:
+    """Two builds disagree, and the reason is known for the older: then that one is told of."""
+    more = [observe("1.2", P, attempt=2), observe("1.3", P, attempt=2)]
+    verdict = judge(evidence((M, M, M, M), *more, findings=(differing("memory", "1.2"),)))
+    assert "on 1.2" in verdict.headline
+
+
+def test_a_failure_that_was_seen_often_says_how_often() -> None:
+    """Five of five runs leave room for a rate of 57 %, and the reader is told so."""
+    again = [observe("1.3", M, attempt=attempt) for attempt in range(2, 6)]
+    verdict = judge(evidence((M, M, M, M), *again))
+    assert "on 1.3 it fails in 5 of 5 runs (95 % interval 57 to 100 %)" in verdict.reasons
 
 
 def test_a_finding_alone_is_no_verdict() -> None:

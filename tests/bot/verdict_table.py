@@ -14,6 +14,8 @@ from runners.protocol import (
     Claim,
     ClaimKind,
     Exited,
+    Finding,
+    FindingKind,
     Observation,
     Outcome,
     Plan,
@@ -72,6 +74,7 @@ def table() -> str:
         cells = [*map(str, outcomes), str(ported or "")]
         lines.append(_row(cells, PLAN, _observations(outcomes, ported)))
     lines += [_row(cells, plan, seen) for cells, plan, seen in _more()]
+    lines += ["", "Of a failure that every release shows:", "", *_found()]
     return "\n".join(lines)
 
 
@@ -93,7 +96,42 @@ def _more() -> list[tuple[list[str], Plan, list[Observation]]]:
         control = _observe("newest", outcome, Variant.CONTROL, 1)
         control = msgspec.structs.replace(control, changes=(SAID_TO_WORK,))
         rows.append((["pass", "match", f"match; {words}", ""], PLAN, [*_observations((P, M, M), None), control]))
-    return rows
+    return [*rows, *_repeated()]
+
+
+def _repeated() -> list[tuple[list[str], Plan, list[Observation]]]:
+    """The newest release run a third time, and clean then."""
+    clean = _observe("newest", P, Variant.ORIGINAL, 3)
+    return [(["match", "match", "match, and pass", ""], PLAN, [*_observations((M, M, M), None), clean])]
+
+
+def _found() -> list[str]:
+    """What a finding of the newest release adds, where its runs agree and where they do not."""
+    lines = ["| finding | all runs fail as reported | one of three is clean |", "| --- | --- | --- |"]
+    agree = _observations((M, M, M), None)
+    for words, finding in FINDINGS:
+        cells = []
+        for seen in (agree, [*agree, _observe("newest", P, Variant.ORIGINAL, 3)]):
+            verdict = judge(Evidence(plan=PLAN, observations=tuple(seen), findings=(finding,)))
+            cells.append(f"`{verdict.kind}` {verdict.confidence:.2f}")
+        lines.append(f"| {words} | {' | '.join(cells)} |")
+    return lines
+
+
+def _finding(kind: FindingKind, **evidence: str) -> Finding:
+    return Finding(kind=kind, summary="seen", evidence={"version": "newest", **evidence})
+
+
+FINDINGS = (
+    ("the result follows what new memory holds", _finding(FindingKind.NONDETERMINISTIC, cause="memory")),
+    ("the result follows the number of threads", _finding(FindingKind.NONDETERMINISTIC, cause="threads")),
+    ("the result follows the hash seed", _finding(FindingKind.NONDETERMINISTIC, cause="hashes")),
+    ("runs with two threads differ, with one not", _finding(FindingKind.NONDETERMINISTIC, cause="race")),
+    ("runs under the same conditions end differently", _finding(FindingKind.NONDETERMINISTIC, cause="unknown")),
+    ("the testcase draws random numbers without a seed", _finding(FindingKind.NONDETERMINISTIC, cause="randomness")),
+    ("it reads outside its own tensor", _finding(FindingKind.OUT_OF_BOUNDS_ACCESS, origin="testcase")),
+    ("with an import that it forgot it runs cleanly", _finding(FindingKind.MISSING)),
+)
 
 
 def _observations(outcomes: tuple[Outcome, ...], ported: Outcome | None) -> list[Observation]:

@@ -27,6 +27,7 @@ from runners.protocol import (
     Testcase,
     TestcaseKind,
     Variant,
+    Varied,
 )
 
 ORDER = tuple(f"3.{minor}.0" for minor in range(12))
@@ -49,6 +50,7 @@ def observe(cell: Cell, attempt: int, outcome: Outcome) -> Observation:
     return Observation(
         toolchain=cell.toolchain, version=cell.version, device=cell.device, attempt=attempt, variant=cell.variant,
         outcome=outcome, answer=answer_of(outcome), ended=Exited(code=0), changes=cell.changes,
+        varied=cell.varied,
     )  # fmt: skip
 
 
@@ -58,7 +60,7 @@ def run(plan: Plan, truth: Callable[[Cell, int], Outcome], **changes: object) ->
             "run": lambda cell, attempt: observe(cell, attempt, truth(cell, attempt)),
             "port": lambda testcase, version: None,
             "retarget": lambda testcase, device: None,
-            "diagnose": lambda plan, failing, unsteady: ((), ()),
+            "diagnose": lambda plan, failing, clean: ((), ()),
             "executor": executor,
             "progress": Silent(),
         }
@@ -133,7 +135,7 @@ def test_only_a_failure_is_diagnosed() -> None:
     """Clean runs have no cause to look for."""
 
     def diagnose(
-        plan: Plan, failing: Observation, unsteady: bool
+        plan: Plan, failing: Observation, clean: Observation | None
     ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
         return (), (Finding(kind=FindingKind.MISSING, summary=failing.version),)
 
@@ -168,7 +170,7 @@ def test_a_testcase_for_an_absent_device_is_tried_on_a_stand_in() -> None:
 def test_a_finding_of_any_shape_is_carried() -> None:
     """Its evidence is a guest's: even what should be a name may be a list."""
     odd = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"name": [["a"], {"b": 1}]})
-    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda plan, failing, unsteady: ((), (odd, odd)))
+    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda plan, failing, clean: ((), (odd, odd)))
     assert seen.findings == (odd,)
 
 
@@ -220,3 +222,55 @@ def test_a_wrong_result_is_compared_with_the_nearest_right_one() -> None:
     run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), truth, dispatches=dispatches)
     run(wrong, lambda *_: Outcome.MATCH, dispatches=dispatches)
     assert len(asked) == 1
+
+
+def conditions(seen: Investigation, version: str) -> list[Varied]:
+    return [o.varied for o in seen.observations if o.version == version and o.variant is Variant.ORIGINAL]
+
+
+def test_the_first_run_is_as_usual_and_later_ones_are_not() -> None:
+    """Another order of sets for an error; for what values may decide, other memory and threads as well."""
+    error = run(make_plan(claim=Claim(kind=ClaimKind.ERROR)), lambda *_: Outcome.MATCH)
+    assert conditions(error, ORDER[-1]) == [Varied(), Varied(hash_seed=1)]
+    crash = run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), lambda *_: Outcome.MATCH)
+    assert conditions(crash, ORDER[-1]) == [Varied(), Varied(hash_seed=1, fill=0x55, threads=1)]
+
+
+def test_a_build_that_depends_on_the_hash_seed_is_run_until_its_rate_can_be_told() -> None:
+    """Each run under a seed of its own; the diagnosis is told that runs disagree."""
+    told: list[Observation | None] = []
+
+    def diagnose(
+        plan: Plan, failing: Observation, clean: Observation | None
+    ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+        told.append(clean)
+        return (), ()
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        return Outcome.MATCH if cell.varied.hash_seed % 2 else Outcome.PASS
+
+    plan = make_plan(order=ORDER[:1], first=ORDER[:1], reported=None)
+    seen = run(plan, truth, diagnose=diagnose)
+    assert [one.hash_seed for one in conditions(seen, ORDER[0])] == list(range(10))
+    assert [one and one.varied for one in told] == [Varied()]
+
+
+@pytest.mark.parametrize(
+    ("cause", "varied"), [("memory", [1, 2, 3, 4]), ("hashes", [1, 2, 3, 4]), ("randomness", [1, 0, 0, 0])]
+)
+def test_runs_that_agree_while_what_they_print_does_not_are_repeated(cause: str, varied: list[int]) -> None:
+    """Five in all; where the testcase draws random numbers nothing else is varied, so that forks do."""
+    found = Finding(kind=FindingKind.NONDETERMINISTIC, summary="s", evidence={"version": ORDER[0], "cause": cause})
+    plan = make_plan(order=ORDER[:1], first=ORDER[:1], reported=None)
+    seen = run(plan, lambda *_: Outcome.MATCH, diagnose=lambda *_: ((), (found,)))
+    assert [one.hash_seed for one in conditions(seen, ORDER[0])[1:]] == varied
+
+
+def test_a_report_that_says_it_comes_and_goes_is_believed_after_five_runs() -> None:
+    """Of the release that it names and of the newest; the others are run as ever."""
+    seen = run(make_plan(claim=Claim(sometimes=True)), lambda *_: Outcome.PASS)
+    assert {version: runs(seen).count(version) for version in (ORDER[0], ORDER[5], ORDER[-1])} == {
+        ORDER[0]: 1,
+        ORDER[5]: 5,
+        ORDER[-1]: 5,
+    }

@@ -174,7 +174,7 @@ def investigated(plan: Plan, lay: Callable[[str, str], Trail | str], first_bad: 
             run=run,
             port=lambda testcase, version: None,
             retarget=lambda testcase, device: None,
-            diagnose=lambda plan, failing, unsteady: ((), ()),
+            diagnose=lambda plan, failing, clean: ((), ()),
             executor=executor,
             progress=Silent(),
             deeper=Deeper(lay=lay, supply=supply),

@@ -121,6 +121,14 @@ def test_a_wrong_result_that_nothing_tells_is_neither_good_nor_bad() -> None:
     assert judge(claim, Exited(code=0), stdout="[1 2 3]", checks_itself=True).answer is Answer.GOOD
 
 
+def test_a_check_that_is_said_to_fail_and_holds_outweighs_quoted_output() -> None:
+    """ "Some runs print 1 and go through": what is quoted need not be what is wrong, but the check tells."""
+    check = Signature(type="AssertionError", message="not fused")
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, signature=check, actual="1 kernels")
+    assert judge(claim, Exited(code=0), stdout="1 kernels", checks_itself=True).answer is Answer.GOOD
+    assert judge(claim, Exited(code=0), stdout="1 kernels").answer is Answer.BAD
+
+
 @given(outcome=st.sampled_from(list(Outcome)))
 def test_only_match_is_bad_and_only_pass_is_good(outcome: Outcome) -> None:
     """The first law."""

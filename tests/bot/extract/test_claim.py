@@ -245,3 +245,29 @@ def test_the_versions_that_an_installer_offers_are_not_the_reporters() -> None:
     """pip lists every version there is when it finds none that fits."""
     said = "ERROR: Could not find apache-tvm==0.26.9 (from versions: 0.25.0rc0, 0.25.0, 0.26.0)"
     assert find_versions([Passage(text=said)], "tvm") == ("0.26.9",)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This fails in about half of the runs.",
+        "It is flaky: every second run or so.",
+        "Sometimes the result is wrong.",
+        "The output is non-deterministic.",
+        "It randomly crashes.",
+        "I get different values each time.",
+        "The error is not always there.",
+    ],
+)
+def test_a_failure_that_comes_and_goes_is_known_by_the_reporters_words(said: str) -> None:
+    """So that two runs that agree are not taken for the whole."""
+    assert claim(said).sometimes
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["This always fails.", "Every time I compile it, it crashes.", "Random inputs are drawn.", "Run it twice."],
+)
+def test_a_failure_that_is_always_there_is_not_said_to_come_and_go(said: str) -> None:
+    """Words that stand near are not enough."""
+    assert not claim(said).sometimes
