@@ -1,8 +1,8 @@
 """The first dispatch of an IREE program that gives other values than elsewhere although it takes the same.
 
 Both sides are traced in their sandboxes (``guest/trace_iree.py``): what comes out is a claim, bounded and decoded
-strictly. Dispatches have other names and numbers on other builds and devices, so they are matched by what they take:
-the same name but for its number where that says enough, else the only dispatch with those very inputs.
+strictly. Dispatches have other names, numbers and places on other builds and devices, so they are matched by what
+they take: the same name but for its number where that says enough, else the only dispatch with those very inputs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import binascii
 import math
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -182,37 +182,54 @@ def read_trace(claims: str) -> Trace | None:
 
 def first_parting(these: Sequence[Dispatch], those: Sequence[Dispatch]) -> Parting | None:
     """The first dispatch that takes what one on the other side takes, and gives something else."""
-    begin = matched = 0
+    matched = 0
     for at, dispatch in enumerate(these, 1):
-        place = _counterpart(dispatch, these, those, begin)
-        if place is None:
+        other = _counterpart(dispatch, these, those)
+        if other is None:
             continue
-        for number, (a, b) in enumerate(zip(dispatch.outputs, those[place].outputs, strict=True)):
-            off = _apart(a, b, 1.0)
-            if off:
-                index, x, y = off[0]
-                return Parting(
-                    at=at,
-                    dispatch=dispatch,
-                    other=those[place],
-                    output=number,
-                    count=len(off),
-                    index=index,
-                    values=(x, y),
-                    matched=matched,
-                )
-        begin, matched = place + 1, matched + 1
+        parts = next(_parts(dispatch, other), None)
+        if parts is not None:
+            number, off = parts
+            index, x, y = off[0]
+            return Parting(
+                at=at,
+                dispatch=dispatch,
+                other=other,
+                output=number,
+                count=len(off),
+                index=index,
+                values=(x, y),
+                matched=matched,
+            )
+        matched += 1
     return None
 
 
-def _counterpart(dispatch: Dispatch, these: Sequence[Dispatch], those: Sequence[Dispatch], begin: int) -> int | None:
-    """The place of the same dispatch on the other side, not before ``begin``."""
-    alike = [place for place in range(begin, len(those)) if _takes_the_same(dispatch, those[place])]
-    named = [place for place in alike if those[place].says == dispatch.says]
-    if named:
-        return named[0]
-    only = dispatch.inputs and len(alike) == 1 and sum(_takes_the_same(dispatch, one) for one in these) == 1
-    return alike[0] if only else None
+def _parts(a: Dispatch, b: Dispatch) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
+    """The outputs that differ, and where."""
+    for number, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=True)):
+        off = _apart(one, other, 1.0)
+        if off:
+            yield number, off
+
+
+def _counterpart(dispatch: Dispatch, these: Sequence[Dispatch], those: Sequence[Dispatch]) -> Dispatch | None:
+    """The same dispatch on the other side, wherever it ran there; None where that cannot be told."""
+    alike = [one for one in those if _takes_the_same(dispatch, one)]
+    twins = [one for one in these if _takes_the_same(dispatch, one)]
+    named = [one for one in alike if one.says == dispatch.says]
+    if not named:
+        return alike[0] if dispatch.inputs and len(alike) == len(twins) == 1 else None
+    agreeing = next((one for one in named if next(_parts(dispatch, one), None) is None), None)
+    if agreeing is not None:
+        return agreeing
+    # Dispatches may have one name and take one tensor, and be of different parts of it: then which is which?
+    own = [one for one in twins if one.says == dispatch.says]
+    return named[0] if _all_give_the_same(own) and _all_give_the_same(named) else None
+
+
+def _all_give_the_same(calls: Sequence[Dispatch]) -> bool:
+    return len({tuple(output.digest for output in call.outputs) for call in calls}) == 1
 
 
 def _takes_the_same(a: Dispatch, b: Dispatch) -> bool:

@@ -24,14 +24,14 @@ Json = dict[str, Any]
 
 def read(lines: Iterable[str]) -> Json:
     """The lines of a trace → dispatches in the order of their runs, and each tensor once."""
-    dispatches: list[Json] = []
+    calls = _Calls()
     tensors: list[tuple[str, str, list[str]]] = []
     places: dict[str, int] = {}
     side: list[int] | None = None
     for line in lines:
         banner = _BANNER.match(line)
         if banner is not None:
-            side = _side(dispatches, banner["name"], banner["side"])
+            side = calls.inputs(banner["name"]) if banner["side"] == "inputs" else calls.outputs(banner["name"])
             continue
         tensor = _TENSOR.match(line) if side is not None else None
         if side is None or tensor is None:
@@ -43,23 +43,43 @@ def read(lines: Iterable[str]) -> Json:
             words = tensor["values"].replace("[", " ").replace("]", " ").split()
             tensors.append((tensor["type"], digest, words[: FEWER[0]]))
         side.append(places[digest])
-    return {"dispatches": dispatches, "tensors": tensors}
+    return {"dispatches": calls.made, "tensors": tensors}
 
 
-def _side(dispatches: list[Json], name: str, side: str) -> list[int] | None:
-    """Where the tensors behind a banner belong; outputs to the dispatch of that name that has none yet."""
-    if side == "inputs":
-        if len(dispatches) >= MAX_DISPATCHES:
+class _Calls:
+    """Which call the tensors behind a banner belong to. ``None``: to none that can be told.
+
+    A banner has only the name of the dispatch, which many calls share. Some releases move what is traced: the inputs
+    of several calls then come before the outputs of the first, and which outputs are whose is not said. Such calls
+    are left without outputs, until all of that name have ended.
+    """
+
+    def __init__(self) -> None:
+        self.made: list[Json] = []
+        self._open: dict[str, list[Json]] = {}
+        self._tangled: set[str] = set()
+
+    def inputs(self, name: str) -> list[int] | None:
+        if len(self.made) >= MAX_DISPATCHES:
+            self._tangled.add(name)
             return None
-        dispatches.append({"name": name, "inputs": [], "outputs": []})
-        return list_of(dispatches[-1], side)
-    waiting = next((one for one in reversed(dispatches) if one["name"] == name and not one["outputs"]), None)
-    return list_of(waiting, side) if waiting is not None else None
+        taken: list[int] = []
+        self.made.append({"name": name, "inputs": taken, "outputs": []})
+        waiting = self._open.setdefault(name, [])
+        waiting.append(self.made[-1])
+        if len(waiting) > 1:
+            self._tangled.add(name)
+        return taken
 
-
-def list_of(dispatch: Json, side: str) -> list[int]:
-    found: list[int] = dispatch[side]
-    return found
+    def outputs(self, name: str) -> list[int] | None:
+        waiting = self._open.get(name)
+        if not waiting:
+            return None
+        given: list[int] = waiting.pop(0)["outputs"]
+        tangled = name in self._tangled
+        if not waiting:
+            self._tangled.discard(name)
+        return None if tangled else given
 
 
 def packed(found: Json) -> str:

@@ -127,17 +127,12 @@ def ask(bench: Workbench, testcase: Testcase, version: str) -> dict[str, Asked]:
         seen = repeat(lambda way: means.vary(version, testcase, way))
         return (seen.cause,) if seen.cause else () if seen.runs else None
 
-    def parted() -> tuple[str, ...] | None:
-        found = alarms(bench, testcase, (version, "llvm-cpu"), (version, "vmvx"))
-        return None if found is None else tuple(map(str, found))
-
     return {
         "runs": Asked(said=(), seconds=plain.seconds),
         "undefined operand, by the text": _timed(lambda: () if find_fault(testcase) is None else ("a fault",)),
         "out of bounds, by vmvx": _timed(checked),
         "nondeterministic": _timed(repeated),
         "LLVM pass": _timed(accused),
-        "dispatch, llvm-cpu and vmvx": _timed(parted),
     }
 
 
