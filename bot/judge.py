@@ -57,6 +57,8 @@ ONLY_PORTED = 0.8
 CANNOT_RUN = 0.85
 CLEAN_ON_ITS_RELEASE, CLEAN_NEARBY, CLEAN_ELSEWHERE = 0.85, 0.75, 0.7
 """Clean runs: on the release reported, on others where none is named, and where the one named is not at hand."""
+CLEAN_ONLY_PORTED = 0.75
+"""Clean on the release reported, and on the newest once its moved names are put right."""
 OTHERWISE = 0.7
 """Fails, but not as reported: the weakest verdict. Two of two were wrong at a first look, names that had moved."""
 
@@ -639,6 +641,14 @@ def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:
         )
     newest = plan.order[-1]
     silent = [v for v in (plan.reported, newest) if v is not None and v not in good]
+    if silent == [newest] and evidence.answers(Variant.PORTED).get(newest) is Answer.GOOD:
+        return _verdict(
+            VerdictKind.NOT_REPRODUCED,
+            CLEAN_ONLY_PORTED,
+            f"Not reproduced: it runs cleanly on {_span(good)} and, ported to the API of {newest}, there too.",
+            (f"on {newest}, as posted: {_last_words(evidence, newest)}",),
+            used,
+        )
     if silent:
         why = _last_words(evidence, silent[0])
         return _verdict(

@@ -25,7 +25,8 @@ SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _PYTEST_PREFIX = re.compile(r"^(?:E {2,}|> ?)")
 _EXCEPTION = re.compile(
-    r"^\s{0,4}`{0,2}(?P<type>(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Fault))`{0,2}"
+    r"^\s{0,4}`{0,2}(?P<type>(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Fault)"
+    r"|(?:[A-Za-z_]\w*\.){1,7}(?:errors?|exceptions?)\.[A-Z]\w*)`{0,2}"  # tvm.error.OpNotImplemented
     r"(?::(?P<message>.*))?$"
 )
 _ANY_EXCEPTION = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w*)(?:: (?P<message>.*))?$")
@@ -105,7 +106,7 @@ def _from_text(lines: list[str]) -> Signature | None:
         return _crash(native, lines)
     if exception is not None and exception.type != "SystemExit":
         return exception
-    return _mlir_error(lines) or _flag_error(joined) or _status(joined)
+    return _mlir_error(lines) or _flag_error(joined) or _status(joined) or _schedule_error(lines)
 
 
 def _is_crash_reported_by_python(exception: Signature, lines: list[str]) -> bool:
@@ -134,6 +135,12 @@ def _mlir_error(lines: list[str]) -> Signature | None:
 def _flag_error(text: str) -> Signature | None:
     found = _FLAG_ERROR.search(text)
     return Signature(type="flag-error", message=_readable(found["m"])) if found else None
+
+
+def _schedule_error(lines: list[str]) -> Signature | None:
+    """The last line of TVM's ScheduleError, where the exception's own line was not copied with it."""
+    said = next((line.strip() for line in reversed(lines) if line.startswith("Error message: ")), None)
+    return Signature(type="ScheduleError", message=_readable(said)) if said else None
 
 
 def _status(text: str) -> Signature | None:
@@ -267,7 +274,11 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 # ---------------------------------------------------------------------------------------------- normalising
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
-_PATH = re.compile(r"(?<![\w:])/?(?:[\w.+@~-]{1,100}/){1,30}([\w.+-]{1,100})")
+_DIRECTORY = r"(?:[\w.+@~-]{1,100}/)"
+_PATH = re.compile(
+    rf"(?<![\w:])(?:/{_DIRECTORY}{{1,30}}|{_DIRECTORY}{{2,30}}|{_DIRECTORY}(?=[\w+-]{{0,100}}\.\w))([\w.+-]{{1,100}})"
+)
+"""One slash between two words without a dot is no path: ``I/O type``, ``read/write``."""
 _LINE_COLUMN = re.compile(r":\d+(?::\d+)?\b")
 _NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _TOKEN = re.compile(r"[A-Za-z_][\w.:]*|<N>|[^\s\w]")

@@ -21,7 +21,8 @@ _EXPECT_SPAN = re.compile(
 
 
 _ACTUAL_SPAN = re.compile(
-    r"\b(?:got|get|gives?|prints?|printed|returns?|shows?|says?|outputs?|results?|but (?:it )?is|actual(?:ly)?)\b"
+    r"\b(?:got|get|gives?|prints?|printed|returns?|shows?|says?|outputs?|results?|but (?:it )?is|actual(?:ly)?"
+    r"|(?:I|we) (?:see|saw|observed?))\b"
     r"(?:(?!\b(?:in|for|on|from|with|using|by|when|of)\b)[^`\n.]){0,30}$",
     re.I,
 )
@@ -78,6 +79,8 @@ def _quoted_in_sentence(text: str, actual: list[str], expected: list[str]) -> No
 
     for found in _QUOTED.finditer(text):
         (expected if found["wanted"] else actual).append(found["words"])
+    if not actual:
+        actual.extend(found["value"] for found in _PRINTED_VALUE.finditer(text))
     if not expected:
         expected.extend(found["value"] for found in _REFERENCE.finditer(text))
 
@@ -94,10 +97,17 @@ _REFERENCE = re.compile(
     r"\b(?:(?:numpy|np|torch|pytorch|jax|onnxruntime|ort|eager|cpu reference) (?:says|gives|returns|prints|has|gets)"
     r"|should (?:be|have been|print|return)"
     r"|(?:correct|right|expected) (?:value|result|answer|sum|output) (?:is|would be)):?"
-    r" (?P<value>[-+]?\d{1,30}(?:\.\d{1,30})?(?:e[-+]?\d{1,3})?|nan|inf|True|False)(?![\w%])(?!\.\d)",
+    r" (?P<value>[-+]?\d{1,30}(?:\.\d{1,30})?(?:e[-+]?\d{1,3})?|nan|inf|True|False)(?![\w%])(?!\.\d)(?!, ?[-\d])",
     re.I,
 )
-"""What another implementation says, or what should have been, as a bare value in a sentence."""
+"""What another implementation says, or what should have been, as a bare value in a sentence; of several, none."""
+
+_PRINTED_VALUE = re.compile(
+    r"(?:^|[.!?]\s+|\b(?:it|this|that|which|tvm|iree|and|but|script|program|code) )"
+    r"(?:prints|outputs|returns|gives) (?P<value>[-+]?\d{1,30}\.\d{2,30}(?:e[-+]?\d{1,3})?)(?=$|[.,;]?\s)",
+    re.I | re.M,
+)
+"""What the testcase prints, as a bare figure with decimals in a sentence: a whole number counts too many things."""
 
 
 def _spans_with_lead(text: str) -> Iterator[tuple[str, str]]:

@@ -17,10 +17,19 @@ class Section(StrEnum):
 
 
 _SECTIONS = (
-    (Section.STEPS, re.compile(r"repro|steps|how to|script|minimal|example|code|test ?case|trigger", re.I)),
-    (Section.EXPECTED, re.compile(r"expect|should|desired|\bcorrect", re.I)),
-    (Section.ENVIRONMENT, re.compile(r"environment|version|platform|system info|setup|build info", re.I)),
-    (Section.ACTUAL, re.compile(r"actual|observed|what happen|error|output|log|trace|crash|result|got\b", re.I)),
+    (
+        Section.STEPS,
+        re.compile(r"repro|steps|how to|script|minimal|example|code|test ?case|trigger|复现|再現|重现", re.I),
+    ),
+    (Section.EXPECTED, re.compile(r"expect|should|desired|\bcorrect|期望|预期|期待", re.I)),
+    (
+        Section.ENVIRONMENT,
+        re.compile(r"environment|version|platform|system info|setup|build info|环境|環境|版本", re.I),
+    ),
+    (
+        Section.ACTUAL,
+        re.compile(r"actual|observed|what happen|error|output|log|trace|crash|result|got\b|实际|実際", re.I),
+    ),
     (
         Section.CONTEXT,
         re.compile(

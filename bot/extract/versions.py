@@ -210,10 +210,14 @@ def _without_offers(text: str) -> str:
     return _OFFERS.sub("", text)
 
 
+_FULL_WIDTH = {0xFF00 + ord(mark) - 0x20: mark for mark in ":,;()=."}
+"""Punctuation as a Chinese or Japanese keyboard types it."""
+
+
 def _mentioned(passage: Passage, toolchain: str | None) -> Iterator[tuple[str, bool]]:
     """Each version that the passage names, and whether it says that this one is good."""
     headed = section_of(passage.heading) is Section.ENVIRONMENT
-    for line in _without_offers(passage.text).split("\n"):
+    for line in _without_offers(passage.text).translate(_FULL_WIDTH).split("\n"):
         wheels = {found.start("v") for found in _WHEEL.finditer(line)}
         yield from ((w, False) for w in _FILE.findall(line) if _plausible(w, toolchain))
         for found in _VERSION.finditer(line):

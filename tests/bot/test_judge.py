@@ -246,6 +246,17 @@ def test_an_issue_without_all_its_parts_is_not_run() -> None:
     assert (without.kind, incomplete.kind) == (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
 
 
+def test_a_clean_ported_run_on_the_newest_completes_clean_runs_of_the_original() -> None:
+    """Clean as posted on the reported release and ported on the newest: not reproduced; without the port, unsure."""
+    plan = msgspec.structs.replace(PLAN, reported="1.2")
+    verdict = judge(evidence((P, P, P, I), observe("1.3", P, variant=Variant.PORTED), plan=plan))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert "ported to the API of 1.3" in verdict.headline
+    assert judge(evidence((P, P, P, I), plan=plan)).kind is VerdictKind.INCONCLUSIVE
+    silent_there = evidence((P, P, I, I), observe("1.3", P, variant=Variant.PORTED), plan=plan)
+    assert judge(silent_there).kind is VerdictKind.INCONCLUSIVE
+
+
 def test_a_clean_run_on_the_reported_release_contradicts_the_match() -> None:
     """What fails elsewhere is then not what the report is about: better no verdict than a reversed one."""
     claim = msgspec.structs.replace(CLAIM, versions=("v1.3",))

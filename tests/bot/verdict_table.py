@@ -45,6 +45,8 @@ ROWS: tuple[tuple[tuple[Outcome, Outcome, Outcome], Outcome | None], ...] = (
     ((I, I, I), None),
     ((I, I, I), M),
     ((P, P, P), None),
+    ((P, P, I), None),
+    ((P, P, I), P),
     ((P, F, P), None),
     ((F, F, F), None),
     ((F, I, I), None),

@@ -220,3 +220,41 @@ def test_any_text_is_parsed_without_failing(text: str) -> None:
     """The parser reads strangers' output."""
     parse_signature(text)
     parse_signature(text, Signalled(code=11))
+
+
+@pytest.mark.parametrize(
+    "name", ["tvm.error.OpNotImplemented", "torch.onnx.errors.Unsupported", "a.exceptions.Refused"]
+)
+def test_an_exception_of_an_errors_module_needs_no_frames_above_it(name: str) -> None:
+    """Pasted alone, an exception is known by the module it comes from where its own name does not say what it is."""
+    found = parse_signature(f"{name}: the operator Blur is not known")
+    assert found is not None
+    assert (found.type, found.message) == (
+        name.rpartition(".")[2],
+        "the operator Blur is not known",
+    )
+    assert parse_signature("relay.op.Blur: the operator is not known") is None
+
+
+def test_the_last_line_of_a_schedule_error_matches_the_whole() -> None:
+    """Reporters copy the line that tells; the exception that it belongs to prints it last."""
+    whole = parse_signature(
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 3, in <module>\n    sch.fuse(i, j)\n'
+        "tvm.s_tir.schedule.schedule.ScheduleError: ScheduleError: An error occurred in the primitive 'fuse'.\n"
+        "Error message: The loop tirx.For#0 is bound to a thread"
+    )
+    part = parse_signature("Error message: The loop tirx.For#0 is bound to a thread\n")
+    assert whole is not None
+    assert part is not None
+    assert compare(part, whole).score >= SAME
+    other = parse_signature("Error message: The block tirx.SBlock#1 has two writers")
+    assert other is not None
+    assert compare(other, whole).score < SAME
+
+
+def test_a_slash_between_two_words_is_no_directory() -> None:
+    """``I/O`` stays; directories, whole or relative, go."""
+    found = parse_signature("a.mlir:1:1: error: I/O type of /tmp/x/dump.mlir and out/dump.mlir and b/c/dump is wrong")
+    assert found is not None
+    assert found.message == "I/O type of dump.mlir and dump.mlir and dump is wrong"

@@ -271,3 +271,31 @@ def test_a_failure_that_comes_and_goes_is_known_by_the_reporters_words(said: str
 def test_a_failure_that_is_always_there_is_not_said_to_come_and_go(said: str) -> None:
     """Words that stand near are not enough."""
     assert not claim(said).sometimes
+
+
+def test_headings_and_punctuation_of_other_keyboards_are_read() -> None:
+    """Chinese headings of the issue form and full-width colons carry the claim and its version like English ones."""
+    read = claim(
+        "### 期望行为\n\n可以导入\n\n### 实际行为\n\n```\ntvm.error.OpNotImplemented: no Blur\n```\n\n"
+        "### 环境\n\n- TVM\N{FULLWIDTH COLON}0.26.0\n- Python\N{FULLWIDTH COLON}3.11\n\n"
+        "### 复现步骤\n\n```python\nimport tvm\ntvm.blur()\n```\n"
+    )
+    assert read.kind is ClaimKind.ERROR
+    assert read.signature is not None
+    assert (read.signature.type, read.versions) == ("OpNotImplemented", ("0.26.0",))
+
+
+@pytest.mark.parametrize(
+    ("said", "actual", "expected"),
+    [
+        ("I see `2xi64=2 4`, numpy gives 1, 0.", "2xi64=2 4", ""),
+        ("It prints 1.3333334. A mean of ones should be 1.", "1.3333334", "1"),
+        ("numpy gives 2.5", "", "2.5"),
+        ("It prints 3 lines.", "", ""),
+        ("It returns 0.26.0", "", ""),
+    ],
+)
+def test_values_in_a_sentence_are_output_where_they_are_said_to_be(said: str, actual: str, expected: str) -> None:
+    """A figure that it prints is what was printed; counts, versions and lists of a reference are not."""
+    read = claim(f"The mean is wrong. {said}\n\n```python\nimport tvm\nprint(tvm.mean())\n```\n")
+    assert (read.actual, read.expected) == (actual, expected)
