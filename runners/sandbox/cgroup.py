@@ -106,7 +106,7 @@ class _V1:
         try:
             return os.eventfd_read(self._event) > 0
         except BlockingIOError:
-            return _counter(self._memory / "memory.oom_control", "oom_kill") > 0
+            return counter(self._memory / "memory.oom_control", "oom_kill") > 0
 
     def peak_bytes(self) -> int:
         return int((self._memory / "memory.max_usage_in_bytes").read_text())
@@ -148,14 +148,14 @@ class _V2:
         _write(self._group / "cgroup.procs", pid)
 
     def ran_out_of_memory(self) -> bool:
-        return _counter(self._group / "memory.events", "oom_kill") > 0
+        return counter(self._group / "memory.events", "oom_kill") > 0
 
     def peak_bytes(self) -> int:
         peak = self._group / "memory.peak"  # Linux 5.19
         return int(peak.read_text()) if peak.exists() else 0
 
     def cpu_s(self) -> float:
-        return _counter(self._group / "cpu.stat", "usage_usec") / 1e6  # there without the cpu controller, too
+        return counter(self._group / "cpu.stat", "usage_usec") / 1e6  # there without the cpu controller, too
 
     def close(self) -> None:
         remove(self._name, self._root)
@@ -197,7 +197,12 @@ def _members(group: Path) -> list[int]:
         return []
 
 
-def _counter(path: Path, key: str) -> int:
+def counter(path: Path, key: str) -> int:
+    """The number beside ``key`` in a file of such lines; 0 where it has none.
+
+    Raises:
+        OSError: no such file, or its group is gone.
+    """
     for line in path.read_text().splitlines():
         name, _, value = line.partition(" ")
         if name == key:

@@ -27,7 +27,7 @@ import msgspec
 
 from runners.errors import InfraError
 from runners.protocol import Limits, OutOfMemory
-from runners.sandbox import cgroup, meter, owner, seccomp, selftest, skeleton
+from runners.sandbox import cgroup, meter, owner, seccomp, seen, selftest, skeleton
 from runners.sandbox.contract import (
     ANSWER_END,
     COUNTED,
@@ -73,6 +73,8 @@ class Way:
     client: tuple[str, ...]
     grouped: bool
     """Whether the container runs below a control group of ours."""
+    counted: bool = False
+    """Whether, without that, the counters of the engine's own group can be read."""
     own_kernel: bool = False
     """Whether gVisor stands between it and the host's kernel."""
 
@@ -108,12 +110,17 @@ class Containers:
                 "the limits on memory, processes and processor time include what gVisor needs itself; too many "
                 "processes end the whole sandbox instead of being refused",
             )
-        if self.unusable() is None and not _way(self)[0].grouped:
+        if self.unusable() is not None or _way(self)[0].grouped:
+            return ()
+        if _way(self)[0].counted:
             return (
-                "peak memory is not measured, and running out of it is the engine's word, not the kernel's",
-                "processor time is limited per process only",
+                "the control group is the engine's: peak memory is that of the last look before the end, and running "
+                "out of it the engine's word, where the container had ended before the kernel's was read",
             )
-        return ()
+        return (
+            "peak memory is not measured, and running out of it is the engine's word, not the kernel's",
+            "processor time is limited per process only",
+        )
 
     @property
     def image(self) -> str:
@@ -165,8 +172,18 @@ def _way(engine: Containers) -> tuple[Way, str | None]:
         why = selftest.failure(trial) or (None if way.grouped else selftest.unlimited(trial))
         why = why or (selftest.reaches_supervisor(trial) if way.own_kernel else None)
         if why is None:
-            return way, None
+            return replace(way, counted=not way.grouped and seen.possible() and _counts(trial)), None
     return way, why
+
+
+def _counts(trial: _Fixed) -> bool:
+    """Whether the engine's own group of a container is found while that runs."""
+    spec = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=Limits(wall_s=CLIENT_S), run_id="selftest")
+    way = replace(trial.way, counted=True)
+    with contextlib.suppress(InfraError, OSError), _session(way, trial.image_name, spec) as session:
+        session.waits = True
+        return isinstance(session.group, seen.EnginesGroup) and session.group.found(CLIENT_S / 3)
+    return False
 
 
 def _absent(kind: Kind) -> str | None:
@@ -359,6 +376,7 @@ def command_line(
     mounts: tuple[Mount, ...],
     profile: Path,
     parent: str | None,
+    cidfile: Path | None = None,
 ) -> list[str]:
     """The whole ``run`` command. Order of the options doesn't matter to either program."""
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", **spec.environment}
@@ -375,6 +393,7 @@ def command_line(
         *(["--security-opt=label=disable"] if Path("/sys/fs/selinux/enforce").exists() else []),
         # Without a group of ours the container must outlive its process: it is asked how that ended.
         *(["--rm", f"--cgroup-parent={parent}"] if parent is not None else []),
+        *([f"--cidfile={cidfile}"] if cidfile is not None else []),
         *(podman_only(spec) if way.client[0] == "podman" else []),
         *limit_options(spec, grouped=parent is not None),
         *(f"--env={key}={value}" for key, value in environment.items()),
@@ -464,7 +483,7 @@ class _Session:
     way: Way
     name: str
     process: subprocess.Popen[bytes]
-    group: cgroup.Cgroup | None
+    group: cgroup.Cgroup | seen.EnginesGroup | None
     memory_bytes: int
     began: float | None
     waits: bool = False
@@ -482,7 +501,7 @@ class _Session:
             watch=meter.watch(None if self.group is None else self.group.cpu_s, limits.cpu_s),
         )
         self.waits = talk.answered
-        oom = (self.group is not None or not talk.answered) and _ran_out_of_memory(self.way, self.name, self.group)
+        oom = self._ran_out_of_memory(ended=not talk.answered)
         if talk.status is not None and _failed(talk.status) and not oom:
             raise InfraError(f"{self.way.client[0]} run failed ({talk.status}): {_last_words(talk)}")
         return EngineReport(
@@ -493,6 +512,14 @@ class _Session:
             peak_bytes=0 if self.group is None else self.group.peak_bytes(),
             truncated=talk.truncated,
         )
+
+    def _ran_out_of_memory(self, *, ended: bool) -> bool:
+        """The kernel's word, where it was heard; else, of one that ended, the engine's."""
+        if self.group is not None and self.group.ran_out_of_memory():
+            return True
+        if not ended or (self.group is not None and not isinstance(self.group, seen.EnginesGroup)):
+            return False
+        return _client_says(self.way.client, "inspect", "--format", "{{.State.OOMKilled}}", self.name) == "true"
 
 
 def _with_room_for_gvisor(spec: SandboxSpec) -> SandboxSpec:
@@ -510,20 +537,23 @@ def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]
     began = time.monotonic()
     with _profile() as profile, _group(way, name, spec) as group:
         parent = None if group is None else group.parent_path
-        words = command_line(
-            way, spec, name=name, image=image, mounts=(*system, *spec.mounts), profile=profile, parent=parent
-        )
-        with owner.private_directory() as place, _client(way, name, words, place) as process:
-            session = _Session(way, name, process, group, spec.limits.memory_bytes, began)
-            yield session
-            if session.waits:
-                _let_end(process)
-
-
-def _ran_out_of_memory(way: Way, name: str, group: cgroup.Cgroup | None) -> bool:
-    if group is not None:
-        return group.ran_out_of_memory()
-    return _client_says(way.client, "inspect", "--format", "{{.State.OOMKilled}}", name) == "true"
+        with owner.private_directory() as place:
+            theirs = seen.EnginesGroup(place / "id") if way.counted else None
+            words = command_line(
+                way,
+                spec,
+                name=name,
+                image=image,
+                mounts=(*system, *spec.mounts),
+                profile=profile,
+                parent=parent,
+                cidfile=None if theirs is None else theirs.cidfile,
+            )
+            with _client(way, name, words, place) as process:
+                session = _Session(way, name, process, group or theirs, spec.limits.memory_bytes, began)
+                yield session
+                if session.waits:
+                    _let_end(process)
 
 
 def _last_words(talk: Conversation) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from runners.probe import Layout, Probe, run_probe
@@ -15,6 +17,8 @@ from tests.runners.sandbox.attack import LIMITS
 
 KIT = Path(__file__).parent / "kit.py"
 TOOLS = {"python": "/opt/env/bin/python"}
+SLOWER = float(os.environ.get("REPROBOT_KIT_SLOWER", "1"))
+"""How many times longer everything takes here, such as on an emulated processor (``tools/vm.sh``)."""
 
 
 @pytest.fixture(params=[engine.name for engine in sandboxes()])
@@ -49,6 +53,12 @@ def python_layout(directory: Path) -> Layout:
     )
 
 
+def slowed(limits: Limits) -> Limits:
+    """With as many times more time; room and numbers are the same on every machine."""
+    cpu_s = None if limits.cpu_s is None else SLOWER * limits.cpu_s
+    return msgspec.structs.replace(limits, wall_s=SLOWER * limits.wall_s, cpu_s=cpu_s)
+
+
 def run_source(
     engine: Engine,
     layout: Layout,
@@ -66,7 +76,7 @@ def run_source(
         Testcase(kind=TestcaseKind.PYTHON, toolchain="none", files=files, steps=steps),
         tools=TOOLS,
         environment={"PYTHONFAULTHANDLER": "1"},
-        limits=limits,
+        limits=slowed(limits),
         run_id="conformance",
         probe_file=probe_file,
     )
