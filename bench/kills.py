@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from runners.sandbox import cgroup, containers
+from runners.sandbox import cgroup, containers, seen
 from runners.sandbox.select import sandboxes, sweep
 
 Victim = Literal["host", "engine", "guest"]
@@ -157,9 +157,12 @@ def _kill(trial: Trial, host: subprocess.Popen[str]) -> str:
 
 
 def _of_guest(maker: int) -> set[int]:
-    """Processes in the control groups that a host made."""
+    """Processes in the control groups that a host made, or an engine for it."""
     groups = (cgroup.ROOT / "pids", cgroup.ROOT)
-    files = (file for top in groups for file in top.glob(f"reprobot-{maker}-*/**/cgroup.procs"))
+    made = [place for top in groups for place in top.glob(f"reprobot-{maker}-*")]
+    ids = Path(tempfile.gettempdir()).glob(f"reprobot-{maker}-*/id")
+    theirs = [place for place in map(seen.place_of, ids) if place is not None]
+    files = (file for place in (*made, *theirs) for file in place.glob("**/cgroup.procs"))
     found: set[int] = set()
     for file in files:
         with contextlib.suppress(OSError):

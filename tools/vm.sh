@@ -75,6 +75,7 @@ furnish() {
     for file in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
         if [ -e "$file" ]; then cp "$file" "$root$file"; fi
     done
+    echo SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt >>"$root/etc/environment" # uv has certificates of its own
     chroot "$root" useradd --create-home --uid 1001 --shell /bin/bash --groups docker runner
     echo 'runner ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/runner"
     ssh-keygen -q -t ed25519 -N '' -f "$vm/key" <<<y >/dev/null
@@ -157,10 +158,24 @@ run_in() {
     in_vm "$user" "cd /srv/reprobot && $(printf '%q ' "$@")"
 }
 
+check() {
+    start
+    local user slower=1 failed=0
+    [ "$accel" = kvm ] || slower=12
+    for user in "$@"; do
+        printf '\n%s\n\n' "## $user"
+        in_vm "$user" "cd /srv/reprobot && REPROBOT_KIT_SLOWER=$slower .venv/bin/python -m bench.machine \
+            --kills ${KILLS:-50} --timeout $((120 * slower))" || failed=1
+    done
+    stop
+    return $failed
+}
+
 case "${1:-}" in
     build) build ;;
     start) start ;;
     stop) stop ;;
     run) shift; run_in "$@" ;;
+    check) shift; [ $# -gt 0 ] || set -- runner root; check "$@" ;;
     *) die "usage: tools/vm.sh build | start | stop | run USER COMMAND… | check [USER…]" ;;
 esac

@@ -113,10 +113,7 @@ class Containers:
         if self.unusable() is not None or _way(self)[0].grouped:
             return ()
         if _way(self)[0].counted:
-            return (
-                "the control group is the engine's: peak memory is that of the last look before the end, and running "
-                "out of it the engine's word, where the container had ended before the kernel's was read",
-            )
+            return (f"the control group is the engine's: peak memory may be {seen.LOOK_S:g} s old at the end",)
         return (
             "peak memory is not measured, and running out of it is the engine's word, not the kernel's",
             "processor time is limited per process only",
@@ -182,7 +179,12 @@ def _counts(trial: _Fixed) -> bool:
     way = replace(trial.way, counted=True)
     with contextlib.suppress(InfraError, OSError), _session(way, trial.image_name, spec) as session:
         session.waits = True
-        return isinstance(session.group, seen.EnginesGroup) and session.group.found(CLIENT_S / 3)
+        deadline = time.monotonic() + CLIENT_S / 3
+        while (
+            found := session.theirs is not None and session.theirs.found()
+        ) is False and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return found
     return False
 
 
@@ -483,7 +485,8 @@ class _Session:
     way: Way
     name: str
     process: subprocess.Popen[bytes]
-    group: cgroup.Cgroup | seen.EnginesGroup | None
+    group: cgroup.Cgroup | None
+    theirs: seen.EnginesGroup | None
     memory_bytes: int
     began: float | None
     waits: bool = False
@@ -492,6 +495,7 @@ class _Session:
     def ask(self, request: bytes, limits: Limits, *, closing: bytes = ANSWER_END) -> EngineReport:
         """See ``contract.Session``; without ``closing`` it is the only request."""
         began, self.began = self.began or time.monotonic(), None
+        counters = self.group or self.theirs
         talk = communicate(
             self.process,
             stdin=request,
@@ -509,17 +513,21 @@ class _Session:
             stdout=talk.stdout,
             stderr=talk.stderr,
             seconds=time.monotonic() - began,
-            peak_bytes=0 if self.group is None else self.group.peak_bytes(),
+            peak_bytes=0 if counters is None else counters.peak_bytes(),
             truncated=talk.truncated,
         )
 
     def _ran_out_of_memory(self, *, ended: bool) -> bool:
-        """The kernel's word, where it was heard; else, of one that ended, the engine's."""
-        if self.group is not None and self.group.ran_out_of_memory():
+        """The kernel's word, where it was heard; else, of one that ended, the engine's (podman 4.3 says "false" where
+        the kernel killed, on version 2 too)."""
+        if self.group is not None:
+            return self.group.ran_out_of_memory()
+        if self.theirs is not None and self.theirs.ran_out_of_memory():
             return True
-        if not ended or (self.group is not None and not isinstance(self.group, seen.EnginesGroup)):
-            return False
-        return _client_says(self.way.client, "inspect", "--format", "{{.State.OOMKilled}}", self.name) == "true"
+        return (
+            ended
+            and _client_says(self.way.client, "inspect", "--format", "{{.State.OOMKilled}}", self.name) == "true"
+        )
 
 
 def _with_room_for_gvisor(spec: SandboxSpec) -> SandboxSpec:
@@ -538,7 +546,7 @@ def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]
     with _profile() as profile, _group(way, name, spec) as group:
         parent = None if group is None else group.parent_path
         with owner.private_directory() as place:
-            theirs = seen.EnginesGroup(place / "id") if way.counted else None
+            theirs = seen.EnginesGroup(place / "id") if way.counted and group is None else None
             words = command_line(
                 way,
                 spec,
@@ -549,8 +557,9 @@ def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]
                 parent=parent,
                 cidfile=None if theirs is None else theirs.cidfile,
             )
-            with _client(way, name, words, place) as process:
-                session = _Session(way, name, process, group or theirs, spec.limits.memory_bytes, began)
+            following = contextlib.nullcontext() if theirs is None else theirs.watched()
+            with _client(way, name, words, place) as process, following:
+                session = _Session(way, name, process, group, theirs, spec.limits.memory_bytes, began)
                 yield session
                 if session.waits:
                     _let_end(process)

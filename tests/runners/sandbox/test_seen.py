@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -47,10 +48,30 @@ def group(place: Path, tmp_path: Path) -> EnginesGroup:
     return EnginesGroup(tmp_path / "id", root=tmp_path / "cgroup")
 
 
-def test_the_counters_are_those_of_the_container(group: EnginesGroup) -> None:
+def test_the_counters_are_those_of_the_container(group: EnginesGroup, place: Path) -> None:
     """Wherever the engine or systemd put it."""
     assert group.found()
+    assert group.place == place
     assert (group.cpu_s(), group.peak_bytes(), group.ran_out_of_memory()) == (2.5, 4096, False)
+
+
+def test_what_happens_between_two_questions_is_followed(place: Path, group: EnginesGroup, tmp_path: Path) -> None:
+    """Nobody asks while the container runs, and it is gone when somebody does; also where it comes late."""
+    shutil.move(tmp_path / "id", tmp_path / "later")
+    with group.watched():
+        shutil.move(tmp_path / "later", tmp_path / "id")
+        wait_until(lambda: group._peak_bytes == 4096)
+        write(place, oom_kill=1, peak=8192)
+        wait_until(lambda: group._peak_bytes == 8192)
+        shutil.rmtree(place)
+    assert group.ran_out_of_memory()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline, "it was not followed"
+        time.sleep(0.01)
 
 
 def test_before_the_container_has_begun_nothing_is_counted(tmp_path: Path) -> None:
@@ -116,12 +137,12 @@ def _ended(says: str, oom_kill: int, monkeypatch: pytest.MonkeyPatch, place: Pat
     monkeypatch.setattr(containers, "_client_says", lambda *words: says)
     write(place, oom_kill=oom_kill)
     (place / "id").write_text(ID)
-    group = EnginesGroup(place / "id", root=place.parent, _place=place)
+    group = EnginesGroup(place / "id", root=place.parent, place=place)
     with subprocess.Popen(["/bin/cat"], stdin=-1, stdout=-1, stderr=-1) as process:
         assert process.stdin is not None
         process.stdin.close()
         process.wait()
-        yield containers._Session(replace(WAY, counted=True), "n", process, group, 1000, None)
+        yield containers._Session(replace(WAY, counted=True), "n", process, None, group, 1000, None)
 
 
 @pytest.mark.parametrize(
