@@ -203,7 +203,12 @@ def counter(path: Path, key: str) -> int:
     Raises:
         OSError: no such file, or its group is gone.
     """
-    for line in path.read_text().splitlines():
+    return number(path.read_text(), key)
+
+
+def number(text: str, key: str) -> int:
+    """The number beside ``key`` in lines of a name and a number each; 0 where there is none."""
+    for line in text.splitlines():
         name, _, value = line.partition(" ")
         if name == key:
             return int(value)

@@ -180,11 +180,9 @@ def _counts(trial: _Fixed) -> bool:
     with contextlib.suppress(InfraError, OSError), _session(way, trial.image_name, spec) as session:
         session.waits = True
         deadline = time.monotonic() + CLIENT_S / 3
-        while (
-            found := session.theirs is not None and session.theirs.found()
-        ) is False and time.monotonic() < deadline:
+        while session.theirs is not None and not session.theirs.found() and time.monotonic() < deadline:
             time.sleep(0.05)
-        return found
+        return session.theirs is not None and session.theirs.found()
     return False
 
 
@@ -502,7 +500,7 @@ class _Session:
             stdout_limit=limits.output_bytes,
             wall_s=limits.wall_s,
             closing=closing,
-            watch=meter.watch(None if self.group is None else self.group.cpu_s, limits.cpu_s),
+            watch=meter.watch(None if counters is None else counters.cpu_s, limits.cpu_s),
         )
         self.waits = talk.answered
         oom = self._ran_out_of_memory(ended=not talk.answered)

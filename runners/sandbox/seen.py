@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.sandbox.cgroup import ROOT, counter
+from runners.sandbox.cgroup import ROOT, counter, number
 
 LOOK_S = 0.25
 """How often the counters are read when nothing happens: the peak and the processor time may be so old at the end."""
@@ -102,8 +102,9 @@ class EnginesGroup:
             poll.register(events, select.POLLPRI)  # a change; cgroup-v2.rst, "memory.events"
             poll.register(stop, select.POLLIN)
             while all(descriptor != stop for descriptor, _ in poll.poll(1000 * LOOK_S)):
+                # First, and through this descriptor: what happens after it was read is news to it, and nothing else.
+                self._oom = number(os.pread(events.fileno(), 4096, 0).decode(), "oom_kill") > 0 or self._oom
                 self._read()
-                os.pread(events.fileno(), 4096, 0)  # what was read through this descriptor is no news to it
 
     def _read(self) -> None:
         if not self.found():

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
-from runners.protocol import Limits
-from runners.sandbox import containers, seen
+from runners.protocol import Limits, TimedOut
+from runners.sandbox import containers, meter, seen
 from runners.sandbox.contract import SandboxSpec
 from runners.sandbox.seen import EnginesGroup
 
@@ -129,6 +130,23 @@ def test_the_id_is_asked_for_only_to_find_the_group(counted: bool, tmp_path: Pat
         WAY, SPEC, name="n", image="i", mounts=(), profile=tmp_path, parent=None, cidfile=cidfile
     )
     assert [word for word in words if word.startswith("--cidfile")] == ([f"--cidfile={cidfile}"] if counted else [])
+
+
+def test_a_probe_ends_when_its_processor_time_is_up(
+    place: Path, group: EnginesGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the engine's account of all its processes, long before the wall's clock."""
+    monkeypatch.setattr(containers, "_client_says", lambda *words: "false")
+    monkeypatch.setattr(meter, "GRACE_S", 0.05)
+    with subprocess.Popen(["/bin/sleep", "60"], stdin=-1, stdout=-1, stderr=-1) as process:
+        session = containers._Session(WAY, "n", process, None, group, 1000, None)
+        burning = Timer(0.2, write, (place,), {"cpu_us": 9_000_000, "peak": 12288})
+        burning.start()
+        report = session.ask(b"", Limits(wall_s=30, cpu_s=0.1), closing=b"")
+        burning.join()
+        process.kill()
+    assert report.ended == TimedOut(where="the whole probe", clock="processor")
+    assert report.peak_bytes == 12288
 
 
 @contextmanager
