@@ -166,11 +166,21 @@ def _repeated(verdict: Verdict, evidence: Evidence) -> Verdict:
     rate = f"on {bad[-1]} it fails in {in_words(*evidence.rate(bad[-1]))}" if often else ""
     causes = evidence.causes()
     why = [f"on {version}, {_WHY[causes[version]]}" for version in sorted(causes) if causes[version] in _WHY]
-    sure = min(verdict.confidence, UNSTEADY) if why else verdict.confidence
-    reasons = (*verdict.reasons, *(reason for reason in (rate, *why) if reason))
+    luck = _by_luck(verdict, evidence)
+    sure = min(verdict.confidence, UNSTEADY) if why or luck else verdict.confidence
+    reasons = (*verdict.reasons, *(reason for reason in (rate, *why, luck) if reason))
     return replace(verdict, reasons=reasons, confidence=sure)
 
 
+def _by_luck(verdict: Verdict, evidence: Evidence) -> str:
+    """What is said to come and go may have been away on one side of a change, or there for all the numbers drawn."""
+    drawn = "randomness" in evidence.causes().values()
+    if not evidence.plan.claim.sometimes or not (drawn or verdict.kind in _SAYS_IT_CHANGED):
+        return ""
+    return "the report says that the failure is not always there, so runs that agree may do so by luck"
+
+
+_SAYS_IT_CHANGED = {VerdictKind.REGRESSION, VerdictKind.FIXED}
 _WHY = {
     "memory": "the result follows what new memory holds, so something is read that nothing wrote",
     "threads": "the result depends on the number of threads",

@@ -74,8 +74,8 @@ def diagnose(
     ``clean`` is a run of the same build without the failure: then the reason is looked for whatever the failure is.
     """
     differing = _nondeterministic(plan.testcase, failing, means, clean)
-    # Where it is known that something else decides, leaving passes out one after another would find its accidents.
-    controls, found = _causes(plan, failing, means, passes=clean is None or not differing)
+    # Where runs disagree, leaving passes out one after another would find accidents.
+    controls, found = _causes(plan, failing, means, passes=clean is None)
     return controls, (*found, *differing)
 
 

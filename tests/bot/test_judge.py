@@ -138,6 +138,27 @@ def test_the_testcases_own_random_numbers_take_nothing_from_a_failure_that_is_al
     assert drawn == steady
 
 
+SOMETIMES = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, sometimes=True))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "found", "sure"),
+    [
+        ((M, M, M, M), (), True),
+        ((P, P, M, M), (), False),
+        ((M, M, P, P), (), False),
+        ((M, M, M, M), (differing("randomness"),), False),
+    ],
+)
+def test_what_is_said_to_come_and_go_may_have_been_away_by_luck(
+    outcomes: tuple[Outcome, ...], found: tuple[Finding, ...], sure: bool
+) -> None:
+    """A change between releases, or a failure for all the numbers drawn, is not said with high confidence."""
+    again = [observe(version, outcome, attempt=2) for version, outcome in zip(ORDER, outcomes, strict=True)]
+    assert (judge(evidence(outcomes, *again, findings=found, plan=SOMETIMES)).confidence >= 0.9) is sure
+    assert judge(evidence(outcomes, *again, findings=found)).confidence >= 0.9
+
+
 @pytest.mark.parametrize(
     ("cause", "conditions", "said"),
     [
