@@ -170,6 +170,15 @@ def headline(verdict: Verdict) -> str:
     return line + confidence(verdict)
 
 
+def under_its_label(verdict: Verdict) -> str:
+    """The headline for a place where the label stands already: it is not said twice."""
+    label, text = LABELS[verdict.kind], prose(verdict.headline)
+    if text.casefold().startswith(f"{label}: ".casefold()):
+        text = text[len(label) + 2 :]
+        text = text[:1].upper() + text[1:]
+    return text + confidence(verdict)
+
+
 def confidence(verdict: Verdict) -> str:
     """A last, short sentence with the confidence in a word; empty where nothing was weighed."""
     if verdict.kind in UNJUDGED:

@@ -126,11 +126,17 @@ def judge(evidence: Evidence) -> Verdict:
         return _verdict(
             VerdictKind.INCONCLUSIVE,
             verdict.confidence,
-            f"Inconclusive: {verdict.headline[0].lower()}{verdict.headline[1:]}",
+            f"Inconclusive: {_as_a_clause(verdict.headline)}",
             verdict.reasons,
             verdict.evidence,
         )
     return verdict
+
+
+def _as_a_clause(headline: str) -> str:
+    """Without the verdict that it would begin with, which is not given."""
+    text = headline.removeprefix("Already fixed: ").removeprefix("Not reproduced: ")
+    return text[0].lower() + text[1:]
 
 
 def _contrasted(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -311,13 +317,13 @@ def _flaky(evidence: Evidence) -> Verdict | None:
 
 
 _SOMETIMES = {
-    "memory": "It fails or not by what new memory holds, so something is read that nothing wrote: on {version} it"
+    "memory": "Whether it fails depends on what new memory holds, so something is read that nothing wrote: on"
+    " {version} it fails in {rate}.",
+    "threads": "Whether it fails depends on the number of threads: on {version} it fails in {rate}.",
+    "hashes": "Whether it fails depends on Python's hash seed, which orders sets: on {version} it fails in {rate}.",
+    "race": "With one thread all runs agree, with two they do not: on {version} it fails in {rate}.",
+    "randomness": "Whether it fails depends on random numbers that the testcase draws without a seed: on {version} it"
     " fails in {rate}.",
-    "threads": "It fails or not by the number of threads: on {version} it fails in {rate}.",
-    "hashes": "It fails or not by Python's hash seed, which orders sets: on {version} it fails in {rate}.",
-    "race": "With one thread all runs agree, with several they do not: on {version} it fails in {rate}.",
-    "randomness": "The testcase draws random numbers without a seed, and fails for some of them: on {version} in"
-    " {rate}.",
 }
 """By the cause that a diagnosis found. Only of random numbers is it known that they are the testcase's own."""
 
@@ -475,7 +481,7 @@ def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verd
             return _verdict(
                 VerdictKind.INCONCLUSIVE,
                 0.5,
-                f"Inconclusive: {newest_bad} fails as reported, but {newest}, {_newest(evidence)}, cannot tell.",
+                f"Inconclusive: {newest_bad} fails as reported, but {newest}, {_newest(evidence)}, gives no answer.",
                 (f"on {newest}: {why}" if why else "",),
                 used,
             )
@@ -664,7 +670,7 @@ def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return _verdict(
             VerdictKind.INCONCLUSIVE,
             0.5,
-            f"Inconclusive: it runs cleanly on {_span(good)}, but {silent[0]} could not answer.",
+            f"Inconclusive: it runs cleanly on {_span(good)}, but {silent[0]} gives no answer.",
             (f"on {silent[0]}: {why}" if why else "",),
             used,
         )
@@ -674,7 +680,7 @@ def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return _verdict(
             VerdictKind.NOT_REPRODUCED,
             CLEAN_ELSEWHERE,
-            f"Not reproduced on {_span(good)}; the version that the report names is not available here.",
+            f"Not reproduced: it runs cleanly on {_span(good)}; the version that the report names is not at hand.",
             ("the failure may have been fixed before the oldest of these",),
             used,
         )

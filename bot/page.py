@@ -22,7 +22,6 @@ from bot.comment import (
     VARIANTS,
     change,
     compared,
-    confidence,
     diagnoses,
     ended,
     forks,
@@ -32,6 +31,7 @@ from bot.comment import (
     request,
     said_of_the_decision,
     smaller_testcase,
+    under_its_label,
 )
 from bot.document import document, dumps
 from bot.extract.types import Repro
@@ -57,7 +57,7 @@ def render_page(report: Report) -> str:
             repro=report.extraction if isinstance(report.extraction, Repro) else None,
             matrix=matrix(report.observations),
             label=LABELS[verdict.kind],
-            headline=_html(prose(verdict.headline) + confidence(verdict)),
+            headline=_html(under_its_label(verdict)),
             request=_html(request(report).body),
             changes=[_html(text) for text in _below_the_table(report) if text],
             compared=_html(compared(report)),

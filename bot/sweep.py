@@ -14,6 +14,7 @@ from pathlib import Path
 from bot import app as shell
 from bot.app import Asked, unrun
 from bot.commands import Command, Verb
+from bot.comment import under_its_label
 from bot.extract import Repro
 from bot.forge import IssueBrief
 from bot.issue import Issue
@@ -21,7 +22,7 @@ from bot.jobs import Case, cells_of, encodable, judged, read_issue, seal
 from bot.ledger import Ledger
 from bot.plan import make_plan
 from bot.planning import wishes_of
-from bot.quote import code, prose
+from bot.quote import code
 from bot.results import read_results
 from bot.settings import Settings
 from bot.verdict import Report
@@ -85,7 +86,7 @@ def _one(sweep: Sweep, number: int) -> str:
 
 def _note(sweep: Sweep, issue: Issue, number: int, report: Report) -> None:
     """A line in ``index.md``; of an issue that was run twice the last line counts."""
-    line = f"- #{number} {code(issue.title, 100)}: **{report.verdict.kind}**. {prose(report.verdict.headline, 300)}\n"
+    line = f"- #{number} {code(issue.title, 100)}: **{report.verdict.kind}**. {under_its_label(report.verdict)}\n"
     with (sweep.out / "index.md").open("a", encoding="utf-8") as file:
         file.write(line)
     sweep.say(f"{sweep.repository}#{number}: {report.verdict.kind}")

@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.comment import DIFFERENCE, MAX_BYTES, change, diagnoses, ended, headline, read_marker, render_comment
+from bot.comment import (
+    DIFFERENCE,
+    LABELS,
+    MAX_BYTES,
+    change,
+    diagnoses,
+    ended,
+    headline,
+    read_marker,
+    render_comment,
+    under_its_label,
+)
 from bot.document import document, dumps
 from bot.extract.types import Missing, Repair, Repro, Span
 from bot.quote import clean, code, fence, hides_characters, prose
@@ -388,3 +399,12 @@ def test_where_runs_disagree_a_reader_can_have_both() -> None:
     assert "run 2 with hash seed 4, new memory filled with 0x7f, 1 thread: exit code" in text
     assert f"# failed on tvm {bad.version}, as usual\nenv PYTHONHASHSEED=0 " in text
     assert "MALLOC_PERTURB_=128" in text.split("# ran cleanly on tvm")[1]
+
+
+@pytest.mark.parametrize("name", sorted(reports.ALL))
+def test_a_label_that_stands_above_is_not_said_again(name: str) -> None:
+    """The page has it as its title, the sweep's list before the headline."""
+    verdict = reports.ALL[name]().verdict
+    below = under_its_label(verdict)
+    assert not below.casefold().startswith(LABELS[verdict.kind].casefold())
+    assert below[:1].isupper() or not below[:1].isalpha()

@@ -18,10 +18,10 @@ from tests.corpus.cases import ROOT, load
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 
 CASES = {
-    "fusion-by-order-of-a-set": ("hashes", "It fails or not by Python's hash seed"),
-    "arguments-in-set-order": ("hashes", "It fails or not by Python's hash seed"),
-    "clipped-kernel-without-else": ("memory", "It fails or not by what new memory holds"),
-    "halved-random-integers": ("randomness", "The testcase draws random numbers without a seed"),
+    "fusion-by-order-of-a-set": ("hashes", "Whether it fails depends on Python's hash seed"),
+    "arguments-in-set-order": ("hashes", "Whether it fails depends on Python's hash seed"),
+    "clipped-kernel-without-else": ("memory", "Whether it fails depends on what new memory holds"),
+    "halved-random-integers": ("randomness", "Whether it fails depends on random numbers that the testcase draws"),
 }
 
 
