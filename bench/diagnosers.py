@@ -28,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from runners.catalogue import load_catalogue
+from runners.dispatches import Trace
 from runners.progress import Silent
 from runners.workbench import open_workbench
 from tests.runners.guest import iree_faults, iree_fresh, iree_search, iree_valid
@@ -173,21 +174,25 @@ def iree_nothing_at_fault() -> int:
 def iree_dispatches() -> int:
     """The table of IREE's valid programs compared with themselves: how many could be, and which part all the same."""
     bench = open_workbench("auto", load_catalogue(), Silent())
-    programs = list(iree_valid.valid())
+    sides = dict.fromkeys(side for pair in PAIRS for side in pair)
+    traces: dict[tuple[str, str], dict[str, Trace | None]] = {}
     complaints: list[str] = []
-    say("| compared | valid programs | looked at | false alarms | seconds, median (worst) |\n|---|---|---|---|---|")
-    for one, other in PAIRS:
-        compared = {}
-        for title, testcase in programs:
+    say("| traced | valid programs | traced | seconds, median (worst) |\n|---|---|---|---|")
+    for side in sides:
+        traces[side], seconds = {}, []
+        for title, testcase in iree_valid.valid():
             began = time.monotonic()
-            found = iree_search.alarms(bench, testcase, one, other)
-            if found is not None:
-                compared[title] = found, time.monotonic() - began
-        alarms = {title: found for title, (found, _) in compared.items() if found}
+            traces[side][title] = iree_search.trace(bench, testcase, *side)
+            seconds.append(time.monotonic() - began)
+        had = sum(one is not None for one in traces[side].values())
+        say(f"| {' on '.join(side)} | {len(seconds)} | {had} | {median(seconds):.1f} ({max(seconds):.1f}) |")
+    say("\n| compared | valid programs | looked at | false alarms |\n|---|---|---|---|")
+    for one, other in PAIRS:
+        compared = {title: iree_search.parted(found, traces[other][title]) for title, found in traces[one].items()}
+        looked = sum(found is not None for found in compared.values())
+        alarms = {title: found for title, found in compared.items() if found}
         complaints += [f"{one} {other} {title}: {part.dispatch.name}" for title, (part,) in alarms.items()]
-        seconds = [spent for _, spent in compared.values()]
-        say(f"| {' on '.join(one)}, {' on '.join(other)} | {len(programs)} | {len(compared)} | {len(alarms)}"
-            f" | {median(seconds):.1f} ({max(seconds):.1f}) |")  # fmt: skip
+        say(f"| {' on '.join(one)}, {' on '.join(other)} | {len(compared)} | {looked} | {len(alarms)} |")
     say("\n" + ("\n".join(complaints) or "Nothing invented."))
     return int(bool(complaints))
 

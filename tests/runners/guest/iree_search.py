@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from runners.diagnose import _checked_bounds
-from runners.dispatches import Parting, Side, first_parting, traced
+from runners.dispatches import Parting, Side, Trace, first_parting, traced
 from runners.execute import Investigation
 from runners.guilty_iree import find_guilty_iree
 from runners.mlir_faults import find_fault
@@ -68,14 +68,20 @@ def alarms(
     bench: Workbench, testcase: Testcase, one: tuple[str, str], other: tuple[str, str]
 ) -> tuple[Parting, ...] | None:
     """Where two (release, device) of a valid program part; None where they could not be compared."""
+    return parted(trace(bench, testcase, *one), trace(bench, testcase, *other))
+
+
+def trace(bench: Workbench, testcase: Testcase, version: str, device: str) -> Trace | None:
+    """None where it fails, or prints more than a trace holds: that raises no alarm, and proves no silence either."""
     plan = _plan(testcase, Claim())
-    search = bench.means(plan).search
-    sides = [_side(bench, plan, version, device) for version, device in (one, other)]
-    # A run that fails, or prints more than a trace holds, raises no alarm, and proves no silence either.
-    traces = [traced(side, search) if side.seen.ended == Exited(code=0) else None for side in sides]
-    if traces[0] is None or traces[1] is None:
+    side = _side(bench, plan, version, device)
+    return traced(side, bench.means(plan).search) if side.seen.ended == Exited(code=0) else None
+
+
+def parted(one: Trace | None, other: Trace | None) -> tuple[Parting, ...] | None:
+    if one is None or other is None:
         return None
-    parting = first_parting(traces[0].dispatches, traces[1].dispatches)
+    parting = first_parting(one.dispatches, other.dispatches)
     return () if parting is None else (parting,)
 
 
