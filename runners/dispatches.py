@@ -26,6 +26,8 @@ from runners.retarget import GUEST_HOOKS
 TRACE_S = 60.0
 MAX_TRACE_BYTES = 4 << 20
 """Of the unpacked claim."""
+MAX_VALUES = 5_000_000
+"""Compared in all between inputs that are not printed alike: seconds of work, whatever a trace claims."""
 INPUTS_SHARE = 0.1
 """Inputs are the same within a tenth of what outputs may differ by: a difference shall not grow into a finding."""
 _HOOK = f"{GUEST_HOOKS}/trace_iree.py"
@@ -182,9 +184,10 @@ def read_trace(claims: str) -> Trace | None:
 
 def first_parting(these: Sequence[Dispatch], those: Sequence[Dispatch]) -> Parting | None:
     """The first dispatch that takes what one on the other side takes, and gives something else."""
-    matched = 0
+    matched, inputs, ours, theirs = 0, _Inputs(), _by_types(these), _by_types(those)
     for at, dispatch in enumerate(these, 1):
-        other = _counterpart(dispatch, these, those)
+        types = _types(dispatch)
+        other = _counterpart(dispatch, ours[types], theirs.get(types, []), inputs)
         if other is None:
             continue
         parts = next(_parts(dispatch, other), None)
@@ -205,6 +208,20 @@ def first_parting(these: Sequence[Dispatch], those: Sequence[Dispatch]) -> Parti
     return None
 
 
+_Types = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def _types(dispatch: Dispatch) -> _Types:
+    return tuple(one.type for one in dispatch.inputs), tuple(one.type for one in dispatch.outputs)
+
+
+def _by_types(dispatches: Sequence[Dispatch]) -> dict[_Types, list[Dispatch]]:
+    groups: dict[_Types, list[Dispatch]] = {}
+    for dispatch in dispatches:
+        groups.setdefault(_types(dispatch), []).append(dispatch)
+    return groups
+
+
 def _parts(a: Dispatch, b: Dispatch) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
     """The outputs that differ, and where."""
     for number, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=True)):
@@ -213,16 +230,21 @@ def _parts(a: Dispatch, b: Dispatch) -> Iterator[tuple[int, list[tuple[int, floa
             yield number, off
 
 
-def _counterpart(dispatch: Dispatch, these: Sequence[Dispatch], those: Sequence[Dispatch]) -> Dispatch | None:
-    """The same dispatch on the other side, wherever it ran there; None where that cannot be told."""
-    alike = [one for one in those if _takes_the_same(dispatch, one)]
-    twins = [one for one in these if _takes_the_same(dispatch, one)]
+def _counterpart(
+    dispatch: Dispatch, these: Sequence[Dispatch], those: Sequence[Dispatch], inputs: _Inputs
+) -> Dispatch | None:
+    """The same dispatch on the other side, wherever it ran there; None where that cannot be told.
+
+    ``these`` and ``those`` are the dispatches of its types on its own side and on the other.
+    """
+    alike = [one for one in those if inputs.taken_by_both(dispatch, one)]
     named = [one for one in alike if one.says == dispatch.says]
+    agreeing = next((one for one in named if next(_parts(dispatch, one), None) is None), None)
+    if agreeing is not None or not alike:
+        return agreeing
+    twins = [one for one in these if inputs.taken_by_both(dispatch, one)]
     if not named:
         return alike[0] if dispatch.inputs and len(alike) == len(twins) == 1 else None
-    agreeing = next((one for one in named if next(_parts(dispatch, one), None) is None), None)
-    if agreeing is not None:
-        return agreeing
     # Dispatches may have one name and take one tensor, and be of different parts of it: then which is which?
     own = [one for one in twins if one.says == dispatch.says]
     return named[0] if _all_give_the_same(own) and _all_give_the_same(named) else None
@@ -232,17 +254,34 @@ def _all_give_the_same(calls: Sequence[Dispatch]) -> bool:
     return len({tuple(output.digest for output in call.outputs) for call in calls}) == 1
 
 
-def _takes_the_same(a: Dispatch, b: Dispatch) -> bool:
-    if [one.type for one in a.outputs] != [one.type for one in b.outputs] or len(a.inputs) != len(b.inputs):
-        return False
-    return all(_same(one, other) for one, other in zip(a.inputs, b.inputs, strict=True))
+class _Inputs:
+    """Which inputs are the same. One that is not known whole may differ where it isn't known.
 
+    Two tensors are compared once, and no more values in all than would be worth the time: a trace is a claim, and may
+    hold thousands of dispatches whose inputs all have to be looked at.
+    """
 
-def _same(a: Seen, b: Seen) -> bool:
-    """Whether two inputs are the same. One that is not known whole may differ where it isn't known."""
-    if a.digest == b.digest:
-        return a.type == b.type
-    return a.type == b.type and a.whole and b.whole and not _apart(a, b, INPUTS_SHARE)
+    def __init__(self) -> None:
+        self._same: dict[tuple[str, str, str], bool] = {}
+        self._left = MAX_VALUES
+
+    def taken_by_both(self, a: Dispatch, b: Dispatch) -> bool:
+        """Of two dispatches of the same types."""
+        return all(map(self._are_the_same, a.inputs, b.inputs))
+
+    def _are_the_same(self, a: Seen, b: Seen) -> bool:
+        if a.digest == b.digest:
+            return True
+        pair = (a.type, a.digest, b.digest)
+        if pair not in self._same:
+            self._same[pair] = self._compared(a, b)
+        return self._same[pair]
+
+    def _compared(self, a: Seen, b: Seen) -> bool:
+        if self._left <= 0 or not (a.whole and b.whole):
+            return False
+        self._left -= len(a.tensor.values)
+        return not _apart(a, b, INPUTS_SHARE)
 
 
 def _apart(a: Seen, b: Seen, share: float) -> list[tuple[int, float, float]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from runners.differ import Tensor, differing
 from runners.dispatches import Dispatch, Seen, Side, compare_dispatches, first_parting, read_trace
 from runners.guest.dispatch_trace import packed, read
 from runners.oracle import answer_of
@@ -108,6 +109,23 @@ def test_a_trace_in_another_order_never_parts() -> None:
             for _ in range(draw.randrange(9))
         ]
         assert first_parting(trace, draw.sample(trace, len(trace))) is None
+
+
+def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim of 2,000 dispatches has two million pairs of tensors: what is beyond the bound counts as different."""
+    asked = 0
+
+    def counted(a: Tensor, b: Tensor, share: float = 1.0) -> list[tuple[int, float, float]]:
+        nonlocal asked
+        asked += len(a.values)
+        return differing(a, b, share)
+
+    monkeypatch.setattr("runners.dispatches.differing", counted)
+    monkeypatch.setattr("runners.dispatches.MAX_VALUES", 1_000)
+    these = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 2 3 4"], ["i32=1"]) for at in range(80)]
+    those = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 9 3 4"], ["i32=2"]) for at in range(80)]
+    assert first_parting(these, those) is None
+    assert asked <= 1_000 + 4
 
 
 def test_a_trace_never_parts_from_itself() -> None:
