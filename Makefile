@@ -1,4 +1,4 @@
-# make demo | test | check | accuracy | lock | clean: each sets up what it needs, and again only when that changed.
+# make demo | test | check | accuracy | vm-check | lock | clean: each sets up what it needs, and again only when that changed.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := check
@@ -9,7 +9,7 @@ IREE_EXAMPLE ?= examples/issues/unused-tensor-argument-crash.md
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check accuracy gpu-check style lock clean system devices python
+.PHONY: demo test check accuracy gpu-check vm-check style lock clean system devices python
 
 demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
@@ -26,6 +26,10 @@ accuracy: system $(READY)  ## every verdict of the corpus against the truth foun
 
 gpu-check: python $(READY)  ## what only a machine with an NVIDIA GPU can show; ARGS=--rehearse does it on the CPU
 	$(BIN)/python -m bench.gpu_check $(ARGS)
+
+vm-check:  ## what holds under systemd, docker and control groups v2, in a virtual machine; needs KVM and root
+	@tools/vm.sh build
+	@tools/vm.sh check
 
 style: $(READY)
 	$(BIN)/ruff check .

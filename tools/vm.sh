@@ -119,7 +119,7 @@ boot() {
         -netdev "user,id=net,hostfwd=tcp:127.0.0.1:$(port)-:22" -device virtio-net-pci,netdev=net -device virtio-rng-pci \
         -serial "file:$vm/console.log" -pidfile "$vm/pid" -daemonize
     local until=$((SECONDS + 180))
-    until in_vm root true; do
+    until in_vm root true </dev/null; do
         running || die "it died while booting: see $vm/console.log"
         [ $SECONDS -lt $until ] || { kill "$(cat "$vm/pid")"; die "it does not answer: see $vm/console.log, or try ACCEL=tcg"; }
         sleep 1

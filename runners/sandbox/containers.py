@@ -110,10 +110,8 @@ class Containers:
                 "the limits on memory, processes and processor time include what gVisor needs itself; too many "
                 "processes end the whole sandbox instead of being refused",
             )
-        if self.unusable() is not None or _way(self)[0].grouped:
+        if self.unusable() is not None or _way(self)[0].grouped or _way(self)[0].counted:
             return ()
-        if _way(self)[0].counted:
-            return (f"the control group is the engine's: peak memory may be {seen.LOOK_S:g} s old at the end",)
         return (
             "peak memory is not measured, and running out of it is the engine's word, not the kernel's",
             "processor time is limited per process only",

@@ -20,7 +20,7 @@ from runners.sandbox.cgroup import ROOT, counter, number
 
 LOOK_S = 0.25
 """How often the counters are read when nothing happens: the peak and the processor time may be so old at the end."""
-_SOON_S = 0.02
+_SOON_S = 0.05
 """How often a group is looked for that is not there yet."""
 
 

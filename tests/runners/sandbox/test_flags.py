@@ -94,6 +94,7 @@ NOT_MISSED = {
     "podman": {
         "--name": "to be killed and swept by",
         "--label": "to be found by",
+        "--cidfile": "to read the counters of its group by: test_seen",
         "--interactive": "gives the input",
         "--pull": "what podman may do, not the guest",
         "--log-driver": "keeps output from the host's disk, where podman would bound nothing",
@@ -134,6 +135,7 @@ def of_podman() -> Words:
             mounts=SPEC.mounts,
             profile=Path("/x"),
             parent=parent,
+            cidfile=None if parent else Path("/x/id"),
         )
         for parent in ("/x", None)
     ]
