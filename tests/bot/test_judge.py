@@ -490,3 +490,47 @@ def test_a_clean_port_is_not_overruled_by_words() -> None:
     said = reworded("Check failed: (IsFloat(x)) is false: only for floats")
     clean = observe("1.3", P, variant=Variant.PORTED)
     assert judge(Evidence(plan=PLAN, observations=(*said.observations, clean), findings=())).kind is VerdictKind.FIXED
+
+
+VARIED = st.builds(
+    Varied,
+    hash_seed=st.integers(0, 3),
+    fill=st.sampled_from([None, 0x55, 0x80]),
+    threads=st.sampled_from([None, 1]),
+)
+REPEATED = st.builds(
+    lambda version, outcome, attempt, varied: msgspec.structs.replace(
+        observe(version, outcome, attempt=attempt), varied=varied
+    ),
+    st.sampled_from(ORDER),
+    st.sampled_from([M, P, S, T]),
+    st.integers(1, 5),
+    VARIED,
+)
+CAUSES = st.sampled_from(["memory", "threads", "hashes", "race", "randomness", "unknown", "made up"])
+
+
+@given(
+    seen=st.lists(REPEATED, max_size=12),
+    found=st.lists(st.builds(differing, CAUSES, st.sampled_from(ORDER)), max_size=3),
+    chance=st.randoms(use_true_random=False),
+)
+def test_no_order_of_repeats_and_findings_changes_a_word(
+    seen: list[Observation], found: list[Finding], chance: random.Random
+) -> None:
+    """Under whatever conditions they were made; and told of twice they are the same runs."""
+    first = judge(Evidence(plan=PLAN, observations=tuple(seen), findings=tuple(found)))
+    shuffled = [*seen, *seen[:1]]
+    chance.shuffle(shuffled)
+    again = judge(Evidence(plan=PLAN, observations=tuple(shuffled), findings=tuple(reversed(found))))
+    assert (again.kind, again.confidence, again.headline, again.reasons) == (
+        first.kind,
+        first.confidence,
+        first.headline,
+        first.reasons,
+    )
+    assert first.kind is VerdictKind.FLAKY or first.confidence < 0.9 or not found_to_vary(found)
+
+
+def found_to_vary(found: Sequence[Finding]) -> bool:
+    return any(one.evidence["cause"] not in ("randomness", "made up") for one in found)
