@@ -11,12 +11,15 @@ from __future__ import annotations
 import contextlib
 import csv
 import functools
+import hashlib
 import io
 import os
 import resource
 import shutil
 import stat
 import subprocess
+import tarfile
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -77,6 +80,13 @@ class Way:
     """Whether, without that, the counters of the engine's own group can be read."""
     own_kernel: bool = False
     """Whether gVisor stands between it and the host's kernel."""
+    own_store: bool = False
+    """Whether it is podman with a store and settings of ours, which starts from the unpacked skeleton."""
+
+    @property
+    def variables(self) -> dict[str, str] | None:
+        """The client's environment, where it is not ours."""
+        return _settings() if self.own_store else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +129,10 @@ class Containers:
 
     @property
     def image(self) -> str:
-        return _image_id(_way(self)[0].client, self.image_name or _skeleton(_way(self)[0].client))
+        way = _way(self)[0]
+        if not self.image_name and way.own_store:
+            return f"sha256:{hashlib.sha256(_packed()[1]).hexdigest()}"
+        return _image_id(way.client, self.image_name or _import_once(way.client))
 
     @property
     def own_system(self) -> bool:
@@ -243,6 +256,18 @@ def _storage(image_name: str) -> tuple[str, ...]:
     return (*places, "--storage-driver=vfs", "--events-backend=none")
 
 
+SETTINGS = Path(__file__).with_name("podman.conf")
+
+
+def _settings() -> dict[str, str]:
+    """Our environment with podman's settings for a store of ours, unless the user names others.
+
+    The client, too, ends before garbage would matter; one that lives long collects it once it has used the memory
+    named here.
+    """
+    return {"CONTAINERS_CONF": str(SETTINGS), **os.environ, "GOGC": "off", "GOMEMLIMIT": "256MiB"}
+
+
 def _ways(kind: Kind, image_name: str) -> list[Way]:
     grouped = cgroup.unavailable() is None
     if kind == "docker":
@@ -251,12 +276,12 @@ def _ways(kind: Kind, image_name: str) -> list[Way]:
     client = ("podman", *_storage(image_name), *(["--cgroup-manager=cgroupfs"] if grouped else []))
     if kind == "gvisor":
         flags = (f"--runtime={shutil.which('runsc')}", *(f"--runtime-flag={flag}" for flag in RUNSC_FLAGS))
-        return [Way(client=(*client, *flags), grouped=grouped, own_kernel=True)]
-    plain = Way(client=client, grouped=grouped)
+        return [Way(client=(*client, *flags), grouped=grouped, own_kernel=True, own_store=not image_name)]
+    plain = Way(client=client, grouped=grouped, own_store=not image_name)
     if shutil.which("runc") is None:
         return [plain]
     # crun, the usual default, refuses machines that mix control groups of versions 1 and 2.
-    return [plain, Way(client=(*client, "--runtime=runc"), grouped=grouped)]
+    return [plain, replace(plain, client=(*client, "--runtime=runc"))]
 
 
 def _client_says(client: tuple[str, ...], *words: str) -> str:
@@ -273,26 +298,35 @@ def _image_id(client: tuple[str, ...], name: str) -> str:
     return _client_says(client, "image", "inspect", "--format", "{{.Id}}", name)
 
 
-def _skeleton(client: tuple[str, ...]) -> str:
-    """The skeleton image's name, imported if it isn't there yet.
+def _system(way: Way, image_name: str) -> tuple[str, ...]:
+    """The words that name what a container starts from; the skeleton is put there if it isn't yet.
 
-    In a store of ours a file tells that it is: it is looked for each time, because another process may have dropped
-    the store since (``reprobot clean``).
+    From a folder podman starts without looking up an image, making a layer and copying it, and without the locks that
+    two at a time then wait for. Nobody inside can write there; what appears in it is what the runtime makes to mount
+    on. It is looked for each time, because another process may have dropped it (``reprobot clean``).
 
     Raises:
-        InfraError: the engine refused it.
+        InfraError: the engine refused the image.
     """
+    if image_name or not way.own_store:
+        return (image_name or _import_once(way.client),)
     name, data = _packed()
-    root = next((word.removeprefix("--root=") for word in client if word.startswith("--root=")), None)
-    if root is None:
-        _import_once(client, name, data)
-        return name
-    imported = Path(root).parent / f"imported-{name.rpartition(':')[2]}"
-    if not imported.exists():
-        _our_store()  # made anew closed to others, where it was dropped
-        _import(client, name, data)
-        imported.touch()
-    return name
+    place = _our_store() / name.replace(":", "-")
+    if not place.exists():
+        _unpack(data, place)
+    return ("--rootfs", str(place))
+
+
+def _unpack(data: bytes, place: Path) -> None:
+    """Whole or not at all, whoever else does the same."""
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as beside, tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        whole = Path(beside, "root")
+        tar.extraction_filter = lambda member, _: member  # our own archive: modes and links as they are in it
+        tar.extractall(whole)
+        whole.chmod(0o755)
+        with contextlib.suppress(OSError):  # there already, by another
+            whole.rename(place)
 
 
 @functools.cache
@@ -301,9 +335,16 @@ def _packed() -> tuple[str, bytes]:
     return skeleton.tag(data), data
 
 
-def _import(client: tuple[str, ...], name: str, data: bytes) -> None:
+@functools.cache
+def _import_once(client: tuple[str, ...]) -> str:
+    """The skeleton image's name, imported into the engine's own store if it isn't there yet.
+
+    Raises:
+        InfraError: the engine refused it.
+    """
+    name, data = _packed()
     if _client_says(client, "image", "inspect", "--format", "{{.Id}}", name):
-        return
+        return name
     words = [*client, "import", "-", name]
     try:
         done = subprocess.run(words, input=data, capture_output=True, timeout=CLIENT_S, check=False)
@@ -311,9 +352,7 @@ def _import(client: tuple[str, ...], name: str, data: bytes) -> None:
         raise InfraError(f"{client[0]} import took longer than {CLIENT_S:g} s: is its store locked?") from reason
     if done.returncode != 0:
         raise InfraError(f"{client[0]} import failed: {done.stderr.decode('utf-8', 'replace').strip()[-300:]}")
-
-
-_import_once = functools.cache(_import)
+    return name
 
 
 # ------------------------------------------------------------------------------------------- command line
@@ -370,13 +409,14 @@ def command_line(
     spec: SandboxSpec,
     *,
     name: str,
-    image: str,
+    system: tuple[str, ...],
     mounts: tuple[Mount, ...],
     profile: Path,
     parent: str | None,
     cidfile: Path | None = None,
 ) -> list[str]:
-    """The whole ``run`` command. Order of the options doesn't matter to either program."""
+    """The whole ``run`` command; ``system`` names what it starts from. Order of the options doesn't matter to either
+    program."""
     environment = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", **spec.environment}
     return [
         *way.client,
@@ -397,7 +437,8 @@ def command_line(
         *(f"--env={key}={value}" for key, value in environment.items()),
         *(f"--mount={bind(mount)}" for mount in mounts),
         *(f"--device={node}" for node in devices_of(spec)),
-        *("--entrypoint=", image),
+        "--entrypoint=",
+        *system,
         *spec.argv,
     ]
 
@@ -438,6 +479,7 @@ def _client(way: Way, name: str, words: list[str], place: Path) -> Iterator[subp
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C is ours to handle
+        env=way.variables,
         cwd=place,  # conmon writes a file named "oom" where it was started when the memory is used up
     )
     try:
@@ -536,8 +578,8 @@ def _with_room_for_gvisor(spec: SandboxSpec) -> SandboxSpec:
 def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]:
     name = owner.new_name()
     spec = _with_room_for_gvisor(spec) if way.own_kernel else spec
-    image = image_name or _skeleton(way.client)
-    system = () if image_name else tuple(Mount(host=Path(path), guest=path) for path in skeleton.host_mounts())
+    system = _system(way, image_name)
+    shown = () if image_name else tuple(Mount(host=Path(path), guest=path) for path in skeleton.host_mounts())
     began = time.monotonic()
     with _profile() as profile, _group(way, name, spec) as group:
         parent = None if group is None else group.parent_path
@@ -547,8 +589,8 @@ def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]
                 way,
                 spec,
                 name=name,
-                image=image,
-                mounts=(*system, *spec.mounts),
+                system=system,
+                mounts=(*shown, *spec.mounts),
                 profile=profile,
                 parent=parent,
                 cidfile=None if theirs is None else theirs.cidfile,

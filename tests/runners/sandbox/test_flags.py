@@ -104,6 +104,7 @@ NOT_MISSED = {
         "--memory-swap": "with --memory",
         "--env": "gives",
         "--entrypoint": "the image's is not ours",
+        "--rootfs": "names what to start from; --read-only closes it",
         "--ulimit=cpu": "see the tests of processor time",
         "--security-opt=label": "no labels on the host's files",
     },
@@ -128,10 +129,10 @@ _DESCRIPTORS = ["--json-status-fd", "3", "--block-fd", "4", "--seccomp", "5"]
 def of_podman() -> Words:
     lines = [
         containers.command_line(
-            containers.Way(client=("podman",), grouped=parent is not None),
+            containers.Way(client=("podman",), grouped=parent is not None, own_store=True),
             SPEC,
             name="x",
-            image="image",
+            system=("--rootfs", "/x/skeleton"),
             mounts=SPEC.mounts,
             profile=Path("/x"),
             parent=parent,

@@ -127,7 +127,7 @@ def test_the_id_is_asked_for_only_to_find_the_group(counted: bool, tmp_path: Pat
     """A group of our own needs no looking for."""
     cidfile = tmp_path / "id" if counted else None
     words = containers.command_line(
-        WAY, SPEC, name="n", image="i", mounts=(), profile=tmp_path, parent=None, cidfile=cidfile
+        WAY, SPEC, name="n", system=("i",), mounts=(), profile=tmp_path, parent=None, cidfile=cidfile
     )
     assert [word for word in words if word.startswith("--cidfile")] == ([f"--cidfile={cidfile}"] if counted else [])
 

@@ -179,7 +179,7 @@ def ungrouped(patch: pytest.MonkeyPatch, directory: Path) -> None:
     """Podman's own limits alone, as where no control group can be made."""
     way = containers._way(containers.Containers(name="podman"))[0]
     client = tuple(word for word in way.client if word != "--cgroup-manager=cgroupfs")
-    weak = containers.Way(client=(*client, "--cgroup-manager=cgroupfs"), grouped=False)
+    weak = containers.Way(client=(*client, "--cgroup-manager=cgroupfs"), grouped=False, own_store=True)
     patch.setattr(containers, "_way", lambda _: (weak, None))
 
 
