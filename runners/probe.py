@@ -17,6 +17,8 @@ from typing import Literal
 
 import msgspec
 
+from runners.compiled import compiled
+from runners.environments import default_root
 from runners.errors import InfraError
 from runners.preload import leading_imports
 from runners.protocol import (
@@ -39,7 +41,7 @@ from runners.sandbox.contract import SCRATCH, Engine, EngineReport, Mount, Resid
 from runners.sandbox.process import uninterrupted
 
 GUEST = Path(__file__).parent / "guest"
-GUEST_SUPERVISOR = f"{GUEST_HOOKS}/supervisor.py"
+GUEST_SUPERVISOR = f"{GUEST_HOOKS}/start.py"
 GUEST_PYTHON = "/opt/python"
 GUEST_ENV = "/opt/env"
 
@@ -270,7 +272,7 @@ def _mounts(layout: Layout, view: Path) -> tuple[Mount, ...]:
     prefix = () if layout.guest_prefix == "/usr" else (Mount(host=layout.prefix, guest=layout.guest_prefix),)
     return (
         *prefix,
-        Mount(host=GUEST, guest=GUEST_HOOKS),
+        Mount(host=compiled(GUEST, layout.executable, default_root()), guest=GUEST_HOOKS),
         Mount(host=view, guest=GUEST_ENV),
         Mount(host=layout.site_packages, guest=f"{GUEST_ENV}/lib/python{layout.version}/site-packages"),
         *layout.extra,

@@ -18,8 +18,8 @@ import select
 import signal
 import socket
 import time
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from runners.guest.processes import kill, start
 else:
@@ -146,6 +146,20 @@ class Zygotes:
             self.started = time.monotonic() - began
         self.alive[key] = zygote
         return zygote
+
+    def fork(
+        self,
+        zygote: Zygote,
+        argv: list[str],
+        descriptors: tuple[int, ...],
+        conditions: tuple[dict[str, str], int | None, int | None, int],
+    ) -> int | str:
+        """As ``Zygote.fork``; why it could not be done, where that was the end of the zygote."""
+        try:
+            return zygote.fork(argv, descriptors, conditions)
+        except Lost as error:
+            self.drop(zygote)
+            return str(error)
 
     def drop(self, zygote: Zygote) -> None:
         self.alive = {key: one for key, one in self.alive.items() if one is not zygote}

@@ -9,7 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 WINDOW_S = 0.4
 MAX_THREADS = 24

@@ -1,6 +1,6 @@
 """Runs the steps of one probe and says, one JSON line per step, how each ended; in a session, of one after another.
 
-Started by the host as ``python -I -S supervisor.py`` with the interpreter it trusts, normally as process 1 of the
+Started by the host as ``python -I -S start.py`` with the interpreter it trusts, normally as process 1 of the
 sandbox. Its standard input carries a line per job::
 
     {"files": {"repro.py": "..."}, "wall_s": 60.0, "cpu_s": 120.0, "environment": {"LANG": "C.UTF-8"},
@@ -38,16 +38,16 @@ import signal
 import stat
 import sys
 import time
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # each import here is a part of every probe: no `typing`, and none of what few probes need
 if TYPE_CHECKING:
+    from typing import Any
+
     from runners.guest import cleaning, forking, hanging
     from runners.guest.processes import Ended, all_processes, kill, reap_all, reap_but, reap_dead, start
 else:
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # -I leaves it out
     import cleaning
-    import forking
-    import hanging
     from processes import all_processes, kill, reap_all, reap_but, reap_dead, start
 
 PR_SET_DUMPABLE = 4
@@ -269,11 +269,9 @@ class Step:
         if isinstance(found, str):
             self.not_forked = found
             return None
-        try:
-            pid = found.fork(self.argv[1:], ends, (self.late, self.perturb, self.seed, self.process_cpu_s))
-        except forking.Lost as error:
-            zygotes.drop(found)
-            self.not_forked = str(error)
+        pid = zygotes.fork(found, self.argv[1:], ends, (self.late, self.perturb, self.seed, self.process_cpu_s))
+        if isinstance(pid, str):
+            self.not_forked = pid
             return None
         self.forked = True
         return pid
@@ -337,7 +335,7 @@ class Step:
         self.last = self.streams[self.err] = Capture(MAX_CLAIM_BYTES)
         if self.script:
             kill(self.pid, STACK_SIGNAL)
-        self.threads = hanging.look_at(self.living())
+        self.threads = look_at(self.living())
         if self.script:
             kill(self.pid, STACK_SIGNAL)
             ended = self.watch(time.monotonic() + STACK_PAUSE_S)
@@ -395,6 +393,21 @@ class Step:
         return bool(killed and usage.ru_utime + usage.ru_stime >= self.cpu_s)
 
 
+if TYPE_CHECKING:
+    look_at, zygotes_for = hanging.look_at, forking.Zygotes
+else:
+
+    def look_at(processes):
+        import hanging
+
+        return hanging.look_at(processes)
+
+    def zygotes_for(places):
+        import forking
+
+        return forking.Zygotes(places)
+
+
 class Post:
     """What outlives a step: the way to hear of children and of the host, and in a session the zygotes.
 
@@ -406,7 +419,7 @@ class Post:
         self.host = host
         self.wakeups = Wakeups()
         self.scratch = [] if scratch is None else scratch
-        self.zygotes = forking.Zygotes(self.scratch) if scratch is not None and os.getpid() == 1 else None
+        self.zygotes = zygotes_for(self.scratch) if scratch is not None and os.getpid() == 1 else None
         self.state = cleaning.state_of([os.getpid()], self.scratch)
 
     def end_all(self, child: int | None, ended: Ended | None) -> Ended | None:

@@ -219,7 +219,7 @@ def test_inside_looks_like_a_virtual_environment_and_names_no_path_of_the_host()
     assert engine.view["pyvenv.cfg"] == "home = /opt/python/bin\ninclude-system-site-packages = false\n"
     assert engine.view["bin/python"] == engine.view["bin/python3.11"] == "-> /opt/python/bin/python3.11"
     assert engine.spec is not None
-    assert engine.spec.argv == ("/opt/python/bin/python3.11", "-I", "-S", "/opt/reprobot/supervisor.py")
+    assert engine.spec.argv == ("/opt/python/bin/python3.11", "-I", "-S", "/opt/reprobot/start.py")
     assert (
         Mount(host=Path("/store/abc/site-packages"), guest="/opt/env/lib/python3.11/site-packages")
         in engine.spec.mounts
