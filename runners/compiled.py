@@ -24,7 +24,7 @@ def compiled(source: Path, python: Path, root: Path) -> Path:
     compiles: only the time differs.
     """
     try:
-        place = root / f"guest-{_name(source, python)}"
+        place = root / _name(source, python)
         if not place.exists():  # asked each time: somebody may have emptied the cache
             _make(sorted(source.glob("*.py")), python, place)
     except (OSError, subprocess.SubprocessError):

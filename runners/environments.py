@@ -44,7 +44,7 @@ from runners.uv import NoSolution, Pin, Uv, download_bytes
 MAX_DOWNLOAD_BYTES = 1536 * 1024**2
 """A testcase's requirements may not make one environment larger than this to download (torch with CUDA: 3 GB)."""
 
-BESIDE = ("builds", "compiler-caches", "history")
+BESIDE = ("builds", "compiler-caches", "guest", "history")
 """What `runners.sources` and `runners.history` keep under the same root: within limits of their own."""
 BUILDERS = 4
 """Wheels of one environment that are fetched and unpacked at once."""

@@ -272,7 +272,7 @@ def _mounts(layout: Layout, view: Path) -> tuple[Mount, ...]:
     prefix = () if layout.guest_prefix == "/usr" else (Mount(host=layout.prefix, guest=layout.guest_prefix),)
     return (
         *prefix,
-        Mount(host=compiled(GUEST, layout.executable, default_root()), guest=GUEST_HOOKS),
+        Mount(host=compiled(GUEST, layout.executable, default_root() / "guest"), guest=GUEST_HOOKS),
         Mount(host=view, guest=GUEST_ENV),
         Mount(host=layout.site_packages, guest=f"{GUEST_ENV}/lib/python{layout.version}/site-packages"),
         *layout.extra,
