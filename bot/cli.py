@@ -32,7 +32,7 @@ from runners.progress import Sink
 from runners.protocol import Budget
 from runners.refresh import refresh_catalogue
 from runners.requirements import parse_allowance
-from runners.sandbox.select import check_name, drop_skeleton, sweep
+from runners.sandbox.select import check_name, drop_skeleton, sweep, use_image
 from runners.toolchains import find_toolchain
 from runners.workbench import Workbench, open_workbench
 
@@ -62,6 +62,15 @@ HistoryOption = Annotated[
 ]
 SandboxOption = Annotated[
     str, typer.Option(help="auto, docker, podman, bubblewrap, gvisor or none.", metavar="ENGINE")
+]
+ImageOption = Annotated[
+    str,
+    typer.Option(
+        help="Run in this runner image instead of the host's system (docker, podman).",
+        metavar="NAME",
+        envvar="REPROBOT_IMAGE",
+        callback=use_image,
+    ),
 ]
 TimeoutOption = Annotated[
     float | None, typer.Option(help="Seconds that one run may take (120; 40 for a hang).", min=1, max=3600)
@@ -124,6 +133,7 @@ def reproduce(
         bool, typer.Option("--bisect/--no-bisect", help="Look for the releases where it changes.")
     ] = True,
     sandbox: SandboxOption = "auto",
+    image: ImageOption = "",
     timeout: TimeoutOption = None,
     fetch_attachments: FetchOption = None,
     allow: AllowOption = None,
@@ -177,6 +187,7 @@ def bisect(
     ] = None,
     workers: Annotated[int, typer.Option(help="Runs side by side.", min=1, max=64, metavar="N")] = 2,
     sandbox: SandboxOption = "auto",
+    image: ImageOption = "",
     timeout: TimeoutOption = None,
     fetch_attachments: FetchOption = None,
     allow: AllowOption = None,
@@ -263,6 +274,7 @@ def minimize_(
         typer.Option(help="A release on which every step must pass; needed for some wrong results.", metavar="V"),
     ] = None,
     sandbox: SandboxOption = "auto",
+    image: ImageOption = "",
     probes: Annotated[int, typer.Option(help="Runs it may take.", min=5, max=10_000)] = MOST_PROBES,
     minutes: Annotated[float, typer.Option(help="Time it may take.", min=0.1, max=600)] = MOST_SECONDS / 60,
     timeout: TimeoutOption = None,

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import io
 import os
+import re
 import resource
 import shutil
 import stat
@@ -63,6 +64,8 @@ MAX_PROCESSES_OF_NOBODY = 16384
 """A ceiling over all sandboxes of this machine (the kernel counts per user); a probe's own limit is its group's."""
 CLIENT_S = 30.0
 """How long a client may take for anything but a probe."""
+IMAGE_NAME = re.compile(r"[A-Za-z0-9][\w.:/@+-]{0,255}")
+"""What an image may be called here; above all no option."""
 CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 """Where the toolkits of GPU vendors describe their devices for containers."""
 ENGINE_FAILED = (125, 126, 127)
@@ -174,7 +177,9 @@ def _way(engine: Containers) -> tuple[Way, str | None]:
     absent = _absent(engine.name)
     if absent is not None:
         return Way(client=(engine.name,), grouped=False), absent
-    why = None
+    why = _no_runner(engine.name, engine.image_name)
+    if why is not None:
+        return Way(client=(engine.name,), grouped=False), why
     for way in _ways(engine.name, engine.image_name):
         trial = _Fixed(name=engine.name, image_name=engine.image_name, way=way)
         why = selftest.failure(trial) or (None if way.grouped else selftest.unlimited(trial))
@@ -205,6 +210,35 @@ def _absent(kind: Kind) -> str | None:
     if kind == "gvisor" and (why := cgroup.unavailable()) is not None:
         return f"its memory could not be limited: {why}"
     return None
+
+
+STAGE = "io.reprobot.stage"
+"""The label that our images have: see ``Dockerfile``."""
+RUNNERS = ("runner", "runner-gpu")
+
+
+def _no_runner(kind: Kind, image_name: str) -> str | None:
+    """Why the named image is none for testcases to run in, with the mend; None when it is, or none is named.
+
+    By its label: our runner images have what compilers need, nothing set-user-id, and no secret of anybody's.
+    """
+    if not image_name:
+        return None
+    shown = image_name[:100]
+    if not IMAGE_NAME.fullmatch(image_name):
+        return f"{shown!r} is no name of an image: name it as `podman images` does, localhost/reprobot-runner"
+    client = "docker" if kind == "docker" else "podman"
+    if not _image_id((client,), image_name):
+        return f"{client} has no image {shown} here, or is not running: build one with tools/images.sh runner"
+    found = _client_says(
+        (client,), "image", "inspect", "--format", f'{{{{index .Config.Labels "{STAGE}"}}}}', image_name
+    )
+    if found in RUNNERS:
+        return None
+    return (
+        f"{shown} is not one of our runner images (it has no label {STAGE}=runner): build one with "
+        "tools/images.sh runner, or give yours that label"
+    )
 
 
 def _our_store() -> Path:

@@ -59,6 +59,16 @@ def select_engine(name: str) -> Engine:
     raise UserError(f"no sandbox works here. {'; '.join(reasons)}. (`--sandbox none` runs without one.)")
 
 
+def use_image(name: str) -> str:
+    """Let the engines of this process, and of those it starts, run in the image of that name; empty: as before.
+
+    By the environment, as an operator names it: the processes that run jobs are handed that and no more.
+    """
+    if name:
+        os.environ["REPROBOT_IMAGE"] = name
+    return name
+
+
 def drop_skeleton() -> None:
     """Remove what the engines themselves have cached."""
     containers.drop_skeleton()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -278,3 +280,41 @@ def test_an_image_that_was_asked_for_is_never_silently_left_out(monkeypatch: pyt
     refusal = bubblewrap.Bubblewrap().unusable()
     assert refusal is not None
     assert "localhost/reprobot-runner" in refusal
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("label", "refusal"),
+    [("io.reprobot.stage=runner", None), ("io.reprobot.stage=bot", "not one of our runner images"), ("x=y", "label")],
+)
+def test_only_a_runner_image_is_run_in(label: str, refusal: str | None, tmp_path: Path) -> None:
+    """By the label that our images have; any other is refused with the way to one, before anything runs in it."""
+    if shutil.which("podman") is None or os.geteuid() != 0:
+        pytest.skip("needs podman, as root")
+    name = f"localhost/{owner.new_name()}:x"
+    archive = tmp_path / "empty.tar"
+    tarfile.open(archive, "w").close()
+    subprocess.run(
+        ["podman", "import", f"--change=LABEL {label}", str(archive), name], check=True, capture_output=True
+    )
+    try:
+        why = containers._no_runner("podman", name)
+    finally:
+        subprocess.run(["podman", "rmi", "--force", name], check=False, capture_output=True)
+    assert (why is None) == (refusal is None)
+    assert (refusal or "") in (why or "")
+
+
+@pytest.mark.parametrize("name", ["--volume=/:/host", "-v", "a b", "$(id)", "x" * 300])
+def test_what_could_be_an_option_is_no_name_of_an_image(name: str) -> None:
+    """It stands among the words that podman takes: a name from a configuration must not become another word."""
+    assert "is no name of an image" in (containers._no_runner("podman", name) or "")
+
+
+@pytest.mark.sandbox
+def test_an_image_that_is_not_here_is_said_to_be_missing() -> None:
+    """No sandbox works then: neither is another image taken, nor the host's system."""
+    if shutil.which("podman") is None:
+        pytest.skip("needs podman")
+    engine = containers.Containers(name="podman", image_name="localhost/nobody-made-this:1")
+    assert "podman has no image localhost/nobody-made-this:1" in (engine.unusable() or "")
