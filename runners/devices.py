@@ -59,6 +59,10 @@ _ILL = [
             r"|driver version is insufficient for CUDA runtime",
             "the driver does not fit",
         ),
+        (
+            r"--task_topology_\w+=\S* selected [^\n]{0,40} none contain any usable cores",
+            "IREE found no processor to use: this sandbox does not show it how they lie (gVisor); use another engine",
+        ),
     )
 ]
 

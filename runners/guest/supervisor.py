@@ -44,11 +44,21 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runners.guest import cleaning, forking, hanging
-    from runners.guest.processes import Ended, all_processes, kill, reap_all, reap_but, reap_dead, start
+    from runners.guest.processes import (
+        Ended,
+        all_processes,
+        apart,
+        as_the_steps,
+        kill,
+        reap_all,
+        reap_but,
+        reap_dead,
+        start,
+    )
 else:
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # -I leaves it out
     import cleaning
-    from processes import all_processes, kill, reap_all, reap_but, reap_dead, start
+    from processes import all_processes, apart, as_the_steps, kill, reap_all, reap_but, reap_dead, start
 
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
@@ -239,8 +249,9 @@ class Step:
 
     def launch(self) -> int:
         limit = self.limits["output_bytes"]
-        self.out, out_w = self.pipe(limit)
-        self.err, err_w = self.pipe(limit)
+        with as_the_steps():  # whoever made a pipe may open it again, as /dev/stdout
+            self.out, out_w = self.pipe(limit)
+            self.err, err_w = self.pipe(limit)
         self.errors = self.streams[self.err]
         self.claims, claims_w = self.pipe(MAX_CLAIM_BYTES)
         self.stacks, stacks_w = self.pipe(MAX_CLAIM_BYTES)
@@ -412,14 +423,15 @@ class Post:
     """What outlives a step: the way to hear of children and of the host, and in a session the zygotes.
 
     ``scratch`` are the places that can be written. Only process 1 can spare a zygote and yet be sure that nothing
-    else lives, so that elsewhere there are none.
+    else lives, so that elsewhere there are none; nor where being undumpable protects nobody (``apart``).
     """
 
     def __init__(self, host: int, scratch: list[str] | None) -> None:
         self.host = host
         self.wakeups = Wakeups()
         self.scratch = [] if scratch is None else scratch
-        self.zygotes = zygotes_for(self.scratch) if scratch is not None and os.getpid() == 1 else None
+        spares = scratch is not None and os.getpid() == 1 and not apart()
+        self.zygotes = zygotes_for(self.scratch) if spares else None
         self.state = cleaning.state_of([os.getpid()], self.scratch)
 
     def end_all(self, child: int | None, ended: Ended | None) -> Ended | None:
@@ -431,7 +443,7 @@ class Post:
     def spent(self) -> str:
         """Make ready for another job; why that can't be done, or empty."""
         if self.zygotes is None:
-            return "this is not process 1"
+            return "this is not process 1, or the steps have a user of their own"
         self.zygotes.forget_dead()
         try:
             cleaning.empty(self.scratch)
@@ -452,7 +464,8 @@ def run_job(job: dict[str, Any], records: int, post: Post) -> None:
     # HOME, PATH and TMPDIR are the engine's; the rest of our own environment stays with us.
     inherited = {name: os.environ[name] for name in ("HOME", "PATH", "TMPDIR") if name in os.environ}
     job["environment"] = {**inherited, **job["environment"]}
-    write_files(os.getcwd(), job["files"])
+    with as_the_steps():
+        write_files(os.getcwd(), job["files"])
     deadline = time.monotonic() + job["wall_s"]
     for step in job["steps"]:
         one = Step(step, job, deadline, post)
@@ -462,7 +475,9 @@ def run_job(job: dict[str, Any], records: int, post: Post) -> None:
         if record["status"] != 0 or record["timed_out"]:
             break
     probe_file = job.get("probe_file")
-    send(records, {"end": {"probe_file": read_probe_file(probe_file) if probe_file else None}})
+    with as_the_steps():
+        found = read_probe_file(probe_file) if probe_file else None
+    send(records, {"end": {"probe_file": found}})
 
 
 def serve(host: int, records: int) -> None:

@@ -37,6 +37,9 @@ class Cgroup(Protocol):
     def cpu_s(self) -> float:
         """Processor time that everything in it has had, the dead and the groups below included."""
 
+    def kill(self) -> None:
+        """Kill everything inside; the group stays."""
+
     def close(self) -> None:
         """Kill what is left inside and remove the group."""
 
@@ -114,6 +117,9 @@ class _V1:
     def cpu_s(self) -> float:
         return int((self._root / "cpuacct" / self._name / "cpuacct.usage").read_text()) / 1e9
 
+    def kill(self) -> None:
+        kill(self._name, self._root)
+
     def close(self) -> None:
         if self._event >= 0:
             os.close(self._event)
@@ -157,6 +163,9 @@ class _V2:
     def cpu_s(self) -> float:
         return counter(self._group / "cpu.stat", "usage_usec") / 1e6  # there without the cpu controller, too
 
+    def kill(self) -> None:
+        kill(self._name, self._root)
+
     def close(self) -> None:
         remove(self._name, self._root)
 
@@ -177,13 +186,34 @@ def remove(name: str, root: Path = ROOT) -> None:
             time.sleep(0.01)
 
 
+def kill(name: str, root: Path = ROOT) -> None:
+    """Kill what is inside ``name`` until nobody lives there, forking as they may."""
+    deadline = time.monotonic() + _REMOVE_S
+    while time.monotonic() < deadline:
+        groups = [group for top in (root / name, *root.glob(f"*/{name}")) for group in _groups(top)]
+        if not sum(_kill_members(group) for group in groups):
+            return
+        time.sleep(0.01)
+
+
+def _groups(top: Path) -> list[Path]:
+    """It and those below it, the lowest first."""
+    return [Path(path) for path, _, _ in os.walk(top, topdown=False)]
+
+
+def _kill_members(group: Path) -> int:
+    """How many there were."""
+    found = _members(group)
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return len(found)
+
+
 def _remove_tree(top: Path) -> bool:
     """True when the group and those below it are gone. Only directories are removed: the files are the kernel's."""
-    groups = [Path(path) for path, _, _ in os.walk(top, topdown=False)]
-    for group in groups:
-        for pid in _members(group):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+    for group in _groups(top):
+        _kill_members(group)
         with contextlib.suppress(OSError):
             group.rmdir()
     return not top.exists()

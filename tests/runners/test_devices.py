@@ -18,6 +18,7 @@ NODES = ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm")
     ("text", "why"),
     [
         ("InternalError: CUDA: out of memory", "memory was used up"),
+        ("--task_topology_nodes=current selected 2 node(s) but none contain any usable cores", "no processor to use"),
         ("CUDA_ERROR_OUT_OF_MEMORY (2)", "memory was used up"),
         ("iree: RESOURCE_EXHAUSTED; hip driver failed to allocate", "memory was used up"),
         ("CUDA_ERROR_ECC_UNCORRECTABLE", "could not be corrected"),
