@@ -56,7 +56,8 @@ IN_OTHER_WORDS = 0.8
 ONLY_PORTED = 0.8
 CANNOT_RUN = 0.85
 CLEAN_ON_ITS_RELEASE, CLEAN_NEARBY, CLEAN_ELSEWHERE = 0.85, 0.75, 0.7
-"""Clean runs: on the release reported, on others where none is named, and where the one named is not at hand."""
+"""Clean runs: on the release reported, on others where none is named, and where the one named is not at hand, or the
+failure is said to come and go."""
 CLEAN_ONLY_PORTED = 0.75
 """Clean on the release reported, and on the newest once its moved names are put right."""
 OTHERWISE = 0.7
@@ -174,6 +175,9 @@ def _repeated(verdict: Verdict, evidence: Evidence) -> Verdict:
     why = [f"on {version}, {_WHY[causes[version]]}" for version in sorted(causes) if causes[version] in _WHY]
     luck = _by_luck(verdict, evidence)
     sure = min(verdict.confidence, UNSTEADY) if why or luck else verdict.confidence
+    good = evidence.versions(Answer.GOOD)
+    if verdict.kind is VerdictKind.NOT_REPRODUCED and evidence.plan.claim.sometimes and good:
+        rate, sure = f"on {good[-1]} it fails in {in_words(*evidence.rate(good[-1]))}", min(sure, CLEAN_ELSEWHERE)
     reasons = (*verdict.reasons, *(reason for reason in (rate, *why, luck) if reason))
     return replace(verdict, reasons=reasons, confidence=sure)
 

@@ -318,12 +318,14 @@ not always there: two that agree may do so by luck."""
 
 
 def _insist(course: _Course, lane: _Lane) -> None:
-    """Where the report says that it comes and goes, two runs that agree are too few on what it is about."""
+    """Where the report says that it comes and goes, two runs that agree are too few on what it is about; of clean
+    ones five are, too: they leave room for a failure in two runs of five."""
     answers = course.answers(lane)
     spoken = [version for version in course.plan.order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
     if course.plan.claim.sometimes:
         for version in dict.fromkeys([v for v in (course.plan.reported, *spoken[-1:]) if v in spoken]):
-            _run_until(course, lane, version, AGREEING, enough=course.unsteady)
+            times = REPEATS if answers[version] is Answer.GOOD else AGREEING
+            _run_until(course, lane, version, times, enough=course.unsteady)
 
 
 def _settle(course: _Course, lane: _Lane, findings: Iterable[Finding]) -> None:

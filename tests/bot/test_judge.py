@@ -492,6 +492,15 @@ def test_a_clean_port_is_not_overruled_by_words() -> None:
     assert judge(Evidence(plan=PLAN, observations=(*said.observations, clean), findings=())).kind is VerdictKind.FIXED
 
 
+def test_clean_runs_of_what_comes_and_goes_say_how_little_they_exclude() -> None:
+    """Ten of them leave room for a failure in every fourth run."""
+    again = [observe("1.3", P, attempt=attempt) for attempt in range(2, 11)]
+    named, said = (judge(evidence((P, P, P, P), *again, plan=plan)) for plan in (PLAN, SOMETIMES))
+    assert named.kind is said.kind is VerdictKind.NOT_REPRODUCED
+    assert said.confidence < named.confidence
+    assert "on 1.3 it fails in 0 of 10 runs (95 % interval 0 to 28 %)" in said.reasons
+
+
 VARIED = st.builds(
     Varied,
     hash_seed=st.integers(0, 3),
