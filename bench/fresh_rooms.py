@@ -4,33 +4,32 @@ For `bench.pairs`: a label names the check that the program trips. Two programs 
 would have the same label, and be the same bug; a program that some release does not refuse gives no output there. The
 comparison was not looked at while these were written and no program or label was changed after the first recording.
 
-**The rule for correcting a label** (written down before the last nine TVM rooms were recorded, applied to every room).
-What the author meant is not the truth; which check failed is. Two outputs tell of the same bug when (1) the same check
-failed, that is the same condition in the same function of the compiler, followed through its renamings from release to
-release, and (2) it failed about the same operation, where it is about one: two operations that reach one shared helper
-are two failures, and so are two arguments that a function checks by two conditions. In a parser, before there is an
-operation, the check alone decides. For TVM the check is the line that the innermost C++ frame of the output names,
-read in that release's source; for IREE it is the diagnostic's own sentence without its quoted values, one sentence of
-the parser or verifier being one check. `ONE_CHECK` names the programs that the rule joins; figures are given under the
-labels as written and as corrected.
+**The rule for correcting a label** (written down before the last nine TVM rooms were recorded, applied to every
+room). What the author meant is not the truth; which check failed is. Two outputs tell of the same bug when (1) the
+same check failed, that is the same condition in the same function of the compiler, followed through its renamings
+from release to release, and (2) it failed about the same operation, where it is about one: two operations that reach
+one shared helper are two failures, and so are two arguments that a function checks by two conditions. In a parser,
+before there is an operation, the check alone decides. For TVM the check is the line that the innermost C++ frame of
+the output names, read in that release's source; for IREE it is the diagnostic's own sentence without its quoted
+values, one sentence of the parser or verifier being one check. `ONE_CHECK` names the programs that the rule joins;
+figures are given under the labels as written and as corrected.
 
 **Holdout.** Of the nine rooms unrecorded when this was written, `HOLDOUT` was drawn by a hash of the names and is
 reported on once, after the comparison's last change; the other four are for tuning.
 
 First look, IREE's six rooms (23 programs, 1,080 pairs, 230 of them the same): signature .900 / .983 (precision /
-recall), last line .382 / .983, both failed .213 / 1.0. Of 34 pairs of different programs one is taken for the same in
-all its 25 pairs: an unknown type and a dimension that is no number. Both trip one check of the parser ("expected
-non-function type"), which the labels did not foresee; they stay as they were written, and the figure with them.
-One program of 23 is missed in part: its message was reworded after 2.9.0. Of TVM's
-eleven rooms the first two in order are recorded (8 programs, 380 pairs, 80 the same): signature 1.000 / 1.000, last
-line: no match at all. Together 1,460 pairs: .924 / .987, one of 46 pairs of different programs wrong.
+recall), last line .382 / .983, both failed .213 / 1.0. Of 34 pairs of different programs one is taken for the same
+in all its 25 pairs: an unknown type and a dimension that is no number. Both trip one check of the parser ("expected
+non-function type"), which the labels did not foresee; they stay as they were written, and the figure with them. One
+program of 23 is missed in part: its message was reworded after 2.9.0. Of TVM's eleven rooms the first two in order
+are recorded (8 programs, 380 pairs, 80 the same): signature 1.000 / 1.000, last line: no match at all. Together
+1,460 pairs: .924 / .987, one of 46 pairs of different programs wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
-
 
 HOLDOUT = frozenset({"stack", "meshgrid", "attention", "pixel_shuffle", "conv2d_transpose"})
 """The last five of the nine in the order of the SHA-256 of their names."""

@@ -1,15 +1,15 @@
 """Is it the same failure? Pairs of real outputs, and three ways to answer: ``python -m bench.pairs``.
 
 ``record`` runs every program below on every release in the list and keeps what it printed and how it ended
-(``bench/data/failures.jsonl``), room by room: a run that is cut short keeps the rooms that it finished. The programs come in rooms: those of one room fail in the same function of the
-compiler for different reasons, so that the pairs that must not match are hard ones. Two outputs tell of the same bug
-when the same check of the compiler failed about the same operation (`bench.fresh_rooms` has the rule and the rooms
-whose programs were labelled before they were first run). A program that a release does not refuse gives no output
-there.
+(``bench/data/failures.jsonl``), room by room: a run that is cut short keeps the rooms that it finished. The programs
+come in rooms: those of one room fail in the same function of the compiler for different reasons, so that the pairs
+that must not match are hard ones. Two outputs tell of the same bug when the same check of the compiler failed about
+the same operation (`bench.fresh_rooms` has the rule, and the rooms whose programs were labelled before they were
+first run). A program that a release does not refuse gives no output there.
 
 What the figures are worth: nearly all are clean refusals of invalid input by a parser, a verifier or an operator's
-type inference, in programs of one line, on five neighbouring releases. They say how well messages are told apart. They
-say little of crashes, and nothing of reports that people wrote: quoted in part, edited, from other machines.
+type inference, in programs of one line, on five neighbouring releases. They say how well messages are told apart.
+They say little of crashes, and nothing of reports that people wrote: quoted in part, edited, from other machines.
 
 Without an argument it prints precision and recall of the signature's comparison beside exact comparison of the last
 line, and beside "both failed"; for the rooms that the comparison was tuned on, for those that were kept away, and for
@@ -257,11 +257,11 @@ def _expressions() -> dict[str, list[tuple[str, str]]]:
 
 def _operations() -> dict[str, list[tuple[str, tuple[str, tuple[str, ...]]]]]:
     """Room → its bugs, each with the MLIR and the command that show it."""
-    numbered = {
+    numbered: dict[str, list[tuple[str, tuple[str, tuple[str, ...]]]]] = {
         room: [(f"{room} {number}", program) for number, program in enumerate(programs)]
         for room, programs in OPERATIONS.items()
     }
-    fresh = {
+    fresh: dict[str, list[tuple[str, tuple[str, tuple[str, ...]]]]] = {
         room: [(f"{room}: {one.reason}", (one.program, COMPILE)) for one in programs]
         for room, programs in fresh_rooms.OPERATIONS.items()
     }

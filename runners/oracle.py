@@ -21,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+import msgspec
+
 from runners.output import Reading, read_output
 from runners.protocol import (
     Answer,
@@ -36,6 +38,7 @@ from runners.protocol import (
     StepResult,
     TimedOut,
 )
+from runners.raised import quoted, told
 from runners.signature import NATIVE, SAME, compare, parse_signature, tokens
 
 
@@ -136,14 +139,18 @@ def _text(steps: Sequence[StepResult]) -> str:
 
 def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
     text = _text(steps)
-    seen = parse_signature(text, ended) or Signature(
+    read = parse_signature(text, ended) or Signature(
         type=f"exit code {ended.code}" if isinstance(ended, Exited) else "?"
     )
+    chain = told(ended, steps) if read.type not in NATIVE else ()  # a tool that crashed is relayed by an exception
+    seen = _agreed(chain, read)
     claim = context.claim
     if claim.signature is not None and claim.signature.type != OUTPUT:
         likeness = compare(claim.signature, seen, context.renames)
         if likeness.score >= SAME:
             return Ruling(outcome=Outcome.MATCH, why=f"the reported failure: {likeness.why}", signature=seen)
+        if chain and (also := _told_on_the_way(claim.signature, steps, context)) is not None:
+            return Ruling(outcome=Outcome.MATCH, why=f"the reported failure led to {seen.type}", signature=also)
         if _printed_on_the_way(claim.signature, seen, text, context):
             return Ruling(outcome=Outcome.MATCH, why="the reported message is in the output", signature=seen)
         difference = likeness.why
@@ -176,6 +183,34 @@ CHECK = "AssertionError"
 """Signature type of a check of the testcase's own."""
 
 
+def _agreed(chain: Sequence[Signature], read: Signature) -> Signature:
+    """What ended the step: the record where it and the output disagree, else the output, which has more to say.
+
+    The output has native stacks and lines printed above the exception. Its last traceback may be another's: caught
+    and printed, inside a message, of an object's end as the interpreter shut down; or be cut off.
+    """
+    if not chain:
+        return read
+    longer = read.type == chain[0].type and read.message.startswith(chain[0].message)
+    if not longer and compare(chain[0], read).score < SAME:
+        return chain[0]
+    return msgspec.structs.replace(read, frames=read.frames or chain[0].frames)
+
+
+def _told_on_the_way(reported: Signature, steps: Sequence[StepResult], context: Context) -> Signature | None:
+    """The reported failure, where what ended the step quotes it or came from it: told, not printed."""
+    if reported.type in NATIVE:
+        return None
+    enough = len(tokens(reported.message, context.renames)) >= ENOUGH
+    others = (quoted(steps), *(told(steps[-1].ended, steps)[1:] if enough else ()))
+    same = (one for one in others if one is not None and one.message)
+    return next((one for one in same if compare(reported, one, context.renames).score >= SAME), None)
+
+
+ENOUGH = 5
+"""Words of a message from which on it is told from another by its words alone."""
+
+
 def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context: Context) -> bool:
     """The reported words stand in the output, though something else ended the process.
 
@@ -183,7 +218,7 @@ def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context
     a signal is never explained by text.
     """
     wanted = tokens(reported.message, context.renames)
-    if len(wanted) < 5 or reported.type in NATIVE or seen.type in NATIVE:
+    if len(wanted) < ENOUGH or reported.type in NATIVE or seen.type in NATIVE:
         return False
     joined = " ".join(wanted)
     return any(joined in " ".join(tokens(line, context.renames)) for line in text.splitlines()[-400:])

@@ -70,7 +70,7 @@ def parse_signature(text: str, ended: Ended | None = None) -> Signature | None:
     ``ended`` is how the engine saw the process end; it outranks the text. Without it (text pasted in a report),
     only the text speaks.
     """
-    lines = _lines(text)
+    lines = clean_lines(text)
     match ended:
         case Signalled(code=code):
             return _crash(SIGNALS.get(code, f"signal {code}"), lines)
@@ -79,7 +79,7 @@ def parse_signature(text: str, ended: Ended | None = None) -> Signature | None:
         case OutOfMemory():
             return Signature(type="out-of-memory")
         case TimedOut(where=where):
-            return Signature(type="timed-out", message=where, frames=_python_frames(lines))
+            return Signature(type="timed-out", message=where, frames=python_frames(lines))
         case NotRun():
             return None
         case Exited() | None:
@@ -90,7 +90,7 @@ def parse_signature(text: str, ended: Ended | None = None) -> Signature | None:
 _SHELL_CODES = {offset: number for number in SIGNALS for offset in (128 + number, 256 - number)}
 
 
-def _lines(text: str) -> list[str]:
+def clean_lines(text: str) -> list[str]:
     """The text as clean lines: no terminal codes, no pytest margin, nothing unboundedly long."""
     if len(text) > MAX_PARSED_CHARS:
         text = text[: MAX_PARSED_CHARS // 4] + "\n" + text[-3 * MAX_PARSED_CHARS // 4 :]
@@ -119,33 +119,33 @@ def _is_crash_reported_by_python(exception: Signature, lines: list[str]) -> bool
 def _crash(name: str, lines: list[str]) -> Signature:
     found = _ABORT_MESSAGE.search("\n".join(lines))
     message = (found["llvm"] or found["assertion"] or "") if found else ""
-    return Signature(type=name, message=_readable(message), frames=_native_frames(lines) or _python_frames(lines))
+    return Signature(type=name, message=readable(message), frames=_native_frames(lines) or python_frames(lines))
 
 
 def _mlir_error(lines: list[str]) -> Signature | None:
     # The first diagnostic is the cause; those after it ("failed to translate executables") are its echoes.
     for line in lines:
         if found := _MLIR_ERROR.match(line.strip().lstrip("`")):
-            return Signature(type="mlir-error", message=_readable(found["m"].rstrip("`")))
+            return Signature(type="mlir-error", message=readable(found["m"].rstrip("`")))
         if line.lstrip().startswith("error: ") and not line.lstrip().startswith("error: aborting"):
-            return Signature(type="mlir-error", message=_readable(line.lstrip()[len("error: ") :]))
+            return Signature(type="mlir-error", message=readable(line.lstrip()[len("error: ") :]))
     return None
 
 
 def _flag_error(text: str) -> Signature | None:
     found = _FLAG_ERROR.search(text)
-    return Signature(type="flag-error", message=_readable(found["m"])) if found else None
+    return Signature(type="flag-error", message=readable(found["m"])) if found else None
 
 
 def _schedule_error(lines: list[str]) -> Signature | None:
     """The last line of TVM's ScheduleError, where the exception's own line was not copied with it."""
     said = next((line.strip() for line in reversed(lines) if line.startswith("Error message: ")), None)
-    return Signature(type="ScheduleError", message=_readable(said)) if said else None
+    return Signature(type="ScheduleError", message=readable(said)) if said else None
 
 
 def _status(text: str) -> Signature | None:
     found = _STATUS.search(text)
-    return Signature(type=f"status:{found['code']}", message=_readable(found["m"])) if found else None
+    return Signature(type=f"status:{found['code']}", message=readable(found["m"])) if found else None
 
 
 def _python_exception(lines: list[str]) -> Signature | None:
@@ -170,8 +170,8 @@ def _python_exception(lines: list[str]) -> Signature | None:
     telling = _telling_line(name, lines[:at], following)
     return Signature(
         type=name,
-        message=_readable(f"{message} | {telling}" if telling else message),
-        frames=_native_frames(lines[: at + 1]) or _python_frames(lines[: at + 1]),
+        message=readable(f"{message} | {telling}" if telling else message),
+        frames=_native_frames(lines[: at + 1]) or python_frames(lines[: at + 1]),
     )
 
 
@@ -247,7 +247,7 @@ def _function_name(symbol: str) -> str:
     return name.replace("{anonymous}", "(anonymous namespace)")[:300]
 
 
-def _python_frames(lines: Iterable[str]) -> tuple[str, ...]:
+def python_frames(lines: Iterable[str]) -> tuple[str, ...]:
     """Functions of the compiler's Python side, innermost first: ``tvm.relax.vm_build.build``."""
     frames = []
     for line in lines:
@@ -289,7 +289,7 @@ _OPERATOR = re.compile(r'\bir\.Op\(span=[^"\n]{0,120}name="([\w.]{1,100})"[^\n]{
 """An operator printed with all its fields, which no two releases have alike and which hides what is said of it."""
 
 
-def _readable(message: str) -> str:
+def readable(message: str) -> str:
     """The message as people may read it: one line, no addresses, no directories."""
     text = _ADDRESS.sub("0x…", " ".join(message[:MAX_LINE_CHARS].split()))
     text = _OPERATOR.sub(r"Op(\1)", text)
@@ -301,7 +301,7 @@ def normalise(message: str, renames: Mapping[str, str] | None = None) -> str:
 
     ``renames`` maps old API names to new ones, since messages drift with the API (facts.md §3).
     """
-    text = _readable(message).replace("0x…", "<N>").replace("`", "'").replace('"', "'")
+    text = readable(message).replace("0x…", "<N>").replace("`", "'").replace('"', "'")
     for old, new in (renames or {}).items():
         text = re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", new.replace("\\", r"\\"), text)
     text = _SSA.sub("%_", _LINE_COLUMN.sub("", text))
@@ -348,6 +348,8 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
     if (other := _another_operation(reported, observed, renames)) is not None:
         return Similarity(score=0.5, why=other)
     if words is None:  # one side has no message: only the type and the frames speak
+        if not frames and tokens(reported.message) and not tokens(observed.message):
+            return Similarity(score=0.4, why=f"{observed.type} without a word, the report has words")
         if frames is None:
             both_bare = not reported.message and not observed.message
             return Similarity(
