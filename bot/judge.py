@@ -51,6 +51,8 @@ SOMETIMES, SOMETIMES_EXPLAINED = 0.8, 0.9
 """Runs of one build disagree; and a diagnosis found what decides."""
 UNSTEADY = 0.85
 """At most: the answers agree, and yet the result follows something that no testcase says."""
+UNATTRIBUTED = 0.85
+"""At most: a wrong value that every release gives, and that no pass brings in. One of 0.97 was the testcase's own."""
 IN_OTHER_WORDS = 0.8
 """Only the calls that lead to the failure agree wholly."""
 ONLY_PORTED = 0.8
@@ -122,7 +124,7 @@ def judge(evidence: Evidence) -> Verdict:
         or _seen_only_ported(evidence)
         or _never_seen_failing(evidence)
     )
-    verdict = _repeated(_contrasted(_naming_forks(verdict, evidence), evidence), evidence)
+    verdict = _unattributed(_repeated(_contrasted(_naming_forks(verdict, evidence), evidence), evidence), evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _HUMBLE:
         return _verdict(
             VerdictKind.INCONCLUSIVE,
@@ -191,6 +193,26 @@ def _by_luck(verdict: Verdict, evidence: Evidence) -> str:
 
 
 _SAYS_IT_CHANGED = {VerdictKind.REGRESSION, VerdictKind.FIXED}
+
+
+def _unattributed(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """A wrong result that no release is free of and no pass brings in may be the testcase's own: seen, not explained.
+
+    An error or a crash is the compiler's doing whoever provoked it; of a value, only the report says that it is wrong.
+    """
+    wrong_value = verdict.kind is VerdictKind.CONFIRMED and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
+    if not wrong_value or not any(_clears_the_passes(finding) for finding in evidence.findings):
+        return verdict
+    why = "no pass brings the wrong result in, so that it is wrong rests on the report, and on nothing that was run"
+    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
+
+
+def _clears_the_passes(finding: Finding) -> bool:
+    """TVM's: one with a ``level`` speaks of LLVM's passes alone. Unchecked from outside, so it only ever takes away."""
+    evidence = finding.evidence
+    return finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none" and "level" not in evidence
+
+
 _WHY = {
     "memory": "the result follows what new memory holds, so something is read that nothing wrote",
     "threads": "the result depends on the number of threads",

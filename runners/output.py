@@ -98,14 +98,20 @@ def _tokens(line: str) -> Line:
 
 
 def _completed(expected: Line, actual: Sequence[Line]) -> Line:
-    """A bare expected value ("numpy says 0.0") put into the one place for it in the line that the report quotes.
+    """Bare expected values ("numpy says 0.0") put into the places for them in the one line that the report quotes.
 
-    Read from running text, it is good enough to recognise the right value, not to call another one wrong.
+    Read from running text, they are good enough to recognise what is right, not to call something else wrong.
     """
-    values = [line for line in actual if sum(map(_is_value, line)) == 1 and len(line) > 1]
-    if len(expected) != 1 or not _is_value(expected[0]) or len(values) != 1:
+    values = [token for token in expected if _is_value(token)]
+    bare = bool(values) and all(_is_value(token) or token in _BETWEEN for token in expected)
+    places = [line for line in actual if sum(map(_is_value, line)) == len(values) < len(line)]
+    if not bare or len(places) != 1:
         return expected
-    return tuple(expected[0] if _is_value(token) else token for token in values[0])
+    given = iter(values)
+    return tuple(next(given) if _is_value(token) else token for token in places[0])
+
+
+_BETWEEN = {",", "[", "]", "(", ")"}
 
 
 def _is_value(token: Token) -> bool:

@@ -93,14 +93,15 @@ _QUOTED = re.compile(
 )
 
 
+_VALUE = r"(?:[-+]?\d{1,30}(?:\.\d{1,30})?(?:e[-+]?\d{1,3})?|nan|inf|True|False)"
 _REFERENCE = re.compile(
     r"\b(?:(?:numpy|np|torch|pytorch|jax|onnxruntime|ort|eager|cpu reference) (?:says|gives|returns|prints|has|gets)"
     r"|should (?:be|have been|print|return)"
     r"|(?:correct|right|expected) (?:value|result|answer|sum|output) (?:is|would be)):?"
-    r" (?P<value>[-+]?\d{1,30}(?:\.\d{1,30})?(?:e[-+]?\d{1,3})?|nan|inf|True|False)(?![\w%])(?!\.\d)(?!, ?[-\d])",
+    rf" (?P<value>{_VALUE}(?:,? {_VALUE}){{0,15}})(?![\w%])(?!\.\d)",
     re.I,
 )
-"""What another implementation says, or what should have been, as a bare value in a sentence; of several, none."""
+"""What another implementation says, or what should have been, as bare values in a sentence."""
 
 _PRINTED_VALUE = re.compile(
     r"(?:^|[.!?]\s+|\b(?:it|this|that|which|tvm|iree|and|but|script|program|code) )"

@@ -267,6 +267,18 @@ def test_an_issue_without_all_its_parts_is_not_run() -> None:
     assert (without.kind, incomplete.kind) == (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
 
 
+def test_a_wrong_value_that_no_pass_brings_in_is_less_sure() -> None:
+    """Seen everywhere, whatever pass is left out: that it is wrong is the reporter's word, an error not."""
+    none = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "none", "version": "1.3"})
+    llvm = msgspec.structs.replace(none, evidence={"name": "none", "level": "llvm"})
+    wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
+    seen = ((M, M, M, M), observe("1.3", M, attempt=2))
+    doubted = judge(evidence(seen[0], seen[1], plan=wrong, findings=(none,)))
+    assert (doubted.kind, doubted.confidence) == (VerdictKind.CONFIRMED, 0.85)
+    for plan, finding in ((PLAN, none), (wrong, llvm)):
+        assert judge(evidence(seen[0], seen[1], plan=plan, findings=(finding,))).confidence == 0.97
+
+
 def test_a_clean_ported_run_on_the_newest_completes_clean_runs_of_the_original() -> None:
     """Clean as posted on the reported release and ported on the newest: not reproduced; without the port, unsure."""
     plan = msgspec.structs.replace(PLAN, reported="1.2")

@@ -288,7 +288,7 @@ def test_headings_and_punctuation_of_other_keyboards_are_read() -> None:
 @pytest.mark.parametrize(
     ("said", "actual", "expected"),
     [
-        ("I see `2xi64=2 4`, numpy gives 1, 0.", "2xi64=2 4", ""),
+        ("I see `2xi64=2 4`, numpy gives 1, 0.", "2xi64=2 4", "1, 0"),
         ("It prints 1.3333334. A mean of ones should be 1.", "1.3333334", "1"),
         ("numpy gives 2.5", "", "2.5"),
         ("It prints 3 lines.", "", ""),
