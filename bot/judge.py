@@ -208,7 +208,7 @@ def _unattributed(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def _clears_the_passes(finding: Finding) -> bool:
-    """TVM's: one with a ``level`` speaks of LLVM's passes alone. Unchecked from outside, so it only ever takes away."""
+    """TVM's: one with a ``level`` speaks of LLVM's passes alone. Unchecked from outside: it only takes away."""
     evidence = finding.evidence
     return finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none" and "level" not in evidence
 
