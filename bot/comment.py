@@ -422,7 +422,8 @@ def _finding(finding: Finding, detail: Detail) -> str:
     if finding.kind is FindingKind.GUILTY_PASS:
         about = LEVELS.get(str(finding.evidence.get("level")), about)
     said = f"{about}: {code(finding.summary, 400)}" if finding.summary else about
-    shown = {name: value for name, value in finding.evidence.items() if name != DIFFERENCE}
+    named = finding.kind is not FindingKind.GUILTY_PASS or finding.evidence.get("name") != "none"
+    shown = {name: value for name, value in finding.evidence.items() if named and name != DIFFERENCE}
     evidence = "\n".join(f"{name}: {_plainly(value)}" for name, value in shown.items())
     parts = [
         said,

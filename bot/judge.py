@@ -198,7 +198,7 @@ _SAYS_IT_CHANGED = {VerdictKind.REGRESSION, VerdictKind.FIXED}
 def _unattributed(verdict: Verdict, evidence: Evidence) -> Verdict:
     """A wrong result that no release is free of and no pass brings in may be the testcase's own: seen, not explained.
 
-    An error or a crash is the compiler's doing whoever provoked it; of a value, only the report says that it is wrong.
+    An error or a crash is the compiler's doing whoever provoked it; that a value is wrong, only the report says.
     """
     wrong_value = verdict.kind is VerdictKind.CONFIRMED and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(_clears_the_passes(finding) for finding in evidence.findings):

@@ -26,6 +26,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _PYTEST_PREFIX = re.compile(r"^(?:E {2,}|> ?)")
 _EXCEPTION = re.compile(
     r"^\s{0,4}`{0,2}(?P<type>(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Fault)"
+    r"|Op(?:NotImplemented|Attribute(?:Required|Invalid|UnImplemented))"  # classes of tvm.error, by their bare names
     r"|(?:[A-Za-z_]\w*\.){1,7}(?:errors?|exceptions?)\.[A-Z]\w*)`{0,2}"  # tvm.error.OpNotImplemented
     r"(?::(?P<message>.*))?$"
 )
@@ -159,7 +160,7 @@ def _python_exception(lines: list[str]) -> Signature | None:
     header = _EXCEPTION.match(lines[at]) or _ANY_EXCEPTION.match(lines[at])
     assert header is not None
     name = header["type"].rpartition(".")[2]
-    message = (header["message"] or "").strip()
+    message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # TVM's ScheduleError says it twice
     if lines[at].lstrip().startswith("`") or message.count("`") % 2:
         message = message.partition("`")[0]  # quoted in running text: the sentence goes on behind the code span
     following = _continuation(lines, at)

@@ -382,6 +382,15 @@ def test_that_no_pass_of_llvm_is_to_blame_is_said_only_where_nothing_else_is_kno
     assert all(one.summary in dumps(document(report, render_comment(report))) for one in findings)
 
 
+def test_a_finding_that_names_no_pass_has_no_block_of_evidence() -> None:
+    """Its sentence says all: ``name: none`` and the number of an application that is none would be noise."""
+    none = finding(FindingKind.GUILTY_PASS, "with every pass left out", name="none", version="1.3", application=0)
+    named = finding(FindingKind.GUILTY_PASS, "tirx.Simplify", name="tirx.Simplify", version="1.3", application=4)
+    assert "with every pass" in diagnoses((none,))
+    assert "```" not in diagnoses((none,))
+    assert "application: 4" in diagnoses((named,))
+
+
 def test_where_runs_disagree_a_reader_can_have_both() -> None:
     """The conditions stand at each run, and as variables before the testcase's own steps; else there is nothing."""
     steady = reports.regression()

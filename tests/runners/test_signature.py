@@ -234,6 +234,9 @@ def test_an_exception_of_an_errors_module_needs_no_frames_above_it(name: str) ->
         "the operator Blur is not known",
     )
     assert parse_signature("relay.op.Blur: the operator is not known") is None
+    bare = parse_signature("OpAttributeInvalid: a mode of Blur")
+    assert bare is not None
+    assert bare.type == "OpAttributeInvalid"
 
 
 def test_the_last_line_of_a_schedule_error_matches_the_whole() -> None:
@@ -248,6 +251,7 @@ def test_the_last_line_of_a_schedule_error_matches_the_whole() -> None:
     assert whole is not None
     assert part is not None
     assert compare(part, whole).score >= SAME
+    assert whole.message.startswith("An error occurred in the primitive")  # the type is said once
     other = parse_signature("Error message: The block tirx.SBlock#1 has two writers")
     assert other is not None
     assert compare(other, whole).score < SAME
