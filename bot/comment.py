@@ -17,7 +17,7 @@ from typing import assert_never
 
 from bot.by_hand import by_hand
 from bot.extract.types import Missing, NoRepro, Repro, Span
-from bot.matrix import MARK, WORDS, Row, Tally, by_version, matrix
+from bot.matrix import MARK, Row, Tally, by_version, matrix, said
 from bot.quote import clean, code, cut, cut_middle, fence, hides_characters, one_line, prose, unmention
 from bot.verdict import LikelyFix, Report, Verdict, VerdictKind
 from runners.protocol import (
@@ -389,7 +389,7 @@ def _failures(ran: Sequence[Observation], limit: int) -> list[str]:
     of sight, comes last."""
     groups: dict[tuple[Answer, str], list[str]] = {}
     for seen in sorted((one for one in ran if one.answer is not Answer.GOOD), key=lambda one: one.answer):
-        what = described(seen.signature) if seen.signature else WORDS[seen.outcome]
+        what = described(seen.signature) if seen.signature else said(seen)
         why = f" ({_line(seen.why)})" if seen.why and seen.answer is Answer.SKIP else ""
         groups.setdefault((seen.answer, f"{what}{why}"), []).append(seen.version)
     names = {Answer.BAD: "matches on", Answer.SKIP: "differs on", Answer.GOOD: ""}
@@ -442,7 +442,9 @@ def _difference(finding: Finding, detail: Detail) -> str:
     if not isinstance(lines, list | tuple) or not lines:
         return ""
     text = cut("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
-    return f"<details><summary>The module before and after</summary>\n\n{fence(text, 'diff')}\n\n</details>"
+    changed = any(str(line).startswith(("+", "-")) for line in lines)
+    what = "The module before and after" if changed else "The module that it was given"
+    return f"<details><summary>{what}</summary>\n\n{fence(text, 'diff')}\n\n</details>"
 
 
 def _plainly(value: object) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
-from runners.protocol import Answer, Observation, Outcome, Variant
+from runners.protocol import Answer, Exited, Observation, Outcome, Variant
 
 MARK = {Answer.GOOD: "✅", Answer.BAD: "❌", Answer.SKIP: "⚪"}
 
@@ -24,19 +24,27 @@ WORDS = {
 }
 
 
+def said(seen: Observation) -> str:
+    """How one run ended, in words; a run to the end that nobody can call right or wrong is no failure."""
+    if seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0):
+        return "runs, result untold"
+    return WORDS[seen.outcome]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """How often one answer was seen in one place of the table: ``times`` of ``runs``."""
 
     answer: Answer
     outcome: Outcome
+    said: str
     times: int
     runs: int
 
     def words(self) -> str:
         """``❌ reported failure``, with ``(2 of 5)`` as soon as it ran more than once."""
         count = f" ({self.times} of {self.runs})" if self.runs > 1 else ""
-        return f"{MARK[self.answer]} {WORDS[self.outcome]}{count}"
+        return f"{MARK[self.answer]} {self.said}{count}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +108,8 @@ def _row(build: tuple[str, str, Variant], devices: Sequence[str], observations: 
 
 
 def _tallies(seen: Sequence[Observation]) -> tuple[Tally, ...]:
-    counts = Counter((one.answer, one.outcome) for one in seen)
+    counts = Counter((one.answer, one.outcome, said(one)) for one in seen)
     return tuple(
-        Tally(answer=answer, outcome=outcome, times=times, runs=len(seen))
-        for (answer, outcome), times in counts.most_common()
+        Tally(answer=answer, outcome=outcome, said=words, times=times, runs=len(seen))
+        for (answer, outcome, words), times in counts.most_common()
     )

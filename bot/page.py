@@ -35,7 +35,7 @@ from bot.comment import (
 )
 from bot.document import document, dumps
 from bot.extract.types import Repro
-from bot.matrix import WORDS, matrix
+from bot.matrix import matrix, said
 from bot.quote import clean, prose
 from bot.verdict import Report
 from runners.protocol import Answer
@@ -90,7 +90,7 @@ def _environment() -> Environment:
         ended=lambda how: ended(how, clean),
         conditions=in_words,
     )
-    environment.globals.update(GLYPH=GLYPH, WORDS=WORDS, VARIANTS=VARIANTS)
+    environment.globals.update(GLYPH=GLYPH, said=said, VARIANTS=VARIANTS)
     return environment
 
 

@@ -22,7 +22,7 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from rich.text import Text
 
 from bot.comment import Section, cut_down, headline, related, sections
-from bot.matrix import MARK, WORDS
+from bot.matrix import MARK, said
 from bot.quote import clean, log_line
 from bot.verdict import Report
 from runners.progress import Sink
@@ -203,7 +203,7 @@ def _name(cell: Cell) -> str:
 
 
 def _ended(cell: Cell, seen: Observation) -> str:
-    return _line(f"{MARK[seen.answer]} {_name(cell)}: {WORDS[seen.outcome]}, {seen.seconds:.1f} s")
+    return _line(f"{MARK[seen.answer]} {_name(cell)}: {said(seen)}, {seen.seconds:.1f} s")
 
 
 def _line(text: str) -> str:

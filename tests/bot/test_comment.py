@@ -36,6 +36,7 @@ from runners.protocol import (
     Bisection,
     Claim,
     CommitRange,
+    Exited,
     Finding,
     FindingKind,
     NotRun,
@@ -380,6 +381,27 @@ def test_that_no_pass_of_llvm_is_to_blame_is_said_only_where_nothing_else_is_kno
     assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
     report = replace(reports.ALL["regression"](), findings=findings)
     assert all(one.summary in dumps(document(report, render_comment(report))) for one in findings)
+
+
+def test_a_run_to_the_end_that_nobody_can_judge_is_not_called_a_failure() -> None:
+    """With status 0 and nothing to hold its output against, no word of a failure; with another status, one."""
+    report = reports.regression()
+    bad = next(seen for seen in report.observations if seen.answer is Answer.BAD)
+    untold = msgspec.structs.replace(
+        bad, version="0.9", outcome=Outcome.OTHER_FAILURE, answer=Answer.SKIP, ended=Exited(code=0), signature=None
+    )
+    failed = msgspec.structs.replace(untold, ended=Exited(code=1))
+    for seen, shown in ((untold, "runs, result untold"), (failed, "another failure")):
+        text = render_comment(replace(report, observations=(bad, seen)))
+        assert {words for words in ("runs, result untold", "another failure") if words in text} == {shown}
+
+
+def test_a_module_with_nothing_after_it_is_not_shown_as_a_difference() -> None:
+    """A pass that dies leaves no module: what it was given is called that."""
+    died = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", " }"])
+    changed = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", "+ x", " }"])
+    assert "The module that it was given" in diagnoses((died,))
+    assert "The module before and after" in diagnoses((changed,))
 
 
 def test_a_finding_that_names_no_pass_has_no_block_of_evidence() -> None:
