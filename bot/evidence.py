@@ -11,6 +11,9 @@ from runners import search
 from runners.protocol import Answer, Bisection, Finding, FindingKind, Observation, Outcome, Plan, Trail, Variant
 from runners.trail import narrowed
 
+CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
+"""What a finding may name as deciding a result, the most telling last."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
@@ -44,9 +47,10 @@ class Evidence:
         return tuple(version for version in self.plan.order if len(spoken.get(version, ())) > 1)
 
     def causes(self) -> dict[str, str]:
-        """Why results differ from run to run, by release, where a diagnosis found out."""
+        """Why results differ from run to run, by release, where a diagnosis found out. Of several for one release the
+        one that tells most; random numbers of the testcase's own come last, as they take nothing from a failure."""
         found = [f.evidence for f in self.findings if f.kind is FindingKind.NONDETERMINISTIC]
-        return {str(one.get("version")): str(one.get("cause")) for one in sorted(found, key=str)}
+        return {str(one.get("version")): cause for cause in CAUSES for one in found if one.get("cause") == cause}
 
     def rate(self, version: str) -> tuple[int, int]:
         """How many of a release's runs that answered were bad, and how many there were."""
