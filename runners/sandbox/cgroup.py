@@ -177,13 +177,15 @@ def leftovers(root: Path = ROOT) -> list[str]:
     return sorted(name for name in found if owner.is_leftover(name))
 
 
-def remove(name: str, root: Path = ROOT) -> None:
-    """Kill what is inside ``name`` and remove it, from every hierarchy that has it."""
+def remove(name: str, root: Path = ROOT) -> bool:
+    """Kill what is inside ``name`` and remove it, from every hierarchy that has it; False when some of it is left, such
+    as another user's."""
     tops = [path for path in (root / name, *root.glob(f"*/{name}")) if path.is_dir()]
     deadline = time.monotonic() + _REMOVE_S
     for top in tops:
         while top.is_dir() and not _remove_tree(top) and time.monotonic() < deadline:
             time.sleep(0.01)
+    return not any(top.is_dir() for top in tops)
 
 
 def kill(name: str, root: Path = ROOT) -> None:
@@ -205,7 +207,7 @@ def _kill_members(group: Path) -> int:
     """How many there were."""
     found = _members(group)
     for pid in found:
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     return len(found)
 

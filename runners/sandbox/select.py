@@ -82,10 +82,9 @@ def sweep() -> Sequence[str]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         removed.append(f"process {pid}")
-    for name in cgroup.leftovers():
-        cgroup.remove(name)
-        removed.append(f"control group {name}")
+    removed += [f"control group {name}" for name in cgroup.leftovers() if cgroup.remove(name)]
     for path in owner.leftover_directories():
         shutil.rmtree(path, ignore_errors=True)
-        removed.append(f"directory {path}")
+        if not path.exists():  # another user's stays
+            removed.append(f"directory {path}")
     return removed

@@ -269,6 +269,22 @@ class TestsOfControlGroups:
         (root / "reprobot-1-2-3" / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 1\n")
         assert group.cpu_s() == 2.5
 
+    def test_another_users_group_stays_and_is_not_said_to_be_removed(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Found as an ordinary user on a machine where root's run was killed: neither a crash nor a false word."""
+
+        def refuse(pid: int, number: int) -> None:
+            raise PermissionError
+
+        (root / "reprobot-1-2-3").mkdir()
+        (root / "reprobot-1-2-3" / "cgroup.procs").write_text("4194305\n")
+        monkeypatch.setattr(os, "kill", refuse)
+        monkeypatch.setattr(cgroup, "_REMOVE_S", 0.05)
+        assert not cgroup.remove("reprobot-1-2-3", root)
+        (root / "reprobot-1-2-3" / "cgroup.procs").unlink()
+        assert cgroup.remove("reprobot-1-2-3", root)
+
     def test_where_groups_cannot_be_made_it_says_why(self, tmp_path: Path) -> None:
         """The reason goes into what the engine gives up."""
         assert "no control group of our own" in (cgroup.unavailable(tmp_path / "absent") or "")
