@@ -178,8 +178,8 @@ def leftovers(root: Path = ROOT) -> list[str]:
 
 
 def remove(name: str, root: Path = ROOT) -> bool:
-    """Kill what is inside ``name`` and remove it, from every hierarchy that has it; False when some of it is left, such
-    as another user's."""
+    """Kill what is inside ``name`` and remove it, from every hierarchy that has it; False when some of it is
+    left, such as another user's."""
     tops = [path for path in (root / name, *root.glob(f"*/{name}")) if path.is_dir()]
     deadline = time.monotonic() + _REMOVE_S
     for top in tops:
