@@ -346,7 +346,7 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
     if both_crash:
         return _compare_crashes(reported, observed, frames, renames)
     words = _word_overlap(tokens(reported.message, renames), tokens(observed.message, renames))
-    if (other := _another_operation(reported, observed, renames)) is not None:
+    if other := _another_operation(reported, observed, renames) or _another_subject(reported, observed, renames):
         return Similarity(score=0.5, why=other)
     if words is None:  # one side has no message: only the type and the frames speak
         if not frames and tokens(reported.message) and not tokens(observed.message):
@@ -372,6 +372,46 @@ def _another_operation(reported: Signature, observed: Signature, renames: Mappin
     if not said or not seen or said.keys() & seen.keys():
         return None
     return f"{observed.type} about {next(iter(seen))}, the report says {next(iter(said))}"
+
+
+_CONDITION = re.compile(
+    r"Check failed: (?P<c>.{1,300}?)(?: is false\b|\(<N> vs\. <N>\)|\(\S{1,80} vs\. \S{1,80}\)|: |$)"
+)
+_OPERAND = re.compile(r"[A-Za-z_][\w.]*")
+_WORD = re.compile(r"[A-Za-z_]+")
+_VALUE = re.compile(r"(?:T\.)?(?:u?int|b?float|bool|void|handle|None|True|False)\d*\w*$|\w+\.\w")
+_GIVEN = re.compile(r"\b[Hh]owever\b|\bbut\b|\bgot\b|\bwhile the\b|: ")
+
+
+def _another_subject(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> str | None:
+    """One sentence about two things: of the strides, or of the dilation; of an input, or of the output.
+
+    A check's condition tells them apart, where no operand is in both. Else a word of what is required that stands
+    where another one stood, all others being the same. What was given (behind "However" and the like), types and
+    figures are no subject: they are the values of a testcase.
+    """
+    said, seen = (normalise(one.message, renames) for one in (reported, observed))
+    conditions = [_CONDITION.search(text) for text in (said, seen)]
+    if conditions[0] and conditions[1]:
+        first, second = (set(_OPERAND.findall(found["c"].replace("<N>", ""))) for found in conditions if found)
+        rest = (
+            text[found.end() :].lstrip(" :)") for text, found in zip((said, seen), conditions, strict=True) if found
+        )
+        told = {_GIVEN.split(text, maxsplit=1)[0] for text in rest}
+        if first and second and not first & second and len(told) > 1:  # renamed operands leave the sentence alone
+            return "a check of something else"
+    a, b = (_TOKEN.findall(_GIVEN.split(text, maxsplit=1)[0])[:100] for text in (said, seen))
+    changes = [one for one in SequenceMatcher(None, a, b, autojunk=False).get_opcodes() if one[0] != "equal"]
+    for _, i, j, k, m in changes:
+        if (j - i, m - k) == (1, 1) and len(changes) <= 2 and min(len(a), len(b)) > MIN_SENTENCE:
+            old, new = a[i], b[k]
+            if _WORD.fullmatch(old) and _WORD.fullmatch(new) and not _VALUE.match(old) and not _VALUE.match(new):
+                return f"says {new!r} where the report says {old!r}"
+    return None
+
+
+MIN_SENTENCE = 4
+"""Words without which there is no sentence that a single word could turn into another's."""
 
 
 def _compare_crashes(

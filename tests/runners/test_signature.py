@@ -262,3 +262,23 @@ def test_a_slash_between_two_words_is_no_directory() -> None:
     found = parse_signature("a.mlir:1:1: error: I/O type of /tmp/x/dump.mlir and out/dump.mlir and b/c/dump is wrong")
     assert found is not None
     assert found.message == "I/O type of dump.mlir and dump.mlir and dump is wrong"
+
+
+@pytest.mark.parametrize(
+    ("reported", "observed", "same"),
+    [
+        ("Check failed: pads.size() == 1 (2 vs. 1) : One pad is needed, however two are given",
+         "Check failed: steps.size() == 1 (2 vs. 1) : One step is needed, however two are given", False),
+        ("Check failed: (lhs_info.as<A>()) is false: The left side must be a tensor, but it is a shape",
+         "Check failed: (lhs_type.as<B>()) is false: The left side must be a tensor, but it is a tuple", True),
+        ("No kernel has an input type like this: int32", "No kernel has an output type like this: int8", False),
+        ("No kernel has an input type like this: int32", "No kernel has an input type like this: int8", True),
+        ("The rank of the operand must be 2. However, the given one is a vector",
+         "The rank of the operand must be 2. However, the given one is a scalar", True),
+    ],
+)  # fmt: skip
+def test_one_sentence_about_two_things_is_two_failures(reported: str, observed: str, same: bool) -> None:
+    """What is required names the subject; what was given, types and figures are the testcase's."""
+    first, second = (Signature(type="InternalError", message=text) for text in (reported, observed))
+    assert (compare(first, second).score >= SAME) is same
+    assert (compare(second, first).score >= SAME) is same
