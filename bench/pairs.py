@@ -43,7 +43,7 @@ IREE = ("2.9.0", "3.3.0", "3.6.0", "3.10.0", "3.13.0")
 Programs = TypeVar("Programs")
 MAX_OUTPUT = 3_000
 KEPT_AWAY = frozenset({"repeat", "tile", "scatter", "cumsum", "resize", "slices", "regions"})
-"""Rooms that nobody had looked at when the comparison was last changed."""
+"""Rooms that nobody had looked at when the comparison was changed for the first time."""
 
 FRESH = frozenset({*fresh_rooms.EXPRESSIONS, *fresh_rooms.OPERATIONS}) - fresh_rooms.HOLDOUT
 """Rooms labelled by reason before they were first run. Looked at since: what they show is how it was tuned."""
