@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from runners.environments import Environment
-from runners.protocol import NotRun, Testcase
+from runners.protocol import Ended, Exited, NotRun, Signalled, Testcase, TimedOut
 from runners.sandbox.contract import Engine
 from runners.shelf import RECORD, write_text
 
@@ -77,3 +77,24 @@ def _copy(environment: Environment) -> str:
     except OSError:
         return ""
     return f"{record.st_ino} {record.st_mtime_ns}"
+
+
+def why_not(build: str, ended: Ended, said: str) -> NotRun:
+    """What a canary that did not live says of its build; ``said`` is the last line it printed.
+
+    One that was too slow says nothing of the build: seen on a machine with more to do than it has processors, after
+    the canary had printed all it had to.
+    """
+    how = "ran out of time" if isinstance(ended, TimedOut) else _how(ended)
+    why = f"{build} fails its canary here: it {how}{f', having printed: {said[:300]}' if said else ''}"
+    return NotRun(why=why, cause="infra" if isinstance(ended, TimedOut) else "unavailable")
+
+
+def _how(ended: Ended) -> str:
+    match ended:
+        case Exited(code=code):
+            return f"exits with {code}"
+        case Signalled(code=code):
+            return f"is killed by signal {code}"
+        case _:
+            return f"does not end well ({type(ended).__name__})"

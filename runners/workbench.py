@@ -18,7 +18,7 @@ import msgspec
 
 from runners import drift, gpu, lavapipe, varied
 from runners.between import Between, Registry
-from runners.canaries import Canaries, canary_name
+from runners.canaries import Canaries, canary_name, why_not
 from runners.catalogue import Catalogue, Release
 from runners.config import read_config
 from runners.devices import device_trouble, missing_device
@@ -327,9 +327,8 @@ class Workbench:
             return probe.ended
         if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
             return None
-        said = _words(probe.steps).strip().splitlines()[-1:] or [str(probe.ended)]
-        why = f"{toolchain.TITLE} {environment.version} fails its canary here: {said[0][:300]}"
-        return NotRun(why=why, cause="unavailable")
+        said = _words(probe.steps).strip().splitlines()[-1:]
+        return why_not(f"{toolchain.TITLE} {environment.version}", probe.ended, said[0] if said else "")
 
     def _probe_on_device(self, environment: Environment, cell: Cell, conditions: Conditions) -> Probe:
         """One probe, alone on the GPU if its device is one that is here; a GPU that it leaves ill is our failure."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.canaries import Canaries, canary_name
+from runners.canaries import Canaries, canary_name, why_not
 from runners.environments import Environment, Store
-from runners.protocol import NotRun, Testcase
+from runners.protocol import Exited, NotRun, Signalled, Testcase, TimedOut
 from runners.sandbox.none import Unprotected
 from runners.toolchains import canary_testcase, find_toolchain
 from tests.runners.test_environments import RELEASE, build_wheel, make_store
@@ -109,3 +109,15 @@ def test_a_store_that_cannot_be_written_costs_a_canary_only(tmp_path: Path) -> N
     """The answer is given all the same."""
     (tmp_path / "canaries").write_text("in the way")
     assert Canaries(tmp_path).ask("a~1", Asked([None])) is None
+
+
+def test_a_canary_that_was_too_slow_says_nothing_of_its_build() -> None:
+    """Ours to try again, and told apart from its last words; one that dies makes the build unavailable."""
+    slow = why_not("Apache TVM 0.27.0", TimedOut(where="step 1"), "canary ok 0.27.0")
+    assert slow.cause == "infra"
+    assert slow.why == (
+        "Apache TVM 0.27.0 fails its canary here: it ran out of time, having printed: canary ok 0.27.0"
+    )
+    for ended, how in ((Exited(code=1), "exits with 1"), (Signalled(code=11), "is killed by signal 11")):
+        died = why_not("Apache TVM 0.27.0", ended, "")
+        assert (died.cause, died.why) == ("unavailable", f"Apache TVM 0.27.0 fails its canary here: it {how}")
