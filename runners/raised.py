@@ -46,10 +46,11 @@ def signature_of(one: Raised) -> Signature | None:
     if (inner := native_header(one)) is not None:
         return Signature(type=named["name"], message=inner.message, frames=inner.frames)
     lines = [line.strip() for line in clean_lines(one.message) if line.strip()]
+    first = [line.removeprefix(f"{named['name']}: ") for line in lines[:1]]  # as it is read from output
     detail = next((line for line in lines[1:] if line.startswith("Error message: ")), "")
     return Signature(
         type=named["name"],
-        message=readable(" | ".join([*lines[:1], *([detail] if detail else [])])),
+        message=readable(" | ".join([*first, *([detail] if detail else [])])),
         frames=python_frames(
             f'File "{frame.file}", line {frame.line}, in {frame.function}' for frame in one.frames[::-1]
         ),

@@ -84,7 +84,7 @@ def parse_signature(text: str, ended: Ended | None = None) -> Signature | None:
         case NotRun():
             return None
         case Exited() | None:
-            return _from_text(lines)
+            return _from_text(lines, pasted=ended is None)
 
 
 # A wrapper script or shell turns death by signal n into 128 + n; IREE's console scripts into 256 - n (facts.md).
@@ -99,9 +99,9 @@ def clean_lines(text: str) -> list[str]:
     return [_PYTEST_PREFIX.sub("", line[:MAX_LINE_CHARS]).rstrip() for line in clean.splitlines()]
 
 
-def _from_text(lines: list[str]) -> Signature | None:
+def _from_text(lines: list[str], *, pasted: bool) -> Signature | None:
     joined = "\n".join(lines)
-    exception = _python_exception(lines)
+    exception = _python_exception(lines, pasted=pasted)
     native = next((name for pattern, name in _NATIVE_CRASH if pattern.search(joined)), None)
     if native and (exception is None or _is_crash_reported_by_python(exception, lines)):
         return _crash(native, lines)
@@ -149,7 +149,7 @@ def _status(text: str) -> Signature | None:
     return Signature(type=f"status:{found['code']}", message=readable(found["m"])) if found else None
 
 
-def _python_exception(lines: list[str]) -> Signature | None:
+def _python_exception(lines: list[str], *, pasted: bool) -> Signature | None:
     """The last exception printed: Python ends with the one that reached the top.
 
     TVM nests a second "Traceback" with the native frames inside the message; its last header line is the telling one.
@@ -161,7 +161,7 @@ def _python_exception(lines: list[str]) -> Signature | None:
     assert header is not None
     name = header["type"].rpartition(".")[2]
     message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # TVM's ScheduleError says it twice
-    if lines[at].lstrip().startswith("`") or message.count("`") % 2:
+    if pasted and (lines[at].lstrip().startswith("`") or message.count("`") % 2):
         message = message.partition("`")[0]  # quoted in running text: the sentence goes on behind the code span
     following = _continuation(lines, at)
     if message.startswith("Traceback (most recent call last)"):
