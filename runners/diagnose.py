@@ -174,7 +174,7 @@ def _own_fault(testcase: Testcase, failing: Observation, means: Means) -> _Found
     """An operand that the text itself shows to be outside its tensor, or a step that is not positive.
 
     It is the cause only if the failure goes when this operand alone is put right. What is undefined is undefined
-    when it runs: a compiler that fails on it is at fault itself, so compiling alone has to be clean.
+    when it runs: a compiler may refuse it, but one that crashes or hangs on it is at fault itself.
     """
     fault = find_fault(testcase)
     if fault is None or not _compiles(testcase, failing, means):
@@ -201,13 +201,13 @@ def _own_fault(testcase: Testcase, failing: Observation, means: Means) -> _Found
 
 
 def _compiles(testcase: Testcase, failing: Observation, means: Means) -> bool:
-    """Whether the steps up to the last compilation run cleanly by themselves, and something comes after them."""
+    """Whether the steps up to the last compilation, run alone, end by themselves: cleanly, or with a refusal."""
     last = max((at for at, step in enumerate(testcase.steps) if step[0] == "iree-compile"), default=-1)
-    if last + 1 >= len(testcase.steps):
+    if last < 0:
         return False
     compiling = msgspec.structs.replace(testcase, steps=testcase.steps[: last + 1])
     seen = means.run(failing.version, Variant.CONTROL, compiling, failing.device)
-    return seen.ended == Exited(code=0)
+    return isinstance(seen.ended, Exited)
 
 
 # ---------------------------------------------------------------------------------------------- the call that works

@@ -25,13 +25,17 @@ PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
 
 
+APART = "REPROBOT_STEPS_APART"
+"""As in ``runners/sandbox/containers.py``."""
+
+
 def apart() -> bool:
-    """Whether steps get a user of their own.
+    """Whether steps get a user of their own: the engine says so in our environment.
 
     On Linux they share ours, and being undumpable keeps them from our descriptors. gVisor's kernel does not know that
     protection, so that there we are root of the sandbox, with the right to become another, and they are not.
     """
-    return os.getpid() == 1 and os.getuid() == 0
+    return os.environ.get(APART) == "1"
 
 
 @contextlib.contextmanager

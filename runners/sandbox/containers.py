@@ -59,7 +59,11 @@ SENTRY_PROCESSES = 96
 """Threads of gVisor's own, which the group counts."""
 
 NOBODY = "65534:65534"
-SUPERVISOR_OF_GVISOR = ("--user=0:0", *(f"--cap-add={one}" for one in ("SETUID", "SETGID", "SETPCAP", "KILL")))
+SUPERVISOR_OF_GVISOR = (
+    "--user=0:0",
+    "--env=REPROBOT_STEPS_APART=1",
+    *(f"--cap-add={one}" for one in ("SETUID", "SETGID", "SETPCAP", "KILL")),
+)
 """There process 1 is root in gVisor's kernel, so as to become another for its steps, which then have no capability:
 that kernel lets processes of one user open each other's descriptors, undumpable or not. To the host all of it is an
 unprivileged process all the same."""
@@ -620,6 +624,9 @@ def _with_room_for_gvisor(spec: SandboxSpec) -> SandboxSpec:
 @contextlib.contextmanager
 def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]:
     name = owner.new_name()
+    if way.own_kernel and any(mount.writable for mount in spec.mounts):
+        # What is built is process 1 itself, which is root there, and gVisor writes as the host's root.
+        raise InfraError("gVisor builds no compilers: take another engine for that (--sandbox podman)")
     spec = _with_room_for_gvisor(spec) if way.own_kernel else spec
     system = _system(way, image_name)
     shown = () if image_name else tuple(Mount(host=Path(path), guest=path) for path in skeleton.host_mounts())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from runners.errors import InfraError
 from runners.probe import Layout
 from runners.protocol import Exited, Limits, NotRun, OutOfMemory, TimedOut
 from runners.sandbox import containers, selftest
+from runners.sandbox.contract import Mount, SandboxSpec
 from runners.sandbox.select import sandboxes
 from tests.runners.sandbox.attack import Attack
 from tests.runners.sandbox.attacks import ATTACKS, PRELUDE
@@ -132,3 +136,10 @@ with open("/dev/stdout", "w") as file:
     probe = run_source(trial, layout, source, limits=Limits(wall_s=30))
     assert probe.ended == Exited(code=0), probe
     assert probe.steps[0].stdout == "heard\n"
+
+
+def test_it_builds_no_compiler(trial: containers.Containers, tmp_path: Path) -> None:
+    """Process 1 is root there, and gVisor would write to the host's folders as root."""
+    spec = SandboxSpec(argv=("/bin/true",), mounts=(Mount(host=tmp_path, guest="/out", writable=True),))
+    with pytest.raises(InfraError, match="take another engine"):
+        trial.run(spec)
