@@ -127,7 +127,7 @@ class Containers:
     def gives_up(self) -> tuple[str, ...]:
         if self.name == "gvisor":
             return (
-                "each run takes a few tenths of a second longer",
+                "each run takes up to a second longer",
                 "the limits on memory, processes and processor time include what gVisor needs itself; too many "
                 "processes end the whole sandbox instead of being refused",
             )
