@@ -108,7 +108,8 @@ def test_what_is_printed_after_the_end_does_not_become_the_end(tmp_path: Path) -
 def test_a_traceback_inside_a_message_is_no_end_of_its_own(tmp_path: Path) -> None:
     """The exception that quotes it ended the script; a report of the quoted one is still met."""
     step = run(tmp_path, NESTED)
-    assert judge(step, Claim(kind=ClaimKind.ERROR)).signature == signature_of(step.record.chain[0])  # type: ignore[union-attr]  # run() always sets it
+    assert step.record is not None
+    assert judge(step, Claim(kind=ClaimKind.ERROR)).signature == signature_of(step.record.chain[0])
     assert judge(step, REPORTED).outcome is Outcome.MATCH
     outer = Claim(kind=ClaimKind.ERROR, signature=Signature(type="RuntimeError", message="worker 3 failed:"))
     assert judge(step, outer).outcome is Outcome.MATCH

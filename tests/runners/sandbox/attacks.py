@@ -109,7 +109,7 @@ contained()
         source="""
 import stat
 for name, device in (("disk", os.makedev(254, 0)), ("memory", os.makedev(1, 1))):
-    refused("mknod " + name, lambda: os.mknod("/work/" + name, stat.S_IFBLK | 0o666, device))
+    refused("mknod " + name, lambda: os.mknod(name, stat.S_IFBLK | 0o666, device))
 for path in ("/dev/mem", "/dev/kmsg", "/dev/sda", "/dev/vda", "/dev/kvm", "/dev/fuse", "/proc/kcore"):
     refused("open " + path, lambda: open(path, "rb"), (errno.ENOENT, errno.EACCES, errno.EPERM))
 contained()
@@ -141,9 +141,9 @@ contained()
         name="setuid-files",
         source="""
 import shutil, subprocess
-shutil.copy("/usr/bin/id", "/work/id")
-os.chmod("/work/id", 0o6755)
-must("a setuid copy gives nothing", subprocess.run(["/work/id", "-u"], capture_output=True).stdout.strip() != b"0")
+shutil.copy("/usr/bin/id", "id")
+os.chmod("id", 0o6755)
+must("a setuid copy gives nothing", subprocess.run(["./id", "-u"], capture_output=True).stdout.strip() != b"0")
 for program in ("/usr/bin/su", "/usr/bin/mount", "/usr/bin/passwd"):
     if os.path.exists(program):
         done = subprocess.run([program, "-c", "id -u"], stdin=subprocess.DEVNULL, capture_output=True)
@@ -154,10 +154,10 @@ contained()
     Attack(
         name="links-out-of-the-sandbox",
         source="""
-refused("hard link to the system", lambda: os.link("/usr/bin/id", "/work/linked"), (errno.EXDEV, *REFUSALS))
-os.symlink("/etc/passwd", "/work/link")
-refused("write through a symbolic link", lambda: open("/work/link", "w"))
-refused("leave by ..", lambda: open("/work/../../../etc/shadow"), (errno.ENOENT, errno.EACCES))
+refused("hard link to the system", lambda: os.link("/usr/bin/id", "linked"), (errno.EXDEV, *REFUSALS))
+os.symlink("/etc/passwd", "link")
+refused("write through a symbolic link", lambda: open("link", "w"))
+refused("leave by ..", lambda: open("../../../etc/shadow"), (errno.ENOENT, errno.EACCES))
 refused("leave by /proc/1/root", lambda: os.listdir("/proc/1/root/"), (errno.EACCES, errno.EPERM))
 refused("leave by /proc/1/cwd", lambda: os.listdir("/proc/1/cwd/"), (errno.EACCES, errno.EPERM))
 contained()
@@ -181,7 +181,7 @@ for place in ("/work", "/tmp", "/dev/shm"):
         if os.path.exists(name):
             os.unlink(name)
 try:
-    with open("/work/large", "wb", buffering=0) as file:
+    with open("large", "wb", buffering=0) as file:
         file.truncate(2**30)
     print("BREACH a sparse file of any size")
 except OSError as error:
@@ -279,7 +279,7 @@ buffer = ctypes.create_string_buffer(64)
 for name, arguments in {
     "syslog": (3, buffer, 64), "kexec_load": (0, 0, 0, 0),
     "init_module": (buffer, 64, b""), "finit_module": (0, b"", 0),
-    "reboot": (0xfee1dead, 672274793, 0x1234567, 0), "swapon": (b"/work/swap", 0), "acct": (b"/work/acct",),
+    "reboot": (0xfee1dead, 672274793, 0x1234567, 0), "swapon": (b"swap", 0), "acct": (b"acct",),
 }.items():
     refused(name, lambda: syscall(name, *arguments))
 refused("set the clock", lambda: time.clock_settime(time.CLOCK_REALTIME, 0))

@@ -58,11 +58,11 @@ def exchange(one, other):
     result = libc.renameat2(HERE, one.encode(), HERE, other.encode(), EXCHANGE)
     if result != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-os.mkdir("/work/mine")
+os.mkdir("mine")
 for path in ("/opt/env", "/opt/reprobot", "/usr", "/tmp", "/dev/shm", "/proc", "/opt"):
-    refused("move away " + path, lambda: os.rename(path, "/work/moved"), HELD)
-    refused("move over " + path, lambda: os.rename("/work/mine", path), HELD)
-    refused("exchange " + path, lambda: exchange("/work/mine", path), HELD)
+    refused("move away " + path, lambda: os.rename(path, "moved"), HELD)
+    refused("move over " + path, lambda: os.rename("mine", path), HELD)
+    refused("exchange " + path, lambda: exchange("mine", path), HELD)
 refused("move the working directory", lambda: os.rename("/work", "/tmp/work"), HELD)
 contained()
 """,

@@ -18,7 +18,7 @@ import pytest
 from runners.probe import Layout
 from runners.protocol import Exited, Limits, NotRun, Signalled, TimedOut
 from runners.sandbox import cgroup, containers, owner
-from runners.sandbox.contract import Engine
+from runners.sandbox.contract import WORK, Engine
 from runners.sandbox.process import Stopped, stop_all, stoppable
 from runners.sandbox.select import sweep
 from tests.runners.sandbox.attack import QUICK
@@ -153,7 +153,7 @@ def test_probes_in_parallel_do_not_see_each_other(engine: Engine, layout: Layout
     """Files, processes, abstract sockets and System V memory of one probe don't exist in another."""
     source = """
 import socket, sys, time
-open("/tmp/mine", "x"); open("/dev/shm/mine", "x"); open("/work/mine", "x")
+open("/tmp/mine", "x"); open("/dev/shm/mine", "x"); open("mine", "x")
 server = socket.socket(socket.AF_UNIX); server.bind("\\0reprobot-probe")
 tcp = socket.socket(); tcp.bind(("127.0.0.1", 4242))
 segment = libc.shmget(0x1234, 4096, 0o1666 | 0o2000)  # IPC_CREAT | IPC_EXCL
@@ -211,7 +211,7 @@ PROBE_FILES = {
 def test_a_probe_file_is_bounded_and_never_followed(engine: Engine, layout: Layout, case: str) -> None:
     """A hook's findings come back as text of limited length, from a regular file or not at all."""
     source, expected = PROBE_FILES[case]
-    probe = run_source(engine, layout, source, probe_file="/work/found")
+    probe = run_source(engine, layout, source, probe_file=f"{WORK}/found")
     assert probe.ended == Exited(code=0)
     assert probe.probe_file == expected
 

@@ -57,8 +57,8 @@ for pid in (int(p) for p in os.listdir("/proc") if p.isdigit()):
 """
 LEAVE_BEHIND = """
 import os, time
-for path in ("/work/decimal.py", "/work/.hidden/deep/file", "/tmp/sitecustomize.py", "/dev/shm/x", "/work/json/x.py"):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+for path in ("decimal.py", ".hidden/deep/file", "/tmp/sitecustomize.py", "/dev/shm/x", "json/x.py"):
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     open(path, "w").write("raise SystemExit('poisoned')")
 os.symlink("/etc", "/tmp/etc")
 os.mkfifo("/tmp/pipe")
@@ -85,7 +85,7 @@ for _ in range(1500):
 """
 LOCKED = """
 import os
-os.makedirs("/work/locked/in"); os.chmod("/work/locked", 0)
+os.makedirs("locked/in"); os.chmod("locked", 0)
 """
 FORGE = """
 import os

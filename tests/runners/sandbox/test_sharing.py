@@ -14,7 +14,7 @@ from runners.errors import InfraError
 from runners.probe import Layout
 from runners.protocol import Exited
 from runners.sandbox import skeleton
-from runners.sandbox.contract import MAX_ENVIRONMENT_BYTES, Engine, SandboxSpec
+from runners.sandbox.contract import MAX_ENVIRONMENT_BYTES, WORK, Engine, SandboxSpec
 from tests.runners.sandbox.attack import LIMITS
 from tests.runners.sandbox.attacks import PRELUDE
 from tests.runners.sandbox.conftest import run_source
@@ -44,7 +44,7 @@ def test_descriptors_cannot_be_passed_between_host_and_guest_or_two_probes(engin
     """No socket that a host or another probe listens on can be reached to pass a descriptor through."""
     listen = """
 import socket, time
-names = ("\\0reprobot-pass", "/tmp/pass", "/dev/shm/pass", "/work/pass")
+names = ("\\0reprobot-pass", "/tmp/pass", "/dev/shm/pass", "pass")
 servers = [socket.socket(socket.AF_UNIX) for _ in names]
 for server, name in zip(servers, names):
     server.bind(name); server.listen(); server.settimeout(1.5)
@@ -60,9 +60,9 @@ GONE = (errno.ECONNREFUSED, errno.ENOENT, errno.EACCES)
 def pass_one(name):
     client = socket.socket(socket.AF_UNIX)
     client.connect(name)
-    socket.send_fds(client, [b"x"], [os.open("/work/attack.py", os.O_RDONLY)])
+    socket.send_fds(client, [b"x"], [os.open("attack.py", os.O_RDONLY)])
 for _ in range(12):
-    for name in ("\\0reprobot-pass", "\\0reprobot-pass-host", "/tmp/pass", "/dev/shm/pass", "/work/pass"):
+    for name in ("\\0reprobot-pass", "\\0reprobot-pass-host", "/tmp/pass", "/dev/shm/pass", "pass"):
         refused("pass by " + name[1:], lambda: pass_one(name), GONE)
     time.sleep(0.1)
 contained()
@@ -119,17 +119,17 @@ SWAPPER = """
 import os, time
 SWAPS = ("regular", "link", "pipe", "folder")
 def put(kind):
-    new = "/work/new"
+    new = "new"
     if kind == "regular": open(new, "w").write("mine")
     if kind == "link": os.symlink("/proc/1/environ", new)
     if kind == "pipe": os.mkfifo(new)
     if kind == "folder": os.mkdir(new)
     try:
-        os.rename(new, "/work/found")
+        os.rename(new, "found")
     except OSError:
-        try: os.rename("/work/found", "/work/old%d" % time.monotonic_ns())
+        try: os.rename("found", "old%d" % time.monotonic_ns())
         except OSError: pass
-        try: os.rename(new, "/work/found")
+        try: os.rename(new, "found")
         except OSError: pass
 for number in range(3):
     if os.fork() == 0:
@@ -145,7 +145,7 @@ time.sleep({seconds})
 def test_a_file_that_is_swapped_while_it_is_read_never_leads_elsewhere(engine: Engine, layout: Layout) -> None:
     """Links, pipes and folders take a result's place all the time: what comes back is the guest's or nothing."""
     for seconds in ("0.2", "0.23", "0.27"):
-        probe = run_source(engine, layout, SWAPPER.replace("{seconds}", seconds), probe_file="/work/found")
+        probe = run_source(engine, layout, SWAPPER.replace("{seconds}", seconds), probe_file=f"{WORK}/found")
         assert probe.ended == Exited(code=0), probe
         assert probe.probe_file in (None, "", "mine"), probe.probe_file
 
