@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import msgspec
+from packaging.version import InvalidVersion, Version
 
 from runners import search
 from runners.protocol import Answer, Bisection, Finding, FindingKind, Observation, Outcome, Plan, Trail, Variant
@@ -83,6 +84,14 @@ class Evidence:
             once.items(), key=lambda it: (place.get(it[1].version, -1), it[1].attempt, it[1].outcome, it[0])
         )
         return [seen for _, seen in ordered]
+
+    def names_its_release(self) -> bool:
+        """Whether the first version that the report names is the release that stands for it, not one near it."""
+        named, reported = self.plan.claim.versions, self.plan.reported
+        try:
+            return bool(named) and reported is not None and Version(named[0].lstrip("vV")) == Version(reported)
+        except InvalidVersion:
+            return False
 
     def narrowed(self) -> Bisection | str | None:
         """Where it changes along the trail; in words, why that can't be told; None without a trail."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bot.forge import Forge
-from bot.judge import LABELS
 from bot.settings import Settings
-from bot.verdict import VerdictKind
+from bot.verdict import LABELS, VerdictKind
 
 COLOURS = {
     VerdictKind.REGRESSION: "b60205",

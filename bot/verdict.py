@@ -1,7 +1,8 @@
-"""The answer and everything it rests on: what judge.py makes and comment.py, page.py and the JSON show."""
+"""The answer and everything it rests on: what `bot.judge` makes and comment.py, page.py and the JSON show."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -36,6 +37,35 @@ class Verdict:
     labels: tuple[str, ...] = ()
     evidence: tuple[int, ...] = ()
     """Indices into ``Report.observations``."""
+
+
+LABELS = {
+    VerdictKind.REGRESSION: ("repro: confirmed", "regression"),
+    VerdictKind.CONFIRMED: ("repro: confirmed",),
+    VerdictKind.FIXED: ("repro: fixed",),
+    VerdictKind.NOT_REPRODUCED: ("repro: not reproduced",),
+    VerdictKind.DIFFERENT_FAILURE: ("repro: different failure",),
+    VerdictKind.INVALID_REPRO: ("repro: invalid",),
+    VerdictKind.FLAKY: ("repro: flaky",),
+    VerdictKind.INCOMPLETE: ("repro: incomplete",),
+    VerdictKind.UNTESTABLE: ("repro: untestable",),
+    VerdictKind.INCONCLUSIVE: ("repro: inconclusive",),
+    VerdictKind.NO_REPRO: (),
+}
+
+
+def conclude(
+    kind: VerdictKind, confidence: float, headline: str, reasons: Sequence[str] = (), evidence: Sequence[int] = ()
+) -> Verdict:
+    """A verdict with the labels of its kind; reasons that are empty are left out."""
+    return Verdict(
+        kind=kind,
+        confidence=round(confidence, 2),
+        headline=headline,
+        reasons=tuple(reason for reason in reasons if reason),
+        labels=LABELS[kind],
+        evidence=tuple(evidence),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

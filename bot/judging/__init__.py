@@ -1,0 +1,1 @@
+"""The questions that `bot.judge` asks, each where it is answered."""

@@ -1,0 +1,63 @@
+"""Is the testcase itself at fault? A diagnosis that traced the failure to it says so."""
+
+from __future__ import annotations
+
+from bot.evidence import Evidence
+from bot.judging.how_sure import TRACED, TRACED_UNSTEADILY, WORKED_OUT
+from bot.judging.words import span
+from bot.verdict import Verdict, VerdictKind, conclude
+from runners.protocol import Answer, Finding, FindingKind, Outcome, Variant
+
+BLAMES_THE_REPRO = frozenset(
+    {
+        FindingKind.OUT_OF_BOUNDS_ACCESS,
+        FindingKind.UNDEFINED_OPERAND,
+        FindingKind.SIGNATURE_CHANGED,
+        FindingKind.MISSING,
+    }
+)
+"""With a matching failure, these put the fault in the testcase: undefined input, or an API called wrongly."""
+REST_ON_A_CONTROL = frozenset({FindingKind.SIGNATURE_CHANGED, FindingKind.MISSING})
+"""Of these, what shows the fault is a run that was clean: where runs disagree, that may have been luck."""
+
+
+def repro_at_fault(evidence: Evidence) -> Verdict | None:
+    """A diagnosis shows that the testcase asks for undefined behaviour or calls an API the wrong way."""
+    blames = BLAMES_THE_REPRO - (REST_ON_A_CONTROL if evidence.disagreeing() else frozenset())
+    blame = next((f for f in evidence.findings if f.kind in blames and _says_whose_fault(f)), None)
+    if blame is None or not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
+        return None  # a diagnosis explains a failure that the host saw; without one it explains nothing
+    bad = evidence.versions(Answer.BAD) or evidence.versions(Answer.BAD, Variant.PORTED)
+    said = {
+        FindingKind.OUT_OF_BOUNDS_ACCESS: "it reads or writes outside one of its own tensors",
+        FindingKind.UNDEFINED_OPERAND: "it gives an operation a value for which that is undefined",
+        FindingKind.SIGNATURE_CHANGED: "it calls a function the old way after a pass changed its parameters",
+        FindingKind.MISSING: "it uses a submodule that it never imports; with the import it runs",
+    }[blame.kind]
+    shown = f" The failure itself shows on {span(bad)}." if bad else ""
+    computed = blame.evidence.get("origin") == "computed-data"  # an index that the program worked out: less certain
+    return conclude(
+        VerdictKind.INVALID_REPRO,
+        (TRACED_UNSTEADILY if evidence.disagreeing() else TRACED) - (WORKED_OUT if computed else 0.0),
+        f"The testcase itself is at fault: {said}.{shown}",
+        (_how_it_is_known(blame),),
+        evidence.indices(*bad),
+    )
+
+
+def _how_it_is_known(blame: Finding) -> str:
+    control = str(blame.evidence.get("control", ""))
+    match blame.kind:
+        case FindingKind.MISSING:
+            return "the same testcase with that import added runs cleanly"
+        case FindingKind.SIGNATURE_CHANGED if "runs cleanly" in control:
+            return "the same testcase with that call made the new way runs cleanly; the call is shown below"
+        case FindingKind.OUT_OF_BOUNDS_ACCESS | FindingKind.UNDEFINED_OPERAND if control:
+            return "the same testcase with that one operand put right runs cleanly; the line is named below"
+        case _:
+            return "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is below"
+
+
+def _says_whose_fault(finding: Finding) -> bool:
+    """An access out of bounds may be the compiler's own doing: unless the diagnosis traced it, it blames nobody."""
+    return finding.evidence.get("origin") != "unknown"
