@@ -1,4 +1,4 @@
-"""How sure a verdict is. Held against the corpus by ``bench.accuracy``; docs/verdicts.md has its reliability table."""
+"""How sure a verdict is. Held against the corpus by ``bench.accuracy``; docs/verdicts.md has its reliability."""
 
 from __future__ import annotations
 
