@@ -8,7 +8,6 @@ from bot.extract.types import Extraction, Missing, NoRepro, Repair, Repro, Span
 from bot.issue import Issue
 from bot.verdict import Report, Verdict, VerdictKind
 from runners.protocol import (
-    Answer,
     Bisection,
     Claim,
     ClaimKind,
@@ -26,8 +25,7 @@ from runners.protocol import (
     TestcaseKind,
     Variant,
 )
-
-ANSWERS = {Outcome.MATCH: Answer.BAD, Outcome.PASS: Answer.GOOD}
+from tests.observed import observe
 
 SCRIPT = """\
 import numpy as np
@@ -80,14 +78,13 @@ def seen(
     why: str = "",
     toolchain: str = "tvm",
 ) -> Observation:
-    return Observation(
+    return observe(
+        version,
+        outcome,
         toolchain=toolchain,
-        version=version,
         device=device,
         attempt=attempt,
         variant=variant,
-        outcome=outcome,
-        answer=ANSWERS.get(outcome, Answer.SKIP),
         ended=ended or Exited(code=0 if outcome is Outcome.PASS else 1),
         why=why,
         signature=signature,

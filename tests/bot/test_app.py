@@ -16,9 +16,9 @@ from bot.verdict import VerdictKind
 from runners.catalogue import load_catalogue
 from runners.errors import InfraError, NotReducible, UserError
 from runners.execute import Investigation
-from runners.oracle import answer_of
-from runners.protocol import Exited, Observation, Outcome, Plan, Smaller, Variant
+from runners.protocol import Exited, Outcome, Plan, Smaller
 from runners.trail import Prior
+from tests.observed import observe
 
 CODE = "```python\nimport tvm\nassert tvm.compile is None\n```\nAssertionError\n"
 
@@ -37,12 +37,9 @@ class OneOutcome:
 
     def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
         seen = tuple(
-            Observation(
-                toolchain="tvm", version=version, device=plan.device, attempt=1, variant=Variant.ORIGINAL,
-                outcome=self.outcome, answer=answer_of(self.outcome), ended=Exited(code=1), why="the disk is full",
-            )
+            observe(version, self.outcome, device=plan.device, ended=Exited(code=1), why="the disk is full")
             for version in plan.first
-        )  # fmt: skip
+        )
         return Investigation(observations=seen, findings=())
 
     def minimize(

@@ -11,7 +11,7 @@ from bot.evidence import Evidence
 from bot.verdict import VerdictKind
 from runners.catalogue import Catalogue, Listing, Release
 from runners.protocol import Outcome
-from tests.bot.test_judge import ORDER, PLAN, observe
+from tests.observed import ORDER, PLAN, observe
 
 M, P, I = Outcome.MATCH, Outcome.PASS, Outcome.INCOMPATIBLE  # noqa: E741 -- a row reads by letters
 CATALOGUE = Catalogue(

@@ -23,10 +23,10 @@ from bot.sticky import records
 from bot.verdict import Report
 from runners.catalogue import load_catalogue
 from runners.job import read_plan
-from runners.oracle import answer_of
-from runners.protocol import Exited, Observation, Outcome, Signalled, Smaller, Variant
+from runners.protocol import Exited, Outcome, Signalled, Smaller
 from tests.bot.fake_forge import ME, REPOSITORY, MemoryForge, issue_of
 from tests.bot.payloads import comment_event, dispatch_event, issue_event
+from tests.observed import observe
 
 CODE = "apache-tvm 0.25.0\n\n```python\nimport tvm\nassert tvm.compile is None\n```\n\n```\nAssertionError\n```\n"
 OTHER = CODE.replace("is None", "is not tvm.compile")
@@ -84,18 +84,9 @@ def seen(case: Case, outcome: Outcome, *versions: str) -> Results:
     observations = []
     for version in case.plan.first:
         how = Outcome.PASS if version in versions else outcome
+        ended = Exited(code=0) if how is Outcome.PASS else Signalled(code=6)
         observations += [
-            Observation(
-                toolchain="tvm",
-                version=version,
-                device=case.plan.device,
-                attempt=attempt,
-                variant=Variant.ORIGINAL,
-                outcome=how,
-                answer=answer_of(how),
-                ended=Exited(code=0) if how is Outcome.PASS else Signalled(code=6),
-            )
-            for attempt in (1, 2)
+            observe(version, how, device=case.plan.device, attempt=attempt, ended=ended) for attempt in (1, 2)
         ]
     return Results(observations=tuple(observations), findings=(), conditions=(), problems=())
 

@@ -15,55 +15,36 @@ from bot.evidence import Evidence
 from bot.judge import judge
 from bot.results import MAX_RESULT_BYTES, read_results
 from bot.verdict import Verdict, VerdictKind
-from runners.oracle import answer_of
 from runners.protocol import (
     SAID_TO_WORK,
     Answer,
     CellResult,
-    Claim,
-    ClaimKind,
-    Exited,
     JobCell,
     Observation,
     Outcome,
     Plan,
-    Signature,
-    Testcase,
-    TestcaseKind,
     Variant,
     digest_of,
 )
+from tests.observed import ORDER, PLAN, observe
 
-ORDER = ("1.0", "1.1", "1.2", "1.3")
-CASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": ""}, steps=(("python", "a.py"),))
-CLAIM = Claim(kind=ClaimKind.ERROR, signature=Signature(type="InternalError", message="no slot for the variable"))
-PLAN = Plan(testcase=CASE, claim=CLAIM, device="llvm", order=ORDER, first=ORDER)
-AT_HOME = msgspec.structs.replace(PLAN, reported="1.2", claim=msgspec.structs.replace(CLAIM, versions=("1.2",)))
+AT_HOME = msgspec.structs.replace(PLAN, reported="1.2", claim=msgspec.structs.replace(PLAN.claim, versions=("1.2",)))
 DIRECTED = {VerdictKind.FIXED, VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.NOT_REPRODUCED}
 SILENT = (Outcome.TIMEOUT, Outcome.INFRA, Outcome.UNAVAILABLE, Outcome.OUT_OF_MEMORY, Outcome.INCOMPATIBLE)
 
 
-def observe(
-    version: str,
-    outcome: Outcome,
-    attempt: int = 1,
-    variant: Variant = Variant.ORIGINAL,
-    device: str = "llvm",
-    why: str = "seen",
-) -> Observation:
-    return Observation(
-        toolchain="tvm", version=version, device=device, attempt=attempt, variant=variant, outcome=outcome,
-        answer=answer_of(outcome), ended=Exited(code=0 if outcome is Outcome.PASS else 1), why=why,
-        changes=(SAID_TO_WORK,) if variant is Variant.CONTROL else (),
-    )  # fmt: skip
-
-
 def runs_of(variants: Sequence[Variant]) -> st.SearchStrategy[list[Observation]]:
     one = st.builds(
-        observe, st.sampled_from(ORDER), st.sampled_from(list(Outcome)), st.integers(1, 3), st.sampled_from(variants),
-        st.sampled_from(("llvm", "llvm", "cuda")), st.sampled_from(("seen", "heard")),
+        observe, st.sampled_from(ORDER), st.sampled_from(list(Outcome)), attempt=st.integers(1, 3),
+        variant=st.sampled_from(variants), device=st.sampled_from(("llvm", "llvm", "cuda")),
+        why=st.sampled_from(("seen", "heard")),
     )  # fmt: skip
-    return st.lists(one, max_size=12)
+    return st.lists(one.map(_a_control_of_the_reporters), max_size=12)
+
+
+def _a_control_of_the_reporters(seen: Observation) -> Observation:
+    control = seen.variant is Variant.CONTROL
+    return msgspec.structs.replace(seen, changes=(SAID_TO_WORK,)) if control else seen
 
 
 RUNS = runs_of((Variant.ORIGINAL, Variant.ORIGINAL, Variant.PORTED, Variant.CONTROL, Variant.RETARGETED))
@@ -118,8 +99,8 @@ def test_a_control_that_failed_is_named_with_its_own_release() -> None:
     """Not with that of another control, which ran cleanly."""
     seen = [observe(version, Outcome.MATCH) for version in ORDER]
     controls = [
-        observe("1.2", Outcome.PASS, variant=Variant.CONTROL),
-        observe("1.3", Outcome.MATCH, variant=Variant.CONTROL),
+        observe("1.2", Outcome.PASS, variant=Variant.CONTROL, changes=(SAID_TO_WORK,)),
+        observe("1.3", Outcome.MATCH, variant=Variant.CONTROL, changes=(SAID_TO_WORK,)),
     ]
     assert verdict_of(PLAN, [*seen, *controls]).reasons[-1].startswith("on 1.3 what the report says works fails")
 
@@ -127,7 +108,7 @@ def test_a_control_that_failed_is_named_with_its_own_release() -> None:
 # ------------------------------------------------------------------------------------------------ through the door
 
 SHA = "ab" * 32
-HONEST = JobCell(id="honest", plan=PLAN, testcase_sha256=digest_of(CASE))
+HONEST = JobCell(id="honest", plan=PLAN, testcase_sha256=digest_of(PLAN.testcase))
 OTHER = msgspec.structs.replace(HONEST, id="other")
 OUTCOMES = (Outcome.PASS, Outcome.PASS, Outcome.MATCH, Outcome.MATCH)
 SEEN = tuple(observe(version, outcome) for version, outcome in zip(ORDER, OUTCOMES, strict=True))

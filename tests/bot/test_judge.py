@@ -14,12 +14,10 @@ from bot.evidence import Evidence
 from bot.extract.types import Missing, NoRepro
 from bot.judge import judge, judge_without_running
 from bot.verdict import VerdictKind
-from runners.oracle import answer_of
 from runners.protocol import (
     SAID_TO_WORK,
     Claim,
     ClaimKind,
-    Exited,
     Finding,
     FindingKind,
     Observation,
@@ -31,25 +29,11 @@ from runners.protocol import (
     Variant,
     Varied,
 )
+from tests.observed import ORDER, PLAN, observe
 
 M, P, S, I = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE, Outcome.INCOMPATIBLE  # noqa: E741 -- a table reads by letters
 U, T = Outcome.UNAVAILABLE, Outcome.TIMEOUT
-ORDER = ("1.0", "1.1", "1.2", "1.3")
-CLAIM = Claim(kind=ClaimKind.ERROR, signature=Signature(type="InternalError", message="no slot for the variable"))
-PLAN = Plan(
-    testcase=Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": ""}, steps=(("python", "a.py"),)),
-    claim=CLAIM,
-    device="llvm",
-    order=ORDER,
-    first=ORDER,
-)
-
-
-def observe(version: str, outcome: Outcome, *, attempt: int = 1, variant: Variant = Variant.ORIGINAL) -> Observation:
-    return Observation(
-        toolchain="tvm", version=version, device="llvm", attempt=attempt, variant=variant, outcome=outcome,
-        answer=answer_of(outcome), ended=Exited(code=0 if outcome is P else 1), why="seen",
-    )  # fmt: skip
+CLAIM = PLAN.claim
 
 
 def evidence(outcomes: Sequence[Outcome | None], *more: Observation, plan: Plan = PLAN, **kept: object) -> Evidence:
@@ -310,9 +294,9 @@ def test_a_fork_is_never_named_as_a_release() -> None:
 def test_what_stand_ins_did_is_told_but_decides_nothing() -> None:
     """Another backend's failure is no proof about the device that the report names."""
     plan = msgspec.structs.replace(PLAN, device="hip")
-    seen = [msgspec.structs.replace(observe(version, U), device="hip") for version in ORDER]
+    seen = [observe(version, U, device="hip") for version in ORDER]
     on_vmvx = [
-        msgspec.structs.replace(observe(version, outcome, variant=Variant.RETARGETED), device="vmvx")
+        observe(version, outcome, variant=Variant.RETARGETED, device="vmvx")
         for version, outcome in zip(ORDER, (P, M, M, P), strict=True)
     ]
     verdict = judge(Evidence(plan=plan, observations=(*seen, *on_vmvx), findings=()))
@@ -378,7 +362,7 @@ def test_a_verdict_about_the_bug_rests_on_observations_of_it(outcomes: tuple[Out
 
 
 def without_device(version: str, why: str, device: str = "hip") -> Observation:
-    return msgspec.structs.replace(observe(version, U), device=device, why=why)
+    return observe(version, U, device=device, why=why)
 
 
 def on_hip(*steps: tuple[str, ...]) -> Plan:
@@ -413,7 +397,7 @@ def test_devices_that_did_the_same_are_named_together() -> None:
 
 
 def control(version: str, outcome: Outcome, *changes: str) -> Observation:
-    return msgspec.structs.replace(observe(version, outcome, variant=Variant.CONTROL), changes=changes)
+    return observe(version, outcome, variant=Variant.CONTROL, changes=changes)
 
 
 def test_what_is_said_to_work_and_fails_too_takes_certainty_away() -> None:
@@ -434,7 +418,7 @@ def test_our_own_controls_are_not_the_reporters() -> None:
 
 
 def refused(version: str, signature: Signature) -> Observation:
-    return msgspec.structs.replace(observe(version, S), signature=signature)
+    return observe(version, S, signature=signature)
 
 
 @pytest.mark.parametrize("kind", [ClaimKind.WRONG_RESULT, ClaimKind.CRASH])
@@ -461,7 +445,7 @@ WORDS = Signature(
 
 
 def says(version: str, outcome: Outcome, signature: Signature, variant: Variant = Variant.ORIGINAL) -> Observation:
-    return msgspec.structs.replace(observe(version, outcome, variant=variant), signature=signature)
+    return observe(version, outcome, variant=variant, signature=signature)
 
 
 def reworded(
@@ -520,9 +504,7 @@ VARIED = st.builds(
     threads=st.sampled_from([None, 1]),
 )
 REPEATED = st.builds(
-    lambda version, outcome, attempt, varied: msgspec.structs.replace(
-        observe(version, outcome, attempt=attempt), varied=varied
-    ),
+    lambda version, outcome, attempt, varied: observe(version, outcome, attempt=attempt, varied=varied),
     st.sampled_from(ORDER),
     st.sampled_from([M, P, S, T]),
     st.integers(1, 5),

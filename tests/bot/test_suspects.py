@@ -17,23 +17,20 @@ from bot.suspects import FLOOR, MOST, Query, beliefs, query_of, rank, suspects, 
 from bot.verdict import VerdictKind
 from runners.catalogue import load_catalogue
 from runners.errors import UserError
-from runners.oracle import answer_of
 from runners.protocol import (
     Bisection,
     Claim,
     ClaimKind,
     Commit,
     CommitRange,
-    Exited,
-    Observation,
     Outcome,
     Plan,
     Suspect,
     Testcase,
     TestcaseKind,
-    Variant,
 )
 from tests.bot import reports
+from tests.observed import observe
 
 DAY = date(2026, 5, 10)
 EXAMPLES = Path(__file__).parents[2] / "examples" / "issues"
@@ -193,11 +190,7 @@ def evidence(outcome: Outcome, *versions: str) -> Evidence:
     testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": ""}, steps=(("python",),))
     claim = Claim(kind=ClaimKind.ERROR, versions=versions)
     plan = Plan(testcase=testcase, claim=claim, device="llvm", order=("0.26.0",), first=("0.26.0",))
-    seen = Observation(
-        toolchain="tvm", version="0.26.0", device="llvm", attempt=1, variant=Variant.ORIGINAL, outcome=outcome,
-        answer=answer_of(outcome), ended=Exited(code=0),
-    )  # fmt: skip
-    return Evidence(plan=plan, observations=(seen,), findings=())
+    return Evidence(plan=plan, observations=(observe("0.26.0", outcome),), findings=())
 
 
 QUERY = Query(title="softmax is wrong", day=DAY)

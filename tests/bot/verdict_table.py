@@ -8,12 +8,10 @@ import msgspec
 
 from bot.evidence import Evidence
 from bot.judge import judge
-from runners.oracle import answer_of
 from runners.protocol import (
     SAID_TO_WORK,
     Claim,
     ClaimKind,
-    Exited,
     Finding,
     FindingKind,
     Observation,
@@ -24,6 +22,7 @@ from runners.protocol import (
     TestcaseKind,
     Variant,
 )
+from tests.observed import observe
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "verdicts.md"
 BEGIN, END = "<!-- made by tests/bot/verdict_table.py: begin -->", "<!-- end -->"
@@ -95,15 +94,14 @@ def _more() -> list[tuple[list[str], Plan, list[Observation]]]:
     ]
     rows = [(["match (wrong result)", "match", "refuses cleanly", ""], wrong, refused)]
     for outcome, words in ((P, "the reporter's control: pass"), (M, "the reporter's control: match")):
-        control = _observe("newest", outcome, Variant.CONTROL, 1)
-        control = msgspec.structs.replace(control, changes=(SAID_TO_WORK,))
+        control = observe("newest", outcome, variant=Variant.CONTROL, changes=(SAID_TO_WORK,))
         rows.append((["pass", "match", f"match; {words}", ""], PLAN, [*_observations((P, M, M), None), control]))
     return [*rows, *_repeated()]
 
 
 def _repeated() -> list[tuple[list[str], Plan, list[Observation]]]:
     """The newest release run a third time, and clean then."""
-    clean = _observe("newest", P, Variant.ORIGINAL, 3)
+    clean = observe("newest", P, attempt=3)
     return [(["match", "match", "match, and pass", ""], PLAN, [*_observations((M, M, M), None), clean])]
 
 
@@ -113,7 +111,7 @@ def _found() -> list[str]:
     agree = _observations((M, M, M), None)
     for words, finding in FINDINGS:
         cells = []
-        for seen in (agree, [*agree, _observe("newest", P, Variant.ORIGINAL, 3)]):
+        for seen in (agree, [*agree, observe("newest", P, attempt=3)]):
             verdict = judge(Evidence(plan=PLAN, observations=tuple(seen), findings=(finding,)))
             cells.append(f"`{verdict.kind}` {verdict.confidence:.2f}")
         lines.append(f"| {words} | {' | '.join(cells)} |")
@@ -139,18 +137,11 @@ FINDINGS = (
 def _observations(outcomes: tuple[Outcome, ...], ported: Outcome | None) -> list[Observation]:
     """Every release that answers is run twice, as the executor does with those that the answer rests on."""
     seen = [
-        _observe(version, outcome, Variant.ORIGINAL, attempt)
+        observe(version, outcome, attempt=attempt)
         for version, outcome in zip(ORDER, outcomes, strict=True)
         for attempt in (1, 2)
     ]
-    return [*seen, _observe(ORDER[-1], ported, Variant.PORTED, 1)] if ported else seen
-
-
-def _observe(version: str, outcome: Outcome, variant: Variant, attempt: int) -> Observation:
-    return Observation(
-        toolchain="tvm", version=version, device="llvm", attempt=attempt, variant=variant, outcome=outcome,
-        answer=answer_of(outcome), ended=Exited(code=0 if outcome is P else 1), why="seen",
-    )  # fmt: skip
+    return [*seen, observe(ORDER[-1], ported, variant=Variant.PORTED)] if ported else seen
 
 
 def with_table(text: str) -> str:

@@ -20,9 +20,9 @@ from bot.ledger import Ledger
 from bot.watch import Watcher, watch
 from runners.catalogue import Catalogue, load_catalogue
 from runners.job import write_result
-from runners.oracle import answer_of
-from runners.protocol import CellResult, JobPlan, Observation, Outcome, Signalled, Variant
+from runners.protocol import CellResult, JobPlan, Outcome, Signalled
 from tests.forge.fake import REPOSITORY
+from tests.observed import observe
 
 CRASH = """\
 apache-tvm 0.25.0 aborts:
@@ -42,14 +42,12 @@ def canned(folder: Path, plan: JobPlan, sha256: str) -> None:
     """A probe: every planned release aborts, twice."""
     for cell in plan.cells:
         seen = [
-            Observation(
+            observe(
+                version,
+                Outcome.MATCH,
                 toolchain=cell.plan.testcase.toolchain,
-                version=version,
                 device=cell.plan.device,
                 attempt=attempt,
-                variant=Variant.ORIGINAL,
-                outcome=Outcome.MATCH,
-                answer=answer_of(Outcome.MATCH),
                 ended=Signalled(code=6),
             )
             for version in cell.plan.first

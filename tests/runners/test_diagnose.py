@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.diagnose import MAX_FINDINGS, Means, diagnose, read_findings, with_line_first
-from runners.oracle import answer_of
 from runners.protocol import (
     Claim,
     Ended,
@@ -26,6 +25,7 @@ from runners.protocol import (
     TimedOut,
     Variant,
 )
+from tests.observed import observe
 
 PYTHON = Testcase(
     kind=TestcaseKind.PYTHON,
@@ -52,14 +52,8 @@ def plan(testcase: Testcase) -> Plan:
     return Plan(testcase=testcase, claim=Claim(), device="llvm", order=("1.0",), first=("1.0",))
 
 
-def observe(
-    outcome: Outcome, signature: Signature | None = None, excerpt: str = "", device: str = "llvm"
-) -> Observation:
-    return Observation(
-        toolchain="tvm", version="1.0", device=device, attempt=1, variant=Variant.ORIGINAL, outcome=outcome,
-        answer=answer_of(outcome), ended=Exited(code=0 if outcome is Outcome.PASS else 1), signature=signature,
-        excerpt=excerpt,
-    )  # fmt: skip
+def saw(outcome: Outcome, signature: Signature | None = None, excerpt: str = "", device: str = "llvm") -> Observation:
+    return observe("1.0", outcome, device=device, signature=signature, excerpt=excerpt)
 
 
 def means(outcome: Outcome = Outcome.PASS, excerpt: str = "", claims: str = "") -> tuple[Means, list[Testcase]]:
@@ -67,7 +61,7 @@ def means(outcome: Outcome = Outcome.PASS, excerpt: str = "", claims: str = "") 
 
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
         ran.append(testcase)
-        return observe(outcome, excerpt=excerpt, device=device)
+        return saw(outcome, excerpt=excerpt, device=device)
 
     return Means(run=run, instrumented=lambda version, testcase, modes: claims), ran
 
@@ -75,7 +69,7 @@ def means(outcome: Outcome = Outcome.PASS, excerpt: str = "", claims: str = "") 
 def test_a_forgotten_import_is_proved_by_a_run_with_it() -> None:
     """The control differs by that one line, and is run on the release that failed."""
     tools, ran = means(Outcome.PASS)
-    controls, findings = diagnose(plan(PYTHON), observe(Outcome.MATCH, NO_SUBMODULE), tools)
+    controls, findings = diagnose(plan(PYTHON), saw(Outcome.MATCH, NO_SUBMODULE), tools)
     assert [finding.kind for finding in findings] == [FindingKind.MISSING]
     assert len(controls) == 1
     assert ran[0].files["r.py"].splitlines()[:2] == [
@@ -87,14 +81,14 @@ def test_a_forgotten_import_is_proved_by_a_run_with_it() -> None:
 def test_without_proof_there_is_no_finding() -> None:
     """The submodule may really be gone."""
     tools, _ = means(Outcome.OTHER_FAILURE)
-    _, findings = diagnose(plan(PYTHON), observe(Outcome.MATCH, NO_SUBMODULE), tools)
+    _, findings = diagnose(plan(PYTHON), saw(Outcome.MATCH, NO_SUBMODULE), tools)
     assert findings == ()
 
 
 def test_vmvx_tells_an_access_out_of_bounds_and_blames_nobody() -> None:
     """It may be the compiler's own doing."""
     tools, ran = means(Outcome.OTHER_FAILURE, excerpt=OUT_OF_RANGE)
-    controls, findings = diagnose(plan(COMMANDS), observe(Outcome.MATCH, device="llvm-cpu"), tools)
+    controls, findings = diagnose(plan(COMMANDS), saw(Outcome.MATCH, device="llvm-cpu"), tools)
     assert findings[0].evidence["offset"] == 400
     assert findings[0].evidence["origin"] == "unknown"
     assert "--iree-hal-target-backends=vmvx" in ran[0].steps[0]
@@ -113,7 +107,7 @@ INDEXED = msgspec.structs.replace(
 def test_an_index_outside_blames_the_repro_when_the_failure_goes_with_it() -> None:
     """The control takes another index and nothing else; its clean run is what the finding rests on."""
     tools, ran = means(Outcome.PASS)
-    controls, findings = diagnose(plan(INDEXED), observe(Outcome.MATCH, device="vmvx"), tools)
+    controls, findings = diagnose(plan(INDEXED), saw(Outcome.MATCH, device="vmvx"), tools)
     assert [(f.kind, f.evidence["origin"]) for f in findings] == [(FindingKind.OUT_OF_BOUNDS_ACCESS, "testcase")]
     assert len(controls) == 1
     assert "%t[%reprobot_mended]" in ran[1].files["m.mlir"]
@@ -129,11 +123,11 @@ def test_a_compiler_may_refuse_an_index_outside_and_not_crash_or_hang_on_it(alon
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
         ran.append(testcase)
         if "reprobot_mended" in testcase.files["m.mlir"]:
-            return observe(Outcome.PASS)
-        return msgspec.structs.replace(observe(Outcome.MATCH), ended=alone)
+            return saw(Outcome.PASS)
+        return msgspec.structs.replace(saw(Outcome.MATCH), ended=alone)
 
     tools = Means(run=run, instrumented=lambda version, testcase, modes: "")
-    _, findings = diagnose(plan(INDEXED), observe(Outcome.MATCH, device="vmvx"), tools)
+    _, findings = diagnose(plan(INDEXED), saw(Outcome.MATCH, device="vmvx"), tools)
     assert (FindingKind.OUT_OF_BOUNDS_ACCESS in {one.kind for one in findings}) is blamed
     assert ran[0].steps == INDEXED.steps[:1]
 
@@ -141,7 +135,7 @@ def test_a_compiler_may_refuse_an_index_outside_and_not_crash_or_hang_on_it(alon
 def test_an_index_outside_explains_no_failure_that_stays() -> None:
     """Mended and failing still: something else is wrong, and the repro is not blamed."""
     tools, _ = means(Outcome.MATCH)
-    _, findings = diagnose(plan(INDEXED), observe(Outcome.MATCH, device="vmvx"), tools)
+    _, findings = diagnose(plan(INDEXED), saw(Outcome.MATCH, device="vmvx"), tools)
     assert findings == ()
 
 
@@ -157,7 +151,7 @@ CALL = json.dumps(
 def test_the_call_that_works_is_made() -> None:
     """Where the testcase then runs cleanly the finding says so."""
     tools, ran = means(Outcome.PASS, claims=CALL)
-    _, (found,) = diagnose(plan(PYTHON), observe(Outcome.MATCH), tools)
+    _, (found,) = diagnose(plan(PYTHON), saw(Outcome.MATCH), tools)
     assert ran[0].steps[0][1:] == ("/opt/reprobot/diagnose_tvm.py", "repair", "r.py")
     assert "runs cleanly on 1.0" in str(found.evidence["control"])
 
@@ -165,7 +159,7 @@ def test_the_call_that_works_is_made() -> None:
 def test_a_call_that_changes_nothing_refutes_the_finding() -> None:
     """It fails as reported with the new call too: then the old one is not why."""
     tools, _ = means(Outcome.MATCH, claims=CALL)
-    _, found = diagnose(plan(PYTHON), observe(Outcome.MATCH), tools)
+    _, found = diagnose(plan(PYTHON), saw(Outcome.MATCH), tools)
     assert FindingKind.SIGNATURE_CHANGED not in {one.kind for one in found}
 
 
@@ -174,7 +168,7 @@ def test_a_guest_cannot_claim_that_its_call_was_made() -> None:
     forged = json.loads(CALL)
     forged["evidence"]["control"] = "it runs cleanly"
     tools, _ = means(Outcome.OTHER_FAILURE, claims=json.dumps(forged))
-    _, (found,) = diagnose(plan(PYTHON), observe(Outcome.MATCH), tools)
+    _, (found,) = diagnose(plan(PYTHON), saw(Outcome.MATCH), tools)
     assert "does not fail as reported on 1.0, nor pass" in str(found.evidence["control"])
 
 

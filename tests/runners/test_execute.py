@@ -10,7 +10,6 @@ import pytest
 
 from runners.dispatches import Side
 from runners.execute import HOPELESS, Investigation, Tools, investigate
-from runners.oracle import answer_of
 from runners.progress import Silent
 from runners.protocol import (
     SAID_TO_WORK,
@@ -29,6 +28,7 @@ from runners.protocol import (
     Variant,
     Varied,
 )
+from tests.observed import observe
 
 ORDER = tuple(f"3.{minor}.0" for minor in range(12))
 TESTCASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
@@ -46,18 +46,17 @@ def make_plan(**changes: object) -> Plan:
     return msgspec.structs.replace(plan, **changes)
 
 
-def observe(cell: Cell, attempt: int, outcome: Outcome) -> Observation:
-    return Observation(
-        toolchain=cell.toolchain, version=cell.version, device=cell.device, attempt=attempt, variant=cell.variant,
-        outcome=outcome, answer=answer_of(outcome), ended=Exited(code=0), changes=cell.changes,
-        varied=cell.varied,
+def probed(cell: Cell, attempt: int, outcome: Outcome) -> Observation:
+    return observe(
+        cell.version, outcome, toolchain=cell.toolchain, device=cell.device, attempt=attempt, variant=cell.variant,
+        ended=Exited(code=0), changes=cell.changes, varied=cell.varied,
     )  # fmt: skip
 
 
 def run(plan: Plan, truth: Callable[[Cell, int], Outcome], **changes: object) -> Investigation:
     with ThreadPoolExecutor(2) as executor:
         settings: dict[str, object] = {
-            "run": lambda cell, attempt: observe(cell, attempt, truth(cell, attempt)),
+            "run": lambda cell, attempt: probed(cell, attempt, truth(cell, attempt)),
             "port": lambda testcase, version: None,
             "retarget": lambda testcase, device: None,
             "diagnose": lambda plan, failing, clean: ((), ()),
@@ -109,7 +108,7 @@ def test_an_infrastructure_failure_is_tried_again_before_it_counts() -> None:
 
     def hiccup(cell: Cell, attempt: int) -> Observation:
         tries.append(attempt)
-        return observe(cell, attempt, Outcome.INFRA if len(tries) == 1 else Outcome.PASS)
+        return probed(cell, attempt, Outcome.INFRA if len(tries) == 1 else Outcome.PASS)
 
     seen = run(make_plan(order=ORDER[:1], first=ORDER[:1], reported=None), lambda *_: Outcome.PASS, run=hiccup)
     assert [observation.outcome for observation in seen.observations] == [Outcome.PASS, Outcome.PASS]

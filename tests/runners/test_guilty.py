@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from runners.guilty import find_guilty
-from runners.oracle import answer_of
 from runners.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
+from tests.observed import observe
 
 TESTCASE = Testcase(
     kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": ""}, steps=(("python", "r.py", "--size", "4"),)
@@ -20,11 +20,8 @@ CLAIM: dict[str, Any] = {
 }  # fmt: skip
 
 
-def observe(outcome: Outcome) -> Observation:
-    return Observation(
-        toolchain="tvm", version="1.0", device="llvm", attempt=1, variant=Variant.ORIGINAL, outcome=outcome,
-        answer=answer_of(outcome), ended=Exited(code=1),
-    )  # fmt: skip
+def saw(outcome: Outcome) -> Observation:
+    return observe("1.0", outcome, ended=Exited(code=1))
 
 
 def find(claims: str, *, with_it: Outcome = Outcome.MATCH, without: Outcome = Outcome.PASS) -> tuple[Finding, ...]:
@@ -35,9 +32,9 @@ def find(claims: str, *, with_it: Outcome = Outcome.MATCH, without: Outcome = Ou
         _, hook, mode, setting, *rest = testcase.steps[0]
         assert hook.endswith("/bisect_tvm.py")
         assert (mode, rest) == ("limit", ["r.py", "--size", "4"])
-        return observe(with_it if json.loads(setting)["limit"] >= CLAIM["application"] else without)
+        return saw(with_it if json.loads(setting)["limit"] >= CLAIM["application"] else without)
 
-    return find_guilty(TESTCASE, observe(Outcome.MATCH), lambda _version, _testcase: claims, run)
+    return find_guilty(TESTCASE, saw(Outcome.MATCH), lambda _version, _testcase: claims, run)
 
 
 def claimed(**changes: Any) -> str:

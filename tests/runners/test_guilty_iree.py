@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from runners.guilty_iree import find_guilty_iree
-from runners.oracle import answer_of
 from runners.protocol import Ended, Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, TimedOut, Variant
+from tests.observed import observe
 
 TESTCASE = Testcase(
     kind=TestcaseKind.COMMAND_LINE,
@@ -35,12 +35,10 @@ LLVM: dict[str, Any] = {
 Answer = Callable[[Testcase], Outcome]
 
 
-def observe(outcome: Outcome, ended: Ended | None = None, variant: Variant = Variant.ORIGINAL) -> Observation:
+def saw(outcome: Outcome, ended: Ended | None = None, variant: Variant = Variant.ORIGINAL) -> Observation:
     clean = outcome in (Outcome.PASS, Outcome.OTHER_FAILURE)
-    return Observation(
-        toolchain="iree", version="3.9.0", device="llvm-cpu", attempt=1, variant=variant, outcome=outcome,
-        answer=answer_of(outcome), ended=ended or Exited(code=0 if clean else 1),
-    )  # fmt: skip
+    ended = ended or Exited(code=0 if clean else 1)
+    return observe("3.9.0", outcome, toolchain="iree", device="llvm-cpu", variant=variant, ended=ended)
 
 
 def find(
@@ -48,10 +46,10 @@ def find(
 ) -> tuple[Finding, ...]:
     def run(_version: str, variant: Variant, testcase: Testcase, _device: str) -> Observation:
         assert variant is Variant.CONTROL
-        return observe(answer(testcase))
+        return saw(answer(testcase))
 
     text = claim if isinstance(claim, str) else json.dumps({"kind": "guilty-pass", "evidence": claim})
-    return find_guilty_iree(testcase, failing or observe(Outcome.MATCH), lambda _version, _testcase: text, run)
+    return find_guilty_iree(testcase, failing or saw(Outcome.MATCH), lambda _version, _testcase: text, run)
 
 
 def alone(testcase: Testcase) -> Outcome:
@@ -222,5 +220,5 @@ def test_a_malformed_claim_is_dropped(claim: object) -> None:
 
 def test_what_hangs_or_was_ported_is_left_alone() -> None:
     """Dumps of a compilation without an end have no end; the steps of a ported text are not the posted ones."""
-    assert find(PASS, alone, observe(Outcome.MATCH, TimedOut())) == ()
-    assert find(PASS, alone, observe(Outcome.MATCH, variant=Variant.PORTED)) == ()
+    assert find(PASS, alone, saw(Outcome.MATCH, TimedOut())) == ()
+    assert find(PASS, alone, saw(Outcome.MATCH, variant=Variant.PORTED)) == ()

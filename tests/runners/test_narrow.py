@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from runners.execute import Deeper, Investigation, Tools, investigate
 from runners.narrow import MOST_HICCUPS, Supply, follow
-from runners.oracle import answer_of
 from runners.progress import Silent
-from runners.protocol import Answer, Bisection, Cell, Exited, Observation, Outcome, Plan, Trail, TrailBuild, Variant
+from runners.protocol import Answer, Bisection, Cell, Exited, Observation, Outcome, Plan, Trail, TrailBuild
 from runners.trail import narrowed, soon
-from tests.runners.test_execute import ORDER, make_plan, observe
+from tests.observed import observe
+from tests.runners.test_execute import ORDER, make_plan, probed
 
 SIZE = 60
 
@@ -26,10 +26,7 @@ def make_trail(size: int = SIZE, *, direction: str = "introduced", step: int = 1
 
 
 def seen(name: str, attempt: int, outcome: Outcome) -> Observation:
-    return Observation(
-        toolchain="tvm", version=name, device="llvm", attempt=attempt, variant=Variant.ORIGINAL,
-        outcome=outcome, answer=answer_of(outcome), ended=Exited(code=0),
-    )  # fmt: skip
+    return observe(name, outcome, attempt=attempt, ended=Exited(code=0))
 
 
 def go(
@@ -166,7 +163,7 @@ def investigated(plan: Plan, lay: Callable[[str, str], Trail | str], first_bad: 
             bad = ORDER.index(cell.version) > 6
         else:
             bad = int(cell.version[1:]) >= first_bad
-        return observe(cell, attempt, Outcome.MATCH if bad else Outcome.PASS)
+        return probed(cell, attempt, Outcome.MATCH if bad else Outcome.PASS)
 
     with ThreadPoolExecutor(2) as executor, ThreadPoolExecutor(1) as helper:
         supply = Supply(seconds=dict, prepare=lambda name: None, helper=helper)
