@@ -13,6 +13,7 @@ import csv
 import functools
 import hashlib
 import io
+import itertools
 import os
 import re
 import resource
@@ -328,10 +329,7 @@ def _ways(kind: Kind, image_name: str) -> list[Way]:
 
 def _client_says(client: tuple[str, ...], *words: str) -> str:
     """Standard output of a client command, stripped; empty when it fails."""
-    try:
-        done = subprocess.run([*client, *words], capture_output=True, text=True, timeout=CLIENT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
+    done = _done(client, *words)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
@@ -516,7 +514,7 @@ def _client(
     """The running client; on the way out the container is gone, whatever became of the client.
 
     Removing costs two more clients, about half of the whole overhead; a client that was asked to remove (``--rm``)
-    and came to its own end has done it.
+    and came to its own end has done it, or left a folder that says otherwise.
     """
     process = subprocess.Popen(
         words,
@@ -530,12 +528,19 @@ def _client(
     try:
         yield process
     finally:
-        if "--rm" not in words or _failed(process.poll()):
+        removes = "--rm" in words
+        if not removes or _failed(process.poll()):
             if way.own_kernel and group is not None:
                 group.kill()  # gVisor is asked to kill by a message, which it answers late or never when it is busy
+            if kill(way.client, name) and removes:
+                # Killed while it removes, it would leave a container half removed.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(DRAIN_S)
+            process.kill()
+            process.wait()
             remove(way.client, name)
-        process.kill()
-        process.wait()
+        elif way.own_store and _is_in_our_store(place / ID_FILE):
+            remove(way.client, name)
         close_streams(process)
 
 
@@ -553,14 +558,55 @@ def _failed(status: int | None) -> bool:
     return status is None or status < 0 or status in ENGINE_FAILED
 
 
-def remove(client: tuple[str, ...], name: str) -> None:
-    """Kill at once and remove, by name; nothing happens when it is gone already.
+def kill(client: tuple[str, ...], name: str) -> bool:
+    """Kill a container by name; False when there is none of that name (yet).
 
-    Killing first, because ``rm --force`` alone begins with a polite signal and waits.
+    Before removing, because ``rm --force`` alone begins with a polite signal and waits.
     """
-    for words in (("kill", "--signal=KILL", name), ("rm", "--force", name)):
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run([*client, *words], capture_output=True, timeout=CLIENT_S, check=False)
+    return not _is_unknown(_done(client, "kill", "--signal=KILL", name))
+
+
+def remove(client: tuple[str, ...], name: str) -> bool:
+    """Remove a container by name; whether it is gone, as it may have been before.
+
+    Asked again while it refuses: a container's own ``--rm``, its monitor's clean-up and this one can meet, and then
+    each finds something in use.
+    """
+    deadline = time.monotonic() + CLIENT_S
+    while True:
+        done = _done(client, "rm", "--force", name)
+        if done.returncode == 0 or _is_unknown(done):
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+
+
+def _is_unknown(done: subprocess.CompletedProcess[str]) -> bool:
+    """Whether a client failed because there is no container of that name; podman and docker say it in these words."""
+    return done.returncode != 0 and "no such container" in done.stderr.lower()
+
+
+def _done(client: tuple[str, ...], *words: str) -> subprocess.CompletedProcess[str]:
+    """What a client says; one that cannot be run, or takes too long, failed."""
+    try:
+        return subprocess.run(
+            [*client, *words], capture_output=True, encoding="utf-8", errors="replace", timeout=CLIENT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as reason:
+        return subprocess.CompletedProcess(words, returncode=1, stdout="", stderr=str(reason))
+
+
+ID_FILE = "id"
+"""Where the client writes the container's id, in the directory of its run."""
+
+
+def _is_in_our_store(id_file: Path) -> bool:
+    """Whether podman still keeps a folder for the container of that id, although its client came to its own end."""
+    with contextlib.suppress(OSError):
+        number = id_file.read_text(encoding="ascii").strip()
+        return len(number) == 64 and (_our_store() / "root" / CONTAINERS / number).exists()
+    return False
 
 
 @dataclass(slots=True)
@@ -634,7 +680,7 @@ def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]
     with _profile(way) as profile, _group(way, name, spec) as group:
         parent = None if group is None else group.parent_path
         with owner.private_directory() as place:
-            theirs = seen.EnginesGroup(place / "id") if way.counted and group is None else None
+            theirs = seen.EnginesGroup(place / ID_FILE) if way.counted and group is None else None
             words = command_line(
                 way,
                 spec,
@@ -643,7 +689,7 @@ def _session(way: Way, image_name: str, spec: SandboxSpec) -> Iterator[_Session]
                 mounts=(*shown, *spec.mounts),
                 profile=profile,
                 parent=parent,
-                cidfile=None if theirs is None else theirs.cidfile,
+                cidfile=place / ID_FILE if way.own_store or theirs is not None else None,
             )
             following = contextlib.nullcontext() if theirs is None else theirs.watched()
             with _client(way, name, words, place, group) as process, following:
@@ -662,11 +708,14 @@ def sweep() -> list[str]:
     removed = []
     for client in _stores():
         for name in _leftovers(client):
+            kill(client, name)
             remove(client, name)
             removed.append(name)
     return [*removed, *_forgotten()]
 
 
+CONTAINERS = "vfs-containers"
+"""Podman's folder for containers, below its root, where it copies instead of mounting overlays."""
 FORGOTTEN_S = 60.0
 """How old a place of the store must be before we take it for one that podman forgot."""
 
@@ -681,7 +730,7 @@ def _forgotten() -> list[str]:
     old = time.time() - FORGOTTEN_S
     places = [
         place
-        for place in (store / "root" / "vfs-containers").glob("?" * 64)
+        for place in (store / "root" / CONTAINERS).glob("?" * 64)
         if (place / "userdata").exists() and place.stat().st_mtime < old
     ]
     if not places:

@@ -94,7 +94,7 @@ NOT_MISSED = {
     "podman": {
         "--name": "to be killed and swept by",
         "--label": "to be found by",
-        "--cidfile": "to read the counters of its group by: test_seen",
+        "--cidfile": "to see that it is gone, and to read the counters of its group by: test_lifecycle, test_seen",
         "--interactive": "gives the input",
         "--pull": "what podman may do, not the guest",
         "--log-driver": "keeps output from the host's disk, where podman would bound nothing",
