@@ -13,7 +13,6 @@ import csv
 import functools
 import hashlib
 import io
-import itertools
 import os
 import re
 import resource
