@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,15 +36,23 @@ def test_every_link_leads_somewhere(paper: str) -> None:
 @pytest.mark.parametrize("paper", ROOMS)
 def test_every_room_that_is_named_is_there(paper: str) -> None:
     """A path in the papers exists; a bare ``name.py`` after one stands in the same folder."""
+    assert [place for place in _places(_read(paper)) if not (ROOT / place).exists()] == []
+
+
+def test_the_map_names_every_room() -> None:
+    """Whatever stands directly in ``bot`` or ``runners`` has its place in the map of docs/architecture.md."""
+    _, _, rest = _read("docs/architecture.md").partition("## Map of rooms")
+    mapped = set(_places(rest.partition("\n## ")[0]))
+    there = {place.relative_to(ROOT) for ring in ("bot", "runners") for place in (ROOT / ring).iterdir()}
+    assert {place for place in there if not place.name.startswith("__")} - mapped == set()
+
+
+def _places(text: str) -> Iterator[Path]:
     folder = Path()
-    missing = []
-    for path in re.findall(r"`([\w./]+(?:\.py|/|\.json))`", _read(paper)):
-        if path.startswith("/"):
-            continue  # a place inside the sandbox
-        folder = Path(path).parent if "/" in path else folder
-        if not (ROOT / path).exists() and not (ROOT / folder / path).exists():
-            missing.append(path)
-    assert missing == []
+    for path in re.findall(r"`(?!/)([\w./]+(?:\.py|/|\.json))`", text):  # with a / first, one inside the sandbox
+        whole = "/" in path.rstrip("/")
+        folder = Path(path).parent if whole else folder
+        yield Path(path) if whole or (ROOT / path).exists() else folder / path
 
 
 def test_the_readme_lists_every_command() -> None:
