@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bot.comment import related
+from bot.sections.ranges import related
 from bot.suspects import Query, Weights, beliefs, rank, suspects
 from runners.commits import CommitLog
 from runners.protocol import Commit, CommitRange

@@ -17,26 +17,18 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from bot.by_hand import by_hand
-from bot.comment import (
-    LABELS,
-    VARIANTS,
-    change,
-    compared,
-    diagnoses,
-    ended,
-    forks,
-    likely_fix,
-    provenance,
-    render_comment,
-    request,
-    said_of_the_decision,
-    smaller_testcase,
-    under_its_label,
-)
+from bot.comment import render_comment, said_of_the_decision
 from bot.document import document, dumps
 from bot.extract.types import Repro
 from bot.matrix import matrix, said
 from bot.quote import clean, prose
+from bot.sections.failures import compared, ended
+from bot.sections.findings import diagnoses
+from bot.sections.headline import TITLES, under_its_label
+from bot.sections.ranges import change, forks, likely_fix
+from bot.sections.request import request
+from bot.sections.table import VARIANTS
+from bot.sections.testcase import provenance, smaller_testcase
 from bot.verdict import Report
 from runners.protocol import Answer
 from runners.varied import in_words
@@ -56,7 +48,7 @@ def render_page(report: Report) -> str:
             report=report,
             repro=report.extraction if isinstance(report.extraction, Repro) else None,
             matrix=matrix(report.observations),
-            label=LABELS[verdict.kind],
+            label=TITLES[verdict.kind],
             headline=_html(under_its_label(verdict)),
             request=_html(request(report).body),
             changes=[_html(text) for text in _below_the_table(report) if text],

@@ -14,7 +14,6 @@ from pathlib import Path
 from bot import app as shell
 from bot.app import Asked, unrun
 from bot.commands import Command, Verb
-from bot.comment import under_its_label
 from bot.extract import Repro
 from bot.forge import IssueBrief
 from bot.issue import Issue
@@ -24,6 +23,7 @@ from bot.plan import make_plan
 from bot.planning import wishes_of
 from bot.quote import code
 from bot.results import read_results
+from bot.sections.headline import under_its_label
 from bot.settings import Settings
 from bot.verdict import Report
 from bot.watch import Probe

@@ -21,9 +21,13 @@ from rich.markdown import Markdown
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from bot.comment import Section, cut_down, headline, related, sections
+from bot.comment import sections
 from bot.matrix import MARK, said
 from bot.quote import clean, log_line
+from bot.sections.headline import headline
+from bot.sections.ranges import related
+from bot.sections.shape import Section
+from bot.sections.testcase import cut_down
 from bot.verdict import Report
 from runners.progress import Sink
 from runners.protocol import Cell, CommitRange, Observation, Smaller, Suspect, Variant

@@ -1,4 +1,4 @@
-"""The answer and everything it rests on: what `bot.judge` makes and comment.py, page.py and the JSON show."""
+"""The answer and everything it rests on: what `bot.judge` makes, and comment, page and JSON show."""
 
 from __future__ import annotations
 

@@ -32,7 +32,6 @@ from bot.attachments import (
     with_attachments,
 )
 from bot.cli import app
-from bot.comment import provenance, request
 from bot.document import extract_document
 from bot.extract import NoRepro, Repro, Span, extract
 from bot.extract.links import Link
@@ -40,6 +39,8 @@ from bot.issue import Attachment, Comment, Issue, Refused
 from bot.judge import judge_without_running
 from bot.plan import Wishes
 from bot.quote import clean
+from bot.sections.request import request
+from bot.sections.testcase import provenance
 from bot.verdict import Report
 from tests.bot.extract.reading import issue as make_issue
 from tests.bot.extract.reading import missing

@@ -15,21 +15,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.comment import (
-    DIFFERENCE,
-    LABELS,
-    MAX_BYTES,
-    change,
-    diagnoses,
-    ended,
-    headline,
-    read_marker,
-    render_comment,
-    under_its_label,
-)
+from bot.comment import MAX_BYTES, read_marker, render_comment
 from bot.document import document, dumps
 from bot.extract.types import Missing, Repair, Repro, Span
 from bot.quote import clean, code, fence, hides_characters, prose
+from bot.sections.failures import ended
+from bot.sections.findings import DIFFERENCE, diagnoses
+from bot.sections.headline import TITLES, headline, under_its_label
+from bot.sections.ranges import change
 from bot.verdict import Report, Verdict, VerdictKind
 from runners.protocol import (
     Answer,
@@ -437,5 +430,5 @@ def test_a_label_that_stands_above_is_not_said_again(name: str) -> None:
     """The page has it as its title, the sweep's list before the headline."""
     verdict = reports.ALL[name]().verdict
     below = under_its_label(verdict)
-    assert not below.casefold().startswith(LABELS[verdict.kind].casefold())
+    assert not below.casefold().startswith(TITLES[verdict.kind].casefold())
     assert below[:1].isupper() or not below[:1].isalpha()

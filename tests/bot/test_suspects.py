@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.comment import likely_fix, related, render_comment
+from bot.comment import render_comment
 from bot.evidence import Evidence
 from bot.extract import extract
 from bot.lineup import line_up
+from bot.sections.ranges import likely_fix, related
 from bot.source import parse_issue
 from bot.suspects import FLOOR, MOST, Query, beliefs, query_of, rank, suspects, words
 from bot.verdict import VerdictKind

@@ -1,0 +1,34 @@
+"""What a section of a comment is, and how much of everything it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Markdown under a title of ours. Folded sections open with a click; an open one with no title stands bare."""
+
+    title: str
+    body: str
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """How much is shown: characters per excerpt and per file, rows of the table, entries of a list."""
+
+    excerpt: int
+    source: int
+    rows: int
+    entries: int
+
+
+DETAILS = (
+    Detail(excerpt=6_000, source=24_000, rows=80, entries=40),
+    Detail(excerpt=2_500, source=12_000, rows=60, entries=24),
+    Detail(excerpt=1_000, source=6_000, rows=40, entries=12),
+    Detail(excerpt=300, source=2_000, rows=24, entries=6),
+    Detail(excerpt=0, source=0, rows=16, entries=3),
+)
+"""From everything to the least: outputs go first, then code, then rows."""
