@@ -346,8 +346,8 @@ def clean(
     for left in sweep():
         typer.echo(f"removed {left}")
     store = open_store(default_root())
-    if keep is None:
-        drop_skeleton()
+    if keep is None and not drop_skeleton():
+        typer.echo("kept what podman starts from: a probe is running in it. Clean again when it has ended")
     freed = store.clean() if keep is None else store.trim(int(keep * 2**30))
     typer.echo(f"freed {freed / 2**20:.0f} MiB in {default_root()}")
 

@@ -279,9 +279,16 @@ def _is_ours(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
-def drop_skeleton() -> None:
-    """Remove podman's store of the skeleton; the next probe imports it anew."""
-    shutil.rmtree(_our_store(), ignore_errors=True)
+def drop_skeleton() -> bool:
+    """Remove podman's store of the skeleton, which the next probe makes anew; False while a container runs in it.
+
+    Without its store podman no longer knows how that container ended.
+    """
+    store = _our_store()
+    if (store / "root").exists() and _client_says(("podman", *_storage("")), "ps", "--quiet"):
+        return False
+    shutil.rmtree(store, ignore_errors=True)
+    return True
 
 
 def _storage(image_name: str) -> tuple[str, ...]:
@@ -531,8 +538,9 @@ def _client(
         if not removes or _failed(process.poll()):
             if way.own_kernel and group is not None:
                 group.kill()  # gVisor is asked to kill by a message, which it answers late or never when it is busy
-            if kill(way.client, name) and removes:
-                # Killed while it removes, it would leave a container half removed.
+            if kill(way.client, name) and removes and not way.own_kernel:
+                # Killed while it removes, it would leave a container half removed. (gVisor's waits for a monitor
+                # that was killed with the group.)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(DRAIN_S)
             process.kill()

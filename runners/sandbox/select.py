@@ -69,9 +69,9 @@ def use_image(name: str) -> str:
     return name
 
 
-def drop_skeleton() -> None:
-    """Remove what the engines themselves have cached."""
-    containers.drop_skeleton()
+def drop_skeleton() -> bool:
+    """Remove what the engines themselves have cached; False where a probe is running in it."""
+    return containers.drop_skeleton()
 
 
 def sweep() -> Sequence[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from runners.sandbox.select import sandboxes
 from tests.runners.sandbox.attack import Attack
 from tests.runners.sandbox.attacks import ATTACKS, PRELUDE
 from tests.runners.sandbox.conftest import run_source
+from tests.runners.sandbox.test_lifecycle import traces
 
 pytestmark = pytest.mark.sandbox
 
@@ -136,6 +139,15 @@ with open("/dev/stdout", "w") as file:
     probe = run_source(trial, layout, source, limits=Limits(wall_s=30))
     assert probe.ended == Exited(code=0), probe
     assert probe.steps[0].stdout == "heard\n"
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.6])
+def test_giving_it_up_leaves_nothing(trial: containers.Containers, seconds: float) -> None:
+    """podman asks the killed gVisor to die, hears nothing, and has to be told a second time to forget it."""
+    spec = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=Limits(wall_s=20), run_id="giving-up")
+    with trial.session(spec):
+        time.sleep(seconds)
+    assert traces(os.getpid()) == []
 
 
 def test_it_builds_no_compiler(trial: containers.Containers, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from runners.protocol import Exited, Limits, NotRun, Signalled, TimedOut
 from runners.sandbox import cgroup, containers, owner
 from runners.sandbox.contract import WORK, Engine, SandboxSpec
 from runners.sandbox.process import Stopped, stop_all, stoppable
-from runners.sandbox.select import sweep
+from runners.sandbox.select import drop_skeleton, sweep
 from tests.runners.sandbox.attack import QUICK
 from tests.runners.sandbox.attacks import PRELUDE
 from tests.runners.sandbox.conftest import run_source
@@ -326,3 +326,15 @@ def test_a_store_that_another_process_dropped_is_made_anew(engine: Engine, layou
     subprocess.run(words, check=True)
     assert run_source(engine, layout, "pass").ended == Exited(code=0)
     assert containers._our_store().stat().st_mode & 0o077 == 0
+
+
+def test_a_store_in_use_is_not_dropped(podman: containers.Containers) -> None:
+    """`reprobot clean` beside a probe that runs: the probe's end is still known."""
+    cat = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=QUICK, run_id="in-use", stdin=b"")
+    with podman.session(cat) as session:
+        client = ("podman", *containers._storage(""))
+        assert wait_until(lambda: session.name in containers._client_says(client, "ps", "--format", "{{.Names}}"))
+        assert not drop_skeleton()
+        assert session.process.stdin is not None
+        session.process.stdin.close()
+        assert session.process.wait(20) == 0
