@@ -36,6 +36,8 @@ class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     inside: Annotated[str, msgspec.Meta(max_length=120, pattern=r"^[\w.:<> -]*$")] = ""
     always: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=200)] = ()
     outer: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=200)] = ()
+    under_way: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=6)] = ()
+    """Where every pass may be left out: what ran when it failed, outermost first."""
     difference: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=80)] = ()
 
 
@@ -52,7 +54,7 @@ def find_guilty(testcase: Testcase, failing: Observation, search: Search, run: R
     if claim is None:
         return ()
     if claim.application == 0:
-        return (_no_pass(failing),)
+        return (_no_pass(claim, failing),)
 
     def limited(count: int) -> Outcome:
         setting = {"limit": count, "scope": claim.scope, "always": list(claim.always), "outer": list(claim.outer)}
@@ -103,11 +105,18 @@ def _finding(claim: _Evidence, failing: Observation) -> Finding:
     )
 
 
-def _no_pass(failing: Observation) -> Finding:
+def _no_pass(claim: _Evidence, failing: Observation) -> Finding:
     """Nobody has checked this from outside: it is worth telling, and decides nothing."""
+    while_it = f"; the search saw it fail while {claim.under_way[-1]} ran" if claim.under_way else ""
     return Finding(
         kind=FindingKind.GUILTY_PASS,
         summary=f"on {failing.version} it fails the same way with every pass left out that can be: the fault lies"
-        " before the passes, in the testcase, or in a pass that must run",
-        evidence={"name": "none", "version": failing.version, "application": 0},
+        f" before the passes, in the testcase, or in a pass that must run{while_it}",
+        evidence={
+            "name": "none",
+            "version": failing.version,
+            "application": 0,
+            "refuted_by": "a clean run with one of these passes left out",
+            **({"under_way": list(claim.under_way)} if claim.under_way else {}),
+        },
     )

@@ -95,3 +95,11 @@ def test_no_pass_at_all_is_said_without_blame() -> None:
     """The failure needs none: nobody is named."""
     (finding,) = find(claimed(application=0, **{"pass": ""}))
     assert "every pass left out" in finding.summary
+
+
+def test_what_ran_when_it_failed_is_told_with_it() -> None:
+    """A pass that nothing works without can be named no other way; nobody has checked it, and it says so."""
+    (finding,) = find(claimed(application=0, under_way=["sequential", "tirx.LowerIntrin"], **{"pass": ""}))
+    assert "the search saw it fail while tirx.LowerIntrin ran" in finding.summary
+    assert finding.evidence["under_way"] == ["sequential", "tirx.LowerIntrin"]
+    assert find(claimed(application=0, under_way=["![](x)"], **{"pass": ""})) == ()

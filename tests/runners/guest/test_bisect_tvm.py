@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.runners.guest.guilty import faulty
-from tests.runners.guest.sweep import HOOKS, environment, variables
+from tests.runners.guest.guilty import MODEL, faulty
+from tests.runners.guest.sweep import HOOKS, PROGRAMS, environment, variables
 
 pytestmark = pytest.mark.compilers
 
@@ -74,3 +74,39 @@ def test_a_testcase_that_runs_cleanly_leads_to_nothing(tmp_path: Path) -> None:
     """No failure, no pass to find."""
     program, _, _ = faulty()["SubtractInstead, alone"]
     assert search(program.replace("module = planted(module)\n", ""), "0.27.0", tmp_path) is None
+
+
+RAISES_INSIDE = """
+@tvm.transform.module_pass(opt_level=0, name="Raises")
+def raises(module, _context):
+    {end}
+
+raises(module)
+"""
+
+
+@pytest.mark.parametrize("end", ["raise ValueError('no')", "import os; os.abort()"])
+def test_what_ran_when_it_failed_is_told(end: str, tmp_path: Path) -> None:
+    """Also of a crash, after which the one that crashed tells nothing any more."""
+    found = search(MODEL + RAISES_INSIDE.format(end=end) + end, "0.27.0", tmp_path)
+    assert found is not None
+    assert (found["application"], found["under_way"]) == (0, ["Raises"])
+
+
+def test_a_pass_that_crashes_is_found(tmp_path: Path) -> None:
+    """The run with it leaves no words of its own; which passes it came through was told as it went."""
+    passes = "[relax.transform.CanonicalizeBindings(), raises, relax.transform.DeadCodeElimination()]"
+    alone = RAISES_INSIDE.format(end="import os; os.abort()").replace("\nraises(module)\n", "")
+    found = search(f"{MODEL}{alone}tvm.transform.Sequential({passes})(module)\n", "0.27.0", tmp_path)
+    assert found is not None
+    assert (found["pass"], found["inside"]) == ("Raises", "sequential")
+    assert found["application"] - found["passes_without"] == 1
+
+
+def test_a_search_of_many_passes_needs_few_runs(tmp_path: Path) -> None:
+    """A network whose sixty-odd passes have no part in its failure: runs that are spared are what makes it quick."""
+    network = (PROGRAMS / "valid" / "residual_network_of_two_blocks.repro").read_text()
+    found = search(network + "\nassert len(__name__) == 1\n", "0.27.0", tmp_path)
+    assert found is not None
+    assert found["application"] == 0
+    assert found["trials"] <= 24
