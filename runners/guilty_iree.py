@@ -5,8 +5,9 @@ sides itself, and judges them by its own oracle:
 
 - a compilation that fails in a pass: ``iree-opt`` runs that pass alone on the IR before it, which must fail as
   reported, and reads that IR without the pass, which must be clean;
-- one that fails when a pass is set up, which the command line writes: ``iree-opt`` runs that pass alone on an empty
-  module, which must fail as reported, and reads the empty module, which must be clean;
+- one that fails when a pass is set up, which the command line writes, or adds by a flag: ``iree-opt`` runs that pass
+  alone on an empty module, which must fail as reported, and reads the empty module, which must be clean; and without
+  the flag it must not fail so;
 - one that fails before any pass: ``iree-opt`` reads the input, which must fail as reported; else the phase, which
   must fail as reported, and the one before it, which must be clean;
 - a program that fails when it runs: compiled with the LLVM passes up to the nth, which must fail as reported, and
@@ -15,6 +16,7 @@ sides itself, and judges them by its own oracle:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Literal
 
@@ -38,6 +40,9 @@ Search = Callable[[str, Testcase], str]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_PASSES)]
 _PassName = Annotated[str, msgspec.Meta(max_length=120, pattern=r"^[\w.:<>()&;, /*#=-]*$")]
 _Symbol = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[\w.$-]*$")]
+
+
+_ONE_FILE = re.compile(r"[\w.-]{1,120}\{[\w.-]{1,120}=(?P<file>[^\s{}()=,'\"]{1,400})\}")
 
 
 class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
@@ -136,9 +141,15 @@ def _pass(testcase: Testcase, claim: _Evidence, failing: Observation, observe: O
 
 
 def _set_up(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
-    """A pass that fails whatever it is to run on, written so on the command line: a claim can name no other."""
-    stands = any(claim.written in word for word in testcase.steps[claim.step][1:])
-    if not claim.passed or not stands or claim.written not in claim.pipeline or BEFORE in testcase.files:
+    """A pass that fails whatever it is to run on, written so on the command line: a claim can name no other.
+
+    Or one that a flag adds with the file that it gives; then the failure has to go with that flag.
+    """
+    step = testcase.steps[claim.step]
+    if not claim.passed or claim.written not in claim.pipeline or BEFORE in testcase.files:
+        return ()
+    flag = "" if any(claim.written in word for word in step[1:]) else _flag_for(claim, step)
+    if flag is None:
         return ()
     files = {**testcase.files, BEFORE: EMPTY}  # the pass may read the testcase's other files
     empty = msgspec.structs.replace(testcase, files=files)
@@ -147,15 +158,30 @@ def _set_up(testcase: Testcase, claim: _Evidence, failing: Observation, observe:
         return ()
     if not _clean(observe(_with_steps(empty, (("iree-opt", BEFORE),)))):
         return ()
+    if flag:
+        rest = tuple(word for word in step if word != flag)
+        if observe(_with_steps(testcase, (*testcase.steps[: claim.step], rest))).outcome is Outcome.MATCH:
+            return ()
+    added = f", which {flag} adds," if flag else ""
+    without = "; without that flag it does not fail so" if flag else ""
     return (
         _finding(
-            claim,
+            msgspec.structs.replace(claim, option=flag),
             failing,
-            f"on {failing.version} compiling fails as reported before any pass begins, while {claim.passed} is set"
-            " up: iree-opt fails the same way with that pass alone on an empty module, and reads that module cleanly",
+            f"on {failing.version} compiling fails as reported before any pass begins, while {claim.passed}{added} is"
+            " set up: iree-opt fails the same way with that pass alone on an empty module, and reads that module"
+            f" cleanly{without}",
             "a clean run of that pass alone on an empty module",
         ),
     )
+
+
+def _flag_for(claim: _Evidence, step: tuple[str, ...]) -> str | None:
+    """The word of ``step`` that gives the file which the claimed pass, with one option, is to read."""
+    written = _ONE_FILE.fullmatch(claim.written)
+    if written is None:
+        return None
+    return next((word for word in step[1:] if word.startswith("--") and word.endswith(f"={written['file']}")), None)
 
 
 def _alone(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:

@@ -38,14 +38,15 @@ if TYPE_CHECKING:
         run,
     )
     from runners.guest.mlir_dumps import Dump, Dumps, read
-    from runners.guest.mlir_pipelines import passes_written
+    from runners.guest.mlir_pipelines import Written, passes_by_flag, passes_written
 else:
     from iree_steps import COMPILERS, OPTIMIZERS, RUNNERS, SHORTEST_S, Ended, Unknown, leave, program, run
     from mlir_dumps import Dump, Dumps, read
-    from mlir_pipelines import passes_written
+    from mlir_pipelines import Written, passes_by_flag, passes_written
 
 MAX_REPRODUCER = 24 * 1024
 """Of the claim, which has 48 KiB in all."""
+MAX_HELP = 4 << 20
 MAX_DIFF_LINES = 60
 MAX_DIFF_LINE = 160
 MOST_LLVM_PASSES = 1 << 22
@@ -145,7 +146,7 @@ def set_up(step: Sequence[str], said: str, deadline: float) -> Json | None:
         path = os.path.join(folder, "empty.mlir")
         with open(path, "w", encoding="ascii") as file:
             file.write("module {}\n")
-        for written in passes_written(step[1:]):
+        for written in _to_set_up(step[1:], deadline):
             if time.monotonic() > deadline - SHORTEST_S:
                 return None
             ended = run(("iree-opt", f"--pass-pipeline={written.pipeline}", path), deadline)
@@ -153,6 +154,12 @@ def set_up(step: Sequence[str], said: str, deadline: float) -> Json | None:
             if ended.code not in (0, None) and error and error in said:
                 return {"level": "pass", "pass": written.name, "written": written.text, "pipeline": written.pipeline}
     return None
+
+
+def _to_set_up(words: Sequence[str], deadline: float) -> Iterator[Written]:
+    """What the command line writes; then, asked only if need be, what its flags may stand for."""
+    yield from passes_written(words)
+    yield from passes_by_flag(words, run(("iree-opt", "--help"), deadline, most=MAX_HELP).stdout)
 
 
 _ERROR = re.compile(r"error: [^\n]{1,2000}")

@@ -50,8 +50,8 @@ def program(name: str) -> str:
     raise Unknown(name)
 
 
-def run(step: Sequence[str], deadline: float, more: Iterable[str] = ()) -> Ended:
-    """Run a step with more words behind it, until ``deadline`` (`time.monotonic`).
+def run(step: Sequence[str], deadline: float, more: Iterable[str] = (), most: int = MAX_OUTPUT) -> Ended:
+    """Run a step with more words behind it, until ``deadline`` (`time.monotonic`); keeps the last ``most`` bytes.
 
     Raises:
         Unknown: its program is none of the wheels'.
@@ -62,13 +62,13 @@ def run(step: Sequence[str], deadline: float, more: Iterable[str] = ()) -> Ended
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=left, check=False)
     except subprocess.TimeoutExpired:
         return Ended(None, "", "")
-    return Ended(done.returncode, _text(done.stdout), _text(done.stderr))
+    return Ended(done.returncode, _text(done.stdout, most), _text(done.stderr, most))
 
 
-def _text(data: bytes) -> str:
+def _text(data: bytes, most: int) -> str:
     # Of thousands of LLVM passes each says that it was left out; the few that ran would be lost before them.
     kept = b"".join(line for line in data.splitlines(keepends=True) if not line.startswith(b"BISECT: NOT running"))
-    return kept[-MAX_OUTPUT:].decode("utf-8", "replace")
+    return kept[-most:].decode("utf-8", "replace")
 
 
 def leave(line: str) -> None:

@@ -1,4 +1,5 @@
-"""The passes that a command line writes: ``builtin.module(func.func(cse),canonicalize{max-iterations=3})``. Pure."""
+"""The passes that a command line writes: ``builtin.module(func.func(cse),canonicalize{max-iterations=3})``; and those
+that a flag of another name adds, with a file to read: ``--iree-preprocessing-pdl-spec-filename=F``. Pure."""
 
 from __future__ import annotations
 
@@ -41,6 +42,53 @@ def passes_written(words: Sequence[str]) -> Iterator[Written]:
         if flag is not None and found < MAX_PASSES:
             found += 1
             yield Written(flag["name"], flag["name"], f"any({flag['name']})")
+
+
+_REGISTERED = re.compile(r"^ {6}--(?P<name>[a-z][\w-]*) +- ")
+_OPTION = re.compile(r"^ {8}--(?P<name>[a-z][\w-]*)=<string> +- (?P<about>.*)$")
+_GIVES_A_FILE = re.compile(r"^--(?P<name>[a-z][\w-]*)=(?P<file>[^\s{}()=,'\"]{1,400})$")
+_COMMON = frozenset({"iree", "file", "filename", "path", "pass"})
+_WRITES = frozenset({"dump", "export", "generate", "print", "output", "view", "benchmarks"})
+"""Words of passes that write the file that they are given: none to be tried."""
+SHARED_WORDS = 2
+MAX_BY_FLAG = 6
+
+
+def passes_by_flag(words: Sequence[str], registered: str) -> Iterator[Written]:
+    """Passes that a flag with a file may stand for: with an option that takes one, and words of the flag's name.
+
+    ``registered`` is what ``iree-opt --help`` prints: each pass with six spaces before it, its options with eight.
+    Those of most words in common first. A guess: whether it is such a pass, its failure shows.
+    """
+    takes_files = tuple(_with_file_options(registered))
+    for word in words:
+        flag = _GIVES_A_FILE.match(word)
+        if flag is None:
+            continue
+        asked = frozenset(flag["name"].split("-")) - _COMMON
+        shared = [
+            (len(asked.intersection(f"{name}-{option}".split("-"))), name, option) for name, option in takes_files
+        ]
+        likely = [one for one in sorted(shared, reverse=True) if one[0] >= SHARED_WORDS]
+        for _, name, option in likely[:MAX_BY_FLAG]:
+            text = f"{name}{{{option}={flag['file']}}}"
+            yield Written(name, text, f"builtin.module({text})")
+
+
+def _with_file_options(registered: str) -> Iterator[tuple[str, str]]:
+    """Each pass that reads a file, and the option that names it."""
+    name = ""
+    for line in registered.splitlines():
+        found = _REGISTERED.match(line)
+        if found is not None:
+            name = found["name"]
+        elif not line.startswith(" " * 8):
+            name = ""
+        option = _OPTION.match(line)
+        if not name or option is None or _WRITES.intersection(f"{name}-{option['name']}".split("-")):
+            continue
+        if re.search("file|path", option["name"] + option["about"], re.IGNORECASE):
+            yield name, option["name"]
 
 
 def _passes(text: str) -> Iterator[Written]:

@@ -25,6 +25,7 @@ def bench() -> Workbench:
     [
         FAULTS["planted, of another kind", "3.13.0"],
         FAULTS["planted behind util.func(canonicalize,cse),", "3.5.0"],
+        FAULTS["patterns by a flag", "3.7.0"],
         FAULTS["iree-opt, an illegal operation", "3.4.0"],
         FAULTS["powers of negative numbers", "3.13.0"],
         FAULTS["crop behind a transpose", "3.9.0"],

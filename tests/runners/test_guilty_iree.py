@@ -154,6 +154,31 @@ def test_no_pass_is_named_that_the_command_line_does_not_write_or_that_does_not_
     assert find(claim, answer, testcase=PLANTED) == ()
 
 
+FLAG = "--iree-patterns-filename=none.mlir"
+BY_FLAG = msgspec.structs.replace(TESTCASE, steps=((*TESTCASE.steps[0], FLAG),))
+ADDED: dict[str, Any] = {
+    **SET_UP, "written": "iree-apply{file=none.mlir}", "pipeline": "builtin.module(iree-apply{file=none.mlir})",
+}  # fmt: skip
+
+
+def test_a_pass_that_a_flag_adds_is_named_with_the_flag() -> None:
+    """It fails alone with the file that the flag gives, and the testcase does not fail so without the flag."""
+    (finding,) = find(ADDED, empty_fails, testcase=BY_FLAG)
+    assert (finding.evidence["name"], finding.evidence["option"]) == ("iree-apply", FLAG)
+    assert f"iree-apply, which {FLAG} adds, is set up" in finding.summary
+
+
+def test_no_pass_is_named_by_a_flag_that_is_not_there_or_does_not_decide() -> None:
+    """The file must be one that a flag of the failing step gives, and the failure must go with that flag."""
+
+    def whatever_the_flag(testcase: Testcase) -> Outcome:
+        return Outcome.PASS if testcase.steps[0][1] == "before.mlir" else Outcome.MATCH
+
+    assert find(ADDED, empty_fails) == ()
+    assert find({**ADDED, "written": "iree-apply{file=m.mlir}"}, empty_fails, testcase=BY_FLAG) == ()
+    assert find(ADDED, whatever_the_flag, testcase=BY_FLAG) == ()
+
+
 def test_the_flag_that_decides_is_named_with_the_phase() -> None:
     """Only one of the failing step's own, and only if our own run without it is clean."""
     flag = "--iree-patterns=none.mlir"

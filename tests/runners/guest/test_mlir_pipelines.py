@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.guest.mlir_pipelines import MAX_PASSES, passes_written
+from runners.guest.mlir_pipelines import MAX_PASSES, passes_by_flag, passes_written
 
 
 def test_each_pass_stands_alone_in_what_is_around_it() -> None:
@@ -34,3 +34,28 @@ def test_what_is_no_pipeline_is_not_tried(text: str) -> None:
     """Anything may stand on a command line; the number of trials is bounded too."""
     assert all(one.text in ("b",) for one in passes_written([f"--p={text}"]))
     assert len(list(passes_written([f"--p=a({','.join(['b'] * 1500)})"]))) <= MAX_PASSES
+
+
+HELP = """\
+  Compiler passes to run
+      --iree-preprocessing-apply-patterns                  -   Apply patterns
+        --patterns-file=<string>                           - File to read them from.
+      --iree-preprocessing-dump-patterns                   -   Write them
+        --patterns-file=<string>                           - File to write.
+      --iree-preprocessing-interpret                       -   Interpret
+        --spec-path=<string>                               - Where it is.
+      --iree-preprocessing-number-patterns                 -   Count
+        --patterns=<string>                                - Their names.
+  --iree-preprocessing-other                               - no pass
+        --patterns-file=<string>                           - File of nothing.
+"""
+
+
+def test_a_flag_with_a_file_stands_for_a_pass_that_reads_one() -> None:
+    """By the words that their names share; what writes files, or takes none, is not tried on the testcase's."""
+    words = ["--iree-preprocessing-patterns-filename=p.mlir", "--iree-target=x", "m.mlir", "-o=p.mlir"]
+    (found,) = passes_by_flag(words, HELP)
+    assert found.pipeline == "builtin.module(iree-preprocessing-apply-patterns{patterns-file=p.mlir})"
+    (other,) = passes_by_flag(["--iree-preprocessing-spec-filename=s.mlir"], HELP)
+    assert other.name == "iree-preprocessing-interpret"
+    assert not list(passes_by_flag(["--iree-preprocessing-patterns-filename=a b"], HELP))
