@@ -188,13 +188,17 @@ OPERATIONS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One failing run. ``bug`` is the program: the truth."""
+    """One failing run. ``bug`` is the program, or what the author says that several programs show: the truth."""
 
     room: str
     bug: str
     version: str
     code: int
     output: str
+    variant: str = ""
+    """Which of the programs that show one failure."""
+    where: str = ""
+    """Where the time was up, if it was."""
 
 
 # ---------------------------------------------------------------------------------------------- recording
@@ -289,12 +293,12 @@ def _ran(
             check=False,
         )
     if done.returncode:
-        said = _scrubbed(f"{done.stdout}\n{done.stderr}".strip())
+        said = scrubbed(f"{done.stdout}\n{done.stderr}".strip())
         whole = said if len(said) <= MAX_OUTPUT else f"{said[: MAX_OUTPUT // 2]}\n[…]\n{said[-MAX_OUTPUT // 2 :]}"
         yield Failure(room=room, bug=bug, version=version, code=done.returncode, output=whole)
 
 
-def _scrubbed(text: str) -> str:
+def scrubbed(text: str) -> str:
     """Without the paths of the machine that recorded it."""
     text = re.sub(r"/[^\s\"':]*?/(?=(?:site|site-packages)/)", "/opt/env/", text)
     text = re.sub(r"/(?:tmp|root|home|workspace|work)[^\s\"':,)]*?(?=[\w.+-]*[\"':,)\s])", "/x/", text)
@@ -325,11 +329,11 @@ class Score:
 
 
 def pairs(failures: Sequence[Failure]) -> list[tuple[Failure, Failure]]:
-    """Within a room, all: the same program on two releases, and its neighbours; never a release with itself twice."""
+    """Within a room, all: the same program on two releases, and its neighbours; never a run with itself."""
     return [
         (a, b)
         for a, b in combinations(failures, 2)
-        if a.room == b.room and (a.bug != b.bug or a.version != b.version)
+        if a.room == b.room and (a.bug, a.version, a.variant) != (b.bug, b.version, b.variant)
     ]
 
 
