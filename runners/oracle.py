@@ -151,7 +151,7 @@ def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruli
             return Ruling(outcome=Outcome.MATCH, why=f"the reported failure: {likeness.why}", signature=seen)
         if chain and (also := _told_on_the_way(claim.signature, steps, context)) is not None:
             return Ruling(outcome=Outcome.MATCH, why=f"the reported failure led to {seen.type}", signature=also)
-        if _printed_on_the_way(claim.signature, seen, text, context):
+        if _printed_on_the_way(claim.signature, seen, text, context, recorded=bool(chain)):
             return Ruling(outcome=Outcome.MATCH, why="the reported message is in the output", signature=seen)
         difference = likeness.why
     elif claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
@@ -211,17 +211,25 @@ ENOUGH = 5
 """Words of a message from which on it is told from another by its words alone."""
 
 
-def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context: Context) -> bool:
+def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context: Context, *, recorded: bool) -> bool:
     """The reported words stand in the output, though something else ended the process.
 
     Seen when a driver wraps the compiler's error in its own exception. Short messages say too little for this; and
-    a signal is never explained by text.
+    a signal is never explained by text. Where a record tells what ended the step and what that came from, words are
+    not enough: a script prints what it expects, or what it found last week. The line must then tell of a failure by
+    itself, as a compiler's diagnostic does that a process of the script's printed, or an exception that it logged.
     """
     wanted = tokens(reported.message, context.renames)
     if len(wanted) < ENOUGH or reported.type in NATIVE or seen.type in NATIVE:
         return False
     joined = " ".join(wanted)
-    return any(joined in " ".join(tokens(line, context.renames)) for line in text.splitlines()[-400:])
+    lines = [line for line in text.splitlines()[-400:] if joined in " ".join(tokens(line, context.renames))]
+    return any(_tells(reported, line, context) for line in lines) if recorded else bool(lines)
+
+
+def _tells(reported: Signature, line: str, context: Context) -> bool:
+    alone = parse_signature(line)
+    return alone is not None and compare(reported, alone, context.renames).score >= SAME
 
 
 def _asserts_a_wrong_result(claim: Claim, seen: Signature) -> bool:

@@ -129,6 +129,28 @@ def test_a_chain_counts_and_what_was_handled_does_not(tmp_path: Path, text: str,
         assert "led to RuntimeError" in ruling.why
 
 
+EXPECTS = f"print('expected: {LOST}')\nraise RuntimeError('the tuner found nothing')\n"
+LOGS = f"print('ValueError: {LOST}')\nraise RuntimeError('1 of 3 programs failed')\n"
+
+
+@pytest.mark.parametrize(("text", "outcome"), [(EXPECTS, Outcome.OTHER_FAILURE), (LOGS, Outcome.MATCH)])
+def test_words_are_no_failure_where_a_record_tells_what_was(tmp_path: Path, text: str, outcome: Outcome) -> None:
+    """A script that announces the reported words and fails of something else; one that prints the failure itself."""
+    step = run(tmp_path, text)
+    assert judge(step, REPORTED).outcome is outcome
+    assert judge(without_record(step), REPORTED).outcome is Outcome.MATCH  # the output alone cannot tell them apart
+
+
+def test_a_diagnostic_that_a_worker_printed_is_still_found(tmp_path: Path) -> None:
+    """The driver's own exception is recorded, the compiler's error only printed, by another process."""
+    said = "a.mlir:2:3: error: 'flow.slice' op expected 2 offsets but got 3 of them"
+    worker = f"print({said!r}); exit(1)"
+    text = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {worker!r}], check=True)\n"
+    step = run(tmp_path, text)
+    claim = Signature(type="mlir-error", message="'flow.slice' op expected 2 offsets but got 3 of them")
+    assert judge(step, Claim(kind=ClaimKind.ERROR, signature=claim)).outcome is Outcome.MATCH
+
+
 def test_a_short_cause_says_too_little(tmp_path: Path) -> None:
     """A KeyError that something else came from is not the KeyError of the report."""
     step = run(tmp_path, "try:\n    {}['a']\nexcept KeyError as e:\n    raise RuntimeError('no build') from e\n")
