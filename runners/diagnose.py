@@ -36,6 +36,7 @@ TVM_MODES = ("bounds", "signature", "mutation", "nan")
 GUEST_KINDS = frozenset(
     {
         FindingKind.OUT_OF_BOUNDS_ACCESS,
+        FindingKind.UNINITIALIZED_READ,
         FindingKind.SIGNATURE_CHANGED,
         FindingKind.INPUT_MUTATED,
         FindingKind.NOT_IDEMPOTENT,

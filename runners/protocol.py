@@ -265,6 +265,7 @@ class FindingKind(StrEnum):
     DEVICE_SPECIFIC = "device-specific"
     SIGNATURE_CHANGED = "signature-changed"
     UNDEFINED_OPERAND = "undefined-operand"
+    UNINITIALIZED_READ = "uninitialized-read"
     INPUT_MUTATED = "input-mutated"
     NOT_IDEMPOTENT = "not-idempotent"
     GUILTY_PASS = "guilty-pass"

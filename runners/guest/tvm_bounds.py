@@ -119,7 +119,7 @@ class KernelChecker:
         self._name = name
         self._sites = sites
         self._analyzer = ir.analyzer()
-        self._buffers = _parameters(function)
+        self._buffers = ir.parameters(function)
         self._function = function
         self.unchecked = 0
 
@@ -293,18 +293,6 @@ class KernelChecker:
             if ir.data_of(parameter).same_as(ir.data_of(buffer)):
                 return position
         return None
-
-
-def _parameters(function: Node) -> dict[int, Node]:
-    """Buffers among the arguments by position."""
-    bound = dict(function.buffer_map.items()) if hasattr(function, "buffer_map") else {}
-    buffers = {}
-    for position, parameter in enumerate(function.params):
-        if parameter in bound:
-            buffers[position] = bound[parameter]
-        elif ir.kind_of(getattr(parameter, "ty", None)) == "BufferType":
-            buffers[position] = parameter
-    return buffers
 
 
 def _condition(guards: tuple[Node, ...], checks: list[Check]) -> Node:

@@ -143,3 +143,15 @@ def analyzer() -> Node:
     """The arithmetic analyzer: ``tvm.arith`` until 0.26, ``tvm.sym`` from 0.27."""
     home = getattr(tvm, "arith", None) or tvm.sym
     return home.Analyzer()
+
+
+def parameters(function: Node) -> dict[int, Node]:
+    """Buffers among the arguments by position."""
+    bound = dict(function.buffer_map.items()) if hasattr(function, "buffer_map") else {}
+    buffers = {}
+    for position, parameter in enumerate(function.params):
+        if parameter in bound:
+            buffers[position] = bound[parameter]
+        elif kind_of(getattr(parameter, "ty", None)) == "BufferType":
+            buffers[position] = parameter
+    return buffers

@@ -52,6 +52,7 @@ class Session:
         self._watch_calls()
         if "bounds" in modes:
             self._attempt(self._install_bounds, "kernels could not be instrumented")
+        self._watch_parser(path, modes)
         passes = PassWatch(findings, lambda: self._building > 0)
         passes.watchers.append(self._tracer)
         if self._signature is not None:
@@ -68,6 +69,18 @@ class Session:
         bounds = importlib.import_module("tvm_bounds").BoundsDiagnoser(self._findings, self._tracer)
         bounds.install()
         self._bounds = bounds
+
+    def _watch_parser(self, path: str, modes: list[str]) -> None:
+        fills = [mode for mode in modes if mode.startswith("fill-")]
+        if "unwritten" not in modes and not fills:
+            return
+
+        def install() -> None:
+            # As above: it needs the IR of 0.24 and later.
+            diagnoser = importlib.import_module("tvm_unwritten").UnwrittenDiagnoser
+            diagnoser(self._findings, path, next(iter(fills), None)).install()
+
+        self._attempt(install, "what is parsed could not be looked at")
 
     def finish(self) -> None:
         if self._bounds is not None:
