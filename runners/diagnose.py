@@ -30,9 +30,10 @@ from runners.protocol import (
 )
 from runners.repeats import HASH_SEEDS, Run, Way, finding, repeat
 from runners.retarget import GUEST_HOOKS, retarget
+from runners.unwritten import traced
 from runners.varied import COULD_DIFFER
 
-TVM_MODES = ("bounds", "signature", "mutation", "nan")
+TVM_MODES = ("bounds", "signature", "mutation", "nan", "unwritten")
 GUEST_KINDS = frozenset(
     {
         FindingKind.OUT_OF_BOUNDS_ACCESS,
@@ -45,8 +46,8 @@ GUEST_KINDS = frozenset(
     }
 )
 """What the instrumentation can find. The other kinds say what the host did or saw: a guest cannot claim them."""
-SETTLED = frozenset({FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.SIGNATURE_CHANGED})
-"""With one of these the cause is known: no pass is to blame."""
+SETTLED = frozenset({FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.SIGNATURE_CHANGED, FindingKind.UNINITIALIZED_READ})
+"""With one of these the cause is known, unless it says that it is not: no pass is to blame."""
 CONTROL = "control"
 """The part of a finding's evidence that tells of a run of the host's own: a guest cannot claim it."""
 MAX_FINDINGS = 12
@@ -114,12 +115,17 @@ def _causes(
         return controls, (finding,)
     if testcase.toolchain != "tvm":
         return controls, ()
-    found = _repaired(
-        read_findings(means.instrumented(failing.version, testcase, TVM_MODES)), testcase, failing, means
-    )
-    if not passes or len(testcase.steps) > 1 or any(one.kind in SETTLED for one in found):
+    claimed = read_findings(means.instrumented(failing.version, testcase, TVM_MODES))
+    controls, found = _and(controls, traced(claimed, testcase, failing, means.run))
+    found = _repaired(found, testcase, failing, means)
+    if not passes or len(testcase.steps) > 1 or any(_settles(one) for one in found):
         return controls, found
     return controls, (*found, *find_guilty(testcase, failing, means.search, means.run))
+
+
+def _settles(one: Finding) -> bool:
+    undecided = one.kind is FindingKind.UNINITIALIZED_READ and one.evidence.get("origin") != "testcase"
+    return one.kind in SETTLED and not undecided
 
 
 # ---------------------------------------------------------------------------------------------- forgotten import

@@ -12,6 +12,7 @@ BLAMES_THE_REPRO = frozenset(
     {
         FindingKind.OUT_OF_BOUNDS_ACCESS,
         FindingKind.UNDEFINED_OPERAND,
+        FindingKind.UNINITIALIZED_READ,
         FindingKind.SIGNATURE_CHANGED,
         FindingKind.MISSING,
     }
@@ -31,6 +32,7 @@ def repro_at_fault(evidence: Evidence) -> Verdict | None:
     said = {
         FindingKind.OUT_OF_BOUNDS_ACCESS: "it reads or writes outside one of its own tensors",
         FindingKind.UNDEFINED_OPERAND: "it gives an operation a value for which that is undefined",
+        FindingKind.UNINITIALIZED_READ: "it reads memory of its own that it never wrote, and what that holds decides",
         FindingKind.SIGNATURE_CHANGED: "it calls a function the old way after a pass changed its parameters",
         FindingKind.MISSING: "it uses a submodule that it never imports; with the import it runs",
     }[blame.kind]
@@ -52,6 +54,8 @@ def _how_it_is_known(blame: Finding) -> str:
             return "the same testcase with that import added runs cleanly"
         case FindingKind.SIGNATURE_CHANGED if "runs cleanly" in control:
             return "the same testcase with that call made the new way runs cleanly; the call is shown below"
+        case FindingKind.UNINITIALIZED_READ:
+            return "with that memory filled the same testcase runs cleanly or fails, by what it is filled with"
         case FindingKind.OUT_OF_BOUNDS_ACCESS | FindingKind.UNDEFINED_OPERAND if control:
             return "the same testcase with that one operand put right runs cleanly; the line is named below"
         case _:

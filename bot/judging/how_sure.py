@@ -20,6 +20,8 @@ UNSTEADY = 0.85
 """At most: the answers agree, and yet the result follows something that no testcase says."""
 UNATTRIBUTED = 0.85
 """At most: a wrong value that every release gives, and that no pass brings in. One of 0.97 was the testcase's own."""
+UNDEFINED_INPUT = 0.55
+"""At most: a wrong value of a testcase that also reads what it never wrote, where that is not shown to decide."""
 IN_OTHER_WORDS = 0.8
 """Only the calls that lead to the failure agree wholly."""
 ONLY_PORTED = 0.8

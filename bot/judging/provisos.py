@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.evidence import Evidence
-from bot.judging.how_sure import UNATTRIBUTED
+from bot.judging.how_sure import UNATTRIBUTED, UNDEFINED_INPUT
 from bot.judging.words import span, versions_of
 from bot.verdict import Verdict, VerdictKind
 from runners.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Variant
@@ -58,3 +58,12 @@ def _clears_the_passes(finding: Finding) -> bool:
     """TVM's: one with a ``level`` speaks of LLVM's passes alone. Unchecked from outside: it only takes away."""
     evidence = finding.evidence
     return finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none" and "level" not in evidence
+
+
+def undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """A wrong value of a testcase that reads what it never wrote: its own, unless it stays once that is mended."""
+    wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
+    if not wrong_value or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in evidence.findings):
+        return verdict
+    why = "the testcase reads memory that it never wrote: with that written, it would show whether the failure stays"
+    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNDEFINED_INPUT))

@@ -16,6 +16,7 @@ FINDINGS = {
     FindingKind.DEVICE_SPECIFIC: "Devices differ on the same input",
     FindingKind.SIGNATURE_CHANGED: "A pass changed a function's parameters, and the testcase calls it the old way",
     FindingKind.UNDEFINED_OPERAND: "The testcase gives an operation a value for which it is undefined",
+    FindingKind.UNINITIALIZED_READ: "The testcase reads memory that it never wrote",
     FindingKind.INPUT_MUTATED: "A pass changed its input module in place",
     FindingKind.NOT_IDEMPOTENT: "Applying the pass a second time gives something else",
     FindingKind.GUILTY_PASS: "Passes left out one after another",

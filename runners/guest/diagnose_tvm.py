@@ -1,9 +1,9 @@
 """Re-runs an unmodified TVM testcase under instrumentation: ``python diagnose_tvm.py MODES repro.py [ARGUMENT…]``.
 
-MODES is a comma-separated list of ``bounds``, ``signature``, ``mutation``, ``nan`` and ``unwritten``. Two kinds change
-what the testcase does: with ``repair`` a call that does not know of a pass's new parameters is made the new way, and
-with one of ``FILLS`` what its TIR reads and never wrote holds a constant from the start. It runs as ``__main__`` in
-the working directory with its own arguments; its streams, exception and exit status are its own.
+MODES is a comma-separated list of ``bounds``, ``signature``, ``mutation``, ``nan`` and ``unwritten``. Two kinds of
+mode change what the testcase does: with ``repair`` a call that does not know of a pass's new parameters is made the
+new way, and with one of ``FILLS`` what its TIR reads and never wrote holds a constant from the start. It runs as
+``__main__`` in the working directory with its own arguments; its streams, exception and exit status are its own.
 Findings go, as JSON lines ``{"kind", "summary", "evidence"}``, to the file that REPROBOT_FINDINGS names; a line of
 kind ``note`` names an instrumentation that was not available, which limits what a missing finding means.
 

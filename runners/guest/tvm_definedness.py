@@ -130,9 +130,8 @@ class _Function:
         return slot
 
     def _allocated(self, buffer: Node, fresh: bool) -> Memory:
-        extents = tuple(getattr(extent, "value", None) for extent in buffer.shape)
-        known = None if any(extent is None for extent in extents) else tuple(int(extent) for extent in extents)
-        memory = Memory(str(buffer.name), known, fresh)
+        extents = tuple(int(extent.value) for extent in buffer.shape if hasattr(extent, "value"))
+        memory = Memory(str(buffer.name), extents if len(extents) == len(buffer.shape) else None, fresh)
         self._memories.append(memory)
         return memory
 

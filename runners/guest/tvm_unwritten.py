@@ -4,8 +4,8 @@
 the testcase again with the buffers named here filled, at their allocation, with one constant and with another. That
 is done here too, to the function as parsed, so that every pass sees the filled program.
 
-Buffers are those that a function allocates, and the outputs of ``call_tir``, which are passed unwritten by definition.
-A function that is only called by the testcase gets its tensors from there, and they count as written.
+Buffers are those that a function allocates, and the outputs of ``call_tir``, which are passed unwritten by
+definition. A function that the testcase calls itself gets its tensors from there, and they count as written.
 """
 
 from __future__ import annotations
@@ -108,16 +108,20 @@ class UnwrittenDiagnoser:
                 "reaches": use.where,
                 "elements": use.elements,
             }
-            self._findings.add(f"unwritten:{name}:{use.read.buffer}", "uninitialized-read", summary_of(name, use), evidence)
+            self._findings.add(
+                f"unwritten:{name}:{use.read.buffer}", "uninitialized-read", summary_of(name, use), evidence
+            )
 
 
 def summary_of(name: str, use: Use) -> str:
     at = "" if use.read.index is None else str(list(use.read.index))
     if use.where == "its caller":
         others = f" and {use.elements - 1} more elements" if use.elements > 1 else ""
-        return f"function {name} leaves {use.read.buffer}{at}{others} unwritten, and call_tir passes it nothing to keep"
+        return (
+            f"function {name} leaves {use.read.buffer}{at}{others} unwritten, and call_tir passes it unwritten memory"
+        )
     many = f", and {use.elements - 1} more of them" if use.elements > 1 else ""
-    return f"function {name} reads {use.read.buffer}{at}, which nothing wrote before; the value decides {use.where}{many}"
+    return f"function {name} reads {use.read.buffer}{at}, which nothing wrote before; it decides {use.where}{many}"
 
 
 def _outputs_of_calls(module: Node) -> dict[str, tuple[int, ...]]:
@@ -135,22 +139,23 @@ def _outputs_of_calls(module: Node) -> dict[str, tuple[int, ...]]:
 
 def _calls_in(function: Node) -> list[Node]:
     calls: list[Node] = []
-    tvm.relax.analysis.post_order_visit(function, lambda node: calls.append(node) if ir.kind_of(node) == "Call" else None)
+    tvm.relax.analysis.post_order_visit(
+        function, lambda node: calls.append(node) if ir.kind_of(node) == "Call" else None
+    )
     return calls
 
 
 def _outputs_of(call: Node, module: Node) -> tuple[str, tuple[int, ...]]:
-    """The kernel that a call applies and which of its buffers are outputs; none where the caller gives them values."""
+    """The kernel that a call applies and which of its buffers are outputs; none where they are given values."""
     kernels = [one for one in (call.op, *call.args) if ir.kind_of(one) == "GlobalVar"]
     if not kernels:
         return "", ()
     name = str(kernels[0].name_hint)
-    inputs = call.args[1] if len(call.args) > 1 else None
-    plain = str(getattr(call.op, "name", "")) == "relax.call_tir" and ir.kind_of(inputs) == "Tuple"
     kernel = module.functions.get(kernels[0])
+    plain = str(getattr(call.op, "name", "")) == "relax.call_tir" and ir.kind_of(call.args[1]) == "Tuple"
     if not plain or not isinstance(kernel, tirx.PrimFunc):
         return name, ()
-    return name, tuple(list(ir.parameters(kernel))[len(inputs.fields) :])
+    return name, tuple(list(ir.parameters(kernel))[len(call.args[1].fields) :])
 
 
 # ---------------------------------------------------------------------------------------------- filling

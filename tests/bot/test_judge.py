@@ -95,6 +95,26 @@ def test_a_control_that_passed_shows_nothing_where_runs_disagree(kind: FindingKi
     assert unsteady.kind is VerdictKind.FLAKY
 
 
+def unwritten(origin: str) -> Finding:
+    return Finding(kind=FindingKind.UNINITIALIZED_READ, summary="t[0]", evidence={"origin": origin, "version": "1.3"})
+
+
+@pytest.mark.parametrize("more", [(), (observe("1.3", P, attempt=2),)])
+def test_memory_that_decides_and_was_never_written_is_a_fault_of_the_repro(more: tuple[Observation, ...]) -> None:
+    """Whether its runs agree or not: what decides between them was chosen, twice each."""
+    verdict = judge(evidence((M, M, M, M), *more, findings=(unwritten("testcase"),)))
+    assert verdict.kind is VerdictKind.INVALID_REPRO
+
+
+def test_memory_never_written_that_is_not_shown_to_decide_leaves_a_wrong_value_open() -> None:
+    """An error or a crash is the compiler's, whatever the testcase reads."""
+    wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
+    assert (
+        judge(evidence((M, M, M, M), plan=wrong, findings=(unwritten("unknown"),))).kind is VerdictKind.INCONCLUSIVE
+    )
+    assert judge(evidence((M, M, M, M), findings=(unwritten("unknown"),))).kind is VerdictKind.CONFIRMED
+
+
 def differing(cause: str, version: str = "1.3") -> Finding:
     return Finding(kind=FindingKind.NONDETERMINISTIC, summary="s", evidence={"cause": cause, "version": version})
 

@@ -130,6 +130,8 @@ FINDINGS = (
     ("runs under the same conditions end differently", _finding(FindingKind.NONDETERMINISTIC, cause="unknown")),
     ("the testcase draws random numbers without a seed", _finding(FindingKind.NONDETERMINISTIC, cause="randomness")),
     ("it reads outside its own tensor", _finding(FindingKind.OUT_OF_BOUNDS_ACCESS, origin="testcase")),
+    ("it reads what it never wrote, and that decides", _finding(FindingKind.UNINITIALIZED_READ, origin="testcase")),
+    ("it reads what it never wrote, and fails anyway", _finding(FindingKind.UNINITIALIZED_READ, origin="unknown")),
     ("with an import that it forgot it runs cleanly", _finding(FindingKind.MISSING)),
 )
 

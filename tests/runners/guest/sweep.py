@@ -17,7 +17,7 @@ from runners.protocol import Finding
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
 HOOKS = Path(__file__).parents[3] / "runners" / "guest"
-MODES = "bounds,signature,mutation,nan"
+MODES = "bounds,signature,mutation,nan,unwritten"
 
 EXPECTED = {
     "bounds": "out-of-bounds-access",
@@ -26,8 +26,13 @@ EXPECTED = {
     "nan": "nan-inequality",
     "values": "values-replaced",
     "idempotent": "not-idempotent",
+    "unwritten": "uninitialized-read",
 }
-"""The finding that each group of faulty programs must lead to; group ``valid`` must lead to none."""
+"""The finding that each group of faulty programs must lead to; groups ``valid`` and ``written`` must lead to none.
+
+Those of ``written`` look as if they read what nothing wrote: it does not matter, or a pass of theirs lost the store.
+"""
+FILLS = ("fill-zero", "fill-highest", "fill-lowest", "fill-one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,12 @@ def environment(version: str) -> Environment:
 
 def programs(group: str) -> tuple[str, ...]:
     return tuple(f"{group}/{path.stem}" for path in sorted((PROGRAMS / group).glob("*.repro")))
+
+
+def labelled_buffer(program: str) -> str:
+    """What a program of group ``unwritten`` says in its first line: the buffer that it reads and never wrote."""
+    with (PROGRAMS / f"{program}.repro").open(encoding="utf-8") as text:
+        return text.readline().removeprefix("# read and never written: ").strip()
 
 
 def run_all(version: str, names: tuple[str, ...], modes: str = MODES) -> tuple[Ran, ...]:

@@ -30,6 +30,11 @@ SAMPLE = (
     "mutation/inside_a_sequence",
     "nan/nan_of_other_sign",
     "values/second_of_two_passes_does_it",
+    "unwritten/border_of_a_stencil",
+    "unwritten/call_tir_leaves_the_last_row",
+    "unwritten/largest_without_a_start",
+    "written/the_pipeline_drops_an_init",
+    "written/flat_alias_of_the_same_memory",
     "valid/transformer_block",
     "valid/te_padded_stencil",
     "valid/lift_transform_params_used_rightly",
@@ -56,7 +61,7 @@ def expected(program: str) -> set[str]:
 def test_every_faulty_program_is_diagnosed(group: str) -> None:
     """With its own kind of finding, and no other but a second change by a pass that changes its input."""
     names = programs(group)
-    assert len(names) >= (12 if group == "bounds" else 5)
+    assert len(names) >= (12 if group in ("bounds", "unwritten") else 5)
     for program, result in ran(NEWEST, names).items():
         extra = {"not-idempotent"} if group == "mutation" else set()
         assert result.kinds - extra == expected(program), (program, result.claims, result.stderr[-2000:])
@@ -71,6 +76,30 @@ def test_no_valid_program_is_accused_or_changed() -> None:
         assert not result.findings, (program, result.claims)
         assert (result.code, result.stdout) == (plain[program].code, plain[program].stdout), program
         assert result.code == 0, (program, result.stderr[-2000:])
+
+
+def test_what_is_written_after_all_or_does_not_matter_is_no_fault() -> None:
+    """Padding that nobody looks at, memory with a second name, and stores that a pass of the program's own loses."""
+    names = programs("written")
+    assert len(names) >= 20
+    for program, result in ran(NEWEST, names).items():
+        assert not result.findings, (program, result.claims)
+
+
+def test_the_buffer_that_was_never_written_is_named() -> None:
+    """As the program's label says, with an element that it reads."""
+    for program, result in ran(NEWEST, programs("unwritten")).items():
+        assert [one.evidence["buffer"] for one in result.findings] == [sweep.labelled_buffer(program)], program
+
+
+def test_a_failure_follows_what_the_memory_is_filled_with() -> None:
+    """Each faulty program is clean with one constant and fails with another; one that a pass breaks fails with all."""
+    broken = "written/the_pipeline_drops_an_init"
+    names = (*programs("unwritten"), broken)
+    ended = [{one.program: one.code for one in run_all(NEWEST, names, fill)} for fill in sweep.FILLS]
+    for program in programs("unwritten"):
+        assert {0, 1} == {codes[program] for codes in ended}, program
+    assert {codes[broken] for codes in ended} == {1}
 
 
 def test_the_oldest_release_gives_the_same_answers() -> None:

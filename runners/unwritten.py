@@ -1,0 +1,91 @@
+"""Does a failure come of what the testcase's own TIR reads and never wrote? Runs with that memory filled, compared.
+
+The guest follows the TIR as it was parsed, before any pass (``runners/guest/tvm_definedness.py``), and claims what it
+reads undefined. That alone explains no failure: the elements may not matter, and a compiler may be wrong beside them.
+So the unmodified testcase is run again with these buffers filled where they are allocated, with one constant and with
+another. Clean with one and failing with another, twice each: what was never written decides whether it fails.
+
+A store that the compiler loses leads to neither: the TIR as parsed has it, so nothing is claimed and nothing filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from runners.protocol import Finding, FindingKind, Observation, Outcome, Testcase, Variant
+from runners.retarget import GUEST_HOOKS
+
+Run = Callable[[str, Variant, Testcase, str], Observation]
+
+FILLS: Mapping[str, str] = {
+    "fill-zero": "0",
+    "fill-highest": "the highest number of its type",
+    "fill-lowest": "the lowest number of its type",
+    "fill-one": "1",
+}
+"""What the guest can fill with, by the name of its mode, in the order in which they are tried."""
+FAILS = (Outcome.MATCH, Outcome.OTHER_FAILURE)
+
+
+def traced(
+    found: Sequence[Finding], testcase: Testcase, failing: Observation, run: Run
+) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+    """Control runs, and the findings with their ``origin``: ``testcase`` where what was never written decides.
+
+    Whatever the guest claims of origin or control is replaced; at most six runs, and none without such a claim.
+    """
+    if len(testcase.steps) != 1 or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in found):
+        return (), tuple(one for one in found if one.kind is not FindingKind.UNINITIALIZED_READ)
+    seen = _until_they_differ(testcase, failing, run)
+    clean = next((fill for fill, one in seen.items() if one.outcome is Outcome.PASS), None)
+    fails = next((fill for fill, one in seen.items() if one.outcome in FAILS), None)
+    controls = list(seen.values())
+    decides = False
+    if clean is not None and fails is not None:
+        again = {fill: _filled(testcase, failing, fill, run) for fill in (clean, fails)}
+        controls += again.values()
+        decides = again[clean].outcome is Outcome.PASS and again[fails].outcome in FAILS
+    said = {
+        "version": failing.version,
+        "origin": "testcase" if decides else "unknown",
+        "control": _in_words(clean, fails) if decides else _undecided(seen),
+    }
+    return tuple(controls), tuple(
+        msgspec.structs.replace(one, evidence={**one.evidence, **said})
+        if one.kind is FindingKind.UNINITIALIZED_READ
+        else one
+        for one in found
+    )
+
+
+def _until_they_differ(testcase: Testcase, failing: Observation, run: Run) -> dict[str, Observation]:
+    """One run with each constant, until one is clean and one fails."""
+    seen: dict[str, Observation] = {}
+    for fill in FILLS:
+        seen[fill] = _filled(testcase, failing, fill, run)
+        outcomes = {one.outcome for one in seen.values()}
+        if Outcome.PASS in outcomes and outcomes & set(FAILS):
+            break
+    return seen
+
+
+def _filled(testcase: Testcase, failing: Observation, fill: str, run: Run) -> Observation:
+    (_, script, *arguments) = testcase.steps[0]
+    step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", fill, script, *arguments)
+    changed = msgspec.structs.replace(testcase, steps=(step,))
+    seen = run(failing.version, Variant.CONTROL, changed, failing.device)
+    return msgspec.structs.replace(seen, changes=(f"what it never wrote filled with {FILLS[fill]}",))
+
+
+def _in_words(clean: str | None, fails: str | None) -> str:
+    return (
+        f"with what it never wrote filled with {FILLS[clean or '']} the testcase runs cleanly, twice;"
+        f" with {FILLS[fails or '']} it fails, twice"
+    )
+
+
+def _undecided(seen: Mapping[str, Observation]) -> str:
+    ended = ", ".join(f"{FILLS[fill]}: {one.outcome}" for fill, one in seen.items())
+    return f"filled before its first pass it ends as follows, so this does not decide whether it fails: {ended}"
