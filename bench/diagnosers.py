@@ -3,6 +3,7 @@
 Parts, those of TVM where none is named:
 
 - ``findings``: every program under tests/runners/guest/programs plain and instrumented, with every diagnoser at once;
+- ``fills``: those that read what they never wrote with that memory filled, by each of four constants;
 - ``guilty``: the sixteen programs of tests/runners/guest/guilty.py, each with one planted pass, through the search
   for it; and the valid ones with an assertion of their own that no pass has a part in, where it must name none;
 - ``cost``: every third valid program with each diagnoser alone, and with all of them;
@@ -33,11 +34,11 @@ from runners.progress import Silent
 from runners.workbench import Workbench, open_workbench
 from tests.runners.guest import iree_faults, iree_fresh, iree_search, iree_valid
 from tests.runners.guest.guilty import faulty
-from tests.runners.guest.sweep import EXPECTED, MODES, PROGRAMS, Ran, programs, run_all
+from tests.runners.guest.sweep import EXPECTED, FILLS, MODES, PROGRAMS, Ran, labelled_buffer, programs, run_all
 from tests.runners.guest.test_bisect_tvm import search
 
 VERSIONS = ("0.25.0", "0.26.0", "0.27.0")
-GROUPS = (*EXPECTED, "valid")
+GROUPS = (*EXPECTED, "valid", "written")
 PAIRS = (
     (("3.5.0", "llvm-cpu"), ("2.9.0", "llvm-cpu")),
     (("3.13.0", "llvm-cpu"), ("3.5.0", "llvm-cpu")),
@@ -241,14 +242,44 @@ def wrong(version: str, plain: Ran, seen: Ran) -> list[str]:
     for finding in seen.findings:
         if str(finding.kind) not in allowed(seen.program):
             texts.append(f"{version} {seen.program}: false {finding.kind}: {finding.summary}")
-    if not wanted and (plain.code, plain.stdout) != (seen.code, seen.stdout):
+    if not wanted and _ended(plain) != _ended(seen):
         texts.append(
             f"{version} {seen.program}: outcome changed from {plain.code} to {seen.code}: {seen.stderr[-300:]}"
         )
     return texts
 
 
-TVM: dict[str, Callable[[Sequence[str]], list[str]]] = {"findings": findings, "guilty": guilty, "cost": cost}
+def _ended(ran: Ran) -> tuple[int, str]:
+    """What must not change under the instrumentation; a program that is broken on purpose prints what it finds."""
+    return ran.code, "" if ran.program.startswith("written/") and ran.code else ran.stdout
+
+
+def fills(versions: Sequence[str]) -> list[str]:
+    """The table of what the programs that read unwritten memory do when it is filled; in words, those undecided."""
+    complaints: list[str] = []
+    say("\n| release | programs | buffer named as labelled | follows the constant | seconds, median |")
+    say("|---|---|---|---|---|")
+    for version in versions:
+        names = programs("unwritten")
+        claimed = {ran.program: ran.findings for ran in run_all(version, names, "unwritten")}
+        named = {name for name in names if labelled_buffer(name) in {one.evidence["buffer"] for one in claimed[name]}}
+        ended = {fill: {ran.program: ran for ran in run_all(version, names, fill)} for fill in FILLS}
+        codes = {name: {ran[name].code for ran in ended.values()} for name in names}
+        decided = {name for name in names if 0 in codes[name] and len(codes[name]) > 1}
+        seconds = median(ran[name].seconds for ran in ended.values() for name in names)
+        say(f"| {version} | {len(names)} | {len(named)} | {len(decided)} | {seconds:.2f} each |")
+        complaints += [
+            f"{version} {name}: {claimed[name]}, {codes[name]}" for name in names if name not in named & decided
+        ]
+    return complaints
+
+
+TVM: dict[str, Callable[[Sequence[str]], list[str]]] = {
+    "findings": findings,
+    "fills": fills,
+    "guilty": guilty,
+    "cost": cost,
+}
 IREE: dict[str, Callable[[], int]] = {
     "iree": iree,
     "iree-valid": iree_nothing_at_fault,

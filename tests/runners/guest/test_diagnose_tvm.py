@@ -93,7 +93,7 @@ def test_the_buffer_that_was_never_written_is_named() -> None:
 
 
 def test_a_failure_follows_what_the_memory_is_filled_with() -> None:
-    """Each faulty program is clean with one constant and fails with another; one that a pass breaks fails with all."""
+    """Each faulty program is clean with one and fails with another; one that a pass breaks fails with all."""
     broken = "written/the_pipeline_drops_an_init"
     names = (*programs("unwritten"), broken)
     ended = [{one.program: one.code for one in run_all(NEWEST, names, fill)} for fill in sweep.FILLS]
