@@ -220,7 +220,7 @@ def row(version: str, group: str, plain: tuple[Ran, ...], seen: tuple[Ran, ...])
     wanted = EXPECTED.get(group)
     right = sum(wanted in ran.kinds for ran in seen) if wanted else 0
     alarms = sum(bool(ran.kinds - allowed(ran.program)) for ran in seen)
-    changed = sum(a.code != b.code or a.stdout != b.stdout for a, b in zip(plain, seen, strict=True))
+    changed = sum(_ended(a) != _ended(b) for a, b in zip(plain, seen, strict=True))
     ratios = [b.seconds / a.seconds for a, b in zip(plain, seen, strict=True)]
     diagnosed = f"{right} of {len(seen)}" if wanted else "–"
     cost = f"{median(ratios):.2f} ({max(ratios):.2f})"
