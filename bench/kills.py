@@ -40,9 +40,11 @@ HOST = """
 import sys
 from pathlib import Path
 from runners.errors import InfraError
-from runners.probe import PLAIN, run_probe
+from runners.probe import run_probe
+from runners.task import PLAIN, Task
 from runners.protocol import Limits, Testcase, TestcaseKind
-from runners.rooms import FORKED, Rooms
+from runners.rooms import Rooms
+from runners.task import FORKED
 from runners.sandbox.select import select_engine
 from tests.runners.sandbox.conftest import TOOLS, python_layout
 name, way, seconds, folder = sys.argv[1:]
@@ -61,9 +63,10 @@ case = Testcase(kind=TestcaseKind.PYTHON, toolchain="none", files={"repro.py": G
 engine, layout, rooms = select_engine(name), python_layout(Path(folder)), Rooms()
 print("ready", flush=True)
 run, conditions = (rooms.probe, FORKED) if way == "room" else (run_probe, PLAIN)
+limits = Limits(wall_s=20, memory_bytes=2**28, processes=48, disk_bytes=2**24)
 try:
-    found = run(engine, layout, case, tools=TOOLS, environment={}, run_id="kills", conditions=conditions,
-                limits=Limits(wall_s=20, memory_bytes=2**28, processes=48, disk_bytes=2**24))
+    task = Task(testcase=case, tools=TOOLS, limits=limits, conditions=conditions)
+    found = run(engine, layout, task, run_id="kills")
     print(found.ended)
 except InfraError as error:
     print("InfraError:", str(error)[:100])

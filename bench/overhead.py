@@ -23,9 +23,10 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
 
-from bench.probe import LIMITS, _in_environment, _layout, _shown, _tools, _variables, say
+from bench.probe import LIMITS, _in_environment, _shown, say
 from runners.catalogue import load_catalogue
 from runners.environments import Environment, open_store
+from runners.inside import layout_of, task_of
 from runners.probe import run_probe
 from runners.protocol import Testcase, TestcaseKind
 from runners.sandbox import meter
@@ -160,16 +161,7 @@ def _sandboxed(engine: Engine, environment: Environment, toolchain: str) -> obje
         files={"repro.py": PROGRAMS[toolchain]},
         steps=(("python", "repro.py"),),
     )
-    probe = run_probe(
-        engine,
-        _layout(environment, driver=None),
-        testcase,
-        tools=_tools(environment),
-        environment=_variables(environment, instrumented=False, driver=None),
-        limits=LIMITS,
-        run_id="bench",
-    )
-    return _shown(probe)
+    return _shown(run_probe(engine, layout_of(environment), task_of(environment, testcase, LIMITS), run_id="bench"))
 
 
 if __name__ == "__main__":

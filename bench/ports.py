@@ -16,8 +16,9 @@ from pathlib import Path
 
 from runners.catalogue import load_catalogue
 from runners.environments import Store, open_store
+from runners.inside import layout_of, task_of
 from runners.port import port
-from runners.probe import GUEST_ENV, Layout, run_probe
+from runners.probe import run_probe
 from runners.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import new_name
@@ -38,22 +39,8 @@ class Bench:
     def output(self, testcase: Testcase, version: str) -> str | None:
         """What a program prints; None when it doesn't end with 0."""
         environment = self.store.environment(load_catalogue().find("tvm", version))
-        interpreter = environment.interpreter
-        layout = Layout(
-            site_packages=environment.site_packages,
-            prefix=interpreter.prefix,
-            executable=interpreter.executable,
-            version=interpreter.version,
-        )
-        seen = run_probe(
-            self.engine,
-            layout,
-            testcase,
-            tools={"python": f"{GUEST_ENV}/bin/python"},
-            environment=tvm.VARIABLES,
-            limits=Limits(),
-            run_id=new_name(),
-        )
+        task = task_of(environment, testcase, Limits())
+        seen = run_probe(self.engine, layout_of(environment), task, run_id=new_name())
         return seen.steps[-1].stdout.strip() if seen.ended == Exited(code=0) else None
 
 

@@ -25,13 +25,13 @@ from statistics import median
 
 from runners.catalogue import Release, load_catalogue
 from runners.environments import Environment, open_store
-from runners.probe import PLAIN, Probe, open_room, run_probe
+from runners.inside import layout_of, task_of
+from runners.probe import open_room, run_probe
 from runners.protocol import Limits, Testcase, TestcaseKind
-from runners.rooms import FORKED
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import sandboxes
+from runners.task import FORKED, Probe
 from runners.toolchains import find_toolchain
-from runners.workbench import _layout, _tools, _variables
 
 ROUNDS = 7
 LIMITS = Limits(wall_s=120)
@@ -109,17 +109,9 @@ def _ways(toolchain: str, engines: tuple[Engine, ...], stack: ExitStack) -> dict
     }
     for engine in engines:
         ways[engine.name] = partial(_sandboxed, engine, environment, toolchain)
-        room = stack.enter_context(
-            open_room(engine, _layout(environment, driver=None), limits=LIMITS, run_id="bench")
-        )
+        room = stack.enter_context(open_room(engine, layout_of(environment), limits=LIMITS, run_id="bench"))
         ways[f"{engine.name}, zygote"] = lambda room=room: _shown(  # type: ignore[misc]  # a default binds the loop's value
-            room.probe(
-                _testcase(toolchain),
-                tools=_tools(environment),
-                environment=_variables(environment, instrumented=False, driver=None),
-                limits=LIMITS,
-                conditions=FORKED,
-            )
+            room.probe(task_of(environment, _testcase(toolchain), LIMITS, conditions=FORKED))
         )
     return ways
 
@@ -141,7 +133,7 @@ def _uv_run(environment: Environment, toolchain: str, folder: Path) -> object:
     words += ["--python", str(environment.interpreter.executable)]
     words += [word for name in wanted for word in ("--with", name)]
     quiet = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    variables = _variables(environment, instrumented=False, driver=None)
+    variables = find_toolchain(toolchain).VARIABLES
     return _process([*words, "python", "repro.py"], folder, {**quiet, **variables, "UV_CACHE_DIR": str(uv.cache)})
 
 
@@ -151,7 +143,7 @@ def _as_of(release: Release) -> list[str]:
 
 def _in_environment(environment: Environment, folder: Path) -> object:
     variables = {
-        **_variables(environment, instrumented=False, driver=None),
+        **find_toolchain(environment.toolchain).VARIABLES,
         "PYTHONPATH": str(environment.site_packages),
     }
     return _process([str(environment.interpreter.executable), "repro.py"], folder, variables)
@@ -168,18 +160,8 @@ def _process(words: list[str], folder: Path, variables: dict[str, str]) -> objec
 
 
 def _sandboxed(engine: Engine, environment: Environment, toolchain: str) -> object:
-    return _shown(
-        run_probe(
-            engine,
-            _layout(environment, driver=None),
-            _testcase(toolchain),
-            tools=_tools(environment),
-            environment=_variables(environment, instrumented=False, driver=None),
-            limits=LIMITS,
-            run_id="bench",
-            conditions=PLAIN,
-        )
-    )
+    task = task_of(environment, _testcase(toolchain), LIMITS)
+    return _shown(run_probe(engine, layout_of(environment), task, run_id="bench"))
 
 
 def _shown(probe: Probe) -> object:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from runners.catalogue import Release, load_catalogue
 from runners.environments import Store, open_store
-from runners.probe import GUEST_ENV, Layout, run_probe
+from runners.inside import layout_of, task_of
+from runners.probe import run_probe
 from runners.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import new_name
@@ -44,28 +45,14 @@ Span = tuple[str | None, str | None]
 def flags(release: Release, tool: str, store: Store, engine: Engine) -> frozenset[str]:
     """What one release's tool says it knows."""
     environment = store.environment(release)
-    interpreter = environment.interpreter
     testcase = Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain="iree",
         files={"list_flags.py": LIST_FLAGS},
         steps=(("python", "list_flags.py", *TOOLS[tool]),),
     )
-    layout = Layout(
-        site_packages=environment.site_packages,
-        prefix=interpreter.prefix,
-        executable=interpreter.executable,
-        version=interpreter.version,
-    )
-    seen = run_probe(
-        engine,
-        layout,
-        testcase,
-        tools={"python": f"{GUEST_ENV}/bin/python"},
-        environment=iree.VARIABLES,
-        limits=Limits(),
-        run_id=new_name(),
-    )
+    task = task_of(environment, testcase, Limits())
+    seen = run_probe(engine, layout_of(environment), task, run_id=new_name())
     names = frozenset(f"--{name}" for name in seen.steps[-1].stdout.split())
     if seen.ended != Exited(code=0) or not names or seen.steps[-1].truncated:
         raise SystemExit(f"{tool} of {release.version} does not list its flags: {seen.ended}")

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from runners.catalogue import Release, load_catalogue
 from runners.environments import Store, open_store
-from runners.probe import GUEST_ENV, Layout, run_probe
+from runners.inside import layout_of, task_of
+from runners.probe import run_probe
 from runners.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import new_name
@@ -94,7 +95,6 @@ Span = tuple[str | None, str | None]
 def names_of(release: Release, store: Store, engine: Engine) -> Names:
     """What one build's Python API holds."""
     environment = store.environment(release)
-    interpreter = environment.interpreter
     testcase = Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain="tvm",
@@ -104,21 +104,8 @@ def names_of(release: Release, store: Store, engine: Engine) -> Names:
             *(("python", "show.py", str(piece), str(PIECE_CHARS)) for piece in range(PIECES)),
         ),
     )
-    layout = Layout(
-        site_packages=environment.site_packages,
-        prefix=interpreter.prefix,
-        executable=interpreter.executable,
-        version=interpreter.version,
-    )
-    seen = run_probe(
-        engine,
-        layout,
-        testcase,
-        tools={"python": f"{GUEST_ENV}/bin/python"},
-        environment=tvm.VARIABLES,
-        limits=Limits(wall_s=600),
-        run_id=new_name(),
-    )
+    task = task_of(environment, testcase, Limits(wall_s=600))
+    seen = run_probe(engine, layout_of(environment), task, run_id=new_name())
     if seen.ended != Exited(code=0) or len(seen.steps[-1].stdout.strip()) == PIECE_CHARS:
         raise SystemExit(f"TVM {release.version} does not list its names: {seen.ended}")
     return decode("".join(step.stdout.strip() for step in seen.steps[1:]))

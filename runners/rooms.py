@@ -8,21 +8,19 @@ is the same in all three (tests compare them), only the time is not.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from runners.errors import InfraError
-from runners.probe import PLAIN, Conditions, Layout, Probe, Program, Room, open_room, run_probe
-from runners.protocol import Limits, NotRun, Testcase
+from runners.inside import Layout
+from runners.probe import Room, open_room, run_probe
+from runners.protocol import Limits, NotRun
 from runners.sandbox.contract import Engine, Resident
 from runners.sandbox.process import Stopped, uninterrupted
+from runners.task import Probe, Task
 
 MAX_IDLE = 4
 """Rooms kept for another probe: with TVM in it each holds some 150 MiB."""
-
-FORKED = Conditions(scripts=True, fork=True)
-"""How a probe is run where it need not be independent of the others."""
 
 Key = tuple[str, Layout, int, int, int]
 
@@ -44,30 +42,19 @@ class Rooms:
         self._idle: dict[Key, list[_Open]] = {}
         self._guard = threading.Lock()
 
-    def probe(
-        self,
-        engine: Engine,
-        layout: Layout,
-        testcase: Testcase,
-        *,
-        tools: Mapping[str, Program],
-        environment: Mapping[str, str],
-        limits: Limits,
-        run_id: str,
-        probe_file: str | None = None,
-        conditions: Conditions = PLAIN,
-    ) -> Probe:
+    def probe(self, engine: Engine, layout: Layout, task: Task, *, run_id: str) -> Probe:
         """One probe, in a room where the engine has any.
 
         Raises:
             InfraError: the engine could not run it in a sandbox of its own either.
         """
         if isinstance(engine, Resident):
+            limits = task.limits
             key = (engine.name, layout, limits.memory_bytes, limits.processes, limits.disk_bytes)
             try:
                 entered = self._enter(key, engine, limits, run_id)
                 with uninterrupted():
-                    probe = self._in_room(key, entered, testcase, tools, environment, limits, probe_file, conditions)
+                    probe = self._in_room(key, entered, task)
                 # One that brings its supervisor down is told apart from a room that was spent without our knowledge.
                 if not isinstance(probe.ended, NotRun) or probe.ended.cause == "unavailable":
                     return probe
@@ -75,17 +62,7 @@ class Rooms:
                 raise
             except InfraError:
                 pass  # what is wrong with the engine, its own sandbox will tell
-        return run_probe(
-            engine,
-            layout,
-            testcase,
-            tools=tools,
-            environment=environment,
-            limits=limits,
-            run_id=run_id,
-            probe_file=probe_file,
-            conditions=conditions,
-        )
+        return run_probe(engine, layout, task, run_id=run_id)
 
     def close(self) -> None:
         """End every room: the next issue shall not meet what this one left."""
@@ -108,26 +85,9 @@ class Rooms:
             room = stack.enter_context(open_room(engine, key[1], limits=limits, run_id=run_id))
         return _Open(room, stack)
 
-    def _in_room(
-        self,
-        key: Key,
-        entered: _Open,
-        testcase: Testcase,
-        tools: Mapping[str, Program],
-        environment: Mapping[str, str],
-        limits: Limits,
-        probe_file: str | None,
-        conditions: Conditions,
-    ) -> Probe:
+    def _in_room(self, key: Key, entered: _Open, task: Task) -> Probe:
         try:
-            return entered.room.probe(
-                testcase,
-                tools=tools,
-                environment=environment,
-                limits=limits,
-                probe_file=probe_file,
-                conditions=conditions,
-            )
+            return entered.room.probe(task)
         finally:
             self._leave(key, entered)
 

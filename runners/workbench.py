@@ -7,48 +7,43 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 
 import msgspec
 
-from runners import drift, gpu, lavapipe, varied
+from runners import gpu, lavapipe, varied
 from runners.between import Between, Registry
 from runners.canaries import Canaries, canary_name, why_not
 from runners.catalogue import Catalogue, Release
 from runners.config import read_config
-from runners.devices import device_trouble, missing_device
 from runners.diagnose import Means, diagnose, instrumented_limits
 from runners.dispatches import compare_dispatches
 from runners.environments import Environment, Store, Unresolvable, default_root, open_store
 from runners.errors import InfraError, ReprobotError
 from runners.execute import Deeper, Investigation, Tools, investigate, make_cell
+from runners.inside import layout_of, task_of
 from runners.lavapipe import Driver
 from runners.machine import Absent, look
 from runners.minimize import MOST_PROBES, MOST_SECONDS, minimize
 from runners.narrow import Supply
-from runners.oracle import Context, Drift, Ruling, rule
+from runners.observing import observed, words
 from runners.port import port
-from runners.probe import GUEST_ENV, PLAIN, Conditions, Layout, Probe, Program, run_probe
+from runners.probe import run_probe
 from runners.progress import Sink
 from runners.protocol import (
     Cell,
     Claim,
     ClaimKind,
     Exited,
-    Finding,
-    FindingKind,
     Limits,
     NotRun,
     Observation,
-    Outcome,
     Plan,
     Smaller,
-    StepResult,
     Testcase,
     Trail,
     Variant,
@@ -56,25 +51,26 @@ from runners.protocol import (
 )
 from runners.repeats import AS_IT_IS, Run, Way, make_run
 from runners.retarget import GUEST_HOOKS, retarget
-from runners.rooms import FORKED, Rooms
+from runners.rooms import Rooms
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import new_name
 from runners.sandbox.process import Stopped, stoppable
 from runners.sandbox.select import select_engine, sweep
 from runners.sources import Unbuildable
 from runners.sources.opening import Surroundings, open_between
+from runners.task import PLAIN, Conditions, Probe, conditions_of
 from runners.toolchains import Toolchain, canary_testcase, find_device, find_toolchain
 from runners.toolchains.hardware import NVIDIA
 from runners.trail import Prior
 
 FINDINGS_FILE = "/tmp/reprobot-findings.jsonl"
 """A path inside the sandbox, whose /tmp is its own."""
+INSTRUMENTED = {"REPROBOT_FINDINGS": FINDINGS_FILE}
 STAND_INS = {"iree": ("vmvx", "llvm-cpu"), "tvm": ("llvm",)}
 """Backends whose programs run on any machine; vmvx first: it also checks bounds (facts of the wheels)."""
 GPU_WAIT_S = 900.0
 """How long a cell waits for others that use the same GPU."""
 CANARY_LIMITS = Limits(wall_s=120)
-EXCERPT_CHARS = 6_000
 
 
 def open_workbench(
@@ -260,26 +256,11 @@ class Workbench:
             if isinstance(environment, NotRun)
             else self._probe_on_device(environment, cell, conditions_of(cell.varied, attempt))
         )
-        toolchain = find_toolchain(cell.toolchain)
-        text = _words(probe.steps)
-        moved = drift.explain(text, cell.testcase, toolchain.DRIFT, cell.version)
-        ruling = rule(
-            probe.ended,
-            probe.steps,
-            Context(
-                claim=plan.claim,
-                drift=moved,
-                missing_device=missing_device(text),
-                device_trouble=device_trouble(text),
-                checks_itself=plan.checks_itself,
-                renames={e.old: e.new for e in toolchain.DRIFT if e.exact and e.new and not e.of},
-            ),
-        )
-        seen = _observation(cell, attempt, probe, ruling, environment, moved)
         release = self._known(cell.toolchain, cell.version)
         software = self.driver is not None and cell.device == lavapipe.DEVICE
         return msgspec.structs.replace(
-            seen,
+            observed(plan, cell, attempt, probe),
+            environment="" if isinstance(environment, NotRun) else environment.digest,
             fork="" if release is None or release.fork is None else _fork(release),
             driver=self.driver.name if self.driver is not None and software else "",
             image=self.engine.image if self.engine.own_system else "",
@@ -322,39 +303,27 @@ class Workbench:
     def canary(self, environment: Environment, program: Testcase) -> NotRun | None:
         """None when a program of a few lines runs there; else why nothing may be blamed on a testcase."""
         toolchain = find_toolchain(environment.toolchain)
-        probe = self._probe(environment, program, CANARY_LIMITS, conditions=PLAIN)
+        probe = self._probe(environment, program, CANARY_LIMITS, PLAIN)
         if isinstance(probe.ended, NotRun):
             return probe.ended
         if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
             return None
-        said = _words(probe.steps).strip().splitlines()[-1:]
+        said = words(probe.steps).strip().splitlines()[-1:]
         return why_not(f"{toolchain.TITLE} {environment.version}", probe.ended, said[0] if said else "")
 
     def _probe_on_device(self, environment: Environment, cell: Cell, conditions: Conditions) -> Probe:
         """One probe, alone on the GPU if its device is one that is here; a GPU that it leaves ill is our failure."""
         device = find_device(find_toolchain(cell.toolchain), cell.device)
         if device is None or device.hardware is not NVIDIA or isinstance(look(NVIDIA), Absent):
-            return self._probe(
-                environment,
-                cell.testcase,
-                cell.limits,
-                conditions=conditions,
-                more_variables=varied.variables(cell.varied),
-            )
+            return self._probe(environment, cell.testcase, cell.limits, conditions)
         if unfit := gpu.preflight(os.environ, containers=self.engine.name in ("docker", "podman")):
             return _not_run(self.engine, NotRun(why="; ".join(unfit)[:2000], cause="unavailable"))
         try:
             card = gpu.chosen(os.environ)
             with gpu.exclusive(card, default_root() / "gpus", GPU_WAIT_S):
                 before = gpu.look(card)
-                probe = self._probe(
-                    environment,
-                    cell.testcase,
-                    cell.limits,
-                    devices=card.nodes,
-                    conditions=conditions_of(cell.varied, 2),
-                    more_variables=varied.variables(cell.varied),
-                )
+                alone = conditions_of(cell.varied, 2)
+                probe = self._probe(environment, cell.testcase, cell.limits, alone, devices=card.nodes)
                 ill = gpu.illness(before, gpu.look(card))
         except InfraError as reason:
             return _not_run(self.engine, NotRun(why=str(reason)))
@@ -365,35 +334,31 @@ class Workbench:
         environment: Environment,
         testcase: Testcase,
         limits: Limits,
+        conditions: Conditions,
         *,
         instrumented: bool = False,
         devices: tuple[str, ...] = (),
-        conditions: Conditions = FORKED,
-        more_variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Probe:
         """In a room, forked where possible. What is run again in order to be sure, without a record of the script,
         has a sandbox of its own: forks share the layout of their address space, which new processes do not.
         """
         run = self.rooms.probe if conditions.scripts else partial(run_probe, devices=devices)
+        driver = self.driver
+        task = task_of(
+            environment,
+            testcase,
+            limits,
+            conditions=conditions,
+            more_variables=({} if driver is None else driver.environment) | (INSTRUMENTED if instrumented else {}),
+            probe_file=FINDINGS_FILE if instrumented else None,
+        )
+        layout = layout_of(environment, extra=() if driver is None else driver.mounts)
         try:
-            return run(
-                self.engine,
-                _layout(environment, driver=self.driver),
-                testcase,
-                tools=_tools(environment),
-                environment={
-                    **_variables(environment, instrumented=instrumented, driver=self.driver),
-                    **more_variables,
-                },
-                limits=limits,
-                run_id=self.run_id,
-                probe_file=FINDINGS_FILE if instrumented else None,
-                conditions=conditions,
-            )
+            return run(self.engine, layout, task, run_id=self.run_id)
         except Stopped:
             raise
         except InfraError as reason:
-            return Probe(steps=(), ended=NotRun(why=str(reason)), seconds=0.0, peak_bytes=0, engine=self.engine.name)
+            return _not_run(self.engine, NotRun(why=str(reason)))
 
     # ------------------------------------------------------------------------------------------ diagnosis
 
@@ -429,14 +394,8 @@ class Workbench:
         environment = self._environment(version, testcase)
         if isinstance(environment, NotRun):
             return ""
-        probe = self._probe(
-            environment,
-            testcase,
-            instrumented_limits(plan.limits),
-            instrumented=True,
-            conditions=conditions_of(under, 1),
-            more_variables=varied.variables(under),
-        )
+        limits = instrumented_limits(plan.limits)
+        probe = self._probe(environment, testcase, limits, conditions_of(under, 1), instrumented=True)
         return probe.probe_file or ""
 
     def _varied(self, plan: Plan, version: str, testcase: Testcase, way: Way) -> Run | None:
@@ -447,23 +406,8 @@ class Workbench:
         conditions = replace(conditions_of(way.varied, 1), seed=way.seed)
         if way == AS_IT_IS:
             conditions = replace(conditions, fork=False)
-        variables = varied.variables(way.varied)
-        probe = self._probe(environment, testcase, plan.limits, conditions=conditions, more_variables=variables)
+        probe = self._probe(environment, testcase, plan.limits, conditions)
         return make_run(way, probe.ended, probe.steps)
-
-
-def conditions_of(under: Varied, attempt: int) -> Conditions:
-    """How a run is made: every second one without our script around it, in a sandbox of its own.
-
-    The hash seed is fixed when an interpreter starts: a zygote of another would serve this one run.
-    """
-    own = attempt % 2 == 0
-    return Conditions(
-        scripts=not own,
-        fork=not own and under.hash_seed == 0,
-        late=varied.late(under),
-        perturb=under.fill,
-    )
 
 
 def _fork(release: Release) -> str:
@@ -491,84 +435,5 @@ def _executor(workers: int) -> Iterator[ThreadPoolExecutor]:
 # ---------------------------------------------------------------------------------------------- shapes
 
 
-def _layout(environment: Environment, *, driver: Driver | None) -> Layout:
-    interpreter = environment.interpreter
-    return Layout(
-        site_packages=environment.site_packages,
-        prefix=interpreter.prefix,
-        executable=interpreter.executable,
-        version=interpreter.version,
-        extra=() if driver is None else driver.mounts,
-    )
-
-
-def _tools(environment: Environment) -> dict[str, Program]:
-    """Programs of the environment with paths as seen inside."""
-    site = f"{GUEST_ENV}/lib/python{environment.interpreter.version}/site-packages"
-    inside = {"python": f"{GUEST_ENV}/bin/python"}
-    return {
-        name: tuple(inside.get(word, f"{site}/{word}" if "/" in word else word) for word in argv)
-        for name, argv in find_toolchain(environment.toolchain).tools(environment.site_packages).items()
-    }
-
-
-def _variables(environment: Environment, *, instrumented: bool, driver: Driver | None) -> dict[str, str]:
-    variables = {
-        **find_toolchain(environment.toolchain).VARIABLES,
-        **({} if driver is None else driver.environment),
-    }
-    return {**variables, "REPROBOT_FINDINGS": FINDINGS_FILE} if instrumented else variables
-
-
 def _not_run(engine: Engine, reason: NotRun) -> Probe:
     return Probe(steps=(), ended=reason, seconds=0.0, peak_bytes=0, engine=engine.name)
-
-
-def _words(steps: tuple[StepResult, ...]) -> str:
-    return f"{steps[-1].stdout}\n{steps[-1].stderr}" if steps else ""
-
-
-def _observation(
-    cell: Cell,
-    attempt: int,
-    probe: Probe,
-    ruling: Ruling,
-    environment: Environment | NotRun,
-    moved: Drift | None,
-) -> Observation:
-    explained = ruling.outcome is Outcome.INCOMPATIBLE
-    return Observation(
-        toolchain=cell.toolchain,
-        version=cell.version,
-        device=cell.device,
-        attempt=attempt,
-        variant=cell.variant,
-        varied=cell.varied,
-        outcome=ruling.outcome,
-        answer=ruling.answer,
-        ended=probe.ended,
-        why=ruling.why[:2000],
-        signature=ruling.signature,
-        seconds=round(probe.seconds, 3),
-        peak_bytes=probe.peak_bytes,
-        excerpt=_excerpt(probe.steps),
-        environment="" if isinstance(environment, NotRun) else environment.digest,
-        engine=probe.engine,
-        changes=cell.changes,
-        record=probe.steps[-1].record if probe.steps else None,
-        findings=(_api_moved(moved),) if moved is not None and explained else (),
-    )
-
-
-def _api_moved(moved: Drift) -> Finding:
-    return Finding(
-        kind=FindingKind.API_MOVED,
-        summary=moved.why[:400],
-        evidence={"name": moved.name, "successor": moved.successor},
-    )
-
-
-def _excerpt(steps: tuple[StepResult, ...]) -> str:
-    """The end of what the last step printed: failures speak last."""
-    text = "\n".join(part.rstrip() for part in (steps[-1].stdout, steps[-1].stderr) if part.strip()) if steps else ""
-    return text if len(text) <= EXCERPT_CHARS else "[…]\n" + text[-EXCERPT_CHARS:]

@@ -10,7 +10,7 @@ import pytest
 
 from runners import compiled as module
 from runners.compiled import compiled
-from runners.probe import GUEST
+from runners.inside import GUEST
 
 PYTHON = Path(sys.executable).resolve()
 

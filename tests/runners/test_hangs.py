@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runners.probe import Probe
 from runners.protocol import Hang, Testcase, TestcaseKind, TimedOut
 from runners.sandbox.bubblewrap import Bubblewrap
+from runners.task import Probe
 from tests.runners.guest import hangs, sweep
 
 pytestmark = [pytest.mark.compilers, pytest.mark.sandbox]

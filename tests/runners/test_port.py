@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from runners.catalogue import load_catalogue
 from runners.environments import Store, open_store
+from runners.inside import layout_of, task_of
 from runners.port import port
 from runners.port_text import port_mlir
-from runners.probe import GUEST_ENV, Layout, Probe, run_probe
+from runners.probe import run_probe
 from runners.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.sandbox.owner import new_name
 from runners.sandbox.select import select_engine
+from runners.task import Probe
 from runners.toolchains import iree, tvm
 
 PROGRAMS = {file.stem: file.read_text() for file in sorted((Path(__file__).parent / "port").glob("*.txt"))}
@@ -390,21 +392,8 @@ def store() -> Store:
 
 def run(store: Store, version: str, testcase: Testcase) -> Probe:
     environment = store.environment(load_catalogue().find("tvm", version))
-    interpreter = environment.interpreter
-    return run_probe(
-        select_engine("auto"),
-        Layout(
-            site_packages=environment.site_packages,
-            prefix=interpreter.prefix,
-            executable=interpreter.executable,
-            version=interpreter.version,
-        ),
-        testcase,
-        tools={"python": f"{GUEST_ENV}/bin/python"},
-        environment=tvm.VARIABLES,
-        limits=Limits(),
-        run_id=new_name(),
-    )
+    task = task_of(environment, testcase, Limits())
+    return run_probe(select_engine("auto"), layout_of(environment), task, run_id=new_name())
 
 
 def promised(name: str) -> list[str]:

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from runners.errors import InfraError
-from runners.probe import GUEST_ENV, Layout, Probe, run_probe
+from runners.inside import GUEST_ENV, Layout
+from runners.probe import run_probe
 from runners.protocol import (
     Ended,
     Exited,
@@ -26,6 +27,7 @@ from runners.protocol import (
 )
 from runners.sandbox import meter
 from runners.sandbox.contract import EngineReport, Mount, SandboxSpec
+from runners.task import Probe, Task
 
 LIMITS = Limits(wall_s=10, memory_bytes=2**28)
 STARTED = {"started": {"pid": 1, "python": "3.11.7"}}
@@ -89,9 +91,9 @@ def probe(engine: Scripted, steps: int = 1, **changes: Any) -> Probe:
         files={"repro.py": "print('é')"},
         steps=(("python", "repro.py"),) * steps,
     )
-    settings: dict[str, Any] = {"environment": {}, "limits": LIMITS, "run_id": "r", **changes}
-    shown = settings.pop("layout", layout())
-    return run_probe(engine, shown, testcase, tools={"python": "/opt/env/bin/python"}, **settings)
+    shown = changes.pop("layout", layout())
+    task = Task(testcase=testcase, tools={"python": "/opt/env/bin/python"}, **{"limits": LIMITS, **changes})
+    return run_probe(engine, shown, task, run_id="r")
 
 
 def job(engine: Scripted) -> dict[str, Any]:
@@ -241,7 +243,7 @@ def test_the_environment_is_built_from_nothing(monkeypatch: pytest.MonkeyPatch) 
     """Steps get what they are given, a language and a search path; no variable of ours."""
     monkeypatch.setenv("GITHUB_TOKEN", "s3cr3t")
     engine = Scripted([STARTED, step(), END])
-    probe(engine, environment={"TVM_BACKTRACE": "1"})
+    probe(engine, variables={"TVM_BACKTRACE": "1"})
     expected = {"LANG": "C.UTF-8", "PATH": "/opt/env/bin:/usr/bin:/bin", "TVM_BACKTRACE": "1"}
     assert job(engine)["environment"] == expected
     assert engine.spec is not None

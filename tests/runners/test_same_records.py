@@ -14,11 +14,11 @@ import pytest
 
 from runners.catalogue import load_catalogue
 from runners.environments import Environment, open_store
-from runners.probe import PLAIN, Conditions, Probe, Room, open_room, run_probe
+from runners.inside import layout_of, task_of
+from runners.probe import Room, open_room, run_probe
 from runners.protocol import Limits, Record, Testcase, TestcaseKind
-from runners.rooms import FORKED
 from runners.sandbox.bubblewrap import Bubblewrap
-from runners.workbench import _layout, _tools, _variables
+from runners.task import FORKED, PLAIN, Conditions, Probe
 
 pytestmark = [pytest.mark.compilers, pytest.mark.sandbox]
 
@@ -131,34 +131,19 @@ def written(toolchain: str, code: str) -> Testcase:
 def room(request: pytest.FixtureRequest) -> Iterator[tuple[str, Room]]:
     if (why := Bubblewrap().unusable()) is not None:
         pytest.skip(why)
-    layout = _layout(environment(request.param), driver=None)
+    layout = layout_of(environment(request.param))
     with open_room(Bubblewrap(), layout, limits=LIMITS, run_id="same") as room:
         yield request.param, room
 
 
 def forked(room: Room, toolchain: str, code: str) -> Probe:
-    used = environment(toolchain)
-    return room.probe(
-        written(toolchain, code),
-        tools=_tools(used),
-        environment=_variables(used, instrumented=False, driver=None),
-        limits=LIMITS,
-        conditions=FORKED,
-    )
+    return room.probe(task_of(environment(toolchain), written(toolchain, code), LIMITS, conditions=FORKED))
 
 
 def alone(toolchain: str, code: str, conditions: Conditions) -> Probe:
     used = environment(toolchain)
-    return run_probe(
-        Bubblewrap(),
-        _layout(used, driver=None),
-        written(toolchain, code),
-        tools=_tools(used),
-        environment=_variables(used, instrumented=False, driver=None),
-        limits=LIMITS,
-        run_id="same",
-        conditions=conditions,
-    )
+    task = task_of(used, written(toolchain, code), LIMITS, conditions=conditions)
+    return run_probe(Bubblewrap(), layout_of(used), task, run_id="same")
 
 
 def shown(probe: Probe) -> tuple[object, str, str]:

@@ -13,11 +13,13 @@ from bench import survey_flags
 from runners.catalogue import load_catalogue
 from runners.environments import Environment, Store, open_store
 from runners.errors import UserError
+from runners.inside import layout_of, task_of
 from runners.port_names import names_in
-from runners.probe import GUEST_ENV, Layout, Probe, run_probe
+from runners.probe import run_probe
 from runners.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.sandbox.owner import new_name
 from runners.sandbox.select import select_engine
+from runners.task import Probe
 from runners.toolchains import TOOLCHAINS, Toolchain, canary_testcase, drift_named, find_device, find_toolchain, iree
 from runners.toolchains.tvm_names import load_spans
 
@@ -188,23 +190,8 @@ def store() -> Store:
 
 def probe(environment: Environment, testcase: Testcase) -> Probe:
     """A testcase in the best sandbox of this machine."""
-    interpreter, toolchain = environment.interpreter, TOOLCHAINS[environment.toolchain]
-    site = f"{GUEST_ENV}/lib/python{interpreter.version}/site-packages"
-    programs = toolchain.tools(environment.site_packages).items()
-    return run_probe(
-        select_engine("auto"),
-        Layout(
-            site_packages=environment.site_packages,
-            prefix=interpreter.prefix,
-            executable=interpreter.executable,
-            version=interpreter.version,
-        ),
-        testcase,
-        tools={n: f"{GUEST_ENV}/bin/python" if n == "python" else f"{site}/{argv[0]}" for n, argv in programs},
-        environment=toolchain.VARIABLES,
-        limits=Limits(),
-        run_id=new_name(),
-    )
+    task = task_of(environment, testcase, Limits())
+    return run_probe(select_engine("auto"), layout_of(environment), task, run_id=new_name())
 
 
 @pytest.mark.compilers

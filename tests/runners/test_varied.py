@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 from runners.protocol import Varied
+from runners.task import conditions_of
 from runners.toolchains.tvm import VARIABLES
 from runners.varied import FILLS, USUAL, in_words, late, of_attempt, shell, variables
-from runners.workbench import conditions_of
 
 
 def test_no_two_runs_of_a_build_are_made_under_the_same_conditions() -> None:

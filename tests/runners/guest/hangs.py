@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from runners.catalogue import load_catalogue
 from runners.environments import Environment, open_store
-from runners.probe import Conditions, Probe, run_probe
+from runners.inside import layout_of, task_of
+from runners.probe import run_probe
 from runners.protocol import Hang, Limits, Testcase, TestcaseKind
-from runners.rooms import FORKED
 from runners.sandbox.bubblewrap import Bubblewrap
-from runners.workbench import _layout, _tools, _variables
+from runners.task import FORKED, Conditions, Probe
 from tests.runners.guest.iree_faults import compiled, executed
 from tests.runners.guest.sweep import PROGRAMS, environment
 
@@ -95,16 +95,8 @@ def used_by(testcase: Testcase, version: str) -> Environment:
 def stopped(testcase: Testcase, version: str, *, wall_s: float, conditions: Conditions = FORKED) -> Probe:
     """One probe, as long as it may take."""
     used = used_by(testcase, version)
-    return run_probe(
-        Bubblewrap(),
-        _layout(used, driver=None),
-        testcase,
-        tools=_tools(used),
-        environment=_variables(used, instrumented=False, driver=None),
-        limits=Limits(wall_s=wall_s),
-        run_id="hangs",
-        conditions=conditions,
-    )
+    task = task_of(used, testcase, Limits(wall_s=wall_s), conditions=conditions)
+    return run_probe(Bubblewrap(), layout_of(used), task, run_id="hangs")
 
 
 def where(probe: Probe) -> Hang | None:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from runners.inside import layout_of, task_of
 from runners.probe import open_room
 from runners.protocol import Limits, Testcase, TestcaseKind
 from runners.repeats import AS_IT_IS, Repeats, Run, Way, make_run, repeat
 from runners.sandbox.bubblewrap import Bubblewrap
-from runners.varied import variables
-from runners.workbench import _layout, _tools, _variables, conditions_of
+from runners.task import conditions_of
 from tests.runners.guest.sweep import PROGRAMS, environment
 
 LIMITS = Limits(wall_s=60)
@@ -21,23 +21,16 @@ LIMITS = Limits(wall_s=60)
 def repeating(version: str) -> Iterator[Callable[[str], Repeats]]:
     """A function that repeats a program, named as in ``sweep.programs``, on a release of TVM."""
     used = environment(version)
-    with open_room(Bubblewrap(), _layout(used, driver=None), limits=LIMITS, run_id="vary") as room:
+    with open_room(Bubblewrap(), layout_of(used), limits=LIMITS, run_id="vary") as room:
 
         def run(program: str, way: Way) -> Run | None:
             code = (PROGRAMS / f"{program}.repro").read_text()
             how = conditions_of(way.varied, 1)
-            probe = room.probe(
-                Testcase(
-                    kind=TestcaseKind.PYTHON,
-                    toolchain="tvm",
-                    files={"repro.py": code},
-                    steps=(("python", "repro.py"),),
-                ),
-                tools=_tools(used),
-                environment={**_variables(used, instrumented=False, driver=None), **variables(way.varied)},
-                limits=LIMITS,
-                conditions=replace(how, seed=way.seed, fork=how.fork and way != AS_IT_IS),
+            how = replace(how, seed=way.seed, fork=how.fork and way != AS_IT_IS)
+            testcase = Testcase(
+                kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
             )
+            probe = room.probe(task_of(used, testcase, LIMITS, conditions=how))
             assert not room.over, (program, room.over)
             return make_run(way, probe.ended, probe.steps)
 

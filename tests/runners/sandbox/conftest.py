@@ -9,10 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from runners.probe import Layout, Probe, run_probe
+from runners.inside import Layout
+from runners.probe import run_probe
 from runners.protocol import Limits, Testcase, TestcaseKind
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import sandboxes
+from runners.task import Probe, Task
 from tests.runners.sandbox.attack import LIMITS
 
 KIT = Path(__file__).parent / "kit.py"
@@ -73,13 +75,11 @@ def run_source(
 ) -> Probe:
     """One probe of ``source``, with the kit beside it."""
     files = {"attack.py": source, "kit.py": KIT.read_text()}
-    return run_probe(
-        engine,
-        layout,
-        Testcase(kind=TestcaseKind.PYTHON, toolchain="none", files=files, steps=steps),
+    task = Task(
+        testcase=Testcase(kind=TestcaseKind.PYTHON, toolchain="none", files=files, steps=steps),
         tools=TOOLS,
-        environment={"PYTHONFAULTHANDLER": "1"},
+        variables={"PYTHONFAULTHANDLER": "1"},
         limits=slowed(limits),
-        run_id="conformance",
         probe_file=probe_file,
     )
+    return run_probe(engine, layout, task, run_id="conformance")

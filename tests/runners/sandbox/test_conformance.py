@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.probe import Layout
+from runners.inside import Layout
 from runners.sandbox import cgroup
 from runners.sandbox.contract import Engine
 from tests.runners.sandbox.attack import Attack

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import UserError
-from runners.probe import Layout
+from runners.inside import Layout
 from runners.protocol import Exited, Limits, Signalled, TimedOut
 from runners.sandbox import bubblewrap, cgroup, containers, owner, seccomp, select, selftest, skeleton
 from runners.sandbox.contract import Mount, SandboxSpec

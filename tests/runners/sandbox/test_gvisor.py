@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import InfraError
-from runners.probe import Layout
+from runners.inside import Layout
 from runners.protocol import Exited, Limits, NotRun, OutOfMemory, TimedOut
 from runners.sandbox import containers, selftest
 from runners.sandbox.contract import Mount, SandboxSpec

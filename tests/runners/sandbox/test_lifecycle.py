@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.probe import Layout
+from runners.inside import Layout
 from runners.protocol import Exited, Limits, NotRun, Signalled, TimedOut
 from runners.sandbox import cgroup, containers, owner
 from runners.sandbox.contract import WORK, Engine, SandboxSpec

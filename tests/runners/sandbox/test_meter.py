@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runners.probe import Layout, open_room
+from runners.inside import Layout
+from runners.probe import open_room
 from runners.protocol import Exited, Limits, TimedOut
 from runners.sandbox import bubblewrap, cgroup, meter
 from runners.sandbox.contract import Engine, Resident

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from runners.errors import InfraError
-from runners.probe import Conditions, Layout, Probe, Room, open_room, run_probe
+from runners.inside import Layout
+from runners.probe import Room, open_room, run_probe
 from runners.protocol import Exited, Limits, NotRun, Signalled, Testcase, TestcaseKind, TimedOut
-from runners.rooms import FORKED, Rooms
+from runners.rooms import Rooms
 from runners.sandbox import cgroup
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import sweep
+from runners.task import FORKED, PLAIN, Conditions, Probe, Task
 from tests.runners.sandbox.attack import LIMITS, QUICK
 from tests.runners.sandbox.conftest import TOOLS
 from tests.runners.sandbox.test_lifecycle import traces, wait_until
@@ -178,8 +180,12 @@ def program(code: str) -> Testcase:
 
 
 def probe(room: Room, code: str, conditions: Conditions = FORKED, limits: Limits = QUICK) -> Probe:
-    return room.probe(
-        program(code), tools=TOOLS, environment={"PYTHONHASHSEED": "0"}, limits=limits, conditions=conditions
+    return room.probe(task(code, limits, conditions))
+
+
+def task(code: str, limits: Limits, conditions: Conditions = PLAIN) -> Task:
+    return Task(
+        testcase=program(code), tools=TOOLS, variables={"PYTHONHASHSEED": "0"}, limits=limits, conditions=conditions
     )
 
 
@@ -191,15 +197,7 @@ def room(engine: Engine, layout: Layout) -> Iterator[Room]:
 
 def test_a_fork_finds_what_a_process_of_its_own_finds(engine: Engine, layout: Layout, room: Room) -> None:
     """Arguments, directories, environment, limits, signals, ``__main__``: nothing tells one from the other."""
-    alone = run_probe(
-        engine,
-        layout,
-        program(INSPECT),
-        tools=TOOLS,
-        environment={"PYTHONHASHSEED": "0"},
-        limits=LIMITS,
-        run_id="rooms",
-    )
+    alone = run_probe(engine, layout, task(INSPECT, LIMITS), run_id="rooms")
     forked = probe(room, INSPECT)
     (record,) = [step.record for step in forked.steps]
     assert record is not None
@@ -227,16 +225,7 @@ def test_every_attack_in_a_row_leaves_rooms_that_tell_the_truth(engine: Engine, 
     rooms = Rooms()
 
     def ask(code: str) -> Probe:
-        return rooms.probe(
-            engine,
-            layout,
-            program(code),
-            tools=TOOLS,
-            environment={"PYTHONHASHSEED": "0"},
-            limits=QUICK,
-            run_id="rooms",
-            conditions=FORKED,
-        )
+        return rooms.probe(engine, layout, task(code, QUICK, FORKED), run_id="rooms")
 
     shown = set()
     try:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from runners.errors import InfraError
-from runners.probe import Layout
+from runners.inside import Layout
 from runners.protocol import Exited
 from runners.sandbox import skeleton
 from runners.sandbox.contract import MAX_ENVIRONMENT_BYTES, WORK, Engine, SandboxSpec

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from runners import probe
-from runners.probe import Layout
+from runners import inside
+from runners.inside import Layout
 from runners.protocol import Limits
 from runners.sandbox import bubblewrap, cgroup, containers, meter, seccomp
 from runners.sandbox.contract import Engine, SandboxSpec
@@ -55,12 +55,12 @@ def guest(file: str, old: str, new: str) -> Weaken:
 
     def weaken(patch: pytest.MonkeyPatch, directory: Path) -> None:
         weak = directory / "guest"
-        shutil.copytree(probe.GUEST, weak, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(inside.GUEST, weak, ignore=shutil.ignore_patterns("__pycache__"))
         source = (weak / file).read_text()
         assert old in source
         (weak / file).write_text(source.replace(old, new))
         weak.chmod(0o755)
-        patch.setattr(probe, "GUEST", weak)
+        patch.setattr(inside, "GUEST", weak)
 
     return weaken
 
