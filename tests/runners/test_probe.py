@@ -255,7 +255,7 @@ def test_a_shared_interpreter_finds_its_library(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libpython3.11.so.1.0").touch()
     engine = Scripted([STARTED, step(), END])
-    probe(engine, layout=layout(prefix=str(tmp_path)), environment={"LD_LIBRARY_PATH": "/opt/env/x"})
+    probe(engine, layout=layout(prefix=str(tmp_path)), variables={"LD_LIBRARY_PATH": "/opt/env/x"})
     assert job(engine)["environment"]["LD_LIBRARY_PATH"] == "/opt/env/x:/opt/python/lib"
     assert engine.spec is not None
     assert engine.spec.environment == {"LD_LIBRARY_PATH": "/opt/python/lib"}
@@ -268,7 +268,7 @@ def test_without_mounts_paths_inside_become_paths_of_the_host() -> None:
     probe(
         engine,
         layout=layout(extra=(hooks,)),
-        environment={"A": "/opt/hooks/x.json", "B": "/opt/hooksmith", "C": "/tmp/found"},
+        variables={"A": "/opt/hooks/x.json", "B": "/opt/hooksmith", "C": "/tmp/found"},
         probe_file="/tmp/found",
     )
     given = job(engine)
