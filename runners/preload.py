@@ -7,6 +7,7 @@ state that the testcase would have had after them.
 from __future__ import annotations
 
 import ast
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -15,6 +16,21 @@ from runners.protocol import Testcase
 
 MAX_CHARS = 200_000
 MAX_STATEMENTS = 40
+
+
+def own_modules(testcase: Testcase) -> frozenset[str]:
+    """Names under which Python would find a file or folder of the testcase's before any other."""
+    paths = map(PurePosixPath, testcase.files)
+    importable = (path for path in paths if len(path.parts) > 1 or path.suffix in (".py", ".pyc", ".so"))
+    return frozenset(path.parts[0].partition(".")[0] for path in importable)
+
+
+def hides_the_library(testcase: Testcase) -> bool:
+    """Whether one of its files has the name of a module of Python's own.
+
+    Whatever else runs in that process then imports the testcase's instead, ours included: it is run plain.
+    """
+    return not sys.stdlib_module_names.isdisjoint(own_modules(testcase))
 
 
 def leading_imports(testcase: Testcase, script: str) -> tuple[str, ...]:
@@ -28,11 +44,10 @@ def leading_imports(testcase: Testcase, script: str) -> tuple[str, ...]:
             body = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    own = {PurePosixPath(name).parts[0].partition(".")[0] for name in testcase.files}
-    return tuple(_leading(body, own))[:MAX_STATEMENTS]
+    return tuple(_leading(body, own_modules(testcase)))[:MAX_STATEMENTS]
 
 
-def _leading(body: list[ast.stmt], own: set[str]) -> Iterator[str]:
+def _leading(body: list[ast.stmt], own: frozenset[str]) -> Iterator[str]:
     for number, node in enumerate(body):
         match node:
             case ast.Expr(value=ast.Constant(value=str())) if number == 0:

@@ -11,7 +11,7 @@ import msgspec
 from runners.endings import read_report
 from runners.errors import InfraError
 from runners.inside import GUEST_ENV, Layout, Place, shown_inside
-from runners.preload import leading_imports
+from runners.preload import hides_the_library, leading_imports, own_modules
 from runners.protocol import Exited, Limits, NotRun
 from runners.records import read_records
 from runners.retarget import GUEST_HOOKS
@@ -131,11 +131,13 @@ def _job(place: Place, layout: Layout, task: Task) -> dict[str, object]:
 
 def _step_job(step: tuple[str, ...], task: Task, place: Place) -> dict[str, object]:
     job: dict[str, object] = {"argv": _argv(step, task, place), "timeout_s": task.limits.wall_s}
-    script = script_of(step, task.testcase) if task.conditions.scripts else None
+    script = (
+        script_of(step, task.testcase) if task.conditions.scripts and not hides_the_library(task.testcase) else None
+    )
     if script is None:
         return job
     preload = leading_imports(task.testcase, script) if task.conditions.fork else ()
-    return {**job, "script": True, "preload": list(preload) or None}
+    return {**job, "script": True, "preload": list(preload) or None, "own": sorted(own_modules(task.testcase))}
 
 
 def _argv(step: tuple[str, ...], task: Task, place: Place) -> list[str]:

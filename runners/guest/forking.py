@@ -34,6 +34,10 @@ MAX_REFUSALS = 16
 MAX_REPLY_BYTES = 4096
 
 
+Preload = tuple[list[str], list[str]]
+"""Import statements, and the testcase's own modules, which these must not reach."""
+
+
 class Lost(Exception):
     """The zygote died, hangs, or talks nonsense."""
 
@@ -42,7 +46,7 @@ class Zygote:
     """One of them. Raises ``Lost``, with the reason, when it turns out not to be usable."""
 
     def __init__(
-        self, python: str, environment: dict[str, str], limits: dict[str, int], preload: list[str], places: list[str]
+        self, python: str, environment: dict[str, str], limits: dict[str, int], preload: Preload, places: list[str]
     ) -> None:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         said, output = os.pipe()
@@ -55,7 +59,7 @@ class Zygote:
             theirs.close()
             os.close(output)
         try:
-            self.socket.send(marshal.dumps((preload, places)))
+            self.socket.send(marshal.dumps((*preload, places)))
             answer = self.hear(START_S)
             if answer != b"ready":
                 raise Lost(answer.decode("utf-8", "replace") or "it ended while importing")
@@ -125,7 +129,7 @@ class Zygotes:
         return {zygote.pid for zygote in self.alive.values()}
 
     def find(
-        self, python: str, environment: dict[str, str], limits: dict[str, int], preload: list[str]
+        self, python: str, environment: dict[str, str], limits: dict[str, int], preload: Preload
     ) -> Zygote | str:
         """The zygote for such a probe; or why there is none, and the probe must have a process of its own."""
         key = json.dumps([python, environment, limits, preload], sort_keys=True)

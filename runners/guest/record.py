@@ -14,6 +14,7 @@ script first, frames innermost first. All of it is a claim: the script can write
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -92,7 +93,8 @@ class Record:
 
         def show(message: Any) -> None:
             if len(self._warnings) < MAX_WARNINGS:
-                self._warnings[getattr(message.category, "__name__", "?"), str(message.message)[:300]] = None
+                with contextlib.suppress(Exception):  # a category of the script's own
+                    self._warnings[getattr(message.category, "__name__", "?"), str(message.message)[:300]] = None
             shown(message)
 
         warnings._showwarnmsg = show  # type: ignore[attr-defined]  # private, and the only place all pass through
@@ -133,17 +135,17 @@ class Record:
 
     def _say(self, **line: Any) -> bool:
         """One line; False when it has no room (nothing is written then)."""
-        import json
-
-        if os.getpid() != self._pid:
-            return True  # a child of the script's: its end is not the script's
         try:
+            import json
+
+            if os.getpid() != self._pid:
+                return True  # a child of the script's: its end is not the script's
             line["at"] = round(time.monotonic() - self._began, 4)
             data = json.dumps(line, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
             if len(data) > self._left:
                 return False
             self._left -= os.write(self._descriptor, data)
-        except (OSError, ValueError, TypeError):
+        except Exception:  # the script may have changed any of these functions
             return False
         return True
 

@@ -16,8 +16,8 @@ believes none of their words.
 
 ``script`` (the argv is an interpreter, a file, arguments) runs the file through ``script.py``, which leaves a record
 of how it failed and can say where it hangs. With ``preload``, a list of import statements, it runs in a fork of a
-process that has executed them already (``forking.py``), if one can be had; ``late`` variables, the ``perturb``
-byte and the ``seed`` are then set in the fork.
+process that has executed them already (``forking.py``), if one can be had and they reach none of its ``own``
+modules; ``late`` variables, the ``perturb`` byte and the ``seed`` are then set in the fork.
 
 A job with ``scratch``, the places that can be written, is one of a session: a blank line follows its records, and
 the next job finds those places empty and no process of the last one alive. Where that can't be made sure of, the
@@ -214,6 +214,7 @@ class Step:
         self.argv: list[str] = step["argv"]
         self.script: bool = step.get("script", False)
         self.preload: list[str] | None = step.get("preload")
+        self.own: list[str] = step.get("own", [])
         self.timeout_s: float = step["timeout_s"]
         self.environment: dict[str, str] = job["environment"]
         self.late: dict[str, str] = job.get("late") or {}
@@ -276,7 +277,7 @@ class Step:
         zygotes = self.post.zygotes
         if not self.script or self.preload is None or zygotes is None:
             return None
-        found = zygotes.find(self.argv[0], self.environment, self.limits, self.preload)
+        found = zygotes.find(self.argv[0], self.environment, self.limits, (self.preload, self.own))
         if isinstance(found, str):
             self.not_forked = found
             return None

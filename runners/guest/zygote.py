@@ -1,8 +1,8 @@
 """Imports what a testcase imports first, then forks for each probe: ``zygote.py DESCRIPTOR``.
 
 Started by the supervisor (``forking.py``) with the environment's interpreter and the probe's own environment. On the
-socket it gets ``(statements, places)``, executes the import statements, and answers ``ready``, or why a fork of it
-would not be as good as a new process. Then each message is ``(argv, late, perturb, seed, cpu_s)`` with four
+socket it gets ``(statements, own, places)``, executes the import statements, and answers ``ready``, or why a fork of
+it would not be as good as a new process. Then each message is ``(argv, late, perturb, seed, cpu_s)`` with four
 descriptors: a child takes them for its output, errors, record and stacks and becomes ``python argv…``; its process id
 is the answer. The child is orphaned on purpose: the supervisor adopts it.
 
@@ -56,6 +56,23 @@ def unsound(places: list[str], descriptors: set[str]) -> str:
     except ChildProcessError:
         return ""
     return "its imports leave a process running"
+
+
+class Own:
+    """Finds none of the testcase's own modules, and remembers that one was looked for.
+
+    A library's import may reach a file of the testcase's that has the same name. What that file does would be in
+    every later fork, whatever these are to show: so it must not run here.
+    """
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = frozenset(names)
+        self.met = ""
+
+    def find_spec(self, name: str, path: Any = None, _target: Any = None) -> None:
+        if path is None and name.partition(".")[0] in self.names:
+            self.met = name
+            raise ModuleNotFoundError(name)
 
 
 def fork_orphan() -> int | None:
@@ -136,12 +153,14 @@ def become(descriptors: list[int], late: dict[str, str], perturb: int | None, cp
 def main() -> None:
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, int(sys.argv[1]))
     os.set_inheritable(control.fileno(), False)
-    statements, places = marshal.loads(control.recv(MAX_MESSAGE_BYTES))
+    statements, own, places = marshal.loads(control.recv(MAX_MESSAGE_BYTES))
     before = set(os.listdir("/proc/self/fd"))
     sys.argv = [""]
     sys.path[0] = os.getcwd()
     del sys.modules["script"]
     names = {"__name__": "__main__"}
+    finder: Any = Own(own)
+    sys.meta_path.insert(0, finder)
     try:
         for statement in statements:
             exec(statement, names)  # noqa: S102  # the testcase's own first lines, inside the sandbox
@@ -149,6 +168,10 @@ def main() -> None:
         sys.stderr.flush()
     except BaseException as error:
         control.send(f"{statement} fails: {type(error).__name__}"[:300].encode("utf-8", "replace"))
+        return
+    sys.meta_path.remove(finder)
+    if finder.met:
+        control.send(f"its imports reach its own {finder.met}"[:300].encode("utf-8", "replace"))
         return
     # What the imports made lives as long as the process: collecting it at the end of every child would copy all of
     # its memory, and takes longer than most testcases. What a testcase makes is collected as ever.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.preload import leading_imports
+from runners.preload import hides_the_library, leading_imports
 from runners.protocol import Testcase, TestcaseKind
 
 
@@ -50,3 +50,14 @@ def test_the_testcases_own_files_are_not_imported_early() -> None:
 def test_what_cannot_be_read_is_run_as_a_whole(code: str) -> None:
     """No early imports, and no exception: the interpreter will say what is wrong with it."""
     assert leading(code) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "hides"),
+    [("json.py", True), ("random/__init__.py", True), ("ast.so", True), ("helper.py", False), ("json.mlir", False)],
+)
+def test_a_file_that_python_would_find_before_a_module_of_its_own(name: str, hides: bool) -> None:
+    """By what it can import: other files of such names are in nobody's way."""
+    files = {"repro.py": "import json\n", name: ""}
+    testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files=files, steps=(("python", "repro.py"),))
+    assert hides_the_library(testcase) is hides

@@ -6,7 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
-from tests.runners.sandbox import test_lifecycle, test_rooms, test_sharing
+from tests.runners.sandbox import test_claims, test_lifecycle, test_rooms, test_sharing
 from tests.runners.sandbox.attacks import ATTACKS
 
 PAPER = Path(__file__).parents[3] / "docs" / "sandbox-kit.md"
@@ -22,7 +22,7 @@ def rows() -> dict[str, list[str]]:
 
 def pairs() -> dict[str, object]:
     """Tests of two parties, by name."""
-    modules = (test_lifecycle, test_rooms, test_sharing)
+    modules = (test_claims, test_lifecycle, test_rooms, test_sharing)
     return {name: item for module in modules for name, item in vars(module).items() if name.startswith("test_")}
 
 
