@@ -39,7 +39,8 @@ class Session:
 
     def __init__(self, findings: Findings, path: str, modes: list[str]) -> None:
         with open(path, encoding="utf-8", errors="replace") as source:
-            self._tracer = Tracer(path, source.read())
+            text = source.read()
+        self._tracer = Tracer(path, text)
         self._findings = findings
         self._building = 0
         self._built: dict[int, tuple[Any, Built]] = {}
@@ -52,7 +53,7 @@ class Session:
         self._watch_calls()
         if "bounds" in modes:
             self._attempt(self._install_bounds, "kernels could not be instrumented")
-        self._watch_parser(path, modes)
+        self._watch_parser(path, text, modes)
         passes = PassWatch(findings, lambda: self._building > 0)
         passes.watchers.append(self._tracer)
         if self._signature is not None:
@@ -70,7 +71,7 @@ class Session:
         bounds.install()
         self._bounds = bounds
 
-    def _watch_parser(self, path: str, modes: list[str]) -> None:
+    def _watch_parser(self, path: str, text: str, modes: list[str]) -> None:
         fills = [mode for mode in modes if mode.startswith("fill-")]
         if "unwritten" not in modes and not fills:
             return
@@ -78,7 +79,7 @@ class Session:
         def install() -> None:
             # As above: it needs the IR of 0.24 and later.
             diagnoser = importlib.import_module("tvm_unwritten").UnwrittenDiagnoser
-            diagnoser(self._findings, path, next(iter(fills), None)).install()
+            diagnoser(self._findings, path, text, next(iter(fills), None)).install()
 
         self._attempt(install, "what is parsed could not be looked at")
 
