@@ -29,7 +29,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from runners.catalogue import load_catalogue
-from runners.dispatches import Trace
+from runners.dispatch_traces import Trace
 from runners.progress import Silent
 from runners.workbench import Workbench, open_workbench
 from tests.runners.guest import iree_faults, iree_fresh, iree_search, iree_valid

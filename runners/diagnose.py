@@ -28,6 +28,7 @@ from runners.protocol import (
     Variant,
     Wire,
 )
+from runners.refutation import REFUTED_BY, refutable
 from runners.repeats import HASH_SEEDS, Run, Way, finding, repeat
 from runners.retarget import GUEST_HOOKS, retarget
 from runners.unwritten import traced
@@ -49,7 +50,9 @@ GUEST_KINDS = frozenset(
 SETTLED = frozenset({FindingKind.OUT_OF_BOUNDS_ACCESS, FindingKind.SIGNATURE_CHANGED, FindingKind.UNINITIALIZED_READ})
 """With one of these the cause is known, unless it says that it is not: no pass is to blame."""
 CONTROL = "control"
-"""The part of a finding's evidence that tells of a run of the host's own: a guest cannot claim it."""
+"""The part of a finding's evidence that tells of a run of the host's own."""
+HOSTS_OWN = frozenset({CONTROL, REFUTED_BY})
+"""Parts of the evidence that a guest cannot claim."""
 MAX_FINDINGS = 12
 MAX_CLAIM_BYTES = 64 * 1024
 
@@ -78,7 +81,7 @@ def diagnose(
     differing = _nondeterministic(plan.testcase, failing, means, clean)
     # Where runs disagree, leaving passes out one after another would find accidents.
     controls, found = _causes(plan, failing, means, passes=clean is None)
-    return controls, (*found, *differing)
+    return controls, tuple(map(refutable, (*found, *differing)))
 
 
 def _nondeterministic(
@@ -311,7 +314,7 @@ def read_findings(claims: str) -> tuple[Finding, ...]:
                 Finding(
                     kind=FindingKind(claimed.kind),
                     summary=claimed.summary[:400],
-                    evidence={name: value for name, value in claimed.evidence.items() if name != CONTROL},
+                    evidence={name: value for name, value in claimed.evidence.items() if name not in HOSTS_OWN},
                 )
             )
     return tuple(findings[:MAX_FINDINGS])

@@ -6,6 +6,7 @@ from runners import drift
 from runners.devices import device_trouble, missing_device
 from runners.oracle import Context, Drift, rule
 from runners.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
+from runners.refutation import refutable
 from runners.task import Probe
 from runners.toolchains import find_toolchain
 
@@ -58,10 +59,12 @@ def words(steps: tuple[StepResult, ...]) -> str:
 
 
 def _api_moved(moved: Drift) -> Finding:
-    return Finding(
-        kind=FindingKind.API_MOVED,
-        summary=moved.why[:400],
-        evidence={"name": moved.name, "successor": moved.successor},
+    return refutable(
+        Finding(
+            kind=FindingKind.API_MOVED,
+            summary=moved.why[:400],
+            evidence={"name": moved.name, "successor": moved.successor},
+        )
     )
 
 

@@ -43,6 +43,7 @@ def test_the_odd_one_of_three_is_named() -> None:
     assert [finding.kind for finding in found] == [FindingKind.DEVICE_SPECIFIC]
     assert "vulkan differs from llvm-cpu and vmvx on 3.5.0" in found[0].summary
     assert "1 of 3 values" in found[0].summary
+    assert found[0].evidence["refuted_by"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from runners.differ import Tensor, differing
-from runners.dispatches import Dispatch, Seen, Side, compare_dispatches, first_parting, read_trace
+from runners.dispatch_matching import first_parting
+from runners.dispatch_traces import Dispatch, Seen, read_trace
+from runners.dispatches import Side, compare_dispatches
 from runners.guest.dispatch_trace import packed, read
 from runners.oracle import answer_of
 from runners.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
@@ -120,8 +122,8 @@ def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeyp
         asked += len(a.values)
         return differing(a, b, share)
 
-    monkeypatch.setattr("runners.dispatches.differing", counted)
-    monkeypatch.setattr("runners.dispatches.MAX_VALUES", 1_000)
+    monkeypatch.setattr("runners.dispatch_matching.differing", counted)
+    monkeypatch.setattr("runners.dispatch_matching.MAX_VALUES", 1_000)
     these = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 2 3 4"], ["i32=1"]) for at in range(80)]
     those = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 9 3 4"], ["i32=2"]) for at in range(80)]
     assert first_parting(these, those) is None
@@ -182,6 +184,7 @@ def test_a_finding_says_where_and_what() -> None:
     assert "dispatch 1 of 1, f_dispatch_0_elementwise_4x2_i32, takes the same on 3.5.0 on llvm-cpu" in finding.summary
     assert "output 0 (4x2xi32) first differs at [0, 1]: 2 against 0" in finding.summary
     assert finding.evidence["level"] == "dispatch"
+    assert finding.evidence["refuted_by"]
 
 
 def test_a_program_that_prints_something_else_when_traced_shows_nothing() -> None:

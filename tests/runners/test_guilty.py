@@ -46,6 +46,7 @@ def test_a_pass_is_named_when_both_sides_are_seen() -> None:
     (finding,) = find(claimed())
     assert "pass 7 of the 20 that compiling applies, FuseOps (inside sequential)" in finding.summary
     assert finding.evidence["difference"] == CLAIM["difference"]
+    assert finding.evidence["refuted_by"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import msgspec
 
 from runners.diagnose import _checked_bounds
-from runners.dispatches import Parting, Side, Trace, first_parting, traced
+from runners.dispatch_matching import Parting, first_parting
+from runners.dispatch_traces import Trace
+from runners.dispatches import Side, traced
 from runners.execute import Investigation
 from runners.guilty_iree import find_guilty_iree
 from runners.mlir_faults import find_fault
