@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Literal
 
 from runners.sandbox import cgroup, containers, seen
+from runners.sandbox.clients import client_says
+from runners.sandbox.podman_store import our_store
 from runners.sandbox.select import sandboxes, sweep
 
 Victim = Literal["host", "engine", "guest"]
@@ -209,8 +211,8 @@ def _left(maker: int) -> list[str]:
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if mine in line]
     named = [
         name
-        for client in containers._stores()
-        for name in containers._client_says(client, "ps", "--all", "--format", "{{.Names}}").split()
+        for client in containers.stores()
+        for name in client_says(client, "ps", "--all", "--format", "{{.Names}}").split()
         if name.startswith(mine)
     ]
     return [*map(str, places), *running, *members, *(f"mount {mount}" for mount in mounts), *named]
@@ -227,10 +229,10 @@ def _wait_for_none(maker: int) -> tuple[str, ...]:
 
 def orphans() -> set[str]:
     """Folders and mounts of podman's store that belong to no container it knows."""
-    store = containers._our_store()
+    store = our_store()
     known: set[str] = set()
-    for client in containers._stores():
-        known |= set(containers._client_says(client, "ps", "--all", "--no-trunc", "--format", "{{.ID}}").split())
+    for client in containers.stores():
+        known |= set(client_says(client, "ps", "--all", "--no-trunc", "--format", "{{.ID}}").split())
     tops = (store / "root" / "vfs-containers", store / "run" / "vfs-containers")
     folders = {str(path) for top in tops if top.is_dir() for path in top.iterdir() if len(path.name) == 64}
     mounts = {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()}

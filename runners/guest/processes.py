@@ -26,7 +26,7 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 APART = "REPROBOT_STEPS_APART"
-"""As in ``runners/sandbox/containers.py``."""
+"""As in ``runners/sandbox/run_command.py``."""
 
 
 def apart() -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from runners.errors import UserError
-from runners.sandbox import cgroup, containers, owner
+from runners.sandbox import cgroup, containers, owner, podman_store
 from runners.sandbox.bubblewrap import Bubblewrap
 from runners.sandbox.containers import Containers
 from runners.sandbox.contract import Engine
@@ -71,7 +71,7 @@ def use_image(name: str) -> str:
 
 def drop_skeleton() -> bool:
     """Remove what the engines themselves have cached; False where a probe is running in it."""
-    return containers.drop_skeleton()
+    return podman_store.drop_skeleton()
 
 
 def sweep() -> Sequence[str]:

@@ -8,8 +8,8 @@ import pytest
 
 from runners.devices import device_trouble, missing_device
 from runners.sandbox.bubblewrap import mount_options
-from runners.sandbox.containers import devices_of
 from runners.sandbox.contract import SandboxSpec
+from runners.sandbox.run_command import devices_of
 
 NODES = ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm")
 

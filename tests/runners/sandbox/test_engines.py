@@ -15,7 +15,18 @@ import pytest
 from runners.errors import UserError
 from runners.inside import Layout
 from runners.protocol import Exited, Limits, Signalled, TimedOut
-from runners.sandbox import bubblewrap, cgroup, containers, owner, seccomp, select, selftest, skeleton
+from runners.sandbox import (
+    bubblewrap,
+    cgroup,
+    containers,
+    owner,
+    podman_store,
+    run_command,
+    seccomp,
+    select,
+    selftest,
+    skeleton,
+)
 from runners.sandbox.contract import Mount, SandboxSpec
 from runners.sandbox.none import Unprotected
 from tests.runners.sandbox.attack import QUICK
@@ -171,7 +182,7 @@ def test_the_skeleton_is_reproducible() -> None:
 
 def test_a_path_with_a_comma_stays_one_mount() -> None:
     """The value of ``--mount`` is comma-separated; a path is quoted rather than cut."""
-    assert containers.bind(Mount(host=Path("/a,b"), guest="/c")) == 'type=bind,"src=/a,b",dst=/c,ro=true'
+    assert run_command.bind(Mount(host=Path("/a,b"), guest="/c")) == 'type=bind,"src=/a,b",dst=/c,ro=true'
 
 
 def test_the_store_in_memory_is_ours_alone(tmp_path: Path) -> None:
@@ -179,10 +190,10 @@ def test_the_store_in_memory_is_ours_alone(tmp_path: Path) -> None:
     for name, mode, fine in (("closed", 0o700, True), ("open", 0o755, False)):
         (tmp_path / name).mkdir(mode=mode)
         (tmp_path / name).chmod(mode)
-        assert containers._is_ours(tmp_path / name) is fine
+        assert podman_store._is_ours(tmp_path / name) is fine
     (tmp_path / "link").symlink_to(tmp_path / "closed")
-    assert not containers._is_ours(tmp_path / "link")
-    assert containers._is_ours(tmp_path / "new")
+    assert not podman_store._is_ours(tmp_path / "link")
+    assert podman_store._is_ours(tmp_path / "new")
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
 
 
@@ -190,7 +201,7 @@ def test_a_folder_in_memory_is_known_by_its_mount(tmp_path: Path) -> None:
     """Not every /run is a tmpfs."""
     mounts = tmp_path / "mounts"
     mounts.write_text("/dev/vda / ext4 rw 0 0\ntmpfs /dev/shm tmpfs rw 0 0\n/dev/vda /run ext4 rw 0 0\n")
-    found = [containers._in_memory(Path(path), mounts) for path in ("/dev/shm", "/run", "/elsewhere")]
+    found = [podman_store._in_memory(Path(path), mounts) for path in ("/dev/shm", "/run", "/elsewhere")]
     assert found == [True, False, False]
 
 

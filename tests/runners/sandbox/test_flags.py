@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.sandbox import bubblewrap, containers
+from runners.sandbox import bubblewrap, run_command
 from runners.sandbox.contract import Mount, SandboxSpec
 from tests.runners.sandbox.attack import LIMITS
 from tests.runners.sandbox.test_weakened import DOUBLED, ORPHANS, WEAKENED
@@ -128,8 +128,8 @@ _DESCRIPTORS = ["--json-status-fd", "3", "--block-fd", "4", "--seccomp", "5"]
 
 def of_podman() -> Words:
     lines = [
-        containers.command_line(
-            containers.Way(client=("podman",), grouped=parent is not None, own_store=True),
+        run_command.command_line(
+            run_command.Way(client=("podman",), grouped=parent is not None, own_store=True),
             SPEC,
             name="x",
             system=("--rootfs", "/x/skeleton"),

@@ -11,7 +11,7 @@ import pytest
 from runners.errors import InfraError
 from runners.inside import Layout
 from runners.protocol import Exited, Limits, NotRun, OutOfMemory, TimedOut
-from runners.sandbox import containers, selftest
+from runners.sandbox import containers, run_command, selftest
 from runners.sandbox.contract import Mount, SandboxSpec
 from runners.sandbox.select import sandboxes
 from tests.runners.sandbox.attack import Attack
@@ -122,7 +122,7 @@ def test_the_self_test_finds_a_supervisor_of_the_same_user(
     trial: containers.Containers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Started as nobody, as in the other engines, it could be reached, and the engine would not be used."""
-    monkeypatch.setattr(containers, "SUPERVISOR_OF_GVISOR", (f"--user={containers.NOBODY}",))
+    monkeypatch.setattr(run_command, "SUPERVISOR_OF_GVISOR", (f"--user={run_command.NOBODY}",))
     assert "reach the process that reports on it" in (selftest.failure_of_a_step(trial) or "")
 
 

@@ -18,7 +18,8 @@ import pytest
 
 from runners.inside import Layout
 from runners.protocol import Exited, Limits, NotRun, Signalled, TimedOut
-from runners.sandbox import cgroup, containers, owner
+from runners.sandbox import cgroup, containers, owner, podman_store
+from runners.sandbox.clients import client_says
 from runners.sandbox.contract import WORK, Engine, SandboxSpec
 from runners.sandbox.process import Stopped, stop_all, stoppable
 from runners.sandbox.select import drop_skeleton, sweep
@@ -56,8 +57,8 @@ def traces(maker: int) -> list[str]:
     """Control groups, directories and containers that a process made and that still exist."""
     mine = f"{owner.PREFIX}-{maker}-*"
     places = [*cgroup.ROOT.glob(mine), *cgroup.ROOT.glob(f"*/{mine}"), *Path("/tmp").glob(mine)]
-    clients = [client for client in containers._stores() if client[0] == "podman"]
-    listings = [containers._client_says(client, "ps", "--all", "--format", "{{.Names}}") for client in clients]
+    clients = [client for client in containers.stores() if client[0] == "podman"]
+    listings = [client_says(client, "ps", "--all", "--format", "{{.Names}}") for client in clients]
     return [*map(str, places), *(name for text in listings for name in text.split() if f"-{maker}-" in name)]
 
 
@@ -286,7 +287,7 @@ def test_giving_up_while_podman_starts_leaves_nothing(podman: containers.Contain
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
 def test_sweeping_removes_what_podman_forgot_and_nothing_younger(podman: containers.Containers) -> None:
     """A folder of its store with /dev/shm mounted, of a container that no list has; one just made is spared."""
-    places = [containers._our_store() / "root" / containers.CONTAINERS / (letter * 64) for letter in "ef"]
+    places = [podman_store.our_store() / "root" / podman_store.CONTAINERS / (letter * 64) for letter in "ef"]
     try:
         for place in places:
             (place / "userdata" / "shm").mkdir(parents=True)
@@ -325,15 +326,15 @@ def test_a_store_that_another_process_dropped_is_made_anew(engine: Engine, layou
     words = [sys.executable, "-c", "from runners.sandbox.select import drop_skeleton; drop_skeleton()"]
     subprocess.run(words, check=True)
     assert run_source(engine, layout, "pass").ended == Exited(code=0)
-    assert containers._our_store().stat().st_mode & 0o077 == 0
+    assert podman_store.our_store().stat().st_mode & 0o077 == 0
 
 
 def test_a_store_in_use_is_not_dropped(podman: containers.Containers) -> None:
     """`reprobot clean` beside a probe that runs: the probe's end is still known."""
     cat = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=QUICK, run_id="in-use", stdin=b"")
     with podman.session(cat) as session:
-        client = ("podman", *containers._storage(""))
-        assert wait_until(lambda: session.name in containers._client_says(client, "ps", "--format", "{{.Names}}"))
+        client = ("podman", *podman_store.storage(""))
+        assert wait_until(lambda: session.name in client_says(client, "ps", "--format", "{{.Names}}"))
         assert not drop_skeleton()
         assert session.process.stdin is not None
         session.process.stdin.close()

@@ -14,7 +14,7 @@ from threading import Timer
 import pytest
 
 from runners.protocol import Limits, TimedOut
-from runners.sandbox import containers, meter, seen
+from runners.sandbox import meter, run_command, running, seen
 from runners.sandbox.contract import SandboxSpec
 from runners.sandbox.seen import EnginesGroup
 
@@ -118,7 +118,7 @@ def test_version_1_has_no_such_group(tmp_path: Path) -> None:
 
 # ------------------------------------------------------------------------------- as docker is called with it
 
-WAY = containers.Way(client=("docker",), grouped=False)
+WAY = run_command.Way(client=("docker",), grouped=False)
 SPEC = SandboxSpec(argv=("/bin/true",), mounts=(), limits=Limits())
 
 
@@ -126,7 +126,7 @@ SPEC = SandboxSpec(argv=("/bin/true",), mounts=(), limits=Limits())
 def test_the_id_is_asked_for_only_to_find_the_group(counted: bool, tmp_path: Path) -> None:
     """A group of our own needs no looking for."""
     cidfile = tmp_path / "id" if counted else None
-    words = containers.command_line(
+    words = run_command.command_line(
         WAY, SPEC, name="n", system=("i",), mounts=(), profile=tmp_path, parent=None, cidfile=cidfile
     )
     assert [word for word in words if word.startswith("--cidfile")] == ([f"--cidfile={cidfile}"] if counted else [])
@@ -136,10 +136,10 @@ def test_a_probe_ends_when_its_processor_time_is_up(
     place: Path, group: EnginesGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the engine's account of all its processes, long before the wall's clock."""
-    monkeypatch.setattr(containers, "_client_says", lambda *words: "false")
+    monkeypatch.setattr(running, "client_says", lambda *words: "false")
     monkeypatch.setattr(meter, "GRACE_S", 0.05)
     with subprocess.Popen(["/bin/sleep", "60"], stdin=-1, stdout=-1, stderr=-1) as process:
-        session = containers._Session(WAY, "n", process, None, group, 1000, None)
+        session = running.ContainerSession(WAY, "n", process, None, group, 1000, None)
         burning = Timer(0.2, write, (place,), {"cpu_us": 9_000_000, "peak": 12288})
         burning.start()
         report = session.ask(b"", Limits(wall_s=30, cpu_s=0.1), closing=b"")
@@ -150,9 +150,11 @@ def test_a_probe_ends_when_its_processor_time_is_up(
 
 
 @contextmanager
-def _ended(says: str, oom_kill: int, monkeypatch: pytest.MonkeyPatch, place: Path) -> Iterator[containers._Session]:
+def _ended(
+    says: str, oom_kill: int, monkeypatch: pytest.MonkeyPatch, place: Path
+) -> Iterator[running.ContainerSession]:
     """A container that has ended; docker says ``says``, and the kernel counted ``oom_kill``."""
-    monkeypatch.setattr(containers, "_client_says", lambda *words: says)
+    monkeypatch.setattr(running, "client_says", lambda *words: says)
     write(place, oom_kill=oom_kill)
     (place / "id").write_text(ID)
     group = EnginesGroup(place / "id", root=place.parent, place=place)
@@ -160,7 +162,7 @@ def _ended(says: str, oom_kill: int, monkeypatch: pytest.MonkeyPatch, place: Pat
         assert process.stdin is not None
         process.stdin.close()
         process.wait()
-        yield containers._Session(replace(WAY, counted=True), "n", process, None, group, 1000, None)
+        yield running.ContainerSession(replace(WAY, counted=True), "n", process, None, group, 1000, None)
 
 
 @pytest.mark.parametrize(

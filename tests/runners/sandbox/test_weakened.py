@@ -18,7 +18,7 @@ import pytest
 from runners import inside
 from runners.inside import Layout
 from runners.protocol import Limits
-from runners.sandbox import bubblewrap, cgroup, containers, meter, seccomp
+from runners.sandbox import bubblewrap, cgroup, containers, meter, podman_store, run_command, running, seccomp
 from runners.sandbox.contract import Engine, SandboxSpec
 from runners.sandbox.select import engines, sweep
 from tests.runners.sandbox.attack import LIMITS
@@ -44,6 +44,17 @@ def edit(module: Any, change: Callable[[list[str]], list[str]]) -> Weaken:
 def without(module: Any, *prefixes: str) -> Weaken:
     """Leave out the options that begin so (with their values, where those are part of the word)."""
     return edit(module, lambda words: [word for word in words if not word.startswith(prefixes)])
+
+
+def mounted_afresh(weaken: Weaken) -> Weaken:
+    """What podman makes in the skeleton to mount on stays there, and gives the next mount its mode."""
+
+    def weakened(patch: pytest.MonkeyPatch, directory: Path) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            (podman_store.unpacked() / "var" / "tmp").rmdir()
+        weaken(patch, directory)
+
+    return weakened
 
 
 def replaced(module: Any, word: str, by: str) -> Weaken:
@@ -162,7 +173,7 @@ def raised(limit: str) -> Weaken:
     """A container's limit above ours; without any, podman asks for more than every root may give."""
     name, value = limit.split("=")
     more = int(value) + 1000
-    return replaced(containers, f"--ulimit={name}={value}:{value}", f"--ulimit={name}={more}:{more}")
+    return replaced(running, f"--ulimit={name}={value}:{value}", f"--ulimit={name}={more}:{more}")
 
 
 def no_limits_but_memory(patch: pytest.MonkeyPatch, directory: Path) -> None:
@@ -179,7 +190,7 @@ def ungrouped(patch: pytest.MonkeyPatch, directory: Path) -> None:
     """Podman's own limits alone, as where no control group can be made."""
     way = containers._way(containers.Containers(name="podman"))[0]
     client = tuple(word for word in way.client if word != "--cgroup-manager=cgroupfs")
-    weak = containers.Way(client=(*client, "--cgroup-manager=cgroupfs"), grouped=False, own_store=True)
+    weak = run_command.Way(client=(*client, "--cgroup-manager=cgroupfs"), grouped=False, own_store=True)
     patch.setattr(containers, "_way", lambda _: (weak, None))
 
 
@@ -216,30 +227,30 @@ WEAKENED: dict[tuple[str, str, str], Weaken] = {
     ("bubblewrap", "no --nofile", "limits-of-the-supervisor"): inside_bwrap("--nofile"),
     ("bubblewrap", "no --nproc", "limits-of-the-supervisor"): inside_bwrap("--nproc"),
     ("podman", "the host's control groups", "namespaces-of-its-own"): replaced(
-        containers, "--cgroupns=private", "--cgroupns=host"
+        running, "--cgroupns=private", "--cgroupns=host"
     ),
-    ("podman", "no --read-only", "table-of-mounts"): without(containers, "--read-only"),
-    ("podman", "no --read-only-tmpfs", "write-anywhere"): without(containers, "--read-only-tmpfs"),
+    ("podman", "no --read-only", "table-of-mounts"): without(running, "--read-only"),
+    ("podman", "no --read-only-tmpfs", "write-anywhere"): mounted_afresh(without(running, "--read-only-tmpfs")),
     ("podman", "writable mounts", "table-of-mounts"): edit(
-        containers, lambda words: [word.replace(",ro=true", "") for word in words]
+        running, lambda words: [word.replace(",ro=true", "") for word in words]
     ),
-    ("podman", "no --no-hosts", "names-of-the-host"): without(containers, "--no-hosts"),
-    ("podman", "no --hostname", "other-processes"): without(containers, "--hostname"),
-    ("podman", "no --shm-size", "fill-the-disk"): without(containers, "--shm-size"),
-    ("podman", "no --cgroup-parent", "memory-bomb-in-children"): without(containers, "--cgroup-parent"),
+    ("podman", "no --no-hosts", "names-of-the-host"): without(running, "--no-hosts"),
+    ("podman", "no --hostname", "other-processes"): without(running, "--hostname"),
+    ("podman", "no --shm-size", "fill-the-disk"): without(running, "--shm-size"),
+    ("podman", "no --cgroup-parent", "memory-bomb-in-children"): without(running, "--cgroup-parent"),
     ("podman", "ungrouped, no --memory", "memory-bomb-in-children"): together(
-        ungrouped, without(containers, "--memory")
+        ungrouped, without(running, "--memory")
     ),
-    ("podman", "no core", "limits-of-the-supervisor"): without(containers, "--ulimit=core"),
-    ("podman", "no fsize", "limits-of-the-supervisor"): without(containers, "--ulimit=fsize"),
+    ("podman", "no core", "limits-of-the-supervisor"): without(running, "--ulimit=core"),
+    ("podman", "no fsize", "limits-of-the-supervisor"): without(running, "--ulimit=fsize"),
     ("podman", "no nofile", "limits-of-the-supervisor"): raised("nofile=4096"),
     ("podman", "no nproc", "limits-of-the-supervisor"): raised("nproc=16384"),
-    ("podman", "the host's network", "interfaces"): replaced(containers, "--network=none", "--network=host"),
-    ("podman", "the default filter", "new-namespaces"): without(containers, "--security-opt=seccomp"),
-    ("podman", "no --cap-drop", "who-am-i"): without(containers, "--cap-drop"),
-    ("podman", "no --user", "who-am-i"): without(containers, "--user"),
-    ("podman", "new privileges", "who-am-i"): without(containers, "--security-opt=no-new-privileges"),
-    ("podman", "no size", "fill-the-disk"): edit(containers, roomy_tmpfs),
+    ("podman", "the host's network", "interfaces"): replaced(running, "--network=none", "--network=host"),
+    ("podman", "the default filter", "new-namespaces"): without(running, "--security-opt=seccomp"),
+    ("podman", "no --cap-drop", "who-am-i"): without(running, "--cap-drop"),
+    ("podman", "no --user", "who-am-i"): without(running, "--user"),
+    ("podman", "new privileges", "who-am-i"): without(running, "--security-opt=no-new-privileges"),
+    ("podman", "no size", "fill-the-disk"): edit(running, roomy_tmpfs),
     ("podman", "dumpable supervisor", "read-the-supervisor"): DUMPABLE,
     ("podman", "inherited records", "descriptors"): LEAKY,
 }
@@ -249,7 +260,7 @@ DOUBLED: dict[tuple[str, str, str], tuple[Weaken, Weaken]] = {
     # engine, a protection and the one that covers for it, attack: taken away one after the other
     ("bubblewrap", "--remount-ro /dev by the user", "write-anywhere"): (stays_writable("/dev"), no_drop),
     ("podman", "--pids-limit by the group", "thread-bomb"): (
-        replaced(containers, f"--pids-limit={LIMITS.processes}", "--pids-limit=10000"),
+        replaced(running, f"--pids-limit={LIMITS.processes}", "--pids-limit=10000"),
         no_limits_but_memory,
     ),
 }
@@ -304,7 +315,7 @@ def test_a_protection_that_another_covers_for_is_missed_when_both_are_gone(
 ORPHAN = """
 import sys
 from runners.protocol import Limits
-from runners.sandbox import bubblewrap, containers
+from runners.sandbox import bubblewrap, running
 from runners.sandbox.contract import SandboxSpec
 from runners.sandbox.select import select_engine
 engine, changes = select_engine(sys.argv[1]), [change.split(">") for change in sys.argv[2:]]
@@ -315,7 +326,7 @@ def weak(build):
             text = text.replace(old.replace(" ", "\\n") + "\\n", new and new + "\\n")
         return text[:-1].split("\\n")
     return built
-bubblewrap.command_line, containers.command_line = weak(bubblewrap.command_line), weak(containers.command_line)
+bubblewrap.command_line, running.command_line = weak(bubblewrap.command_line), weak(running.command_line)
 engine.run(SandboxSpec(argv=("/usr/bin/env", "sleep", "7919"), mounts=(), limits=Limits(wall_s=100), run_id="orphan"))
 """
 """A host whose guest does not listen to it: a plain ``sleep`` instead of the supervisor. Arguments: OLD>NEW words."""
@@ -407,7 +418,7 @@ def test_no_variable_of_ours_reaches_a_first_process(engine: Engine, monkeypatch
 def test_podman_would_hand_on_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without ``--http-proxy=false``."""
     monkeypatch.setenv("HTTPS_PROXY", "http://name:password@proxy.example")
-    without(containers, "--http-proxy")(monkeypatch, tmp_path)
+    without(running, "--http-proxy")(monkeypatch, tmp_path)
     assert inherited(usable("podman")) == {"HTTPS_PROXY"}
 
 
