@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import msgspec
@@ -59,11 +60,13 @@ class Evidence:
         spoken = [answer for answer in answers if answer is not Answer.SKIP]
         return spoken.count(Answer.BAD), len(spoken)
 
-    def indices(self, *versions: str, variant: Variant | None = None) -> tuple[int, ...]:
+    def indices(self, *versions: str, variants: Collection[Variant] = (Variant.ORIGINAL,)) -> tuple[int, ...]:
+        """Which runs on these releases a verdict rests on: of the text as posted, unless it rests on others too."""
+        own = self.plan.device
         return tuple(
             i
             for i, seen in enumerate(self.observations)
-            if seen.version in versions and (variant is None or seen.variant is variant)
+            if seen.version in versions and seen.variant in variants and _is_at_home(seen, own)
         )
 
     def runs(self, version: str) -> int:
@@ -100,3 +103,8 @@ class Evidence:
     def skips(self) -> Counter[Outcome]:
         """Why the releases that answered nothing did not."""
         return Counter(seen.outcome for seen in self.originals() if seen.answer is Answer.SKIP)
+
+
+def _is_at_home(seen: Observation, device: str) -> bool:
+    """On the testcase's own device, which only a retargeted run is not."""
+    return seen.device == device or seen.variant is Variant.RETARGETED

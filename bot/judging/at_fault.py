@@ -28,7 +28,8 @@ def repro_at_fault(evidence: Evidence) -> Verdict | None:
     blame = next((f for f in evidence.findings if f.kind in blames and _says_whose_fault(f)), None)
     if blame is None or not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
         return None  # a diagnosis explains a failure that the host saw; without one it explains nothing
-    bad = evidence.versions(Answer.BAD) or evidence.versions(Answer.BAD, Variant.PORTED)
+    failing = Variant.ORIGINAL if evidence.versions(Answer.BAD) else Variant.PORTED
+    bad = evidence.versions(Answer.BAD, failing)
     said = {
         FindingKind.OUT_OF_BOUNDS_ACCESS: "it reads or writes outside one of its own tensors",
         FindingKind.UNDEFINED_OPERAND: "it gives an operation a value for which that is undefined",
@@ -43,7 +44,7 @@ def repro_at_fault(evidence: Evidence) -> Verdict | None:
         (TRACED_UNSTEADILY if evidence.disagreeing() else TRACED) - (WORKED_OUT if computed else 0.0),
         f"The testcase itself is at fault: {said}.{shown}",
         (_how_it_is_known(blame),),
-        evidence.indices(*bad),
+        evidence.indices(*bad, variants=(failing,)),
     )
 
 

@@ -65,6 +65,7 @@ def seen_failing(evidence: Evidence) -> Verdict | None:
 def _fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float) -> Verdict:
     newest = evidence.plan.order[-1]
     answers = evidence.answers()
+    ported_there = evidence.indices(newest, variants=(Variant.PORTED,))
     reasons = []
     if answers.get(newest) is not Answer.GOOD:
         ported = evidence.answers(Variant.PORTED).get(newest)
@@ -74,7 +75,7 @@ def _fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float) -> V
                 0.5,
                 f"Inconclusive: {first_good} runs it cleanly as posted, but {newest} fails when it is ported.",
                 (),
-                evidence.indices(last_bad, first_good, newest),
+                evidence.indices(last_bad, first_good) + ported_there,
             )
         reasons.append(
             f"{newest} cannot run it as posted"
@@ -86,14 +87,14 @@ def _fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float) -> V
         sure,
         f"Already fixed: {last_bad} fails as reported, {first_good} does not.",
         reasons,
-        evidence.indices(last_bad, first_good),
+        evidence.indices(last_bad, first_good) + (ported_there if reasons else ()),
     )
 
 
 def _unknown_on_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verdict:
     """Bad as far as builds can run it, and the newest cannot: the ported text may know."""
     newest = evidence.plan.order[-1]
-    used = evidence.indices(newest_bad, newest)
+    used = evidence.indices(newest_bad, newest) + evidence.indices(newest, variants=(Variant.PORTED,))
     match evidence.answers(Variant.PORTED).get(newest):
         case Answer.BAD:
             return conclude(
@@ -148,7 +149,7 @@ def seen_only_ported(evidence: Evidence) -> Verdict | None:
         return None
     bad = evidence.versions(Answer.BAD, Variant.PORTED)
     newest = evidence.plan.order[-1]
-    used = evidence.indices(*bad, variant=Variant.PORTED)
+    used = evidence.indices(*bad, variants=(Variant.PORTED,))
     if ported.get(newest) is Answer.BAD:
         return conclude(
             VerdictKind.CONFIRMED,

@@ -49,7 +49,7 @@ def never_seen_failing(evidence: Evidence) -> Verdict:
                 CANNOT_RUN,
                 needs_a_device(evidence) + on_stand_ins(evidence),
                 (why,),
-                evidence.indices(*evidence.plan.order),
+                evidence.indices(*evidence.plan.order, variants=(Variant.ORIGINAL, Variant.RETARGETED)),
             )
         case _:
             named = {Outcome.TIMEOUT: "the time was up", Outcome.OUT_OF_MEMORY: "the memory was used up"}
@@ -81,7 +81,7 @@ def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:
             CLEAN_ONLY_PORTED,
             f"Not reproduced: it runs cleanly on {span(good)} and, ported to the API of {newest}, there too.",
             (f"on {newest}, as posted: {last_words(evidence, newest)}",),
-            used,
+            used + evidence.indices(newest, variants=(Variant.PORTED,)),
         )
     if silent:
         why = last_words(evidence, silent[0])

@@ -10,7 +10,7 @@ from bot.judging.how_sure import CLEAN_ELSEWHERE, SOMETIMES, SOMETIMES_EXPLAINED
 from bot.judging.words import listed, span
 from bot.rate import in_words
 from bot.verdict import Verdict, VerdictKind, conclude
-from runners.protocol import Answer, Variant, Varied
+from runners.protocol import Answer, Varied
 
 
 def along_the_trail(evidence: Evidence) -> Verdict | None:
@@ -52,7 +52,7 @@ def flaky(evidence: Evidence) -> Verdict | None:
             _decided_by(evidence, version, cause),
             f"runs of one build disagree on {span(disagreeing)}, so they tell of no change between releases",
         ),
-        evidence.indices(*disagreeing, variant=Variant.ORIGINAL),
+        evidence.indices(*disagreeing),
     )
 
 

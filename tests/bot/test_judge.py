@@ -86,6 +86,25 @@ def test_a_fault_of_the_repro_outranks_the_flakiness_it_causes() -> None:
     assert verdict.kind is VerdictKind.INVALID_REPRO
 
 
+def test_a_verdict_points_at_the_runs_it_rests_on() -> None:
+    """At runs of the text as posted on its own device; not at a control, or one retargeted, on the same release."""
+    others = (
+        observe("1.1", M, variant=Variant.CONTROL),
+        observe("1.1", M, variant=Variant.RETARGETED, device="cuda"),
+    )
+    whole = evidence((M, M, P, P), *others)
+    verdict = judge(whole)
+    assert verdict.kind is VerdictKind.FIXED
+    assert [whole.observations[i] for i in verdict.evidence] == [observe("1.1", M), observe("1.2", P)]
+
+
+def test_a_verdict_on_a_ported_text_points_at_its_runs_too() -> None:
+    """They are what it says of the newest release."""
+    ported = observe("1.3", M, variant=Variant.PORTED)
+    whole = evidence((M, M, I, I), ported)
+    assert ported in [whole.observations[i] for i in judge(whole).evidence]
+
+
 @pytest.mark.parametrize("kind", [FindingKind.MISSING, FindingKind.SIGNATURE_CHANGED])
 def test_a_control_that_passed_shows_nothing_where_runs_disagree(kind: FindingKind) -> None:
     """The control may have been clean by luck, as a run of the testcase itself was: nobody is blamed."""
