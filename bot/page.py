@@ -28,7 +28,7 @@ from bot.sections.headline import TITLES, under_its_label
 from bot.sections.ranges import change, forks, likely_fix
 from bot.sections.request import request
 from bot.sections.table import VARIANTS
-from bot.sections.testcase import provenance, smaller_testcase
+from bot.sections.testcase import derived, provenance, smaller_testcase
 from bot.verdict import Report
 from runners.protocol import Answer
 from runners.varied import in_words
@@ -53,7 +53,8 @@ def render_page(report: Report) -> str:
             request=_html(request(report).body),
             changes=[_html(text) for text in _below_the_table(report) if text],
             compared=_html(compared(report)),
-            findings=_html(diagnoses(report.findings)),
+            findings=_html(diagnoses(report.findings, folds=False)),
+            derived=_html(derived(report.observations)),
             by_hand=by_hand(report),
             decided=[_html(prose(text)) for text in said_of_the_decision(report)],
             style=Markup(style),

@@ -34,11 +34,13 @@ LEVELS = {
 """Of a guilty pass by where it was found; without a level it is one of TVM's."""
 DIFFERENCE = "difference"
 """Evidence that is a diff, line by line."""
+_NAMES = {"refuted_by": "would be refuted by"}
+"""Names in the document that would say something else to who reads them alone."""
 
 
-def diagnoses(findings: Sequence[Finding], detail: Detail = DETAILS[0]) -> str:
-    """Each finding in our words, with the guest's summary and evidence quoted."""
-    return "\n\n".join(_finding(one, detail) for one in _telling(findings)[: detail.entries])
+def diagnoses(findings: Sequence[Finding], detail: Detail = DETAILS[0], *, folds: bool = True) -> str:
+    """Each finding in our words, with the guest's summary and evidence quoted. Folding what is long takes HTML."""
+    return "\n\n".join(_finding(one, detail, folds=folds) for one in _telling(findings)[: detail.entries])
 
 
 def _telling(findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -57,30 +59,31 @@ def _names_no_pass(finding: Finding) -> bool:
     return of_llvm and evidence.get("name") == "none"
 
 
-def _finding(finding: Finding, detail: Detail) -> str:
+def _finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
     about = FINDINGS[finding.kind]
     if finding.kind is FindingKind.GUILTY_PASS:
         about = LEVELS.get(str(finding.evidence.get("level")), about)
     said = f"{about}: {code(finding.summary, 400)}" if finding.summary else about
     named = finding.kind is not FindingKind.GUILTY_PASS or finding.evidence.get("name") != "none"
     shown = {name: value for name, value in finding.evidence.items() if named and name != DIFFERENCE}
-    evidence = "\n".join(f"{name}: {_plainly(value)}" for name, value in shown.items())
+    evidence = "\n".join(f"{_NAMES.get(name, name)}: {_plainly(value)}" for name, value in shown.items())
     parts = [
         said,
         fence(cut(evidence, min(1_500, 200 + detail.excerpt))) if shown else "",
-        _difference(finding, detail),
+        _difference(finding, detail, folds=folds),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _difference(finding: Finding, detail: Detail) -> str:
+def _difference(finding: Finding, detail: Detail, *, folds: bool) -> str:
     lines = finding.evidence.get(DIFFERENCE)
     if not isinstance(lines, list | tuple) or not lines:
         return ""
     text = cut("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
     changed = any(str(line).startswith(("+", "-")) for line in lines)
     what = "The module before and after" if changed else "The module that it was given"
-    return f"<details><summary>{what}</summary>\n\n{fence(text, 'diff')}\n\n</details>"
+    shown = fence(text, "diff")
+    return f"<details><summary>{what}</summary>\n\n{shown}\n\n</details>" if folds else f"{what}:\n\n{shown}"
 
 
 def _plainly(value: object) -> str:

@@ -22,17 +22,19 @@ def derived(observations: Sequence[Observation], detail: Detail = DETAILS[0]) ->
             texts.setdefault((seen.variant, seen.device, seen.changes), []).append(seen.version)
     shown = list(texts.items())[: detail.entries]
     return "\n\n".join(
-        f"{_DERIVED[variant]} {', '.join(map(code, by_version(dict.fromkeys(versions))))} on {code(device)}:\n\n"
+        _DERIVED[variant].format(
+            device=code(device), versions=", ".join(map(code, by_version(dict.fromkeys(versions))))
+        )
         + fence(cut("\n".join(changes), 2_000))
         for (variant, device, changes), versions in shown
     )
 
 
 _DERIVED = {
-    Variant.ORIGINAL: "As posted, on",
-    Variant.PORTED: "Ported to the API of",
-    Variant.RETARGETED: "For another device, on",
-    Variant.CONTROL: "As a control, on",
+    Variant.ORIGINAL: "As posted, on {versions} with {device}:\n\n",
+    Variant.PORTED: "Ported to the API of {versions}, for {device}:\n\n",
+    Variant.RETARGETED: "For {device} instead, on {versions}:\n\n",
+    Variant.CONTROL: "As a control, on {versions} with {device}:\n\n",
 }
 
 

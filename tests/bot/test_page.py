@@ -6,14 +6,18 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 
 from bot.document import document, dumps
 from bot.page import render_page
 from bot.quote import clean
+from bot.sections.findings import DIFFERENCE
+from runners.protocol import Finding, FindingKind, Outcome, Variant
 from tests.bot import reports
 from tests.bot.test_comment import HOSTILE, WORDS, poisoned
 
@@ -112,3 +116,22 @@ def test_the_page_shows_code_as_it_ran_and_every_run() -> None:
 def test_empty_sections_are_left_out(name: str, absent: str) -> None:
     """A page about an issue that gave nothing to run has no headings over nothing."""
     assert absent not in render_page(reports.ALL[name]())
+
+
+def test_what_the_comment_folds_is_shown_open() -> None:
+    """The page's Markdown knows no HTML: a fold of the comment's would be shown as its tags."""
+    finding = Finding(kind=FindingKind.GUILTY_PASS, summary="seen", evidence={DIFFERENCE: ["-h = f(x)", "+h = g(x)"]})
+    reader = Reader(render_page(replace(reports.regression(), findings=(finding,))))
+    text = "".join(reader.text)
+    assert "The module before and after:" in text
+    assert "+h = g(x)" in text
+    assert "<details>" not in text
+
+
+def test_every_change_to_the_testcase_is_shown() -> None:
+    """The page has what the comment says of texts that were not run as posted."""
+    report = reports.regression()
+    ported = reports.seen("0.27.0", Outcome.PASS, variant=Variant.PORTED)
+    ported = msgspec.structs.replace(ported, changes=("old.name → new.name",))
+    page = render_page(replace(report, observations=(*report.observations, ported)))
+    assert "old.name → new.name" in "".join(Reader(page).text)
