@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import msgspec
@@ -170,6 +171,24 @@ def test_a_guest_cannot_claim_that_its_call_was_made() -> None:
     tools, _ = means(Outcome.OTHER_FAILURE, claims=json.dumps(forged))
     _, (found,) = diagnose(plan(PYTHON), saw(Outcome.MATCH), tools)
     assert "does not fail as reported on 1.0, nor pass" in str(found.evidence["control"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "origin", "sought"),
+    [("out-of-bounds-access", "testcase-data", 0), ("input-mutated", "", 1)],
+)
+def test_no_pass_is_sought_when_the_cause_is_settled(kind: str, origin: str, sought: int) -> None:
+    """The search is what costs most: it is made only where nothing cheaper has told whose fault it is."""
+    claims = json.dumps({"kind": kind, "summary": "x", "evidence": {"origin": origin}})
+    searched: list[Testcase] = []
+
+    def search(_version: str, testcase: Testcase) -> str:
+        searched.append(testcase)
+        return ""
+
+    tools = dataclasses.replace(means(claims=claims)[0], search=search)
+    diagnose(plan(PYTHON), saw(Outcome.MATCH), tools)
+    assert len(searched) == sought
 
 
 def test_a_line_is_put_behind_the_future_imports() -> None:
