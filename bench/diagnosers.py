@@ -34,7 +34,17 @@ from runners.progress import Silent
 from runners.workbench import Workbench, open_workbench
 from tests.runners.guest import iree_faults, iree_fresh, iree_search, iree_valid
 from tests.runners.guest.guilty import faulty
-from tests.runners.guest.sweep import EXPECTED, FILLS, MODES, PROGRAMS, Ran, labelled_buffer, programs, run_all
+from tests.runners.guest.sweep import (
+    EXPECTED,
+    FILLS,
+    MODES,
+    PROGRAMS,
+    Ran,
+    filled_alike,
+    labelled_buffer,
+    programs,
+    run_all,
+)
 from tests.runners.guest.test_bisect_tvm import search
 
 VERSIONS = ("0.25.0", "0.26.0", "0.27.0")
@@ -263,7 +273,7 @@ def fills(versions: Sequence[str]) -> list[str]:
         names = programs("unwritten")
         claimed = {ran.program: ran.findings for ran in run_all(version, names, "unwritten")}
         named = {name for name in names if labelled_buffer(name) in {one.evidence["buffer"] for one in claimed[name]}}
-        ended = {fill: {ran.program: ran for ran in run_all(version, names, fill)} for fill in FILLS}
+        ended = {fill: {ran.program: ran for ran in filled_alike(version, names, fill)} for fill in FILLS}
         codes = {name: {ran[name].code for ran in ended.values()} for name in names}
         decided = {name for name in names if 0 in codes[name] and len(codes[name]) > 1}
         seconds = median(ran[name].seconds for ran in ended.values() for name in names)

@@ -10,6 +10,7 @@ A store that the compiler loses leads to neither: the TIR as parsed has it, so n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -26,6 +27,8 @@ FILLS: Mapping[str, str] = {
     "fill-one": "1",
 }
 """What the guest can fill with, by the name of its mode, in the order in which they are tried."""
+_NAME = re.compile(r"[A-Za-z_][\w.]{0,79}/[A-Za-z_][\w.]{0,79}", re.ASCII)
+MOST_NAMES = 8
 FAILS = (Outcome.MATCH, Outcome.OTHER_FAILURE)
 
 
@@ -38,13 +41,18 @@ def traced(
     """
     if len(testcase.steps) != 1 or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in found):
         return (), tuple(one for one in found if one.kind is not FindingKind.UNINITIALIZED_READ)
-    seen = _until_they_differ(testcase, failing, run)
+    named = _named(found)
+
+    def filled(fill: str) -> Observation:
+        return _filled(testcase, failing, fill, named, run)
+
+    seen = _until_they_differ(filled) if named else {}
     clean = next((fill for fill, one in seen.items() if one.outcome is Outcome.PASS), None)
     fails = next((fill for fill, one in seen.items() if one.outcome in FAILS), None)
     controls = list(seen.values())
     decides = False
     if clean is not None and fails is not None:
-        again = {fill: _filled(testcase, failing, fill, run) for fill in (clean, fails)}
+        again = {fill: filled(fill) for fill in (clean, fails)}
         controls += again.values()
         decides = again[clean].outcome is Outcome.PASS and again[fails].outcome in FAILS
     said = {
@@ -60,20 +68,27 @@ def traced(
     )
 
 
-def _until_they_differ(testcase: Testcase, failing: Observation, run: Run) -> dict[str, Observation]:
+def _named(found: Sequence[Finding]) -> tuple[str, ...]:
+    """The buffers that the guest names, as ``function/buffer``; what is no such name is left out."""
+    claimed = [one.evidence.get("fill") for one in found if one.kind is FindingKind.UNINITIALIZED_READ]
+    names = [str(name) for claim in claimed if isinstance(claim, list) for name in claim]
+    return tuple(dict.fromkeys(name for name in names if _NAME.fullmatch(name)))[:MOST_NAMES]
+
+
+def _until_they_differ(filled: Callable[[str], Observation]) -> dict[str, Observation]:
     """One run with each constant, until one is clean and one fails."""
     seen: dict[str, Observation] = {}
     for fill in FILLS:
-        seen[fill] = _filled(testcase, failing, fill, run)
+        seen[fill] = filled(fill)
         outcomes = {one.outcome for one in seen.values()}
         if Outcome.PASS in outcomes and outcomes & set(FAILS):
             break
     return seen
 
 
-def _filled(testcase: Testcase, failing: Observation, fill: str, run: Run) -> Observation:
+def _filled(testcase: Testcase, failing: Observation, fill: str, named: Sequence[str], run: Run) -> Observation:
     (_, script, *arguments) = testcase.steps[0]
-    step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", fill, script, *arguments)
+    step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", f"{fill}={'+'.join(named)}", script, *arguments)
     changed = msgspec.structs.replace(testcase, steps=(step,))
     seen = run(failing.version, Variant.CONTROL, changed, failing.device)
     return msgspec.structs.replace(seen, changes=(f"what it never wrote filled with {FILLS[fill]}",))
@@ -87,5 +102,7 @@ def _in_words(clean: str | None, fails: str | None) -> str:
 
 
 def _undecided(seen: Mapping[str, Observation]) -> str:
+    if not seen:
+        return "it could not be filled, so nothing tells whether it decides"
     ended = ", ".join(f"{FILLS[fill]}: {one.outcome}" for fill, one in seen.items())
     return f"filled before its first pass it ends as follows, so this does not decide whether it fails: {ended}"

@@ -2,8 +2,9 @@
 
 MODES is a comma-separated list of ``bounds``, ``signature``, ``mutation``, ``nan`` and ``unwritten``. Two kinds of
 mode change what the testcase does: with ``repair`` a call that does not know of a pass's new parameters is made the
-new way, and with one of ``FILLS`` what its TIR reads and never wrote holds a constant from the start. It runs as
-``__main__`` in the working directory with its own arguments; its streams, exception and exit status are its own.
+new way, and with one of ``FILLS`` buffers of its TIR hold a constant from the start (``fill-zero=f/tmp+f/sum``). It
+runs as ``__main__`` in the working directory with its own arguments; its streams, exception and exit status are its
+own.
 Findings go, as JSON lines ``{"kind", "summary", "evidence"}``, to the file that REPROBOT_FINDINGS names; a line of
 kind ``note`` names an instrumentation that was not available, which limits what a missing finding means.
 
@@ -36,7 +37,7 @@ MODES = ("bounds", "signature", "mutation", "nan", "unwritten", "repair", *FILLS
 def main(arguments: list[str]) -> int:
     modes, path, *rest = arguments
     wanted = [mode for mode in modes.split(",") if mode]
-    unknown = sorted(set(wanted) - set(MODES))
+    unknown = sorted({mode.partition("=")[0] for mode in wanted} - set(MODES))
     if unknown:
         sys.stderr.write(f"unknown diagnosers {', '.join(unknown)}; known: {', '.join(MODES)}\n")
         return 2

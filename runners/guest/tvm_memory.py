@@ -23,7 +23,7 @@ class Undefined:
 
 
 Value = Any
-"""An int, ``UNKNOWN`` or an `Undefined`."""
+"""A number, ``UNKNOWN`` or an `Undefined`."""
 Index = tuple[Value, ...]
 
 
@@ -57,6 +57,8 @@ class Memory:
     """None where one of them is not known."""
     fresh: bool
     cells: dict[tuple[int, ...], Value] = field(default_factory=dict)
+    given: Any = None
+    """What it held from the start: an array of its shape; None where that is not known."""
     read_unwritten: bool = False
     """An element was read that had not been written, whether it mattered or not."""
 
@@ -64,7 +66,7 @@ class Memory:
         """Anything may have been written anywhere, now or later."""
         self.fresh = False
         self.cells.clear()
-        self.extents = None
+        self.extents = self.given = None
 
     def read(self, index: Index) -> Value:
         if not self._known(index):
@@ -72,12 +74,16 @@ class Memory:
             return self._unwritten(None) if nothing_written else UNKNOWN
         if index in self.cells:
             return self.cells[index]
-        return self._unwritten(index) if self.fresh and self._inside(index) else UNKNOWN
+        if not self._inside(index):
+            return UNKNOWN
+        if self.given is not None:
+            return self.given[index].item()
+        return self._unwritten(index) if self.fresh else UNKNOWN
 
     def write(self, index: Index, value: Value) -> None:
         if not self._known(index):
             self.blur()
-        elif self.fresh and not self._inside(index):
+        elif not self._inside(index):
             raise CannotTell(f"a store outside {self.name}")
         else:
             self.cells[index] = value

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         signatures,
     )
     from runners.guest.tvm_trace import Tracer
+    from runners.guest.tvm_unwritten import UnwrittenDiagnoser
     from runners.guest.tvm_values import EqualityDiagnoser, ValuesDiagnoser
 else:
     from tvm_mutation import MutationDiagnoser
@@ -49,6 +50,7 @@ class Session:
         if "signature" in modes or "repair" in modes:
             self._signature = SignatureDiagnoser(findings, repair="repair" in modes)
         self._bounds: BoundsDiagnoser | None = None
+        self._unwritten: UnwrittenDiagnoser | None = None
         self._watch_builds()
         self._watch_calls()
         if "bounds" in modes:
@@ -79,7 +81,9 @@ class Session:
         def install() -> None:
             # As above: it needs the IR of 0.24 and later.
             diagnoser = importlib.import_module("tvm_unwritten").UnwrittenDiagnoser
-            diagnoser(self._findings, path, text, next(iter(fills), None)).install()
+            unwritten = diagnoser(self._findings, path, text, next(iter(fills), None))
+            unwritten.install()
+            self._unwritten = unwritten
 
         self._attempt(install, "what is parsed could not be looked at")
 
@@ -146,14 +150,28 @@ class Session:
         call_main, get_function = executable.__call__, executable.__getitem__
 
         def call(built: Any, *args: Any, **kwargs: Any) -> Any:
+            self._looked_at("main", args)
             return self._watched_function(functools.partial(call_main, built), "main", None)(*args, **kwargs)
 
         def function(built: Any, name: str) -> Any:
             # A virtual machine takes its loader this way: not a call of the testcase's.
             found = get_function(built, name)
-            return found if name == "vm_load_executable" else self._watched_function(found, name, None)
+            if name == "vm_load_executable":
+                return found
+
+            def looked_at(*args: Any, **kwargs: Any) -> Any:
+                self._looked_at(name, args)
+                return found(*args, **kwargs)
+
+            return self._watched_function(looked_at, name, None)
 
         executable.__call__, executable.__getitem__ = call, function
+
+    def _looked_at(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """A kernel is about to be called by the testcase itself."""
+        unwritten = self._unwritten
+        if unwritten is not None:
+            self._attempt(lambda: unwritten.called(name, arguments))
 
     def _watched_function(
         self, function: Any, name: str, built: Built | None, beside: Callable[[str], Any] | None = None

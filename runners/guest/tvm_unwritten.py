@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +23,22 @@ from tvm import tirx
 if TYPE_CHECKING:
     from runners.guest import tvm_ir as ir
     from runners.guest.tvm_definedness import Seen, look_at
+    from runners.guest.tvm_effects import allocated_in
     from runners.guest.tvm_findings import Findings
     from runners.guest.tvm_ir import Node
     from runners.guest.tvm_memory import CannotTell, Use
+    from runners.guest.tvm_trace import array_of
 else:
     import tvm_ir as ir
     from tvm_definedness import look_at
+    from tvm_effects import allocated_in
     from tvm_ir import Node
     from tvm_memory import CannotTell
+    from tvm_trace import array_of
 
+MOST_CALLS = 2
+"""Of one function that are followed with their arguments."""
+MOST_ELEMENTS = 1024 * 1024
 PARSER = "tvm.script.parser.core.entry"
 FILLS: Mapping[str, Callable[[str], Node]] = {
     "fill-zero": lambda dtype: tirx.const(0, dtype),
@@ -50,6 +58,10 @@ class UnwrittenDiagnoser:
         self._path = path
         self._text = text
         self._fill = fill
+        self._parsed: dict[str, list[Node]] = {}
+        """What the testcase wrote, by name, as it was parsed."""
+        self._calls: Counter[str] = Counter()
+        self._reported: set[str] = set()
 
     def install(self) -> None:
         """In every module that took the parser's entry under a name of its own."""
@@ -81,7 +93,7 @@ class UnwrittenDiagnoser:
 
     def _seen(self, parsed: Any) -> Any:
         if isinstance(parsed, tirx.PrimFunc):
-            return self._function(str((parsed.attrs or {}).get("global_symbol", "main")), parsed, ())
+            return self._function(_name_of(parsed, "main"), parsed, ())
         if isinstance(parsed, tvm.IRModule):
             outputs = _outputs_of_calls(parsed)
             for variable, function in list(parsed.functions.items()):
@@ -94,22 +106,50 @@ class UnwrittenDiagnoser:
                         parsed[variable] = changed
         return parsed
 
+    def called(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """Look at what the testcase wrote with the arguments that it calls it with, the first times, if need be.
+
+        A function that is built alone is called ``main`` whatever its name.
+        """
+        written = [one for functions in self._parsed.values() for one in functions]
+        candidates = self._parsed.get(name, written if name == "main" else [])
+        if self._fill is not None or len(candidates) != 1 or self._calls[name] >= MOST_CALLS:
+            return
+        if _name_of(candidates[0], name) in self._reported:
+            return
+        self._calls[name] += 1
+        given = _given(candidates[0], arguments)
+        if given is not None and allocated_in(candidates[0].body):
+            self._look(_name_of(candidates[0], name), candidates[0], (), given)
+
     def _function(self, name: str, function: Node, fresh: Sequence[int]) -> Node:
         """The function, filled where that is asked for. Whatever goes wrong leaves it as it is, with a note."""
+        self._parsed.setdefault(name, []).append(function)
+        if self._fill is None:
+            if fresh or allocated_in(function.body):
+                self._look(name, function, fresh, {})
+            return function
         try:
-            seen = look_at(function, fresh)
-            if not seen.uses:
-                return function
-            self._report(name, seen)
-            return function if self._fill is None else filled(function, seen, fresh, FILLS[self._fill])
+            mode, _, named = self._fill.partition("=")
+            wanted = [one.split("/")[1] for one in named.split("+") if one.split("/")[0] == name]
+            return filled(function, frozenset(wanted), fresh, FILLS[mode]) if wanted else function
+        except Exception as error:
+            self._findings.note("a function could not be filled", function=name, why=str(error)[-200:])
+            return function
+
+    def _look(self, name: str, function: Node, fresh: Sequence[int], given: Mapping[int, Any]) -> None:
+        try:
+            seen = look_at(function, fresh, given)
+            if seen.uses:
+                self._report(name, seen)
         except CannotTell as why:
             self._findings.note("a function was not followed", function=name, why=str(why))
         except Exception as error:
             why_not = f"{type(error).__name__}: {error}"[-200:]
-            self._findings.note("a function could not be followed or filled", function=name, why=why_not)
-        return function
+            self._findings.note("a function could not be followed", function=name, why=why_not)
 
     def _report(self, name: str, seen: Seen) -> None:
+        self._reported.add(name)
         for use in seen.uses:
             evidence = {
                 "function": name,
@@ -117,10 +157,30 @@ class UnwrittenDiagnoser:
                 "index": None if use.read.index is None else list(use.read.index),
                 "reaches": use.where,
                 "elements": use.elements,
+                "fill": [f"{name}/{buffer}" for buffer in sorted(seen.buffers | {use.read.buffer})],
             }
             self._findings.add(
                 f"unwritten:{name}:{use.read.buffer}", "uninitialized-read", summary_of(name, use), evidence
             )
+
+
+def _name_of(function: Node, otherwise: str) -> str:
+    return str((function.attrs or {}).get("global_symbol", otherwise))
+
+
+def _given(function: Node, arguments: tuple[Any, ...]) -> dict[int, Any] | None:
+    """The arguments of a call; None where they are not those of the function, or share memory."""
+    buffers = ir.parameters(function)
+    if len(arguments) != len(function.params) or len({id(one) for one in arguments}) != len(arguments):
+        return None
+    given: dict[int, Any] = {}
+    for position, argument in enumerate(arguments):
+        value = array_of(argument) if position in buffers else argument
+        if position in buffers and value is None:
+            return None
+        if (position in buffers and value.dtype.kind in "iufb" and value.size <= MOST_ELEMENTS) or type(value) is int:
+            given[position] = value
+    return given
 
 
 def _without_indents(text: str) -> str:
@@ -175,9 +235,8 @@ def _outputs_of(call: Node, module: Node) -> tuple[str, tuple[int, ...]]:
 # ---------------------------------------------------------------------------------------------- filling
 
 
-def filled(function: Node, seen: Seen, fresh: Sequence[int], constant: Callable[[str], Node]) -> Node:
-    """The function with every buffer of ``seen`` set to a constant where it is allocated, outputs at the start."""
-    names = seen.buffers | {use.read.buffer for use in seen.uses}
+def filled(function: Node, names: frozenset[str], fresh: Sequence[int], constant: Callable[[str], Node]) -> Node:
+    """The function with these buffers set to a constant where they are allocated, outputs at the start."""
     outputs = [buffer for at, buffer in ir.parameters(function).items() if at in fresh and str(buffer.name) in names]
     body = _filled(function.body, names, constant)
     return function.with_body(_begun(body, [_fill(buffer, constant) for buffer in outputs]))

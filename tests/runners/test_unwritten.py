@@ -11,7 +11,11 @@ from tests.observed import observe
 TESTCASE = Testcase(
     kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": "import tvm\n"}, steps=(("python", "r.py", "-x"),)
 )
-CLAIM = Finding(kind=FindingKind.UNINITIALIZED_READ, summary="f reads t[0]", evidence={"origin": "testcase"})
+CLAIM = Finding(
+    kind=FindingKind.UNINITIALIZED_READ,
+    summary="f reads t[0]",
+    evidence={"origin": "testcase", "fill": ["f/t", "f/t; rm -rf /"]},
+)
 FAILING = observe("1.0", Outcome.MATCH)
 
 
@@ -25,6 +29,7 @@ class Filled:
 
     def __call__(self, version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
         _, hook, fill, *script = testcase.steps[0]
+        fill = fill.removesuffix("=f/t")
         assert (hook, script, variant) == ("/opt/reprobot/diagnose_tvm.py", ["r.py", "-x"], Variant.CONTROL)
         ends = self._again if fill in self.fills and fill in self._again else self._ends
         self.fills.append(fill)
@@ -79,3 +84,11 @@ def test_nothing_is_run_where_nothing_is_claimed() -> None:
     run = Filled({})
     assert traced((other,), TESTCASE, FAILING, run) == ((), (other,))
     assert run.fills == []
+
+
+def test_what_is_no_name_is_not_passed_on() -> None:
+    """The guest's names go on a command line: letters, digits, dots, and one stroke."""
+    run = Filled(dict.fromkeys(FILLS, Outcome.PASS))
+    forged = Finding(kind=FindingKind.UNINITIALIZED_READ, summary="s", evidence={"fill": ["a b/c", 7, "../x", "f/"]})
+    _, (found,) = traced((forged,), TESTCASE, FAILING, run)
+    assert (found.evidence["origin"], run.fills) == ("unknown", [])
