@@ -13,7 +13,7 @@ from bot.by_hand import by_hand
 from bot.matrix import by_version
 from bot.quote import code, cut, fence, prose
 from bot.sections.failures import compared, outputs
-from bot.sections.findings import diagnoses
+from bot.sections.findings import diagnoses, found
 from bot.sections.headline import headline
 from bot.sections.ranges import change, forks, likely_fix
 from bot.sections.request import request
@@ -68,7 +68,7 @@ def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
         Section("", table(report.observations, detail)),
         Section("", "\n\n".join(change(one, forks(report.observations)) for one in report.bisections)),
         Section("", likely_fix(report.likely)),
-        Section("Findings", diagnoses(report.findings, detail)),
+        Section("Findings", diagnoses(found(report), detail)),
         Section("Reported and observed", compared(report, detail)),
         Section("Changed to run elsewhere", derived(report.observations, detail)),
         smaller_testcase(report.smaller, detail),

@@ -170,6 +170,7 @@ def _one(bisection: Bisection) -> Json:
 def _weight(bisection: Bisection) -> Json:
     return {
         "skipped": list(bisection.skipped),
+        "untested": list(bisection.untested),
         "confidence": bisection.confidence,
         "probes": bisection.probes,
         "commits": None if bisection.commits is None else _range(bisection.commits),

@@ -23,7 +23,7 @@ from bot.extract.types import Repro
 from bot.matrix import matrix, said
 from bot.quote import clean, prose
 from bot.sections.failures import compared, ended
-from bot.sections.findings import diagnoses
+from bot.sections.findings import diagnoses, found
 from bot.sections.headline import TITLES, under_its_label
 from bot.sections.ranges import change, forks, likely_fix
 from bot.sections.request import request
@@ -53,7 +53,7 @@ def render_page(report: Report) -> str:
             request=_html(request(report).body),
             changes=[_html(text) for text in _below_the_table(report) if text],
             compared=_html(compared(report)),
-            findings=_html(diagnoses(report.findings, folds=False)),
+            findings=_html(diagnoses(found(report), folds=False)),
             derived=_html(derived(report.observations)),
             by_hand=by_hand(report),
             decided=[_html(prose(text)) for text in said_of_the_decision(report)],

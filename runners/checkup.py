@@ -15,12 +15,14 @@ from runners.toolchains.hardware import VULKAN
 
 
 class Check(Wire, frozen=True, kw_only=True):
-    """One thing that is there or not. ``detail`` says what it gives, or why not and what would mend it."""
+    """One thing that is there or not. ``detail`` says what to know of it, or why not and what would mend it."""
 
     area: str
     name: str
     works: bool
     detail: str
+    gives: tuple[str, ...] = ()
+    """What a sandbox guarantees, one by one: too much for a terminal, and the same for most."""
 
 
 def examine() -> tuple[Check, ...]:
@@ -32,8 +34,10 @@ def _engines() -> list[Check]:
     checks = []
     for engine in engines():
         why_not = engine.unusable()
-        detail = why_not or "; ".join([*engine.guarantees, *(f"but: {loss}" for loss in engine.gives_up)])
-        checks.append(Check(area="sandbox", name=engine.name, works=why_not is None, detail=detail))
+        losses = f"but: {'; '.join(engine.gives_up)}" if engine.gives_up else "all that SECURITY.md says of it"
+        detail = why_not or losses
+        gives = engine.guarantees if why_not is None else ()
+        checks.append(Check(area="sandbox", name=engine.name, works=why_not is None, detail=detail, gives=gives))
     return checks
 
 

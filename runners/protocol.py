@@ -472,8 +472,8 @@ class Suspect(Wire, frozen=True, kw_only=True):
 class Bisection(Wire, frozen=True, kw_only=True):
     """Where the behaviour changes between releases. Either pair, or both, may be known.
 
-    ``skipped`` are the builds between a pair that could answer neither good nor bad: the change may lie on either
-    side of them.
+    ``skipped`` are the builds between a pair that could answer neither good nor bad, ``untested`` those that were not
+    run: the change may lie on either side of them.
     """
 
     direction: Literal["introduced", "fixed"]
@@ -482,6 +482,7 @@ class Bisection(Wire, frozen=True, kw_only=True):
     last_bad: Name | None = None
     first_good: Name | None = None
     skipped: tuple[Name, ...] = ()
+    untested: tuple[Name, ...] = ()
     confidence: float = 0.0
     probes: int = 0
     commits: CommitRange | None = None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from bot.quote import code, cut, fence
 from bot.sections.shape import DETAILS, Detail
+from bot.verdict import Report
 from runners.protocol import Finding, FindingKind
 
 FINDINGS = {
@@ -36,6 +37,11 @@ DIFFERENCE = "difference"
 """Evidence that is a diff, line by line."""
 _NAMES = {"refuted_by": "would be refuted by"}
 """Names in the document that would say something else to who reads them alone."""
+
+
+def found(report: Report) -> tuple[Finding, ...]:
+    """What a report's findings say beside its request: what the issue lacks is asked for there."""
+    return () if report.extraction.missing else report.findings
 
 
 def diagnoses(findings: Sequence[Finding], detail: Detail = DETAILS[0], *, folds: bool = True) -> str:

@@ -35,9 +35,13 @@ def change(bisection: Bisection, forks: Mapping[str, str]) -> str:
             ends = f"Good since {named(good)} or earlier"
         case _:
             return ""
-    skipped = ", ".join(code(version) for version in bisection.skipped[:8]) + (" …" if bisection.skipped[8:] else "")
-    said = f"{ends}.{f' Neither good nor bad: {skipped}.' if skipped else ''}{_between_releases(bisection)}"
+    silent = _named("Neither good nor bad", bisection.skipped) + _named("Not run", bisection.untested)
+    said = f"{ends}.{silent}{_between_releases(bisection)}"
     return "\n\n".join(filter(None, (said, related(bisection.commits, bisection.suspects, "have changed it"))))
+
+
+def _named(what: str, builds: Sequence[str]) -> str:
+    return f" {what}: {', '.join(map(code, builds[:8]))}{' …' if builds[8:] else ''}." if builds else ""
 
 
 def _between_releases(bisection: Bisection) -> str:

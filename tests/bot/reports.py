@@ -236,13 +236,12 @@ def at_fault() -> Report:
 
 
 def incomplete() -> Report:
+    missing = (Missing(kind="file", name="export/model.onnx"), Missing(kind="name", name="build"))
     return Report(
         issue=issue(),
-        extraction=repro(
-            missing=(Missing(kind="file", name="export/model.onnx"), Missing(kind="name", name="build"))
-        ),
+        extraction=repro(missing=missing),
         observations=(),
-        findings=(),
+        findings=tuple(Finding(kind=FindingKind.MISSING, summary=f"it needs the {one.name}") for one in missing),
         bisections=(),
         verdict=Verdict(
             kind=VerdictKind.INCOMPLETE,

@@ -8,6 +8,7 @@ import pytest
 
 from bot.change import bisections
 from bot.evidence import Evidence
+from bot.sections.ranges import change
 from bot.verdict import VerdictKind
 from runners.catalogue import Catalogue, Listing, Release
 from runners.protocol import Outcome
@@ -65,6 +66,13 @@ def test_a_regression_has_its_pair_and_what_lies_between() -> None:
     """A build that could not answer stays in the range."""
     (found,) = bisections(seen(P, I, M, M), VerdictKind.REGRESSION, CATALOGUE)
     assert (found.last_good, found.first_bad, found.skipped) == ("1.0", "1.2", ("1.1",))
+
+
+def test_a_release_that_was_not_run_is_not_said_to_have_answered_nothing() -> None:
+    """Without a bisection there are such between the pair; the comment calls them what they are."""
+    (found,) = bisections(seen(P, I, None, M), VerdictKind.REGRESSION, CATALOGUE)
+    assert (found.skipped, found.untested) == (("1.1",), ("1.2",))
+    assert change(found, {}).endswith("Neither good nor bad: `1.1`. Not run: `1.2`.")
 
 
 def test_disagreeing_runs_show_no_change() -> None:
