@@ -7,7 +7,8 @@ Parts, those of TVM where none is named:
 - ``guilty``: the sixteen programs of tests/runners/guest/guilty.py, each with one planted pass, through the search
   for it; and the valid ones with an assertion of their own that no pass has a part in, where it must name none;
 - ``cost``: every third valid program with each diagnoser alone, and with all of them;
-- ``iree``: the programs of tests/runners/guest/iree_faults.py and iree_fresh.py through whole investigations;
+- ``iree``: the programs of tests/runners/guest/iree_faults.py and iree_fresh.py through whole investigations, and those of
+  iree_written.py;
 - ``iree-valid``: every diagnoser of IREE's about each program of iree_valid.py, as if a report said that what it
   prints is wrong;
 - ``iree-dispatches``: the dispatches of each of these compared between devices and between releases.
@@ -32,7 +33,7 @@ from runners.catalogue import load_catalogue
 from runners.dispatch_traces import Trace
 from runners.progress import Silent
 from runners.workbench import Workbench, open_workbench
-from tests.runners.guest import iree_faults, iree_fresh, iree_search, iree_valid
+from tests.runners.guest import iree_faults, iree_fresh, iree_search, iree_valid, iree_written
 from tests.runners.guest.guilty import faulty
 from tests.runners.guest.sweep import (
     EXPECTED,
@@ -146,7 +147,8 @@ def iree() -> int:
     """The table of IREE's: what was found of each faulty program."""
     bench = open_workbench("auto", load_catalogue(), Silent())
     right: dict[str, list[tuple[bool, float]]] = {}
-    for title, faults in (("iree_faults", iree_faults.faults()), ("iree_fresh", iree_fresh.faults())):
+    for module in (iree_faults, iree_fresh, iree_written):
+        title, faults = module.__name__.rpartition(".")[2], module.faults()
         say(f"\n{title}\n\n| program | release | label | how known | shown | found | right | seconds |")
         say("|---|---|---|---|---|---|---|---|")
         for fault in faults:

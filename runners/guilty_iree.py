@@ -10,8 +10,8 @@ sides itself, and judges them by its own oracle:
   the flag it must not fail so;
 - one that fails before any pass: ``iree-opt`` reads the input, which must fail as reported; else the phase, which
   must fail as reported, and the one before it, which must be clean;
-- a program that fails when it runs: compiled with the LLVM passes up to the nth, which must fail as reported, and
-  with one less, which must not.
+- a program that fails when it runs: compiled with the passes that the command line writes, or with LLVM's, up to the
+  nth, which must fail as reported, and with one less, which must not.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from runners.guest.mlir_pipelines import first_passes, passes_of
 from runners.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase, TimedOut, Variant
 from runners.retarget import GUEST_HOOKS
 
@@ -48,8 +49,10 @@ _ONE_FILE = re.compile(r"[\w.-]{1,120}\{[\w.-]{1,120}=(?P<file>[^\s{}()=,'\"]{1,
 class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     """What the search says it found; other fields are ignored."""
 
-    level: Literal["pass", "parsing", "llvm-pass", "unknown", "phase"]
+    level: Literal["pass", "parsing", "llvm-pass", "unknown", "phase", "written"]
     step: Annotated[int, msgspec.Meta(ge=0, le=100)]
+    place: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
+    """Of the word in the step that writes the pipeline."""
     passed: _PassName = ""
     argument: _Symbol = ""
     application: _Count = 0
@@ -91,6 +94,8 @@ def find_guilty_iree(testcase: Testcase, failing: Observation, search: Search, r
             return _pass(testcase, claim, failing, observe)
         case "parsing":
             return _parsing(testcase, claim, failing, observe) or _phase(testcase, claim, failing, observe)
+        case "written":
+            return _written(testcase, claim, failing, observe)
         case "llvm-pass":
             return _llvm(testcase, claim, failing, observe)
         case "unknown" | "phase":
@@ -284,6 +289,43 @@ def _llvm(testcase: Testcase, claim: _Evidence, failing: Observation, observe: O
             f"on {failing.version} it fails as reported with {which}, and {then} without it and those after it",
             "the same failure with that pass left out, or a program whose result LLVM may choose",
             name="" if exact else which,
+        ),
+    )
+
+
+def _written(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    """Passes of the command line's own can be left out by writing less; how much less is all that a claim can say."""
+    step = testcase.steps[claim.step]
+    flag, _, text = step[claim.place].partition("=") if claim.place < len(step) else ("", "", "")
+    passes = passes_of(text) if flag.startswith("--") else []
+    if not 0 <= claim.passes_without < claim.application <= len(passes):
+        return ()
+
+    def limited(count: int) -> Observation:
+        words = (*step[: claim.place], f"{flag}={first_passes(text, count)}", *step[claim.place + 1 :])
+        return observe(
+            _with_steps(testcase, (*testcase.steps[: claim.step], words, *testcase.steps[claim.step + 1 :]))
+        )
+
+    without = limited(claim.passes_without)
+    if limited(claim.application).outcome is not Outcome.MATCH or without.outcome is Outcome.MATCH:
+        return ()
+    if not _clean(without):
+        return ()
+    then = "runs cleanly" if without.outcome is Outcome.PASS else "ends with another result"
+    exact = claim.application - claim.passes_without == 1
+    which = f"pass {claim.application}" if exact else f"passes {claim.passes_without + 1} to {claim.application}"
+    name = passes[claim.application - 1].name if exact else which
+    named = f", {name}" if exact else ""
+    known = msgspec.structs.replace(claim, option=flag, of=len(passes), passed=name if exact else "")
+    return (
+        _finding(
+            known,
+            failing,
+            f"on {failing.version} it fails as reported with {which} of the {len(passes)} that {flag} writes{named},"
+            f" and {then} without it and those after it",
+            "the same failure with that pass taken out of the command line",
+            name=name,
         ),
     )
 

@@ -29,6 +29,7 @@ LEVELS = {
     "pass": "The pass in which compiling fails",
     "parsing": "Compiling fails before any pass",
     "phase": "The phase in which compiling fails",
+    "written": "Passes of the command line left out one after another",
     "llvm-pass": "LLVM's passes left out one after another",
     "dispatch": "The first dispatch that takes the same and gives something else",
 }

@@ -5,8 +5,8 @@
 JSON is ``{"steps": [[word, …], …], "seconds": n}``. The steps are run in order. If ``iree-compile`` or ``iree-opt``
 fails, its own dumps tell in which pass, on which operation, and with which IR; where no pass was begun, each that the
 command line writes is tried alone (``mlir_pipelines.py``); its phases tell how far it comes. If everything
-compiles and the program fails or prints when it runs, the LLVM passes are left out from the nth on, and n is
-bisected: what it does with all of them is what the others are compared with.
+compiles and the program fails or prints when it runs, passes are left out from the nth on, and n is bisected
+(``iree_running.py``): what it does with all of them is what the others are compared with.
 
 The finding goes as one JSON line to the file that REPROBOT_FINDINGS names. It is a claim: the host runs both sides
 again, each by itself.
@@ -26,13 +26,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runners.guest.iree_running import llvm, written
     from runners.guest.iree_steps import (
         COMPILERS,
+        ONE_THREAD,
         OPTIMIZERS,
         RUNNERS,
         SHORTEST_S,
-        Ended,
         Unknown,
+        bounded,
         leave,
         program,
         run,
@@ -40,17 +42,25 @@ if TYPE_CHECKING:
     from runners.guest.mlir_dumps import Dump, Dumps, read
     from runners.guest.mlir_pipelines import Written, passes_by_flag, passes_written
 else:
-    from iree_steps import COMPILERS, OPTIMIZERS, RUNNERS, SHORTEST_S, Ended, Unknown, leave, program, run
+    from iree_running import llvm, written
+    from iree_steps import (
+        COMPILERS,
+        ONE_THREAD,
+        OPTIMIZERS,
+        RUNNERS,
+        SHORTEST_S,
+        Unknown,
+        bounded,
+        leave,
+        program,
+        run,
+    )
     from mlir_dumps import Dump, Dumps, read
     from mlir_pipelines import Written, passes_by_flag, passes_written
 
 MAX_REPRODUCER = 24 * 1024
 """Of the claim, which has 48 KiB in all."""
 MAX_HELP = 4 << 20
-MAX_DIFF_LINES = 60
-MAX_DIFF_LINE = 160
-MOST_LLVM_PASSES = 1 << 22
-ONE_THREAD = "--mlir-disable-threading"
 DUMPS = (
     ONE_THREAD,
     "--mlir-print-ir-before-all",
@@ -62,10 +72,6 @@ DUMPS = (
 
 _EXECUTING = re.compile(r"Pipeline failed while executing (?P<stack>[^\n]{1,4000})")
 _ONE = re.compile(r"`(?P<name>[^`]{1,200})` on '(?P<kind>[\w.]{1,80})' operation(?:: @(?P<symbol>[\w.$-]{1,200}))?")
-_RUNNING = re.compile(
-    r"BISECT: running pass \((?P<number>\d{1,9})\) (?P<name>.{1,120}?) on (?P<where>.{1,200})$", re.M
-)
-
 Json = dict[str, Any]
 
 
@@ -91,7 +97,7 @@ def search(steps: Sequence[Sequence[str]], deadline: float) -> Json | None:
         if ended.code != 0 and step[0] in (*COMPILERS, *OPTIMIZERS):
             return {**compilation(step, deadline), "step": number}
         if step[0] in RUNNERS:
-            return llvm(steps, number, ended, deadline)
+            return written(steps, number, ended, deadline) or llvm(steps, number, ended, deadline)
         if ended.code != 0:
             return None
     return None
@@ -221,11 +227,6 @@ def shown(before: Dump, after: Dump | None) -> list[str]:
     return bounded([" " + line for line in before.lines])
 
 
-def bounded(lines: list[str]) -> list[str]:
-    kept = [line[:MAX_DIFF_LINE] for line in lines[:MAX_DIFF_LINES]]
-    return kept if len(lines) <= MAX_DIFF_LINES else [*kept, f"… {len(lines) - MAX_DIFF_LINES} more lines"]
-
-
 def phases(step: Sequence[str], deadline: float) -> tuple[str, str]:
     """The last phase that it comes through and the first that it does not; empty where the step chooses itself."""
     if step[0] not in COMPILERS:
@@ -273,87 +274,6 @@ def first_true(count: int, holds: Callable[[int], bool]) -> int | None:
         else:
             low = middle + 1
     return low if low < count else None
-
-
-# ---------------------------------------------------------------------------------------------- LLVM's passes
-
-
-def llvm(steps: Sequence[Sequence[str]], running: int, with_all: Ended, deadline: float) -> Json | None:
-    """The first LLVM pass with which the program does what it does with all of them; None without LLVM passes."""
-
-    def limited(limit: int, more: Sequence[str] = ()) -> tuple[Ended | None, str]:
-        """How it runs with the first ``limit`` passes (None: it does not compile), and what compiling printed."""
-        said = ""
-        for step in steps[:running]:
-            flags = (ONE_THREAD, f"--opt-bisect-limit={limit}", *more) if step[0] in COMPILERS else ()
-            ended = run(step, deadline, flags)
-            if ended.code != 0:
-                return None, ended.stderr
-            said += ended.stderr
-        return run(steps[running], deadline), said
-
-    everything, said = limited(MOST_LLVM_PASSES)
-    count = max((int(found["number"]) for found in _RUNNING.finditer(said)), default=0)
-    if everything is None or not alike(everything, with_all) or count == 0:
-        return None
-    without, _ = limited(0)
-    if without is not None and alike(without, with_all):
-        return {"level": "llvm-pass", "application": 0, "of": count, "step": running}
-    low, high = 0, count
-    while high - low > 1:
-        if time.monotonic() > deadline - 2 * SHORTEST_S:
-            break  # what is known by now is a range, and still says where
-        middle = (low + high) // 2
-        ended, _ = limited(middle)
-        if ended is not None and alike(ended, with_all):
-            high = middle
-        else:
-            low = middle
-    with tempfile.TemporaryDirectory() as folder:
-        texts = [_printed(limited, limit, os.path.join(folder, f"{limit}.ll")) for limit in (low, high)]
-    _, said = limited(high)
-    named = [found for found in _RUNNING.finditer(said) if int(found["number"]) == high]
-    name, where = (named[-1]["name"], named[-1]["where"]) if named else ("", "")
-    symbol = where[len("function (") : -1] if where.startswith("function (") else where
-    return {
-        "level": "llvm-pass",
-        "pass": name,
-        "application": high,
-        "passes_without": low,
-        "of": count,
-        "symbol": symbol if symbol != "[module]" else "",
-        "step": running,
-        "difference": llvm_difference(texts[0], texts[1], symbol),
-    }
-
-
-def alike(a: Ended, b: Ended) -> bool:
-    return (a.code, a.stdout) == (b.code, b.stdout)
-
-
-def _printed(limited: Callable[..., object], limit: int, path: str) -> str:
-    """The module after the last pass that runs, where LLVM keeps one at that point: not among code generation's."""
-    limited(limit, (f"--opt-bisect-print-ir-path={path}",))
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(4 << 20)
-    except OSError:
-        return ""
-
-
-def llvm_difference(before: str, after: str, symbol: str) -> list[str]:
-    """What the pass did to the function, or to the module where it is not of one function."""
-    a, b = (function_in(text, symbol) or text for text in (before, after))
-    if not a or not b:
-        return []
-    return bounded(list(difflib.unified_diff(a.splitlines(), b.splitlines(), "before", "after", n=2, lineterm="")))
-
-
-def function_in(text: str, symbol: str) -> str:
-    found = (
-        re.search(r"^define [^\n]*@\"?" + re.escape(symbol) + r"\"?\(.*?^\}$", text, re.M | re.S) if symbol else None
-    )
-    return found[0] if found else ""
 
 
 if __name__ == "__main__":

@@ -16,7 +16,10 @@ FOLDERS = ("iree/_runtime_libs", "iree/compiler/_mlir_libs")
 COMPILERS = ("iree-compile",)
 OPTIMIZERS = ("iree-opt",)
 RUNNERS = ("iree-run-module",)
+ONE_THREAD = "--mlir-disable-threading"
 MAX_OUTPUT = 64 * 1024
+MAX_DIFF_LINES = 60
+MAX_DIFF_LINE = 160
 SHORTEST_S = 1.0
 """A step that is started at all has this long."""
 
@@ -77,3 +80,8 @@ def leave(line: str) -> None:
     if path:
         with open(path, "w", encoding="ascii") as file:
             file.write(line + "\n")
+
+
+def bounded(lines: list[str]) -> list[str]:
+    kept = [line[:MAX_DIFF_LINE] for line in lines[:MAX_DIFF_LINES]]
+    return kept if len(lines) <= MAX_DIFF_LINES else [*kept, f"… {len(lines) - MAX_DIFF_LINES} more lines"]

@@ -44,6 +44,18 @@ def passes_written(words: Sequence[str]) -> Iterator[Written]:
             yield Written(flag["name"], flag["name"], f"any({flag['name']})")
 
 
+def passes_of(text: str) -> list[Written]:
+    """Those of one pipeline, in order; none where the text is no pipeline."""
+    return list(_passes(text))[:MAX_PASSES] if len(text) <= MAX_TEXT and _PIPELINE.match(text) else []
+
+
+def first_passes(text: str, count: int) -> str:
+    """The pipeline with the first ``count`` of its passes alone, each in what is around it."""
+    around = text.partition("(")[0]
+    inner = [one.pipeline[len(around) + 1 : -1] for one in passes_of(text)[:count]]
+    return f"{around}({','.join(inner)})"
+
+
 _REGISTERED = re.compile(r"^ {6}--(?P<name>[a-z][\w-]*) +- ")
 _OPTION = re.compile(r"^ {8}--(?P<name>[a-z][\w-]*)=<string> +- (?P<about>.*)$")
 _GIVES_A_FILE = re.compile(r"^--(?P<name>[a-z][\w-]*)=(?P<file>[^\s{}()=,'\"]{1,400})$")

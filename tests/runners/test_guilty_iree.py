@@ -195,6 +195,50 @@ def test_the_flag_that_decides_is_named_with_the_phase() -> None:
     assert "option" not in other.evidence
 
 
+PIPELINE = "--iree-preprocessing-pass-pipeline=builtin.module(cse,util.func(iree-narrow,canonicalize))"
+NARROWED = msgspec.structs.replace(TESTCASE, steps=((*TESTCASE.steps[0], PIPELINE), *TESTCASE.steps[1:]))
+LEFT_OUT: dict[str, Any] = {
+    "level": "written", "step": 0, "place": len(TESTCASE.steps[0]), "pass": "x", "application": 2,
+    "passes_without": 1, "of": 99,
+}  # fmt: skip
+
+
+def narrows(testcase: Testcase) -> Outcome:
+    return Outcome.MATCH if "iree-narrow" in testcase.steps[0][-1] else Outcome.PASS
+
+
+def test_a_pass_that_the_command_line_writes_is_named_when_both_sides_are_seen() -> None:
+    """By the host's own reading of the command line: a claim says no more than where, and how many."""
+    asked: list[str] = []
+
+    def answer(testcase: Testcase) -> Outcome:
+        asked.append(testcase.steps[0][-1].partition("=")[2])
+        return narrows(testcase)
+
+    (finding,) = find(LEFT_OUT, answer, testcase=NARROWED)
+    assert asked == ["builtin.module(cse)", "builtin.module(cse,util.func(iree-narrow))"]
+    assert (finding.evidence["level"], finding.evidence["name"]) == ("written", "iree-narrow")
+    assert "pass 2 of the 3 that --iree-preprocessing-pass-pipeline writes, iree-narrow" in finding.summary
+    assert finding.evidence["refuted_by"]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {**LEFT_OUT, "application": 1, "passes_without": 0},
+        {**LEFT_OUT, "application": 3, "passes_without": 2},
+        {**LEFT_OUT, "application": 4, "passes_without": 3},
+        {**LEFT_OUT, "application": 2, "passes_without": 2},
+        {**LEFT_OUT, "place": 0},
+        {**LEFT_OUT, "place": 900},
+    ],
+    ids=["before it", "after it", "not there", "nothing between", "no pipeline", "no word"],
+)
+def test_a_pass_of_the_command_line_that_does_not_decide_is_not_named(claim: dict[str, Any]) -> None:
+    """Or that is not on it."""
+    assert find(claim, narrows, testcase=NARROWED) == ()
+
+
 def limited(testcase: Testcase) -> int:
     (flag,) = [word for word in testcase.steps[0] if word.startswith("--opt-bisect-limit=")]
     return int(flag.partition("=")[2])

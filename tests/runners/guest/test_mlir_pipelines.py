@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.guest.mlir_pipelines import MAX_PASSES, passes_by_flag, passes_written
+from runners.guest.mlir_pipelines import MAX_PASSES, first_passes, passes_by_flag, passes_of, passes_written
 
 
 def test_each_pass_stands_alone_in_what_is_around_it() -> None:
@@ -59,3 +59,13 @@ def test_a_flag_with_a_file_stands_for_a_pass_that_reads_one() -> None:
     (other,) = passes_by_flag(["--iree-preprocessing-spec-filename=s.mlir"], HELP)
     assert other.name == "iree-preprocessing-interpret"
     assert not list(passes_by_flag(["--iree-preprocessing-patterns-filename=a b"], HELP))
+
+
+def test_a_pipeline_is_written_with_fewer_passes() -> None:
+    """Each in what is around it, options and all; with none of them it is still one."""
+    text = "builtin.module(cse, func.func(a{x=1 y={b(c)}},any(b)),iree-c)"
+    assert [one.name for one in passes_of(text)] == ["cse", "a", "b", "iree-c"]
+    assert first_passes(text, 3) == "builtin.module(cse,func.func(a{x=1 y={b(c)}}),func.func(any(b)))"
+    assert first_passes(text, 0) == "builtin.module()"
+    assert passes_of(first_passes(text, 4)) == passes_of(text)
+    assert passes_of("m.vmfb") == []
