@@ -7,8 +7,8 @@ Parts, those of TVM where none is named:
 - ``guilty``: the sixteen programs of tests/runners/guest/guilty.py, each with one planted pass, through the search
   for it; and the valid ones with an assertion of their own that no pass has a part in, where it must name none;
 - ``cost``: every third valid program with each diagnoser alone, and with all of them;
-- ``iree``: the programs of tests/runners/guest/iree_faults.py and iree_fresh.py through whole investigations, and those of
-  iree_written.py;
+- ``iree``: the programs of tests/runners/guest/iree_faults.py, iree_fresh.py and iree_written.py through whole
+  investigations;
 - ``iree-valid``: every diagnoser of IREE's about each program of iree_valid.py, as if a report said that what it
   prints is wrong;
 - ``iree-dispatches``: the dispatches of each of these compared between devices and between releases.

@@ -7,12 +7,12 @@ import pytest
 from runners.catalogue import load_catalogue
 from runners.progress import Silent
 from runners.workbench import Workbench, open_workbench
-from tests.runners.guest import iree_fresh, iree_search
+from tests.runners.guest import iree_fresh, iree_search, iree_written
 from tests.runners.guest.iree_faults import Fault, faults, valid
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 
-FAULTS = {(fault.title, fault.version): fault for fault in (*faults(), *iree_fresh.faults())}
+FAULTS = {(fault.title, fault.version): fault for fault in (*faults(), *iree_fresh.faults(), *iree_written.faults())}
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +27,7 @@ def bench() -> Workbench:
         FAULTS["planted behind util.func(canonicalize,cse),", "3.5.0"],
         FAULTS["patterns by a flag", "3.7.0"],
         FAULTS["iree-opt, an illegal operation", "3.4.0"],
+        FAULTS["a type narrowed behind the interface", "3.13.0"],
         FAULTS["powers of negative numbers", "3.13.0"],
         FAULTS["crop behind a transpose", "3.9.0"],
         FAULTS["named add is gone", "3.13.0"],
