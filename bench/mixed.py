@@ -19,12 +19,11 @@ from pathlib import Path
 
 from bench import mixed_rooms
 from bench.mixed_rooms import Shown
-from bench.pairs import TVM, Failure, scrubbed
+from bench.pairs import MIXED, TVM, Failure, scrubbed
 from runners.catalogue import load_catalogue
 from runners.environments import open_store
 from runners.toolchains import find_toolchain
 
-RECORDED = Path(__file__).parent / "data" / "mixed.jsonl"
 IREE = ("2.9.0", "3.3.0", "3.6.0", "3.10.0", "3.12.0", "3.13.0")
 MAX_OUTPUT = 12_000
 """IREE's warning about an unnamed processor takes 3,000 characters, and the diagnostic comes after it."""
@@ -39,17 +38,17 @@ class Place:
 
 
 def load() -> list[Failure]:
-    if not RECORDED.exists():
+    if not MIXED.exists():
         return []
-    return [Failure(**json.loads(line)) for line in RECORDED.read_text().splitlines()]
+    return [Failure(**json.loads(line)) for line in MIXED.read_text().splitlines()]
 
 
 def keep(room: str, found: Sequence[Failure]) -> None:
     """The room's outputs in place of those that it had, in one step."""
     whole = [*(one for one in load() if one.room != room), *found]
-    part = RECORDED.with_suffix(".part")
+    part = MIXED.with_suffix(".part")
     part.write_text("".join(json.dumps({f: getattr(x, f) for f in Failure.__slots__}) + "\n" for x in whole))
-    part.replace(RECORDED)
+    part.replace(MIXED)
 
 
 def record(room: str) -> Iterator[Failure]:

@@ -581,3 +581,16 @@ TVM: Mapping[str, tuple[Shown, ...]] = {
 IREE: Mapping[str, tuple[Shown, ...]] = {
     "legalize": LEGALIZE, "aborts": ABORTS, "runtime": RUNTIME, "linalg ops": VERIFIED,
 }  # fmt: skip
+
+CHECKS: Mapping[tuple[str, str], str] = {
+    (f"aborts: {reason}", version): f"aborts: {label}"
+    for reason, versions, label in (
+        ("unranked argument", ("3.12.0", "3.13.0"), "unranked argument, refused"),
+        ("vector addition in the VM", ("2.9.0",), "vector addition in the VM, refused"),
+        ("size of a tensor of indices", ("2.9.0",), "size of a tensor of indices, refused"),
+        ("dispatch to no executable", ("3.3.0",), "dispatch to no executable, in another pass"),
+    )
+    for version in versions
+}
+"""The rule's labels, read off the outputs before anything was compared: what crashes on one release is refused on
+another, or crashes elsewhere. Everything else fails on all releases as its reason says."""

@@ -26,18 +26,22 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import TypeVar
 
-from bench import fresh_rooms
+from bench import fresh_rooms, mixed_rooms
 from runners.catalogue import load_catalogue
 from runners.environments import open_store
-from runners.protocol import Exited, Signalled
-from runners.signature import SAME, compare, parse_signature
+from runners.oracle import Context, rule
+from runners.protocol import Claim, ClaimKind, Exited, Outcome, Signalled, Signature, StepResult, TimedOut
+from runners.signature import NATIVE, SAME, compare, parse_signature
 from runners.toolchains import find_toolchain
 
 RECORDED = Path(__file__).parent / "data" / "failures.jsonl"
+MIXED = RECORDED.with_name("mixed.jsonl")
+"""Written by `bench.mixed`."""
 TVM = ("0.25.0", "0.25.0.post1", "0.26.0", "0.27.0", "0.27.0.post1")
 IREE = ("2.9.0", "3.3.0", "3.6.0", "3.10.0", "3.13.0")
 Programs = TypeVar("Programs")
@@ -219,7 +223,7 @@ def keep(room: str, found: Sequence[Failure]) -> None:
 
 
 def _others(room: str) -> list[Failure]:
-    return [one for one in load() if one.room != room]
+    return [one for one in load() if one.room != room and kind(one.room) != "mixed"]
 
 
 def _record_tvm(rooms: Sequence[str]) -> Iterator[Failure]:
@@ -309,7 +313,7 @@ def scrubbed(text: str) -> str:
 
 
 def load() -> list[Failure]:
-    return [Failure(**json.loads(line)) for line in RECORDED.read_text().splitlines()]
+    return [Failure(**json.loads(line)) for path in (RECORDED, MIXED) for line in path.read_text().splitlines()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,12 +342,36 @@ def pairs(failures: Sequence[Failure]) -> list[tuple[Failure, Failure]]:
 
 
 def by_signature(a: Failure, b: Failure) -> bool:
-    first, second = (parse_signature(one.output, _ended(one)) for one in (a, b))
+    first, second = read(a), read(b)
     return first is not None and second is not None and compare(first, second).score >= SAME
 
 
-def _ended(failure: Failure) -> Exited | Signalled:
+@cache
+def read(failure: Failure) -> Signature | None:
+    return parse_signature(failure.output, _ended(failure))
+
+
+def _ended(failure: Failure) -> Exited | Signalled | TimedOut:
+    if failure.where:
+        return TimedOut(where=failure.where)
     return Signalled(code=-failure.code) if failure.code < 0 else Exited(code=failure.code)
+
+
+def by_ruling(a: Failure, b: Failure) -> bool:
+    """What the product says: ``a`` is the report, of the earlier release, and ``b`` a run of it."""
+    reported = read(a)
+    if reported is None:
+        return False
+    step = StepResult(argv=("python", "a.py"), ended=_ended(b), stderr=b.output)
+    claim = Claim(kind=_kind(reported), signature=reported)
+    return rule(step.ended, [step], Context(claim=claim)).outcome is Outcome.MATCH
+
+
+def _kind(reported: Signature) -> ClaimKind:
+    if reported.type in NATIVE:
+        return ClaimKind.CRASH
+    kinds = {"timed-out": ClaimKind.HANG, "AssertionError": ClaimKind.WRONG_RESULT}
+    return kinds.get(reported.type, ClaimKind.ERROR)
 
 
 def by_last_line(a: Failure, b: Failure) -> bool:
@@ -358,12 +386,18 @@ def both_failed(_a: Failure, _b: Failure) -> bool:
     return True
 
 
-WAYS = {"signature": by_signature, "exact last line": by_last_line, "any non-zero exit": both_failed}
+WAYS = {
+    "signature": by_signature,
+    "ruling": by_ruling,
+    "exact last line": by_last_line,
+    "any non-zero exit": both_failed,
+}
 
 
 def check(failure: Failure) -> str:
     """The label by the rule: which check failed, not which program was written for it."""
-    return fresh_rooms.ONE_CHECK.get(failure.bug, failure.bug)
+    corrected = mixed_rooms.CHECKS.get((failure.bug, failure.version), failure.bug)
+    return fresh_rooms.ONE_CHECK.get(corrected, corrected)
 
 
 def as_written(failure: Failure) -> str:
@@ -384,6 +418,8 @@ def kind(room: str) -> str:
     """How a room was come by: what its figures are worth depends on that."""
     if room in fresh_rooms.HOLDOUT:
         return "holdout"
+    if room in mixed_rooms.TVM or room in mixed_rooms.IREE:
+        return "mixed"
     return "fresh" if room in FRESH else "kept away" if room in KEPT_AWAY else "tuned on"
 
 
@@ -396,7 +432,7 @@ def main() -> int:
         return 0
     failures = load()
     sys.stdout.write("| rooms | labels | pairs (same) | way | precision | recall |\n|---|---|---|---|---|---|\n")
-    for name in ("tuned on", "kept away", "fresh", "holdout"):
+    for name in ("tuned on", "kept away", "fresh", "holdout", "mixed"):
         mine = [failure for failure in failures if kind(failure.room) == name]
         for label in (as_written, check):
             for way in WAYS:
