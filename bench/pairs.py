@@ -223,7 +223,8 @@ def keep(room: str, found: Sequence[Failure]) -> None:
 
 
 def _others(room: str) -> list[Failure]:
-    return [one for one in load() if one.room != room and kind(one.room) != "mixed"]
+    kept = (Failure(**json.loads(line)) for line in RECORDED.read_text().splitlines())
+    return [one for one in kept if one.room != room]
 
 
 def _record_tvm(rooms: Sequence[str]) -> Iterator[Failure]:
@@ -313,7 +314,14 @@ def scrubbed(text: str) -> str:
 
 
 def load() -> list[Failure]:
-    return [Failure(**json.loads(line)) for path in (RECORDED, MIXED) for line in path.read_text().splitlines()]
+    """Every output, with the compiler's files where the product has them."""
+    lines = (line for path in (RECORDED, MIXED) for line in path.read_text().splitlines())
+    return [Failure(**json.loads(line.replace(STORED, MOUNTED))) for line in lines]
+
+
+STORED, MOUNTED = "/opt/env/site/", "/opt/env/lib/python3.11/site-packages/"
+"""The store keeps an environment's packages in a folder that a probe sees under another name. Recorded without a
+sandbox, the outputs have the first, by which the parser knows no frame of the compiler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -223,6 +223,8 @@ def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context
     if len(wanted) < ENOUGH or reported.type in NATIVE or seen.type in NATIVE:
         return False
     joined = " ".join(wanted)
+    if joined in " ".join(tokens(seen.message, context.renames)):
+        return False  # the failure that was just told from the reported one, though it has its words
     lines = [line for line in text.splitlines()[-400:] if joined in " ".join(tokens(line, context.renames))]
     return any(_tells(reported, line, context) for line in lines) if recorded else bool(lines)
 

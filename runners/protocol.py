@@ -59,6 +59,8 @@ class Signature(Wire, frozen=True, kw_only=True):
     type: Name
     message: Text = ""
     frames: tuple[Name, ...] = ()
+    site: Name = ""
+    """The C++ function in which a check failed, without its namespace, where a traceback of TVM's names it."""
 
 
 class ClaimKind(StrEnum):

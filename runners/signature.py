@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from runners.protocol import Ended, Exited, NotRun, OutOfMemory, Signalled, Signature, TimedOut
+from runners.unequal import another, figures, unequal
 
 MAX_PARSED_CHARS = 200_000
 MAX_LINE_CHARS = 2_000
@@ -101,20 +102,52 @@ def clean_lines(text: str) -> list[str]:
 
 def _from_text(lines: list[str], *, pasted: bool) -> Signature | None:
     joined = "\n".join(lines)
-    exception = _python_exception(lines, pasted=pasted)
+    exception = _python_exception(_without_wrapper(lines), pasted=pasted)
     native = next((name for pattern, name in _NATIVE_CRASH if pattern.search(joined)), None)
     if native and (exception is None or _is_crash_reported_by_python(exception, lines)):
         return _crash(native, lines)
     if exception is not None and exception.type != "SystemExit":
-        return exception
-    return _mlir_error(lines) or _flag_error(joined) or _status(joined) or _schedule_error(lines)
+        return (_diagnostic(lines, joined) if exception.type.endswith(RELAYS) else None) or exception
+    return _diagnostic(lines, joined) or _status(joined) or _schedule_error(lines) or _unexpected_output(lines)
+
+
+def _diagnostic(lines: list[str], joined: str) -> Signature | None:
+    return _mlir_error(lines) or _flag_error(joined)
+
+
+RELAYS = "CompilerToolError"
+"""IREE's exception around what its compiler printed and how it ended: the same for every failure."""
+_CAUSED = "The above exception was the direct cause of the following exception:"
+
+
+def _without_wrapper(lines: list[str]) -> list[str]:
+    """Up to the compiler's own exception, where the testcase's code put one of its own around it: ``raise X from e``.
+
+    Only where the wrapper has no frame of the compiler, and what it wraps has one: then it says what the testcase was
+    doing, and its cause what failed.
+    """
+    for _ in range(MAX_WRAPPERS):
+        at = next((i for i in range(len(lines) - 1, 0, -1) if lines[i] == _CAUSED), None)
+        if at is None:
+            break
+        before, after = lines[:at], lines[at + 1 :]
+        start = next((i for i in range(at - 1, 0, -1) if lines[i] == _CAUSED), -1)
+        if _in_compiler(after) or not _in_compiler(before[start + 1 :]):
+            break
+        lines = before
+    return lines
+
+
+MAX_WRAPPERS = 4
+
+
+def _in_compiler(lines: list[str]) -> bool:
+    return bool(python_frames(lines) or raise_site(lines))
 
 
 def _is_crash_reported_by_python(exception: Signature, lines: list[str]) -> bool:
     """A compiler tool run from Python died: the exception only relays it (IREE's CompilerToolError)."""
-    return exception.type.endswith("CompilerToolError") or any(
-        line.startswith("Fatal Python error") for line in lines
-    )
+    return exception.type.endswith(RELAYS) or any(line.startswith("Fatal Python error") for line in lines)
 
 
 def _crash(name: str, lines: list[str]) -> Signature:
@@ -136,6 +169,15 @@ def _mlir_error(lines: list[str]) -> Signature | None:
 def _flag_error(text: str) -> Signature | None:
     found = _FLAG_ERROR.search(text)
     return Signature(type="flag-error", message=readable(found["m"])) if found else None
+
+
+_UNEXPECTED = re.compile(r"^\[FAILED\] result\[\d{1,6}\]: (?P<m>[^;]{1,600})")
+
+
+def _unexpected_output(lines: list[str]) -> Signature | None:
+    """iree-run-module's word for a result that is not the ``--expected_output``."""
+    found = next((one for line in lines if (one := _UNEXPECTED.match(line))), None)
+    return Signature(type="unexpected-output", message=readable(found["m"])) if found else None
 
 
 def _schedule_error(lines: list[str]) -> Signature | None:
@@ -168,12 +210,19 @@ def _python_exception(lines: list[str], *, pasted: bool) -> Signature | None:
         message = ""
     if not message:
         message = next((line.strip() for line in following if line.strip()), "")
+    if name.endswith("DiagnosticError"):
+        message = message.removeprefix("error: ")
     telling = _telling_line(name, lines[:at], following)
     return Signature(
         type=name,
         message=readable(f"{message} | {telling}" if telling else message),
         frames=_native_frames(lines[: at + 1]) or python_frames(lines[: at + 1]),
+        site=raise_site(lines[max(0, at - MAX_TRACEBACK) : at]),
     )
+
+
+MAX_TRACEBACK = 200
+"""Lines above an exception in which its own traceback is looked for."""
 
 
 def _exception_header(lines: list[str], at: int) -> bool:
@@ -202,8 +251,11 @@ def _continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
 def _telling_line(name: str, before: list[str], after: list[str]) -> str:
     """What a generic header leaves to another line.
 
-    TVM's ScheduleError ends with "Error message: …"; its DiagnosticError says only that something was printed above.
+    TVM's ScheduleError ends with "Error message: …"; its DiagnosticError says only that something was printed above;
+    numpy's checks of arrays say first how they compared and then what they found.
     """
+    if name == "AssertionError" and (found := figures(after)):
+        return found
     if name.endswith("DiagnosticError"):
         errors = [line.strip() for line in before if line.strip().startswith("error: ")]
         return errors[-1] if errors else ""
@@ -213,14 +265,23 @@ def _telling_line(name: str, before: list[str], after: list[str]) -> str:
 _NOISE_FRAMES = (
     *("llvm::sys::", "llvm::function_ref", "SignalHandler", "std::", "operator()", "(anonymous namespace)::operator"),
     *("tvm::ffi::", "TVMFFI", "TVMFuncCall", "__libc", "_start", "abort", "raise", "gsignal", "start_thread"),
+    *("mlir::iree_compiler::runIreecMain", "ireeCompiler", "mlir::detail::", "mlir::impl::", "llvm::detail::"),
+    *("mlir::applyPartialConversion", "mlir::applyFullConversion", "applyConversion", "mlir::applyPatternsGreedily"),
+    *("(anonymous namespace)::GreedyPattern", "(anonymous namespace)::Operation", "mlir::failableParallelForEach"),
+    *("(anonymous namespace)::ConversionPattern", "mlir::parallelForEach", "mlir::verify"),
 )
-"""Frames that every failure shares: signal plumbing, the C library, interpreters and call marshalling."""
+"""Frames that every failure shares: signal plumbing, the C library, interpreters, call marshalling, and the machinery
+that runs MLIR's passes and patterns."""
+_MLIR_CORE = re.compile(r"mlir::[A-Z]\w*(?:<.{0,300}>)?::")
+"""A method of one of MLIR's own classes (a type's width, an operation's model): who called it is what tells. Passes
+and dialects live in namespaces of their own."""
 
 
 def _native_frames(lines: Iterable[str]) -> tuple[str, ...]:
     """C++ functions of a stack dump, innermost first, without arguments and addresses."""
-    names = (_function_name(found["name"]) for line in lines if (found := _NATIVE_FRAME.match(line)))
-    return _distinct(name for name in names if name and "::" in name and not name.startswith(_NOISE_FRAMES))
+    found = (_function_name(one["name"]) for line in lines if (one := _NATIVE_FRAME.match(line)))
+    names = [name for name in found if name and "::" in name and not name.startswith(_NOISE_FRAMES)]
+    return _distinct(name for name in names if not _MLIR_CORE.match(name)) or _distinct(names)
 
 
 def _function_name(symbol: str) -> str:
@@ -266,6 +327,28 @@ def python_frames(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 _COMPILER_PACKAGES = {"tvm", "tvm_ffi", "iree"}
+
+
+_SITE_FRAME = re.compile(
+    r'^ {2,4}File "[^"]{1,400}\.(?:cc|cpp|cu|h|hpp)", line [1-9]\d{0,6}, in (?P<name>.{1,2000})$'
+)
+_TEMPLATE = re.compile(r"\[with [^\]]{0,200}?= (?:\w+::){0,8}(?P<of>\w+)\]$")
+
+
+def raise_site(lines: Iterable[str]) -> str:
+    """The innermost C++ function of TVM's traceback, without its namespace: ``TryConstFold[FloorDiv]``.
+
+    Namespaces, files and lines change from release to release. A template's argument stays: an operation that is
+    folded, a node that is built. Empty where the innermost frame is no C++ one: then Python's side raised it.
+    """
+    frames = [line for line in lines if line.startswith("  ") and line.lstrip().startswith('File "')]
+    found = _SITE_FRAME.match(frames[-1]) if frames else None
+    if found is None:
+        return ""
+    name = _function_name(found["name"].removeprefix("virtual ").removeprefix("static "))
+    of = _TEMPLATE.search(found["name"])
+    bare = re.sub(r"<.{0,300}>|\(anonymous namespace\)::|\{anonymous\}::", "", name).rpartition("::")[2]
+    return f"{bare}[{of['of']}]" if of and bare else bare
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
@@ -341,12 +424,18 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
     """
     frames = _frame_overlap(reported.frames, observed.frames)
     both_crash = reported.type in NATIVE and observed.type in NATIVE
-    if not _same_type(reported.type, observed.type) and not (both_crash and frames):
+    if not (_same_type(reported.type, observed.type) or (both_crash and frames) or _parsed(reported, observed)):
         return Similarity(score=0.0, why=f"ended with {observed.type}, the report says {reported.type}")
     if both_crash:
         return _compare_crashes(reported, observed, frames, renames)
+    if reported.type == observed.type == "timed-out":
+        return _compare_hangs(reported, observed)
+    arrays = unequal(reported.message), unequal(observed.message)
+    if arrays[0] and arrays[1]:
+        other = another(arrays[0], arrays[1])
+        return Similarity(score=0.4 if other else 0.9, why=other or f"{arrays[0].kind} of arrays differ, as reported")
     words = _word_overlap(tokens(reported.message, renames), tokens(observed.message, renames))
-    if other := _another_operation(reported, observed, renames) or _another_subject(reported, observed, renames):
+    if other := _another(reported, observed, renames):
         return Similarity(score=0.5, why=other)
     if words is None:  # one side has no message: only the type and the frames speak
         if not frames and tokens(reported.message) and not tokens(observed.message):
@@ -357,21 +446,47 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
                 score=0.75 if both_bare else 0.7, why=f"the same {observed.type}; no message to compare"
             )
         return Similarity(score=0.75 if frames else 0.4, why=f"the same {observed.type}, {_frames_in_words(frames)}")
+    words = max(words, _sentence_overlap(reported, observed, renames))
     score = words if frames is None else max(words, 0.85 * words + (0.15 if frames else 0.0))
     return Similarity(score=round(score, 3), why=f"{observed.type} whose message agrees to {words:.0%}")
 
 
+def _another(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> str | None:
+    """Why the two are of different things, though their sentences may be alike; None where nothing says so."""
+    return (
+        _another_operation(reported, observed, renames)
+        or _another_site(reported, observed)
+        or _another_subject(reported, observed, renames)
+    )
+
+
 _OPERATION = re.compile(r"'([a-z]\w*(?:\.[\w$]+)+)'")
+_OPERATOR_NAMED = re.compile(r"\bOp\(([\w.]+)\)|schedule primitive '([\w-]+)'")
 
 
 def _another_operation(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> str | None:
-    """MLIR's sentences are the same for every operation: the one that they quote is what failed."""
-    if observed.type != "mlir-error":
-        return None
-    said, seen = (dict.fromkeys(_OPERATION.findall(normalise(one.message, renames))) for one in (reported, observed))
+    """MLIR's sentences are the same for every operation, and a helper's of TVM's for every operator that reaches it:
+    the one that they name is what failed."""
+    pattern = _OPERATION if observed.type == "mlir-error" else _OPERATOR_NAMED
+    said, seen = (
+        dict.fromkeys(found[found.lastindex or 0] for found in pattern.finditer(normalise(one.message, renames)))
+        for one in (reported, observed)
+    )
     if not said or not seen or said.keys() & seen.keys():
         return None
     return f"{observed.type} about {next(iter(seen))}, the report says {next(iter(said))}"
+
+
+_SITE_RENAMES = (("StructInfo", "Type"),)
+"""TVM 0.26 renamed struct info to type, in the names of its functions too (facts of the drift table)."""
+
+
+def _another_site(reported: Signature, observed: Signature) -> str | None:
+    """One sentence, checked in two functions: of an integer, or of a float; while folding a quotient, or a rest."""
+    said, seen = reported.site, observed.site
+    for old, new in _SITE_RENAMES:
+        said, seen = said.replace(old, new), seen.replace(old, new)
+    return f"raised in {observed.site}, in the report in {reported.site}" if said and seen and said != seen else None
 
 
 _CONDITION = re.compile(
@@ -380,6 +495,8 @@ _CONDITION = re.compile(
 _OPERAND = re.compile(r"[A-Za-z_][\w.]*")
 _WORD = re.compile(r"[A-Za-z_]+")
 _VALUE = re.compile(r"(?:T\.)?(?:u?int|b?float|bool|void|handle|None|True|False)\d*\w*$|\w+\.\w")
+_OWN_NAME = re.compile(r"\b(global|function|symbol|variable|parameter|argument|buffer|block) '[\w.$-]{1,100}'")
+"""What the testcase calls a thing of its own."""
 _GIVEN = re.compile(r"\b[Hh]owever\b|\bbut\b|\bgot\b|\bwhile the\b|: ")
 
 
@@ -390,16 +507,18 @@ def _another_subject(reported: Signature, observed: Signature, renames: Mapping[
     where another one stood, all others being the same. What was given (behind "However" and the like), types and
     figures are no subject: they are the values of a testcase.
     """
-    said, seen = (normalise(one.message, renames) for one in (reported, observed))
+    said, seen = (_OWN_NAME.sub(r"\1", normalise(one.message, renames)) for one in (reported, observed))
     conditions = [_CONDITION.search(text) for text in (said, seen)]
     if conditions[0] and conditions[1]:
         first, second = (set(_OPERAND.findall(found["c"].replace("<N>", ""))) for found in conditions if found)
-        rest = (
+        rest = [
             text[found.end() :].lstrip(" :)") for text, found in zip((said, seen), conditions, strict=True) if found
-        )
+        ]
         told = {_GIVEN.split(text, maxsplit=1)[0] for text in rest}
         if first and second and not first & second and len(told) > 1:  # renamed operands leave the sentence alone
             return "a check of something else"
+        if first != second and _other_words(*(_GIVEN.split(text, maxsplit=1)[0] for text in rest)):
+            return "another condition, with another sentence"
     a, b = (_TOKEN.findall(_GIVEN.split(text, maxsplit=1)[0])[:100] for text in (said, seen))
     changes = [one for one in SequenceMatcher(None, a, b, autojunk=False).get_opcodes() if one[0] != "equal"]
     for _, i, j, k, m in changes:
@@ -410,8 +529,45 @@ def _another_subject(reported: Signature, observed: Signature, renames: Mapping[
     return None
 
 
+def _sentence_overlap(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> float:
+    """What agrees of the sentences behind two conditions: the code of a check is rewritten, its words are kept."""
+    said, seen = (normalise(one.message, renames) for one in (reported, observed))
+    first, second = _CONDITION.search(said), _CONDITION.search(seen)
+    if not first or not second or first["c"] == second["c"]:
+        return 0.0
+    a, b = tokens(said[first.end() :]), tokens(seen[second.end() :])
+    return (_word_overlap(a, b) or 0.0) if min(len(a), len(b)) > MIN_SENTENCE else 0.0
+
+
+_ASSIGNED = re.compile(r"\b\w+=(?:'[^']{0,200}'|[^\s,()]+(?:\([^()]{0,200}\)+)?)")
+
+
+def _other_words(said: str, seen: str) -> bool:
+    """Whether words of the sentence stand where others stood; ``name=value`` is a testcase's own."""
+    a, b = (_WORD.findall(_ASSIGNED.sub("", text))[:100] for text in (said, seen))
+    changes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    return any(
+        tag == "replace" and any(not _VALUE.match(w) for w in a[i:j]) and any(not _VALUE.match(w) for w in b[k:m])
+        for tag, i, j, k, m in changes
+    )
+
+
 MIN_SENTENCE = 4
 """Words without which there is no sentence that a single word could turn into another's."""
+
+
+_STEP = re.compile(r"step (\d{1,6}) ")
+
+
+def _compare_hangs(reported: Signature, observed: Signature) -> Similarity:
+    """Where the time was up; how much it was, and the step's arguments, say nothing."""
+    said, seen = (_STEP.match(one.message) for one in (reported, observed))
+    if said and seen and said[1] != seen[1]:
+        return Similarity(score=0.4, why=f"still running in step {seen[1]}, in the report in step {said[1]}")
+    frames = _frame_overlap(reported.frames, observed.frames)
+    if frames == 0:
+        return Similarity(score=0.5, why="still running, elsewhere in the compiler")
+    return Similarity(score=0.75, why="still running when the time was up")
 
 
 def _compare_crashes(
@@ -425,6 +581,17 @@ def _compare_crashes(
     if words is not None:
         return Similarity(score=0.9, why=f"{observed.type} with the same message")
     return Similarity(score=0.75, why=f"{observed.type}, as reported; no stack to compare")
+
+
+def _parsed(reported: Signature, observed: Signature) -> bool:
+    """TVM's script parser raises what an operator refused as an error of its own, in the same words."""
+    pair = (reported, observed)
+    return any(one.type == "DiagnosticError" for one in pair) and all(
+        _PYTHON_TYPE.search(one.type) and len(tokens(one.message)) > MIN_SENTENCE for one in pair
+    )
+
+
+_PYTHON_TYPE = re.compile(r"(?<!^Assertion)Error$")
 
 
 def _same_type(reported: str, observed: str) -> bool:

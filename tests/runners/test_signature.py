@@ -122,7 +122,7 @@ def test_a_message_on_the_next_line_is_found() -> None:
     """numpy begins its message with a line break."""
     seen = parse_signature(NUMPY)
     assert seen is not None
-    assert seen.message == "Not equal to tolerance rtol=1e-05, atol=0"
+    assert seen.message == "Not equal to tolerance rtol=1e-05, atol=0 | Mismatched elements: 3 / 16 (18.8%)"
 
 
 def test_a_generic_header_is_completed_by_the_telling_line() -> None:
