@@ -39,7 +39,7 @@ from runners.protocol import (
     TimedOut,
 )
 from runners.raised import quoted, told
-from runners.signature import NATIVE, SAME, compare, parse_signature, tokens
+from runners.signature import NATIVE, RELAYS, SAME, compare, parse_signature, tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ def _agreed(chain: Sequence[Signature], read: Signature) -> Signature:
     The output has native stacks and lines printed above the exception. Its last traceback may be another's: caught
     and printed, inside a message, of an object's end as the interpreter shut down; or be cut off.
     """
-    if not chain:
+    if not chain or chain[0].type.endswith(RELAYS):  # which says nothing but that a tool failed
         return read
     longer = read.type == chain[0].type and read.message.startswith(chain[0].message)
     if not longer and compare(chain[0], read).score < SAME:

@@ -17,7 +17,8 @@ import re
 from collections.abc import Sequence
 
 from runners.protocol import Ended, Exited, Raised, Signature, StepResult
-from runners.signature import clean_lines, parse_signature, python_frames, readable
+from runners.signature import RELAYS, clean_lines, parse_signature, python_frames, readable
+from runners.unequal import figures
 
 _TYPE = re.compile(r"(?:[A-Za-z_]\w{0,99}\.){0,8}(?P<name>[A-Za-z_]\w{0,99})", re.ASCII)
 UNCAUGHT = 1
@@ -45,9 +46,12 @@ def signature_of(one: Raised) -> Signature | None:
         return None
     if (inner := native_header(one)) is not None:
         return Signature(type=named["name"], message=inner.message, frames=inner.frames)
+    if named["name"].endswith(RELAYS) and (relayed := parse_signature(one.message)) is not None:
+        return relayed
     lines = [line.strip() for line in clean_lines(one.message) if line.strip()]
     first = [line.removeprefix(f"{named['name']}: ") for line in lines[:1]]  # as it is read from output
-    detail = next((line for line in lines[1:] if line.startswith("Error message: ")), "")
+    said = figures(lines[1:]) if named["name"] == "AssertionError" else ""
+    detail = said or next((line for line in lines[1:] if line.startswith("Error message: ")), "")
     return Signature(
         type=named["name"],
         message=readable(" | ".join([*first, *([detail] if detail else [])])),

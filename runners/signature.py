@@ -105,7 +105,8 @@ def _from_text(lines: list[str], *, pasted: bool) -> Signature | None:
     exception = _python_exception(_without_wrapper(lines), pasted=pasted)
     native = next((name for pattern, name in _NATIVE_CRASH if pattern.search(joined)), None)
     if native and (exception is None or _is_crash_reported_by_python(exception, lines)):
-        return _crash(native, lines)
+        died = _DIED.search(joined) if exception is not None and exception.type.endswith(RELAYS) else None
+        return _crash(SIGNALS.get(int(died["signal"]), native) if died else native, lines)
     if exception is not None and exception.type != "SystemExit":
         return (_diagnostic(lines, joined) if exception.type.endswith(RELAYS) else None) or exception
     return _diagnostic(lines, joined) or _status(joined) or _schedule_error(lines) or _unexpected_output(lines)
@@ -117,6 +118,7 @@ def _diagnostic(lines: list[str], joined: str) -> Signature | None:
 
 RELAYS = "CompilerToolError"
 """IREE's exception around what its compiler printed and how it ended: the same for every failure."""
+_DIED = re.compile(r"^Error code: -(?P<signal>\d{1,3})$", re.M)
 _CAUSED = "The above exception was the direct cause of the following exception:"
 
 
@@ -126,19 +128,11 @@ def _without_wrapper(lines: list[str]) -> list[str]:
     Only where the wrapper has no frame of the compiler, and what it wraps has one: then it says what the testcase was
     doing, and its cause what failed.
     """
-    for _ in range(MAX_WRAPPERS):
-        at = next((i for i in range(len(lines) - 1, 0, -1) if lines[i] == _CAUSED), None)
-        if at is None:
-            break
-        before, after = lines[:at], lines[at + 1 :]
-        start = next((i for i in range(at - 1, 0, -1) if lines[i] == _CAUSED), -1)
-        if _in_compiler(after) or not _in_compiler(before[start + 1 :]):
-            break
-        lines = before
-    return lines
-
-
-MAX_WRAPPERS = 4
+    ends = [i for i, line in enumerate(lines) if line == _CAUSED]
+    starts = [0, *(at + 1 for at in ends)]
+    inside = [_in_compiler(lines[start:end]) for start, end in zip(starts, [*ends, len(lines)], strict=True)]
+    innermost = next((i for i in range(len(inside) - 1, -1, -1) if inside[i]), len(ends))
+    return lines[: ends[innermost]] if innermost < len(ends) else lines
 
 
 def _in_compiler(lines: list[str]) -> bool:
@@ -268,7 +262,13 @@ _NOISE_FRAMES = (
     *("mlir::iree_compiler::runIreecMain", "ireeCompiler", "mlir::detail::", "mlir::impl::", "llvm::detail::"),
     *("mlir::applyPartialConversion", "mlir::applyFullConversion", "applyConversion", "mlir::applyPatternsGreedily"),
     *("(anonymous namespace)::GreedyPattern", "(anonymous namespace)::Operation", "mlir::failableParallelForEach"),
-    *("(anonymous namespace)::ConversionPattern", "mlir::parallelForEach", "mlir::verify"),
+    *(
+        "llvm::StdThreadPool",
+        "llvm::ThreadPool",
+        "(anonymous namespace)::ConversionPattern",
+        "mlir::parallelForEach",
+        "mlir::verify",
+    ),
 )
 """Frames that every failure shares: signal plumbing, the C library, interpreters, call marshalling, and the machinery
 that runs MLIR's passes and patterns."""
@@ -434,7 +434,7 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
     if arrays[0] and arrays[1]:
         other = another(arrays[0], arrays[1])
         return Similarity(score=0.4 if other else 0.9, why=other or f"{arrays[0].kind} of arrays differ, as reported")
-    words = _word_overlap(tokens(reported.message, renames), tokens(observed.message, renames))
+    words = _word_overlap(*(tokens(_nameless(one.message, renames)) for one in (reported, observed)))
     if other := _another(reported, observed, renames):
         return Similarity(score=0.5, why=other)
     if words is None:  # one side has no message: only the type and the frames speak
@@ -500,6 +500,10 @@ _OWN_NAME = re.compile(r"\b(global|function|symbol|variable|parameter|argument|b
 _GIVEN = re.compile(r"\b[Hh]owever\b|\bbut\b|\bgot\b|\bwhile the\b|: ")
 
 
+def _nameless(message: str, renames: Mapping[str, str] | None) -> str:
+    return _OWN_NAME.sub(r"\1", normalise(message, renames))
+
+
 def _another_subject(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> str | None:
     """One sentence about two things: of the strides, or of the dilation; of an input, or of the output.
 
@@ -507,7 +511,7 @@ def _another_subject(reported: Signature, observed: Signature, renames: Mapping[
     where another one stood, all others being the same. What was given (behind "However" and the like), types and
     figures are no subject: they are the values of a testcase.
     """
-    said, seen = (_OWN_NAME.sub(r"\1", normalise(one.message, renames)) for one in (reported, observed))
+    said, seen = (_nameless(one.message, renames) for one in (reported, observed))
     conditions = [_CONDITION.search(text) for text in (said, seen)]
     if conditions[0] and conditions[1]:
         first, second = (set(_OPERAND.findall(found["c"].replace("<N>", ""))) for found in conditions if found)

@@ -12,6 +12,7 @@ from bot.extract.pieces import Kind, Piece
 from bot.extract.sections import Cue, Section
 from runners.protocol import Signature
 from runners.signature import NATIVE, parse_signature
+from runners.unequal import figures
 
 
 def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> Signature | None:
@@ -117,10 +118,12 @@ _SANITIZER = re.compile(r"(?:Address|Memory|Thread|Leak|UndefinedBehavior)Saniti
 def _mismatch(text: str) -> Signature | None:
     """numpy's report of unequal arrays, with the line of its figures; pasted without the exception's name as well."""
     header = _MISMATCH_HEADER.search(text)
-    figures = _MISMATCH_FIGURES.search(text, header.end(), header.end() + 500) if header else _FIGURES.search(text)
-    if header is None and figures is None:
+    if header is not None and (found := figures(text[header.end() : header.end() + 2_000].splitlines())):
+        return Signature(type="AssertionError", message=f"{header[0].strip()} | {found}")
+    older = _MISMATCH_FIGURES.search(text, header.end(), header.end() + 500) if header else _FIGURES.search(text)
+    if header is None and older is None:
         return None
-    message = " | ".join(found[0].strip() for found in (header, figures) if found)
+    message = " | ".join(found[0].strip() for found in (header, older) if found)
     return Signature(type="AssertionError", message=message)
 
 
