@@ -7,13 +7,15 @@ that must not match are hard ones. Two outputs tell of the same bug when the sam
 the same operation (`bench.fresh_rooms` has the rule, and the rooms whose programs were labelled before they were
 first run). A program that a release does not refuse gives no output there.
 
-What the figures are worth: nearly all are clean refusals of invalid input by a parser, a verifier or an operator's
-type inference, in programs of one line, on five neighbouring releases. They say how well messages are told apart.
-They say little of crashes, and nothing of reports that people wrote: quoted in part, edited, from other machines.
+What the figures are worth: outside of the mixed rooms (`bench.mixed_rooms`) nearly all are clean refusals of invalid
+input by a parser, a verifier or an operator's type inference, in programs of one line, on five neighbouring releases.
+They say how well messages are told apart. None says anything of reports that people wrote: quoted in part, edited,
+from other machines.
 
-Without an argument it prints precision and recall of the signature's comparison beside exact comparison of the last
-line, and beside "both failed"; for the rooms that the comparison was tuned on, for those that were kept away, and for
-the fresh ones.
+Without an argument it prints precision and recall of four ways to answer: the signature's comparison, what the
+product rules with one output as the report and the other as the run, exact comparison of the last line, and "both
+failed"; for the rooms that the comparison was tuned on, for those that were kept away, for the fresh and the mixed
+ones.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def test_the_comparison_is_right_and_rarely_silent(rooms: str) -> None:
 
 @pytest.mark.parametrize("way", ["signature", "ruling"])
 def test_failures_of_many_kinds_are_told_apart_where_they_say_what_failed(way: str) -> None:
-    """Crashes with stacks, wrong values, wrapped and relayed errors; by the comparison, and by the product's ruling."""
+    """Crashes with stacks, wrong values, wrapped and relayed errors; by the comparison and the product's ruling."""
     mixed = [one for one in FAILURES if kind(one.room) == "mixed" and one.version in ENDS_OF_THE_RANGE]
     mine = [one for one in mixed if tells(one)]
     found = score(mine, way)
