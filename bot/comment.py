@@ -15,7 +15,7 @@ from bot.quote import code, cut, fence, prose
 from bot.sections.failures import compared, outputs
 from bot.sections.findings import diagnoses, found
 from bot.sections.headline import headline
-from bot.sections.ranges import change, forks, likely_fix
+from bot.sections.ranges import changes, likely_fix
 from bot.sections.request import request
 from bot.sections.shape import DETAILS, Detail, Section
 from bot.sections.table import table
@@ -66,7 +66,7 @@ def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
     candidates = (
         request(report, detail),
         Section("", table(report.observations, detail)),
-        Section("", "\n\n".join(change(one, forks(report.observations)) for one in report.bisections)),
+        Section("", "\n\n".join(changes(report))),
         Section("", likely_fix(report.likely)),
         Section("Findings", diagnoses(found(report), detail)),
         Section("Reported and observed", compared(report, detail)),
@@ -103,4 +103,9 @@ def said_of_the_decision(report: Report) -> tuple[str, ...]:
         return ()
     engines = dict.fromkeys(f"sandbox: {seen.engine}" for seen in report.observations if seen.engine)
     said = dict.fromkeys((*report.verdict.reasons, *report.notes, *engines))
-    return tuple(text[:1].upper() + text[1:] for text in said)
+    return tuple(_sentence(text) for text in said)
+
+
+def _sentence(text: str) -> str:
+    """With a capital, unless it begins with a name in code: ``tvm.script.tir``, ``call_tir``."""
+    return text if re.match(r"[\w-]+[._(][\w]", text) else text[:1].upper() + text[1:]

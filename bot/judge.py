@@ -13,7 +13,7 @@ from bot.extract.types import Extraction, NoRepro, Repro
 from bot.judging.at_fault import repro_at_fault
 from bot.judging.failing import contradicted, seen_failing, seen_only_ported
 from bot.judging.how_sure import NOTHING_TO_RUN, THRESHOLD
-from bot.judging.provisos import contrasted, naming_forks, unattributed, undefined_input
+from bot.judging.provisos import contrasted, naming_forks, refused, unattributed, undefined_input
 from bot.judging.unseen import never_seen_failing
 from bot.judging.unsteady import along_the_trail, flaky, repeated
 from bot.verdict import Verdict, VerdictKind, conclude
@@ -51,7 +51,7 @@ def judge(evidence: Evidence) -> Verdict:
         or seen_only_ported(evidence)
         or never_seen_failing(evidence)
     )
-    for proviso in (naming_forks, contrasted, repeated, unattributed, undefined_input):
+    for proviso in (naming_forks, contrasted, repeated, unattributed, undefined_input, refused):
         verdict = proviso(verdict, evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _HUMBLE:
         return conclude(

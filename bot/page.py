@@ -25,7 +25,7 @@ from bot.quote import clean, prose
 from bot.sections.failures import compared, ended
 from bot.sections.findings import diagnoses, found
 from bot.sections.headline import TITLES, under_its_label
-from bot.sections.ranges import change, forks, likely_fix
+from bot.sections.ranges import changes, likely_fix
 from bot.sections.request import request
 from bot.sections.table import VARIANTS
 from bot.sections.testcase import derived, provenance, smaller_testcase
@@ -68,7 +68,7 @@ def _below_the_table(report: Report) -> tuple[str, ...]:
     """Where the behaviour changes, who may have changed it back, and the smaller testcase."""
     smaller = smaller_testcase(report.smaller)
     cut = f"**{smaller.title}**\n\n{smaller.body}" if smaller.body else ""
-    return (*(change(one, forks(report.observations)) for one in report.bisections), likely_fix(report.likely), cut)
+    return (*changes(report), likely_fix(report.likely), cut)
 
 
 @cache

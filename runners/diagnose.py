@@ -14,6 +14,7 @@ import msgspec
 
 from runners.guilty import find_guilty
 from runners.guilty_iree import find_guilty_iree
+from runners.mlir_contract import find_breach
 from runners.mlir_faults import find_fault
 from runners.protocol import (
     Exited,
@@ -187,10 +188,13 @@ def _own_fault(testcase: Testcase, failing: Observation, means: Means) -> _Found
     when it runs: a compiler may refuse it, but one that crashes or hangs on it is at fault itself.
     """
     fault = find_fault(testcase)
-    if fault is None or not _compiles(testcase, failing, means):
+    if fault is None:
+        return _broken_rule(testcase, failing, means)
+    if not _compiles(testcase, failing, means):
         return (), ()
     control = means.run(failing.version, Variant.CONTROL, fault.mended, failing.device)
-    if control.outcome is not Outcome.PASS:
+    gone = _gone(control)
+    if gone is None:
         return (control,), ()
     stepping = fault.extent is None
     evidence: dict[str, object] = {
@@ -200,14 +204,52 @@ def _own_fault(testcase: Testcase, failing: Observation, means: Means) -> _Found
         "value": fault.value,
         "version": failing.version,
         "origin": "testcase",
-        "control": f"{fault.operation} with {1 if stepping else 0} instead",
+        CONTROL: f"{fault.operation} with {1 if stepping else 0} instead: {gone}",
     }
     finding = Finding(
         kind=FindingKind.UNDEFINED_OPERAND if stepping else FindingKind.OUT_OF_BOUNDS_ACCESS,
-        summary=f"{fault}; with {1 if stepping else 0} in its place the failure is gone",
+        summary=f"{fault}; with {1 if stepping else 0} for that operand {gone}",
         evidence=evidence if stepping else {**evidence, "extent": fault.extent, "axis": fault.axis},
     )
     return (control,), (finding,)
+
+
+def _broken_rule(testcase: Testcase, failing: Observation, means: Means) -> _Found:
+    """A rule of an operation that the text breaks: the cause, if the failure goes when this alone is put right."""
+    breach = find_breach(testcase)
+    if breach is None or not _compiles(testcase, failing, means):
+        return (), ()
+    control = means.run(failing.version, Variant.CONTROL, breach.mended, failing.device)
+    gone = _gone(control)
+    if gone is None:
+        return (control,), ()
+    finding = Finding(
+        kind=FindingKind.BROKEN_RULE,
+        summary=f"{breach}; with {breach.instead} {gone}",
+        evidence={
+            "operation": breach.operation,
+            "file": breach.file,
+            "line": breach.line,
+            "version": failing.version,
+            "origin": "testcase",
+            CONTROL: f"{breach.instead}: {gone}",
+            "difference": breach.difference(testcase),
+        },
+    )
+    return (control,), (finding,)
+
+
+def _gone(control: Observation) -> str | None:
+    """What became of the failure, in words; None where it stays, or another takes its place.
+
+    The text is at fault whatever the control shows; it shows that this is what the report sees. Where a report quotes
+    a wrong value and not the right one, another value is enough for that.
+    """
+    if control.outcome is Outcome.PASS:
+        return "the failure is gone"
+    if control.outcome is Outcome.OTHER_FAILURE and control.ended == Exited(code=0):
+        return "it no longer prints what the report calls wrong"
+    return None
 
 
 def _compiles(testcase: Testcase, failing: Observation, means: Means) -> bool:

@@ -36,6 +36,11 @@ _SUM = re.compile(
 _ACCESS = re.compile(
     r"\b(?P<operation>tensor\.(?:extract|insert))\b[^\[\n]*\[(?P<at>[^\]\n]+)\]\s*:\s*tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
 )
+_SLICE = re.compile(
+    r"\b(?P<operation>tensor\.(?:extract_slice|insert_slice))\b[^\[\n]*\[(?P<at>[^\]\n]+)\]\s*\[(?P<sizes>[^\]\n]+)\]"
+    r"\s*\[(?P<strides>[^\]\n]+)\]\s*:\s*(?:tensor<[^>\n]+>\s+into\s+)?tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
+)
+"""A slice, with the shape of the tensor that it is taken from or put into."""
 _LOOP = re.compile(rf"\bscf\.for\s+{_VALUE}\s*=\s*{_VALUE}\s+to\s+{_VALUE}\s+step\s+(?P<step>{_VALUE})")
 _HOW = {"addi": operator.add, "subi": operator.sub, "muli": operator.mul}
 _INPUT = re.compile(r"^--input=(?:(?:index|i\d{1,2})=)?(?P<value>-?\d{1,18})$")
@@ -157,8 +162,25 @@ def _faults_of(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Show
         for axis, (name, extent) in enumerate(zip(names, extents, strict=False)):
             if name in known and not 0 <= known[name] < extent and extent > 0:
                 yield name, _Shown(found["operation"], known[name], 0, extent, axis)
+    elif found := _SLICE.search(line):
+        yield from _beyond(found, known)
     elif (found := _LOOP.search(line)) and known.get(found["step"], 1) <= 0:
         yield found["step"], _Shown("scf.for", known[found["step"]], 1)
+
+
+def _beyond(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
+    """Offsets, by name, of a slice that begins or ends outside its tensor though it would fit into it from 0 on."""
+    extents = [int(size) for size in found["shape"].split("x")[:-1]]
+    offsets, sizes, strides = (
+        [word.strip() for word in found[part].split(",")] for part in ("at", "sizes", "strides")
+    )
+    for axis, (name, size, stride, extent) in enumerate(zip(offsets, sizes, strides, extents, strict=False)):
+        if name not in known or not (size + stride).isdigit() or size == "0":
+            continue
+        reach = (int(size) - 1) * int(stride)
+        last = known[name] + reach
+        if reach < extent and (known[name] < 0 or last >= extent):
+            yield name, _Shown(found["operation"], known[name] if known[name] < 0 else last, 0, extent, axis)
 
 
 def _mended(lines: Sequence[str], at: int, line: str, operand: str, right: int) -> str:

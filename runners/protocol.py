@@ -268,6 +268,7 @@ class FindingKind(StrEnum):
     SIGNATURE_CHANGED = "signature-changed"
     UNDEFINED_OPERAND = "undefined-operand"
     UNINITIALIZED_READ = "uninitialized-read"
+    BROKEN_RULE = "broken-rule"
     INPUT_MUTATED = "input-mutated"
     NOT_IDEMPOTENT = "not-idempotent"
     GUILTY_PASS = "guilty-pass"

@@ -14,10 +14,17 @@ MAX_QUOTED_CHARS = 8_000
 
 
 _EXPECT_SPAN = re.compile(
-    r"(?:expect(?:ed|s)?|should (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is)"
+    r"(?:expect(?:ed|s)?|should (?:be|print|have|give|return|say)|want(?:ed)?|correct \w+ is"
+    r"|(?:right|correct) (?:would be|is))"
     r"(?:(?!\bnot?\b)[^`\n.]){0,60}$",
     re.I,
 )
+_REFERENCE_SPAN = re.compile(
+    r"(?:^|[\s(*])(?:numpy|np|scipy|(?:py)?torch|jax|tensorflow|tflite|onnx ?runtime|ort|eager)[)*]*"
+    r"(?: (?:says?|gives?|returns?|prints?|has|gets|outputs?|computes?)(?: \w+){0,3})?\s?[:=]?\s*$",
+    re.I,
+)
+"""What another implementation gives: a code span after its name, or after ``numpy gives``."""
 
 
 _ACTUAL_SPAN = re.compile(
@@ -49,9 +56,9 @@ def quoted_output(document: Document, pieces: Sequence[Piece], good: Sequence[st
         if prose.heading:
             above = ""
             continue
-        if _RESULT_LINE.match(prose.text.lstrip("`")):
+        if results := _result_lines(prose.text):
             right = cue_of(above) in (Cue.EXPECTED, Cue.WORKS) or section_of(prose.section) is Section.EXPECTED
-            (expected if right else actual).append(prose.text.strip("`"))
+            (expected if right else actual).append(results)
         else:
             _quoted_in_sentence(prose.text, actual, expected)
         above = prose.text
@@ -70,9 +77,17 @@ _SIDES = re.compile(r"^\s{0,8}lhs: (?P<lhs>[^\n]+)\n\s{0,8}rhs: (?P<rhs>[^\n]+)"
 _RESULT_LINE = re.compile(r"(?:EXEC @|result\[\d+\]|(?:\d+x){0,8}[a-z]{1,4}\d{1,2}=)")
 
 
+def _result_lines(text: str) -> str:
+    """A paragraph from its first line of a tool's result on; commands typed outside any fence may stand before it."""
+    lines = text.strip("`").split("\n")
+    first = next((at for at, line in enumerate(lines) if _RESULT_LINE.match(line)), None)
+    typed = first is not None and all(re.match(r"[$>%#] ", line) for line in lines[:first])
+    return "\n".join(lines[first:]) if first is not None and typed else ""
+
+
 def _quoted_in_sentence(text: str, actual: list[str], expected: list[str]) -> None:
     for before, span in _spans_with_lead(text):
-        if _EXPECT_SPAN.search(before):
+        if _EXPECT_SPAN.search(before) or (_is_values(span) and _REFERENCE_SPAN.search(before)):
             expected.append(span)
         elif _ACTUAL_SPAN.search(before) and not actual:
             actual.append(span)
@@ -102,6 +117,13 @@ _REFERENCE = re.compile(
     re.I,
 )
 """What another implementation says, or what should have been, as bare values in a sentence."""
+
+_LIST = re.compile(rf"[\[(\s]*{_VALUE}\.?(?:[\s,;\])\[(]+{_VALUE}\.?){{0,63}}[\])\s]*", re.I)
+
+
+def _is_values(span: str) -> bool:
+    return _LIST.fullmatch(span) is not None
+
 
 _PRINTED_VALUE = re.compile(
     r"(?:^|[.!?]\s+|\b(?:it|this|that|which|tvm|iree|and|but|script|program|code) )"

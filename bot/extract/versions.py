@@ -30,7 +30,7 @@ PROMOTED: dict[str, str] = {
 MAX_VERSIONS = 8
 
 _VERSION = re.compile(
-    r"(?<![\w.%/-])(?<![^=]=)(?:v|iree-|(?:candidate|stable)-)?(?P<v>\d{1,8}\.\d{1,8}(?:\.\d{1,8})?(?:\.?(?:rc|dev"
+    r"(?<![\w.%/-])(?<![^=]=)(?:v|iree-|tvm-|(?:candidate|stable)-)?(?P<v>\d{1,8}\.\d{1,8}(?:\.\d{1,8})?(?:\.?(?:rc|dev"
     r"|post|a|b)\d{0,8}){0,2}(?:\+[\w.]{1,40})?)(?![\w%]|\.\d)"
 )
 _WHEEL = re.compile(
@@ -66,7 +66,7 @@ _DISTINCT = re.compile(r"dev\d*|rc\d{8}|rc\d$|post\d|\d{8}")
 _SAID_OF_VERSION = re.compile(
     r"(?:\b(?:on|with|in|both|either|also|version|versions|using|use|to|since|from|at|release|ver|and|or"
     r"|through|until"
-    r"|installed|is|:|,|;|v)\b|[.:|,;(>→/`*-]|^)[`'\"* (=]*v?$",
+    r"|installed|built|is|:|,|;|v)\b|[.:|,;()>→/`*-]|^)[`'\"* (=]*v?$",
     re.I,
 )
 _TWO_PARTS = {"tvm": r"0\.\d\d", "iree": r"3\.\d"}

@@ -13,6 +13,7 @@ BLAMES_THE_REPRO = frozenset(
         FindingKind.OUT_OF_BOUNDS_ACCESS,
         FindingKind.UNDEFINED_OPERAND,
         FindingKind.UNINITIALIZED_READ,
+        FindingKind.BROKEN_RULE,
         FindingKind.SIGNATURE_CHANGED,
         FindingKind.MISSING,
     }
@@ -34,6 +35,7 @@ def repro_at_fault(evidence: Evidence) -> Verdict | None:
         FindingKind.OUT_OF_BOUNDS_ACCESS: "it reads or writes outside one of its own tensors",
         FindingKind.UNDEFINED_OPERAND: "it gives an operation a value for which that is undefined",
         FindingKind.UNINITIALIZED_READ: "it reads memory of its own that it never wrote, and what that holds decides",
+        FindingKind.BROKEN_RULE: "it breaks a rule of an operation that it uses, and the result is undefined",
         FindingKind.SIGNATURE_CHANGED: "it calls a function the old way after a pass changed its parameters",
         FindingKind.MISSING: "it uses a submodule that it never imports; with the import it runs",
     }[blame.kind]
@@ -54,13 +56,14 @@ def _how_it_is_known(blame: Finding) -> str:
         case FindingKind.MISSING:
             return "the same testcase with that import added runs cleanly"
         case FindingKind.SIGNATURE_CHANGED if "runs cleanly" in control:
-            return "the same testcase with that call made the new way runs cleanly; the call is shown below"
+            return "the same testcase with that call made the new way runs cleanly; the finding shows the call"
         case FindingKind.UNINITIALIZED_READ:
             return "with that memory filled the same testcase runs cleanly or fails, by what it is filled with"
-        case FindingKind.OUT_OF_BOUNDS_ACCESS | FindingKind.UNDEFINED_OPERAND if control:
-            return "the same testcase with that one operand put right runs cleanly; the line is named below"
+        case FindingKind.OUT_OF_BOUNDS_ACCESS | FindingKind.UNDEFINED_OPERAND | FindingKind.BROKEN_RULE if control:
+            seen = "prints another value" if "no longer prints" in control else "runs cleanly"
+            return f"the same testcase with that alone put right {seen}; the finding names the line"
         case _:
-            return "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is below"
+            return "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is in the findings"
 
 
 def _says_whose_fault(finding: Finding) -> bool:

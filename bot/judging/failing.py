@@ -155,7 +155,7 @@ def seen_only_ported(evidence: Evidence) -> Verdict | None:
             VerdictKind.CONFIRMED,
             ONLY_PORTED,
             f"Reproduced on {span(bad)} after porting it to their API; no release here runs it as posted.",
-            ("every substitution that the port made is listed below",),
+            ("every substitution that the port made is listed",),
             used,
         )
     return conclude(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from bot.evidence import Evidence
@@ -67,3 +68,23 @@ def undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
         return verdict
     why = "the testcase reads memory that it never wrote: with that written, it would show whether the failure stays"
     return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNDEFINED_INPUT))
+
+
+_CHECKS_ITS_ARGUMENTS = re.compile(
+    r"while invoking native function hal\.buffer_view\.assert|\bno function `[^`\n]{1,200}` exported by module"
+    r"|ErrorContext\(fn=\w{1,200}, loc=param\[\d+\]"
+)
+"""Both runtimes' checks of what a compiled function is called with: IREE's on a buffer view, a function's name; TVM's
+on a tensor handed to the VM."""
+
+
+def refused(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """An error that a check of the arguments raises, on every release: seen as reported, and maybe right."""
+    if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
+        return verdict
+    failing = [seen for seen in evidence.observations if seen.answer is Answer.BAD]
+    said_by = [seen.signature.message for seen in failing if seen.signature is not None]
+    if not said_by or len(said_by) < len(failing) or not all(map(_CHECKS_ITS_ARGUMENTS.search, said_by)):
+        return verdict
+    said = "The error is a check of what the testcase passes in: if that is not what the function takes, it is right."
+    return replace(verdict, headline=f"{verdict.headline} {said}")

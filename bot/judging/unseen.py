@@ -36,10 +36,13 @@ def never_seen_failing(evidence: Evidence) -> Verdict:
     used = evidence.indices(newest)
     match outcome:
         case Outcome.INCOMPATIBLE:
+            ported = evidence.versions(Answer.GOOD, Variant.PORTED)
+            clean = f" In the names of today it runs cleanly on {span(ported)}." if ported else ""
             return conclude(
                 VerdictKind.UNTESTABLE,
                 CANNOT_RUN,
-                f"No release here can run the testcase as posted: its API has moved (tried {looked_at(evidence)}).",
+                "No release here can run the testcase as posted: its API has moved "
+                f"(tried {looked_at(evidence)}).{clean}",
                 (why,),
                 used,
             )

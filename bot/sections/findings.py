@@ -18,6 +18,7 @@ FINDINGS = {
     FindingKind.SIGNATURE_CHANGED: "A pass changed a function's parameters, and the testcase calls it the old way",
     FindingKind.UNDEFINED_OPERAND: "The testcase gives an operation a value for which it is undefined",
     FindingKind.UNINITIALIZED_READ: "The testcase reads memory that it never wrote",
+    FindingKind.BROKEN_RULE: "The testcase breaks a rule of an operation that it uses",
     FindingKind.INPUT_MUTATED: "A pass changed its input module in place",
     FindingKind.NOT_IDEMPOTENT: "Applying the pass a second time gives something else",
     FindingKind.GUILTY_PASS: "Passes left out one after another",
@@ -89,6 +90,8 @@ def _difference(finding: Finding, detail: Detail, *, folds: bool) -> str:
     text = cut("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
     changed = any(str(line).startswith(("+", "-")) for line in lines)
     what = "The module before and after" if changed else "The module that it was given"
+    if finding.kind is FindingKind.BROKEN_RULE:
+        what = "What was put right"
     shown = fence(text, "diff")
     return f"<details><summary>{what}</summary>\n\n{shown}\n\n</details>" if folds else f"{what}:\n\n{shown}"
 

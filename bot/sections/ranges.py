@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bot.quote import code, prose
-from bot.verdict import LikelyFix
+from bot.verdict import LikelyFix, Report, VerdictKind
 from runners.protocol import Bisection, CommitRange, Observation, Suspect
 
 _COMPARE = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/compare/[\w.+-]+\.\.\.[\w.+-]+", re.ASCII)
@@ -15,6 +15,13 @@ _COMPARE = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/compare/[\w.+-]+\.\.
 def forks(observations: Sequence[Observation]) -> Mapping[str, str]:
     """Version → what it really is, of the builds that are no releases."""
     return {seen.version: seen.fork for seen in observations if seen.fork}
+
+
+def changes(report: Report) -> tuple[str, ...]:
+    """Every change that was found; none for a testcase at fault, whose undefined result no commit breaks or mends."""
+    if report.verdict.kind is VerdictKind.INVALID_REPRO:
+        return ()
+    return tuple(change(one, forks(report.observations)) for one in report.bisections)
 
 
 def change(bisection: Bisection, forks: Mapping[str, str]) -> str:

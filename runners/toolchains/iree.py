@@ -123,6 +123,13 @@ _VALUES = tuple(
     for backend in ("llvm-cpu", "vmvx")
 )
 
+_RENAMED_IN_2023 = {"--module_file": "--module", "--entry_function": "--function", "--function_input": "--input"}
+_RUNTIME = tuple(
+    DriftEntry(old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)")
+    for old, new in _RENAMED_IN_2023.items()
+)
+"""Flags of the runtime's tools that went before the first release that is numbered; older reports use them."""
+
 _DIALECT = (
     DriftEntry(
         old="flow.dispatch.tensor",
@@ -185,4 +192,4 @@ def _flag_entry(flag: str, since: str | None, gone: str | None, spans: dict[str,
     )
 
 
-DRIFT = (*_VALUES, *_DIALECT, *_flag_drift(_load_spans()))
+DRIFT = (*_VALUES, *_RUNTIME, *_DIALECT, *_flag_drift(_load_spans()))

@@ -333,6 +333,30 @@ def test_only_a_compare_address_becomes_a_link() -> None:
     assert f"1 commit: `{'a' * 40}` to `{'b' * 40}`" in comment
 
 
+def test_what_the_reporter_is_asked_for_is_not_found_as_well() -> None:
+    """The request names it; the same name once more under the findings tells nobody anything."""
+    report = reports.ALL["incomplete"]()
+    missing = Finding(kind=FindingKind.MISSING, summary="the testcase needs the name CONFIG")
+    assert "needs the name CONFIG" not in render_comment(replace(report, findings=(missing,)))
+
+
+def test_a_name_at_the_head_of_a_sentence_keeps_its_letters() -> None:
+    """``tvm.script.tir`` is no ``Tvm.script.tir``."""
+    report = reports.regression()
+    said = replace(report.verdict, reasons=("tvm.script.tir is gone", "the wording differs"))
+    comment = render_comment(replace(report, verdict=said))
+    assert "- tvm.script.tir is gone" in comment
+    assert "- The wording differs" in comment
+
+
+def test_no_commit_is_named_for_a_testcase_at_fault() -> None:
+    """What comes out of an undefined operation changes with any release: none of them broke or mended it."""
+    report = reports.regression()
+    assert "first bad" in render_comment(report)
+    blamed = replace(report.verdict, kind=VerdictKind.INVALID_REPRO)
+    assert "first bad" not in render_comment(replace(report, verdict=blamed))
+
+
 def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
     """With its commit; a release beside it is not."""
     range_ = Bisection(direction="fixed", last_bad="0.17.dev0", first_good="0.25.0")

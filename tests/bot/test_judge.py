@@ -576,3 +576,25 @@ def test_no_order_of_repeats_and_findings_changes_a_word(
 
 def found_to_vary(found: Sequence[Finding]) -> bool:
     return any(one.evidence["cause"] not in ("randomness", "made up") for one in found)
+
+
+ASKED = "Check failed: ErrorContext(fn=main, loc=param[0], param=x) expect Tensor with dtype float32 but get float64"
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (ASKED, True),
+        ("input0 shape dimension 0 mismatch; while invoking native function hal.buffer_view.assert", True),
+        ("no function `forward` exported by module; looking up function 'forward'", True),
+        ("Check failed: (lhs.dtype().is_bool()) is false", False),
+    ],
+)
+def test_a_check_of_the_arguments_is_said_to_be_one(message: str, told: bool) -> None:
+    """The verdict stays, since it fails as reported; whether the refusal is right is left to the reader."""
+    signature = Signature(type="ValueError", message=message)
+    claim = Claim(kind=ClaimKind.ERROR, signature=signature, versions=("1.1",))
+    seen = [observe(version, M, signature=signature) for version in ORDER]
+    verdict = judge(Evidence(plan=msgspec.structs.replace(PLAN, claim=claim), observations=tuple(seen), findings=()))
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert ("a check of what the testcase passes in" in verdict.headline) is told

@@ -140,6 +140,40 @@ def test_an_index_outside_explains_no_failure_that_stays() -> None:
     assert findings == ()
 
 
+UNFILLED = msgspec.structs.replace(
+    COMMANDS,
+    files={
+        "m.mlir": "func.func @f(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {\n  %e = tensor.empty() : tensor<2x2xf32>\n"
+        "  %r = linalg.matmul ins(%x, %x : tensor<2x2xf32>, tensor<2x2xf32>) outs(%e : tensor<2x2xf32>)"
+        " -> tensor<2x2xf32>\n  return %r : tensor<2x2xf32>\n}\n"
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("mended", "ended", "blamed"),
+    [
+        (Outcome.PASS, Exited(code=0), True),
+        (Outcome.OTHER_FAILURE, Exited(code=0), True),
+        (Outcome.OTHER_FAILURE, Exited(code=1), False),
+        (Outcome.MATCH, Exited(code=0), False),
+    ],
+)
+def test_a_broken_rule_blames_the_repro_when_the_result_hangs_on_it(
+    mended: Outcome, ended: Ended, blamed: bool
+) -> None:
+    """Put right, the testcase is clean or prints another value; one that fails as before was broken elsewhere."""
+
+    def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
+        if "%reprobot_filled" in testcase.files["m.mlir"]:
+            return msgspec.structs.replace(saw(mended), ended=ended)
+        return msgspec.structs.replace(saw(Outcome.PASS), ended=Exited(code=0))
+
+    tools = Means(run=run, instrumented=lambda version, testcase, modes: "")
+    _, findings = diagnose(plan(UNFILLED), saw(Outcome.MATCH, device="vmvx"), tools)
+    assert (FindingKind.BROKEN_RULE in {one.kind for one in findings}) is blamed
+
+
 CALL = json.dumps(
     {
         "kind": "signature-changed",

@@ -132,3 +132,38 @@ def test_any_text_is_read_without_failing(text: str) -> None:
 def test_no_valid_program_is_accused_by_its_text(title: str) -> None:
     """Accesses at the very edge, guarded and clamped ones, gathers, loops: none is shown to be undefined."""
     assert find_fault(dict(iree_valid.valid())[title]) is None
+
+
+RING = """func.func @put(%t: tensor<8xf32>, %v: tensor<4xf32>, %i: tensor<i32>) -> tensor<8xf32> {
+  %s = tensor.extract %i[] : tensor<i32>
+  %o = arith.index_cast %s : i32 to index
+  %r = tensor.insert_slice %v into %t[%o] [4] [1] : tensor<4xf32> into tensor<8xf32>
+  return %r : tensor<8xf32>
+}
+"""
+CUT = """func.func @cut(%t: tensor<6x4xf32>, %o: index) -> tensor<1x2xf32> {
+  %r = tensor.extract_slice %t[0, %o] [1, 2] [1, 2] : tensor<6x4xf32> to tensor<1x2xf32>
+  return %r : tensor<1x2xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "inputs", "said"),
+    [
+        (RING, ("8xf32=1", "4xf32=2", "i32=6"), "takes element 9 of 8 along axis 0"),
+        (RING, ("8xf32=1", "4xf32=2", "i32=-1"), "takes element -1 of 8 along axis 0"),
+        (CUT, ("6x4xf32=1", "2"), "takes element 4 of 4 along axis 1"),
+        (RING, ("8xf32=1", "4xf32=2", "i32=4"), None),
+        (CUT, ("6x4xf32=1", "1"), None),
+    ],
+)
+def test_a_slice_that_begins_or_ends_outside_is_a_fault(
+    source: str, inputs: tuple[str, ...], said: str | None
+) -> None:
+    """With its stride counted; the mended slice begins at 0."""
+    fault = find_fault(program(source, *inputs))
+    assert (fault is None) is (said is None)
+    if fault is not None and said is not None:
+        assert str(fault).endswith(said)
+        assert "%reprobot_mended]" in fault.mended.files["a.mlir"]

@@ -299,3 +299,45 @@ def test_values_in_a_sentence_are_output_where_they_are_said_to_be(said: str, ac
     """A figure that it prints is what was printed; counts, versions and lists of a reference are not."""
     read = claim(f"The mean is wrong. {said}\n\n```python\nimport tvm\nprint(tvm.mean())\n```\n")
     assert (read.actual, read.expected) == (actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("onnxruntime gives `[1.5, 3.5, 5.0]` for these", "[1.5, 3.5, 5.0]"),
+        ("numpy: `[8., 1., 9., 2.]`", "[8., 1., 9., 2.]"),
+        ("It prints `4xf32=4 4 4 4`. Right would be `4xf32=2 2 2 2`.", "4xf32=2 2 2 2"),
+        ("numpy gives `np.float32` back", ""),
+    ],
+)
+def test_values_of_another_implementation_are_what_is_expected(said: str, expected: str) -> None:
+    """A list of values after its name, as a code span; a name of a type is no value."""
+    assert claim(f"The output of tvm is wrong. {said}\n{CODE}").expected == expected
+
+
+def test_a_result_below_commands_outside_any_fence_is_what_is_printed() -> None:
+    """Prompts, commands and the tool's answer typed as one paragraph; a sentence before the result is not taken."""
+    body = """
+    IREE 3.6.0 is wrong:
+
+    $ iree-compile --iree-hal-target-backends=llvm-cpu a.mlir -o a.vmfb
+    $ iree-run-module --module=a.vmfb --device=local-task --function=p
+    EXEC @p
+    result[0]: hal.buffer_view
+    4xf32=8 -NAN 9 2
+
+    ```mlir
+    // a.mlir
+    func.func @p() -> tensor<4xf32> {
+      %c = arith.constant dense<1.0> : tensor<4xf32>
+      return %c : tensor<4xf32>
+    }
+    ```
+    """
+    assert "4xf32=8 -NAN 9 2" in claim(body, "powf").actual
+
+
+def test_a_version_behind_the_name_and_a_dash_is_read() -> None:
+    """As the wheel's file and many people write it, and after a remark in parentheses."""
+    assert find_versions([Passage(text="I use tvm-0.26.0 here.")], "tvm") == ("0.26.0",)
+    assert find_versions([Passage(text="(The other backend is fine.) 3.7.0")], "iree") == ("3.7.0",)

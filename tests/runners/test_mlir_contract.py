@@ -1,0 +1,149 @@
+"""Rules of its operations that an MLIR text breaks by itself, and valid texts of the same kind that break none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runners.mlir_contract import find_breach
+from runners.protocol import Testcase, TestcaseKind
+from tests.runners.guest import iree_valid
+
+LARGEST = """func.func @f(%x: tensor<4x8xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %r = linalg.reduce ins(%x : tensor<4x8xf32>) outs(%e : tensor<4xf32>) dimensions = [1]
+    (%in: f32, %acc: f32) {
+      %m = arith.maximumf %in, %acc : f32
+      linalg.yield %m : f32
+    }
+  return %r : tensor<4xf32>
+}
+"""
+SHORT = """func.func @f(%x: tensor<4x8xi32>) -> tensor<4xi32> {
+  %e = tensor.empty() : tensor<4xi32>
+  %r = linalg.reduce { arith.minsi } ins(%x : tensor<4x8xi32>) outs(%e : tensor<4xi32>) dimensions = [1]
+  return %r : tensor<4xi32>
+}
+"""
+PRODUCT = """func.func @f(%x: tensor<2x3xf16>, %y: tensor<3x2xf16>) -> tensor<2x2xf16> {
+  %e = tensor.empty() : tensor<2x2xf16>
+  %r = linalg.matmul ins(%x, %y : tensor<2x3xf16>, tensor<3x2xf16>) outs(%e : tensor<2x2xf16>) -> tensor<2x2xf16>
+  return %r : tensor<2x2xf16>
+}
+"""
+FILLED = PRODUCT.replace(
+    "  %r =",
+    "  %z = arith.constant 0.0 : f16\n"
+    "  %f = linalg.fill ins(%z : f16) outs(%e : tensor<2x2xf16>) -> tensor<2x2xf16>\n  %r =",
+).replace(
+    "outs(%e : tensor<2x2xf16>) -> tensor<2x2xf16>\n  return",
+    "outs(%f : tensor<2x2xf16>) -> tensor<2x2xf16>\n  return",
+)
+ROWS = """#all = affine_map<(row, col) -> (row, col)>
+#one = affine_map<(row, col) -> (row)>
+func.func @f(%x: tensor<4x8xf32>, %z: tensor<4xf32>) -> tensor<4xf32> {
+  %r = linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x8xf32>) outs(%z : tensor<4xf32>) {
+  ^bb0(%in: f32, %acc: f32):
+    %s = arith.addf %in, %acc : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+"""
+WIDENED = """func.func @f(%x: tensor<4xi8>) -> tensor<4xi32> {
+  %e = tensor.empty() : tensor<4xi32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%x : tensor<4xi8>) outs(%e : tensor<4xi32>) {
+  ^bb0(%in: i8, %out: i32):
+    %s = arith.extsi %in : i8 to i32
+    linalg.yield %s : i32
+  } -> tensor<4xi32>
+  return %r : tensor<4xi32>
+}
+"""
+RATIO = """func.func @f(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {
+  %0 = arith.divsi %a, %b : tensor<4xi32>
+  return %0 : tensor<4xi32>
+}
+"""
+
+
+def program(source: str, *inputs: str) -> Testcase:
+    return Testcase(
+        kind=TestcaseKind.COMMAND_LINE,
+        toolchain="iree",
+        files={"a.mlir": source},
+        steps=(
+            ("iree-compile", "a.mlir", "-o", "a.vmfb"),
+            ("iree-run-module", "--module=a.vmfb", "--function=f", *(f"--input={value}" for value in inputs)),
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "operation", "neutral"),
+    [
+        (LARGEST, "linalg.reduce", "arith.constant 0xFF800000 : f32"),
+        (SHORT, "linalg.reduce", "arith.constant 2147483647 : i32"),
+        (PRODUCT, "linalg.matmul", "arith.constant 0.0 : f16"),
+    ],
+)
+def test_an_accumulator_that_nothing_filled_is_filled_with_what_changes_nothing(
+    source: str, operation: str, neutral: str
+) -> None:
+    """The mended text fills the very tensor that the reduction starts from, and differs in nothing else."""
+    breach = find_breach(program(source))
+    assert breach is not None
+    assert (breach.operation, breach.line) == (operation, 3)
+    mended = breach.mended.files["a.mlir"]
+    assert neutral in mended
+    assert "outs(%reprobot_filled" in mended
+    kept = [line for line in mended.split("\n") if "reprobot" not in line or operation in line]
+    assert "\n".join(kept).replace("%reprobot_filled", "%e") == source
+
+
+@pytest.mark.parametrize("source", [FILLED, WIDENED, ROWS.replace('"parallel"]', '"reduction"]')])
+def test_what_is_filled_overwritten_or_reduced_breaks_no_rule(source: str) -> None:
+    """A tensor.empty that is only written to is how linalg is written everywhere."""
+    assert find_breach(program(source)) is None
+
+
+def test_a_parallel_dimension_that_the_result_lacks_becomes_a_reduction() -> None:
+    """Named by the map's own words, whatever they are called; the other dimension stays parallel."""
+    breach = find_breach(program(ROWS))
+    assert breach is not None
+    assert "calls col parallel" in str(breach)
+    assert breach.mended.files["a.mlir"] == ROWS.replace('"parallel"]', '"reduction"]')
+
+
+def test_zeros_among_the_divisors_of_the_command_line_become_ones() -> None:
+    """Only of the input that is divided by, and only where it holds a zero."""
+    breach = find_breach(program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0"))
+    assert breach is not None
+    assert breach.mended.steps[1][-2:] == ("--input=4xi32=0,9,10,11", "--input=4xi32=20,1,-2,1")
+    changed = [
+        line for line in breach.difference(program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0")) if line[0] in "+-"
+    ]
+    assert [line.rpartition(" ")[2] for line in changed] == ["--input=4xi32=20,0,-2,0", "--input=4xi32=20,1,-2,1"]
+    assert find_breach(program(RATIO, "4xi32=0", "4xi32=20,10,-2,5")) is None
+    assert find_breach(program(RATIO, "4xi32=0", "4xi32=@divisors.npy")) is None
+
+
+def test_what_is_commented_out_breaks_no_rule() -> None:
+    """The division stands in a comment."""
+    assert find_breach(program(RATIO.replace("%0 =", "// %0 ="), "4xi32=1", "4xi32=0")) is None
+
+
+@pytest.mark.parametrize("title", [title for title, _ in iree_valid.valid()])
+def test_valid_programs_break_no_rule(title: str) -> None:
+    """The collection that the other diagnosers are held to."""
+    assert find_breach(dict(iree_valid.valid())[title]) is None
+
+
+@given(st.text(alphabet='%linag.ruecots()empty:tnsr<>0x^b{}[]=,\n" d#f32', max_size=300))
+def test_any_text_is_read_to_its_end(text: str) -> None:
+    """No text makes the search fail."""
+    find_breach(program(f"{LARGEST}{text}"))
+    find_breach(program(text, "4xi32=0"))
