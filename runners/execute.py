@@ -294,10 +294,17 @@ def _search(course: _Course, lane: _Lane) -> None:
         answers = course.answers(lane)
         if len(answers) >= HOPELESS and all(answer is Answer.SKIP for answer in answers.values()):
             return
-        wanted = search.next_probes(course.plan.order, answers)
+        wanted = search.next_probes(course.plan.order, answers) or _in_between(course, answers)
         if not wanted:
             return
         course.run(lane, wanted)
+
+
+def _in_between(course: _Course, answers: Mapping[str, Answer]) -> tuple[str, ...]:
+    """A look between releases that all fail; not at a hang, each of which costs all the time that there is."""
+    if course.plan.claim.kind is ClaimKind.HANG:
+        return ()
+    return search.between_failures(course.plan.order, answers)
 
 
 def _confirm(course: _Course, lane: _Lane) -> None:

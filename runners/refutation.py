@@ -13,6 +13,7 @@ _GENERAL = {
     FindingKind.OUT_OF_BOUNDS_ACCESS: "the same failure with every index inside its axis",
     FindingKind.UNDEFINED_OPERAND: "the same failure with a value for which the operation is defined",
     FindingKind.UNINITIALIZED_READ: "the same failure with that memory written before it is read",
+    FindingKind.BROKEN_RULE: "the same failure with that alone put right",
     FindingKind.SIGNATURE_CHANGED: "the same failure when the function is called the new way",
     FindingKind.INPUT_MUTATED: "the same failure when the pass is given a copy; or an input that prints as before it",
     FindingKind.NOT_IDEMPOTENT: "a second application of that pass alone that leaves the module as it is",

@@ -84,6 +84,21 @@ def test_the_matrix_is_run_whatever_happens() -> None:
     assert runs(seen)[:3] == ["3.5.0", "3.11.0", "3.0.0"]
 
 
+def test_clean_builds_between_failing_ones_are_looked_for() -> None:
+    """Oldest, reported and newest fail; two in the middle of a gap do not, and where it came in again is found."""
+    seen = run(make_plan(), lambda cell, _: Outcome.PASS if ORDER.index(cell.version) in {7, 8} else Outcome.MATCH)
+    clean = {observation.version for observation in seen.observations if observation.outcome is Outcome.PASS}
+    assert ORDER[8] in clean
+    assert ORDER[9] in runs(seen)
+
+
+def test_no_more_hangs_are_waited_for_than_are_needed() -> None:
+    """Each costs all the time that there is."""
+    claim = Claim(kind=ClaimKind.HANG, versions=("3.5.0",))
+    seen = run(make_plan(claim=claim), lambda *_: Outcome.MATCH)
+    assert set(runs(seen)) == {"3.5.0", "3.11.0", "3.0.0"}
+
+
 def test_without_bisection_only_the_matrix_is_run() -> None:
     """--no-bisect means no more releases; the newest answer is still repeated."""
     seen = run(make_plan(bisect=False), lambda *_: Outcome.MATCH)

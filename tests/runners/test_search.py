@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.protocol import Answer
-from runners.search import changes, combine, fixed, introduced, next_probes
+from runners.search import between_failures, changes, combine, fixed, introduced, next_probes
 
 GOOD, BAD, SKIP = Answer.GOOD, Answer.BAD, Answer.SKIP
 
@@ -116,3 +116,18 @@ def test_an_unsteady_history_is_noticed() -> None:
     """bad → good → bad has two changes, and skips do not hide them."""
     order = ["a", "b", "c", "d"]
     assert changes(order, {"a": BAD, "b": GOOD, "c": SKIP, "d": BAD}) == 2
+
+
+@given(st.integers(3, 40), st.data())
+def test_between_failing_builds_no_wide_gap_is_left(size: int, data: st.DataObject) -> None:
+    """Asked until it asks for nothing, every build has been looked at or is next to three at most that were not."""
+    order = [str(n) for n in range(size)]
+    picked = data.draw(st.sets(st.sampled_from(order), min_size=1))
+    answers = dict.fromkeys({order[0], order[-1], *picked}, Answer.BAD)
+    while wanted := between_failures(order, answers):
+        assert not set(wanted) & answers.keys()
+        answers |= dict.fromkeys(wanted, Answer.BAD)
+    untested = "".join(" " if version in answers else "x" for version in order)
+    assert max(map(len, untested.split()), default=0) < 3
+    assert between_failures(order, {**answers, order[1]: Answer.GOOD}) == ()
+    assert between_failures(order, dict.fromkeys((order[0], order[-1]), Answer.SKIP)) == ()
