@@ -51,23 +51,6 @@ TVM_TARGETS = {name: name for name in ("llvm", "cuda", "rocm", "opencl", "vulkan
 _TVM_GPU = re.compile(r"cuda|nvptx|rocm|opencl|vulkan|metal|nvidia/|\bgpu\b", re.I)
 
 
-def device_of(testcase: Testcase) -> str | None:
-    """The device that a testcase's command lines name; None where they name none, or more than is known here.
-
-    What is compiled for the CPU is ``llvm-cpu``, unless it is to run on one thread (``local-sync``).
-    """
-    flags = [(name, _value(words)) for step in testcase.steps for name, words in _flags(step)]
-    backend = next((value for name, value in flags if name in _TARGET and value != "local"), None)
-    runtime = next((value.partition(":")[0] for name, value in flags if name == _DEVICE), None)
-    named = [
-        device
-        for device, (compiles, runs) in BACKENDS.items()
-        if (backend is None or backend in (compiles, device)) and (runtime is None or runtime == runs)
-    ]
-    alone = [device for device, (compiles, _) in BACKENDS.items() if backend in (compiles, device)]
-    return next(iter(named or alone), None) if backend or runtime else None
-
-
 def retarget(testcase: Testcase, device: str) -> Testcase | None:
     """The testcase for ``device``.
 
@@ -128,10 +111,6 @@ def _step(step: tuple[str, ...], backend: str, runtime_device: str) -> tuple[str
         elif name.startswith(_FLAGS_OF[backend]) or not name.startswith(_OF_ONE_BACKEND):
             words.extend(word)
     return tuple(words)
-
-
-def _value(words: tuple[str, ...]) -> str:
-    return words[1] if len(words) > 1 else words[0].partition("=")[2]
 
 
 def _flags(step: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:

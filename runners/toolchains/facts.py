@@ -43,11 +43,6 @@ class Device:
     """Whether the wheels bring the runtime for it."""
 
     @property
-    def available(self) -> bool:
-        """Whether any machine with the wheels can run it."""
-        return self.hardware is None
-
-    @property
     def needs(self) -> str | None:
         if self.hardware is None:
             return None
