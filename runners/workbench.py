@@ -20,11 +20,12 @@ from runners.between import Between, Registry
 from runners.canaries import Canaries, canary_name, why_not
 from runners.catalogue import Catalogue, Release
 from runners.config import read_config
+from runners.course import Deeper, Tools, make_cell
 from runners.diagnose import Means, diagnose, instrumented_limits
 from runners.dispatches import compare_dispatches
 from runners.environments import Environment, Store, Unresolvable, default_root, open_store
 from runners.errors import InfraError, ReprobotError
-from runners.execute import Deeper, Investigation, Tools, investigate, make_cell
+from runners.execute import Investigation, investigate
 from runners.inside import layout_of, task_of
 from runners.lavapipe import Driver
 from runners.machine import Absent, look

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
+from runners.course import HOPELESS, Tools
 from runners.dispatches import Side
-from runners.execute import HOPELESS, Investigation, Tools, investigate
+from runners.execute import Investigation, investigate
 from runners.progress import Silent
 from runners.protocol import (
     SAID_TO_WORK,

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from runners.execute import Deeper, Investigation, Tools, investigate
+from runners.course import Deeper, Tools
+from runners.execute import Investigation, investigate
 from runners.narrow import MOST_HICCUPS, Supply, follow
 from runners.progress import Silent
 from runners.protocol import Answer, Bisection, Cell, Exited, Observation, Outcome, Plan, Trail, TrailBuild
