@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import os
 import re
 import time
@@ -42,6 +41,18 @@ from bot.forge import (
     Reaction,
     Target,
 )
+from bot.github_data import (
+    CommentData,
+    FileData,
+    IssueData,
+    Label,
+    User,
+    brief,
+    is_elsewhere,
+    issue_of,
+    login_of,
+    posted,
+)
 from bot.issue import Comment, Issue
 from bot.settings import PATH as SETTINGS_PATH
 from runners.errors import InfraError, UserError
@@ -62,52 +73,6 @@ WORKFLOW_LOGIN = "github-actions[bot]"
 PUBLIC = "https://api.github.com"
 
 T = TypeVar("T")
-
-
-# ------------------------------------------------------------------------------------------ the fields that are read
-
-
-class _User(msgspec.Struct, frozen=True):
-    login: str
-
-
-class _App(msgspec.Struct, frozen=True):
-    id: int
-
-
-class _Label(msgspec.Struct, frozen=True):
-    name: str
-
-
-class _Comment(msgspec.Struct, frozen=True, kw_only=True):
-    id: int
-    created_at: datetime
-    updated_at: datetime
-    issue_url: str
-    html_url: str
-    user: _User | None = None
-    body: str | None = None
-    performed_via_github_app: _App | None = None
-
-
-class _Issue(msgspec.Struct, frozen=True, kw_only=True):
-    number: int
-    title: str
-    state: str
-    created_at: datetime
-    updated_at: datetime
-    repository_url: str
-    locked: bool = False
-    user: _User | None = None
-    body: str | None = None
-    labels: tuple[_Label | str, ...] = ()
-    pull_request: dict[str, object] | None = None
-
-
-class _File(msgspec.Struct, frozen=True):
-    encoding: str
-    content: str
-    size: int
 
 
 # ---------------------------------------------------------------------------------------------------- connecting
@@ -201,7 +166,7 @@ def _ask_login(environment: Mapping[str, str], reads: Github) -> str:
             # An App's comments are written by an account that is named after it.
             found = GithubIntegration(auth=_app(environment), base_url=_base_url(environment)).get_app()
             return f"{found.slug}[bot]"
-        return _as(reads.requester.requestJsonAndCheck("GET", "/user")[1], _User).login
+        return _as(reads.requester.requestJsonAndCheck("GET", "/user")[1], User).login
 
 
 def fetch_issue(client: Github, repository: str, number: int) -> Issue:
@@ -215,12 +180,12 @@ def fetch_issue(client: Github, repository: str, number: int) -> Issue:
     try:
         with _said(what, missing=True):
             found, _ = _get_issue(client, repository, number)
-            if _elsewhere(found, repository):
+            if is_elsewhere(found, repository):
                 raise UserError(f"{what} was moved to another repository: name it there")
             comments = _first_comments(client, repository, number)
     except _Missing as missing:
         raise UserError(f"{what} cannot be read (GitHub says {missing.status}): check it") from None
-    return _issue(found, repository, comments)
+    return issue_of(found, repository, comments)
 
 
 # ---------------------------------------------------------------------------------------------------- the contract
@@ -246,13 +211,13 @@ class GithubForge:
         try:
             with _said(f"{repository}#{number}", missing=True):
                 found, headers = _get_issue(self.reads, repository, number)
-                if _elsewhere(found, repository):
+                if is_elsewhere(found, repository):
                     return Gone(reason="transferred")
                 comments = _first_comments(self.reads, repository, number)
         except _Missing as missing:
             return Gone(reason="deleted" if missing.status == 410 else "hidden")
         return IssueState(
-            issue=_issue(found, repository, comments),
+            issue=issue_of(found, repository, comments),
             open=found.state == "open",
             locked=found.locked,
             is_pull_request=found.pull_request is not None,
@@ -276,7 +241,7 @@ class GithubForge:
     def comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
         url = f"/repos/{repository}/issues/{number}/comments"
         with _said(f"the comments of {repository}#{number}"):
-            return tuple(_posted(one) for one in islice(_rows(self.reads, url, _Comment), MAX_COMMENTS))
+            return tuple(posted(one) for one in islice(_rows(self.reads, url, CommentData), MAX_COMMENTS))
 
     def recent_comments(self, repository: str, since: datetime) -> tuple[PostedComment, ...]:
         return self.comments_since(repository, since).comments
@@ -285,7 +250,7 @@ class GithubForge:
         url = f"/repos/{repository}/issues/{number}/comments"
 
         def send() -> PostedComment:
-            return _posted(_as(self._send("POST", url, {"body": body}), _Comment))
+            return posted(_as(self._send("POST", url, {"body": body}), CommentData))
 
         def look() -> PostedComment | None:
             mine = (one for one in reversed(self.comments(repository, number)) if one.author == self.login)
@@ -297,7 +262,7 @@ class GithubForge:
         url = f"/repos/{repository}/issues/comments/{comment}"
 
         def send() -> PostedComment:
-            return _posted(_as(self._send("PATCH", url, {"body": body}), _Comment))
+            return posted(_as(self._send("PATCH", url, {"body": body}), CommentData))
 
         return self._once(f"our comment {comment} in {repository}", send)
 
@@ -313,7 +278,7 @@ class GithubForge:
     def labels(self, repository: str, number: int) -> tuple[str, ...]:
         with _said(f"the labels of {repository}#{number}"):
             url = f"/repos/{repository}/issues/{number}/labels"
-            return tuple(label.name for label in _rows(self.reads, url, _Label))
+            return tuple(label.name for label in _rows(self.reads, url, Label))
 
     def add_labels(self, repository: str, number: int, names: tuple[str, ...]) -> None:
         # As an object: PyGithub sends a bare array, which the API's description lacks.
@@ -355,7 +320,7 @@ class GithubForge:
             return None
         refusal = UserError(f"{SETTINGS_PATH} of {repository} is no small file")
         try:
-            found = msgspec.convert(data, _File)
+            found = msgspec.convert(data, FileData)
             if found.encoding != "base64" or found.size > MAX_CONFIG:
                 raise refusal
             return base64.b64decode(found.content)
@@ -365,8 +330,8 @@ class GithubForge:
     def issues_labelled(self, repository: str, label: str) -> tuple[IssueBrief, ...]:
         query = {"state": "open", "labels": label, "sort": "updated", "direction": "asc"}
         with _said(f"the issues of {repository}"):
-            found = _rows(self.reads, f"/repos/{repository}/issues", _Issue, query)
-            return tuple(_brief(one) for one in islice(found, MAX_LABELLED))
+            found = _rows(self.reads, f"/repos/{repository}/issues", IssueData, query)
+            return tuple(brief(one) for one in islice(found, MAX_LABELLED))
 
     def issues_since(self, repository: str, since: datetime | None, etag: str | None = None) -> Listing:
         query = {"state": "all", "sort": "updated", "direction": "asc", **_since(since)}
@@ -374,7 +339,7 @@ class GithubForge:
             first = _Page.first(self.reads, f"/repos/{repository}/issues", query, etag)
             if first is None:
                 return Listing(issues=(), etag=etag, unchanged=True)
-            briefs = (_brief(_as(row, _Issue)) for row in islice(first.all(self.reads), MAX_RECENT))
+            briefs = (brief(_as(row, IssueData)) for row in islice(first.all(self.reads), MAX_RECENT))
             return Listing(issues=tuple(one for one in briefs if not one.is_pull_request), etag=first.etag)
 
     def comments_since(self, repository: str, since: datetime | None, etag: str | None = None) -> CommentListing:
@@ -383,7 +348,7 @@ class GithubForge:
             first = _Page.first(self.reads, f"/repos/{repository}/issues/comments", query, etag)
             if first is None:
                 return CommentListing(comments=(), etag=etag, unchanged=True)
-            found = (_posted(_as(row, _Comment)) for row in islice(first.all(self.reads), MAX_RECENT))
+            found = (posted(_as(row, CommentData)) for row in islice(first.all(self.reads), MAX_RECENT))
             return CommentListing(comments=tuple(found), etag=first.etag)
 
     def _get(self, url: str) -> Any:
@@ -523,69 +488,12 @@ def _since(since: datetime | None) -> dict[str, str]:
     return {} if since is None else {"since": since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
-def _get_issue(client: Github, repository: str, number: int) -> tuple[_Issue, Mapping[str, str]]:
+def _get_issue(client: Github, repository: str, number: int) -> tuple[IssueData, Mapping[str, str]]:
     headers, data = client.requester.requestJsonAndCheck("GET", f"/repos/{repository}/issues/{number}")
-    return _as(data, _Issue), headers
-
-
-def _elsewhere(found: _Issue, repository: str) -> bool:
-    """Whether a redirection led to another repository: the issue was transferred."""
-    return not found.repository_url.lower().endswith(f"/repos/{repository.lower()}")
+    return _as(data, IssueData), headers
 
 
 def _first_comments(client: Github, repository: str, number: int) -> tuple[Comment, ...]:
     url = f"/repos/{repository}/issues/{number}/comments"
     _, data = client.requester.requestJsonAndCheck("GET", url, parameters={"per_page": str(FIRST_COMMENTS)})
-    return tuple(Comment(author=_login(one), body=one.body or "") for one in _as(data, list[_Comment]))
-
-
-def _issue(found: _Issue, repository: str, comments: tuple[Comment, ...]) -> Issue:
-    text = f"# {found.title}\n\n{found.body or ''}"
-    return Issue(
-        source=f"{repository}#{found.number}",
-        title=found.title,
-        body=(found.body or "").replace("\r\n", "\n"),
-        sha256=hashlib.sha256(text.encode(errors="replace")).hexdigest(),  # JSON may hold lone surrogates
-        created=found.created_at.astimezone(UTC).date(),
-        author=_login(found),
-        repository=repository,
-        number=found.number,
-        labels=_names(found),
-        comments=comments,
-    )
-
-
-def _login(written: _Issue | _Comment) -> str:
-    """Who wrote it; ``ghost`` where the account was deleted, as GitHub shows it."""
-    return written.user.login if written.user is not None else "ghost"
-
-
-def _names(found: _Issue) -> tuple[str, ...]:
-    return tuple(label if isinstance(label, str) else label.name for label in found.labels)
-
-
-def _posted(one: _Comment) -> PostedComment:
-    return PostedComment(
-        id=one.id,
-        number=int(one.issue_url.rstrip("/").rpartition("/")[2]),
-        author=_login(one),
-        body=(one.body or "").replace("\r\n", "\n"),
-        created=one.created_at,
-        updated=one.updated_at,
-        app_id=one.performed_via_github_app.id if one.performed_via_github_app else None,
-        url=one.html_url,
-    )
-
-
-def _brief(found: _Issue) -> IssueBrief:
-    return IssueBrief(
-        number=found.number,
-        author=_login(found),
-        title=found.title,
-        labels=_names(found),
-        open=found.state == "open",
-        locked=found.locked,
-        is_pull_request=found.pull_request is not None,
-        created=found.created_at,
-        updated=found.updated_at,
-    )
+    return tuple(Comment(author=login_of(one), body=one.body or "") for one in _as(data, list[CommentData]))
