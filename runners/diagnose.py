@@ -32,7 +32,7 @@ from runners.protocol import (
 from runners.refutation import REFUTED_BY, refutable
 from runners.repeats import HASH_SEEDS, Run, Way, finding, repeat
 from runners.retarget import GUEST_HOOKS, retarget
-from runners.unwritten import traced
+from runners.unwritten import read_empty, traced
 from runners.varied import COULD_DIFFER
 
 TVM_MODES = ("bounds", "signature", "mutation", "nan", "unwritten")
@@ -110,9 +110,12 @@ def _causes(
         controls, found = _own_fault(testcase, failing, means)
         if found:
             return controls, found
+        controls, unwritten = _and(controls, read_empty(testcase, failing, means.run))
+        if any(_settles(one) for one in unwritten):
+            return controls, unwritten
         controls, found = _and(controls, _checked_bounds(testcase, failing, means))
         guilty = find_guilty_iree(testcase, failing, means.search, means.run) if passes and not found else ()
-        return controls, found or guilty
+        return controls, (*unwritten, *(found or guilty))
     observation, finding = _forgotten_import(testcase, failing, means)
     controls = (observation,) if observation is not None else ()
     if finding is not None:

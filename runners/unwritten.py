@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from runners.mlir_unwritten import find_unwritten
 from runners.protocol import Finding, FindingKind, Observation, Outcome, Testcase, Variant
 from runners.retarget import GUEST_HOOKS
 
@@ -29,6 +30,7 @@ FILLS: Mapping[str, str] = {
 """What the guest can fill with, by the name of its mode, in the order in which they are tried."""
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,79}/[A-Za-z_][\w.]{0,79}", re.ASCII)
 MOST_NAMES = 8
+_NOT_FILLED = {"origin": "unknown", "control": "it could not be filled, so nothing tells whether it decides"}
 FAILS = (Outcome.MATCH, Outcome.OTHER_FAILURE)
 
 
@@ -46,26 +48,56 @@ def traced(
     def filled(fill: str) -> Observation:
         return _filled(testcase, failing, fill, named, run)
 
-    seen = _until_they_differ(filled) if named else {}
-    clean = next((fill for fill, one in seen.items() if one.outcome is Outcome.PASS), None)
-    fails = next((fill for fill, one in seen.items() if one.outcome in FAILS), None)
-    controls = list(seen.values())
-    decides = False
-    if clean is not None and fails is not None:
-        again = {fill: filled(fill) for fill in (clean, fails)}
-        controls += again.values()
-        decides = again[clean].outcome is Outcome.PASS and again[fails].outcome in FAILS
-    said = {
-        "version": failing.version,
-        "origin": "testcase" if decides else "unknown",
-        "control": _in_words(clean, fails) if decides else _undecided(seen),
-    }
-    return tuple(controls), tuple(
-        msgspec.structs.replace(one, evidence={**one.evidence, **said})
+    controls, said = decided(filled) if named else ((), _NOT_FILLED)
+    return controls, tuple(
+        msgspec.structs.replace(one, evidence={**one.evidence, "version": failing.version, **said})
         if one.kind is FindingKind.UNINITIALIZED_READ
         else one
         for one in found
     )
+
+
+def read_empty(
+    testcase: Testcase, failing: Observation, run: Run
+) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+    """The same for an MLIR testcase, whose text shows what it reads of a ``tensor.empty``."""
+    unwritten = find_unwritten(testcase)
+    if unwritten is None:
+        return (), ()
+
+    def filled(fill: str) -> Observation:
+        seen = run(failing.version, Variant.CONTROL, unwritten.filled(fill), failing.device)
+        return _changed(seen, fill)
+
+    controls, said = decided(filled)
+    finding = Finding(
+        kind=FindingKind.UNINITIALIZED_READ,
+        summary=str(unwritten),
+        evidence={
+            "operation": unwritten.operation,
+            "file": unwritten.file,
+            "line": unwritten.line,
+            "buffer": unwritten.name,
+            "version": failing.version,
+            **said,
+        },
+    )
+    return controls, (finding,)
+
+
+def decided(filled: Callable[[str], Observation]) -> tuple[tuple[Observation, ...], dict[str, str]]:
+    """The runs, and what they say of the origin: clean with one constant and failing with another, twice each."""
+    seen = _until_they_differ(filled)
+    clean = next((fill for fill, one in seen.items() if one.outcome is Outcome.PASS), None)
+    fails = next((fill for fill, one in seen.items() if one.outcome in FAILS), None)
+    runs = tuple(seen.values())
+    if clean is None or fails is None:
+        return runs, {"origin": "unknown", "control": _undecided(seen)}
+    again = {fill: filled(fill) for fill in (clean, fails)}
+    runs = (*runs, *again.values())
+    if again[clean].outcome is not Outcome.PASS or again[fails].outcome not in FAILS:
+        return runs, {"origin": "unknown", "control": _undecided(again)}
+    return runs, {"origin": "testcase", "control": _in_words(clean, fails)}
 
 
 def _named(found: Sequence[Finding]) -> tuple[str, ...]:
@@ -91,18 +123,20 @@ def _filled(testcase: Testcase, failing: Observation, fill: str, named: Sequence
     step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", f"{fill}={'+'.join(named)}", script, *arguments)
     changed = msgspec.structs.replace(testcase, steps=(step,))
     seen = run(failing.version, Variant.CONTROL, changed, failing.device)
+    return _changed(seen, fill)
+
+
+def _changed(seen: Observation, fill: str) -> Observation:
     return msgspec.structs.replace(seen, changes=(f"what it never wrote filled with {FILLS[fill]}",))
 
 
-def _in_words(clean: str | None, fails: str | None) -> str:
+def _in_words(clean: str, fails: str) -> str:
     return (
-        f"with what it never wrote filled with {FILLS[clean or '']} the testcase runs cleanly, twice;"
-        f" with {FILLS[fails or '']} it fails, twice"
+        f"with what it never wrote filled with {FILLS[clean]} the testcase runs cleanly, twice;"
+        f" with {FILLS[fails]} it fails, twice"
     )
 
 
 def _undecided(seen: Mapping[str, Observation]) -> str:
-    if not seen:
-        return "it could not be filled, so nothing tells whether it decides"
     ended = ", ".join(f"{FILLS[fill]}: {one.outcome}" for fill, one in seen.items())
     return f"filled before its first pass it ends as follows, so this does not decide whether it fails: {ended}"
