@@ -72,8 +72,7 @@ def _finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
     if finding.kind is FindingKind.GUILTY_PASS:
         about = LEVELS.get(str(finding.evidence.get("level")), about)
     said = f"{about}: {code(finding.summary, 400)}" if finding.summary else about
-    named = finding.kind is not FindingKind.GUILTY_PASS or finding.evidence.get("name") != "none"
-    shown = {name: value for name, value in finding.evidence.items() if named and name != DIFFERENCE}
+    shown = _beside_its_summary(finding)
     evidence = "\n".join(f"{_NAMES.get(name, name)}: {_plainly(value)}" for name, value in shown.items())
     parts = [
         said,
@@ -81,6 +80,17 @@ def _finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
         _difference(finding, detail, folds=folds),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _beside_its_summary(finding: Finding) -> dict[str, object]:
+    """Evidence that neither the heading nor the summary says already; the document has all of it."""
+    evidence, of_a_pass = finding.evidence, finding.kind is FindingKind.GUILTY_PASS
+    if of_a_pass and evidence.get("name") == "none":
+        return {}
+    said = f"{evidence.get('level') if of_a_pass else ''} {finding.summary}"
+    hidden = {DIFFERENCE, *(["level"] if of_a_pass else [])}
+    hidden |= {name for name in ("name", "version") if str(evidence.get(name)) in said}
+    return {name: value for name, value in evidence.items() if name not in hidden}
 
 
 def _difference(finding: Finding, detail: Detail, *, folds: bool) -> str:

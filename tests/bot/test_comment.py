@@ -456,3 +456,13 @@ def test_a_label_that_stands_above_is_not_said_again(name: str) -> None:
     below = under_its_label(verdict)
     assert not below.casefold().startswith(TITLES[verdict.kind].casefold())
     assert below[:1].isupper() or not below[:1].isalpha()
+
+
+def test_evidence_that_the_sentence_has_is_not_said_again() -> None:
+    """A pass and its release that stand in the summary; the rest is shown, and the document has all."""
+    evidence = {"name": "FuseOps", "version": "0.25.0", "application": 3, "refuted_by": "the same failure without it"}
+    finding = Finding(
+        kind=FindingKind.GUILTY_PASS, summary="on 0.25.0 it fails with pass 3, FuseOps", evidence=evidence
+    )
+    shown = diagnoses([finding]).partition("```text\n")[2]
+    assert shown.splitlines()[:2] == ["application: 3", "would be refuted by: the same failure without it"]
