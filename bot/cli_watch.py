@@ -92,7 +92,7 @@ def sweep(
     ] = None,
     post: Annotated[bool, typer.Option("--post", help="Answer on the issues too; needs a token.")] = False,
 ) -> None:
-    """A whole tracker: runs the testcase of each issue. Writes files only, unless told to post; run again, it goes on."""
+    """A whole tracker: runs each issue's testcase. Writes files only, unless told to post; run again, it goes on."""
     name = _repository(repository)
     forge = github.forge(os.environ) if post else github.reader(os.environ)
     moment = since.replace(tzinfo=UTC) if since is not None else None
