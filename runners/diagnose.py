@@ -14,7 +14,7 @@ import msgspec
 
 from runners.guilty import find_guilty
 from runners.guilty_iree import find_guilty_iree
-from runners.mlir_contract import find_breach
+from runners.mlir_contract import Breach, find_breach
 from runners.mlir_faults import find_fault
 from runners.protocol import (
     Exited,
@@ -30,6 +30,7 @@ from runners.protocol import (
     Wire,
 )
 from runners.refutation import REFUTED_BY, refutable
+from runners.relax_contract import find_live_argument
 from runners.repeats import HASH_SEEDS, Run, Way, finding, repeat
 from runners.retarget import GUEST_HOOKS, retarget
 from runners.unwritten import read_empty, traced
@@ -122,6 +123,11 @@ def _causes(
         return controls, (finding,)
     if testcase.toolchain != "tvm":
         return controls, ()
+    live = find_live_argument(testcase)
+    if live is not None:
+        controls, found = _and(controls, _without(live, testcase, failing, means))
+        if found:
+            return controls, found
     claimed = read_findings(means.instrumented(failing.version, testcase, TVM_MODES))
     controls, found = _and(controls, traced(claimed, testcase, failing, means.run))
     found = _repaired(found, testcase, failing, means)
@@ -218,10 +224,15 @@ def _own_fault(testcase: Testcase, failing: Observation, means: Means) -> _Found
 
 
 def _broken_rule(testcase: Testcase, failing: Observation, means: Means) -> _Found:
-    """A rule of an operation that the text breaks: the cause, if the failure goes when this alone is put right."""
+    """A rule of an operation that MLIR breaks: the cause, if the failure goes when this alone is put right."""
     breach = find_breach(testcase)
     if breach is None or not _compiles(testcase, failing, means):
         return (), ()
+    return _without(breach, testcase, failing, means)
+
+
+def _without(breach: Breach, testcase: Testcase, failing: Observation, means: Means) -> _Found:
+    """The testcase with that alone put right, and what it shows."""
     control = means.run(failing.version, Variant.CONTROL, breach.mended, failing.device)
     gone = _gone(control)
     if gone is None:

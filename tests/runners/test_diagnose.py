@@ -174,6 +174,24 @@ def test_a_broken_rule_blames_the_repro_when_the_result_hangs_on_it(
     assert (FindingKind.BROKEN_RULE in {one.kind for one in findings}) is blamed
 
 
+LIVE = msgspec.structs.replace(
+    PYTHON,
+    files={"r.py": "def f(y):\n    c = R.call_tir_inplace(g, (y,), inplace_indices=0)\n    return R.add(c, y)\n"},
+)
+
+
+@pytest.mark.parametrize(("mended", "blamed"), [(Outcome.PASS, True), (Outcome.MATCH, False)])
+def test_an_argument_mutated_and_read_again_blames_the_repro_when_a_copy_mends_it(
+    mended: Outcome, blamed: bool
+) -> None:
+    """With a copy in its place and failing still, something else is wrong."""
+    tools, ran = means(mended)
+    controls, findings = diagnose(plan(LIVE), saw(Outcome.MATCH), tools)
+    assert (FindingKind.BROKEN_RULE in {one.kind for one in findings}) is blamed
+    assert controls
+    assert "R.add(y, R.zeros_like(y))" in ran[0].files["r.py"]
+
+
 CALL = json.dumps(
     {
         "kind": "signature-changed",
