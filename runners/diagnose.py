@@ -232,7 +232,12 @@ def _broken_rule(testcase: Testcase, failing: Observation, means: Means) -> _Fou
 
 
 def _without(breach: Breach, testcase: Testcase, failing: Observation, means: Means) -> _Found:
-    """The testcase with that alone put right, and what it shows."""
+    """The testcase with that alone put right, and what it shows.
+
+    Undefined values explain a wrong result; a crash, a hang or a refusal that goes with them is the compiler's.
+    """
+    if not (breach.traps or _gives_a_result(failing)):
+        return (), ()
     control = means.run(failing.version, Variant.CONTROL, breach.mended, failing.device)
     gone = _gone(control)
     if gone is None:
@@ -251,6 +256,16 @@ def _without(breach: Breach, testcase: Testcase, failing: Observation, means: Me
         },
     )
     return (control,), (finding,)
+
+
+CHECKS = frozenset({"AssertionError", "unexpected-output"})
+"""Signature types of a check of the result: the testcase's own, or the one that iree-run-module makes."""
+
+
+def _gives_a_result(failing: Observation) -> bool:
+    """Whether the run came to a result, right or wrong: it ran to its end, or its own check of the result failed."""
+    checked = failing.signature is not None and failing.signature.type in CHECKS
+    return failing.ended == Exited(code=0) or (isinstance(failing.ended, Exited) and checked)
 
 
 def _gone(control: Observation) -> str | None:

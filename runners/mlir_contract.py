@@ -44,6 +44,8 @@ class Breach:
     instead: str
     """What the mended testcase does there."""
     mended: Testcase
+    traps: bool = False
+    """Whether it may end the program, and not only give it undefined values."""
 
     def difference(self, testcase: Testcase) -> list[str]:
         """What differs between the testcase and the mended one, as lines of a diff without its header."""
@@ -69,7 +71,7 @@ class _Found:
     instead: str
     text: str
     inputs: Mapping[str, str] | None = None
-    """Words of the command line that change as well."""
+    """Words of the command line that change instead: of a division, which traps on most machines."""
 
 
 def find_breach(testcase: Testcase) -> Breach | None:
@@ -91,6 +93,7 @@ def find_breach(testcase: Testcase) -> Breach | None:
         line=text.count("\n", 0, found.at) + 1,
         words=found.words,
         instead=found.instead,
+        traps=found.inputs is not None,
         mended=msgspec.structs.replace(testcase, files={**testcase.files, name: found.text}, steps=steps),
     )
 

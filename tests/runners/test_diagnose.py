@@ -140,6 +140,7 @@ def test_an_index_outside_explains_no_failure_that_stays() -> None:
     assert findings == ()
 
 
+CHECK_FAILS = Signature(type="AssertionError", message="Not equal to tolerance")
 UNFILLED = msgspec.structs.replace(
     COMMANDS,
     files={
@@ -170,8 +171,17 @@ def test_a_broken_rule_blames_the_repro_when_the_result_hangs_on_it(
         return msgspec.structs.replace(saw(Outcome.PASS), ended=Exited(code=0))
 
     tools = Means(run=run, instrumented=lambda version, testcase, modes: "")
-    _, findings = diagnose(plan(UNFILLED), saw(Outcome.MATCH, device="vmvx"), tools)
+    _, findings = diagnose(plan(UNFILLED), saw(Outcome.MATCH, CHECK_FAILS, device="vmvx"), tools)
     assert (FindingKind.BROKEN_RULE in {one.kind for one in findings}) is blamed
+
+
+@pytest.mark.parametrize("ended", [Signalled(code=11), TimedOut(where="step 2"), Exited(code=1)])
+def test_an_undefined_value_explains_no_crash_no_hang_and_no_refusal(ended: Ended) -> None:
+    """They go when the accumulator is filled, and are the compiler's all the same."""
+    tools, _ = means(Outcome.PASS)
+    failing = msgspec.structs.replace(saw(Outcome.MATCH, device="vmvx"), ended=ended)
+    _, findings = diagnose(plan(UNFILLED), failing, tools)
+    assert FindingKind.BROKEN_RULE not in {one.kind for one in findings}
 
 
 LIVE = msgspec.structs.replace(
@@ -186,7 +196,7 @@ def test_an_argument_mutated_and_read_again_blames_the_repro_when_a_copy_mends_i
 ) -> None:
     """With a copy in its place and failing still, something else is wrong."""
     tools, ran = means(mended)
-    controls, findings = diagnose(plan(LIVE), saw(Outcome.MATCH), tools)
+    controls, findings = diagnose(plan(LIVE), saw(Outcome.MATCH, CHECK_FAILS), tools)
     assert (FindingKind.BROKEN_RULE in {one.kind for one in findings}) is blamed
     assert controls
     assert "R.add(y, R.zeros_like(y))" in ran[0].files["r.py"]
