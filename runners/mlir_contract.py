@@ -1,13 +1,11 @@
 """Rules of its operations that an MLIR testcase breaks in its own text: what then comes out is undefined. Pure.
 
-Three rules, each read from the operation's own definition, each with the testcase in which only that is put right:
+Two rules, each read from the operation's own definition, each with the testcase in which only that is put right:
 
-- a reduction accumulates into its init operand (linalg's destination style), and what ``tensor.empty`` holds is
-  unspecified: the init is to be filled with the reduction's neutral element;
 - iterations of a ``parallel`` dimension of ``linalg.generic`` run in any order and together: where the result does
   not depend on that dimension they write one element, and it is to be a ``reduction``;
-- ``arith`` says that an integer division by zero is undefined: the zeros of a divisor that the command line or a
-  constant gives are to be ones.
+- ``arith`` says that an integer division by zero is undefined: the zeros of a divisor that the command line gives are
+  to be ones.
 
 Nothing is concluded from the text alone: a run of the mended testcase shows whether the breach explains the failure.
 """
@@ -25,10 +23,6 @@ from runners.protocol import Testcase, TestcaseKind
 
 MOST_CHARS = 400_000
 _VALUE = r"%[A-Za-z0-9_$.-]+"
-_FLOATS = {"f16": "0x{}C00", "bf16": "0x{}F80", "f32": "0x{}F800000", "f64": "0x{}FF0000000000000"}
-"""Infinities as hexadecimal literals, less their first digit: 7 for the positive one, F for the negative."""
-_INFINITE = {"0x7": "inf", "0xF": "-inf"}
-"""As a reader calls them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +94,6 @@ def find_breach(testcase: Testcase) -> Breach | None:
 
 def _breaches(text: str, testcase: Testcase) -> Iterator[_Found]:
     bare = _without_comments(text)
-    yield from _unfilled(text, bare)
     yield from _written_together(text, bare)
     yield from _zero_divisors(text, bare, testcase)
 
@@ -108,95 +101,6 @@ def _breaches(text: str, testcase: Testcase) -> Iterator[_Found]:
 def _without_comments(text: str) -> str:
     """The text with comments blanked out: offsets stay."""
     return re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), text)
-
-
-# ---------------------------------------------------------------------------- an accumulator that nothing filled
-
-_EMPTY = re.compile(
-    rf"(?P<to>{_VALUE})\s*=\s*tensor\.empty\([^)\n]*\)\s*:\s*(?P<type>tensor<(?:[\d?]{{1,12}}x)*(?P<of>\w+)>)"
-)
-_LINALG = re.compile(rf"(?P<to>{_VALUE})\s*=\s*(?P<name>linalg\.[a-z]\w*)")
-_OUTS = re.compile(rf"\bouts\(\s*(?P<of>{_VALUE})\s*:")
-_SUMS = re.compile(r"linalg\.(?:\w*mat(?:mul|vec)\w*|vecmat|dot|conv_\w+|depthwise_conv_\w+|pooling_\w+_sum)$")
-_STATEMENT = re.compile(
-    rf"^[ \t]*(?:{_VALUE}(?:\s*,\s*{_VALUE})*(?::\d+)?\s*=\s*)?(?:func\.)?return\b|^[ \t]*{_VALUE}(?::\d+)?\s*=\s",
-    re.M,
-)
-
-
-def _unfilled(text: str, bare: str) -> Iterator[_Found]:
-    empties = {found["to"]: found for found in _EMPTY.finditer(bare)}
-    for found in _LINALG.finditer(bare):
-        statement = _statement(bare, found.end())
-        outs = _OUTS.search(bare, found.end(), statement)
-        empty = empties.get(outs["of"]) if outs is not None else None
-        if outs is None or empty is None or empty.start() > found.start():
-            continue
-        neutral = _neutral(found["name"], bare[found.end() : statement], empty["of"])
-        if neutral is None:
-            continue
-        indent = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
-        scalar, tensor = empty["of"], empty["type"]
-        filling = (
-            f"%reprobot_neutral = arith.constant {neutral} : {scalar}\n{indent}%reprobot_filled = linalg.fill "
-            f"ins(%reprobot_neutral : {scalar}) outs({outs['of']} : {tensor}) -> {tensor}\n{indent}"
-        )
-        at, end = outs.span("of")
-        yield _Found(
-            operation=found["name"],
-            at=found.start(),
-            words="accumulates into a tensor.empty that nothing fills, and what that holds is unspecified",
-            instead=f"the accumulator filled with {_INFINITE.get(neutral[:3], neutral)}",
-            text=f"{text[: found.start()]}{filling}{text[found.start() : at]}%reprobot_filled{text[end:]}",
-        )
-
-
-def _statement(bare: str, start: int) -> int:
-    """Where the operation that begins before ``start`` ends: at its region's end, or at the next operation."""
-    following = _STATEMENT.search(bare, start)
-    limit = following.start() if following else len(bare)
-    region = re.search(r"\{\s*\n?\s*\^bb0\(|\)\s*\{\s*\n", bare[start:])
-    if region is not None and (start + region.start() < limit):
-        closed = re.search(r"linalg\.yield[^\n]*\n\s*\}", bare[start:])
-        return start + closed.end() if closed else limit
-    return limit
-
-
-_COMBINES = re.compile(rf"=\s*arith\.(?P<how>\w+)\s+(?P<a>{_VALUE})\s*,\s*(?P<b>{_VALUE})(?![\w,])")
-_SHORT = re.compile(r"\{\s*arith\.(?P<how>\w+)\s*[}{]")
-_INTEGERS = {"addi": 0, "ori": 0, "xori": 0, "maxui": 0, "muli": 1, "andi": -1, "minui": -1}
-
-
-def _neutral(operation: str, body: str, of: str) -> str | None:
-    """What an accumulator of this operation starts with; None where it does not read it, or in no way known here."""
-    how = "add" if _SUMS.match(operation) else _combining(operation, body)
-    if how is None:
-        return None
-    if of in _FLOATS:
-        infinite = _FLOATS[of]
-        signed = {"maximumf": "F", "maxnumf": "F", "minimumf": "7", "minnumf": "7"}.get(how)
-        return {"add": "0.0", "addf": "0.0", "mulf": "1.0"}.get(how) or (infinite.format(signed) if signed else None)
-    if re.fullmatch(r"i(?:8|16|32|64)", of) is None:
-        return None
-    largest = 2 ** (int(of[1:]) - 1) - 1
-    ends = {"add": 0, "maxsi": -largest - 1, "minsi": largest, **_INTEGERS}
-    return str(ends[how]) if how in ends else None
-
-
-def _combining(operation: str, body: str) -> str | None:
-    """The one operation through which a region uses what the output held."""
-    if operation == "linalg.reduce" and (short := _SHORT.search(body)):
-        return short["how"]
-    if operation not in ("linalg.reduce", "linalg.generic"):
-        return None
-    arguments = re.search(rf"(?:\^bb0)?\((?P<all>{_VALUE}: \w+(?:, {_VALUE}: \w+)*)\)\s*:?\s*\{{?\s*\n", body)
-    if arguments is None:
-        return None
-    held = arguments["all"].split(",")[-1].partition(":")[0].strip()
-    region = body[arguments.end() :]
-    uses = [found for found in _COMBINES.finditer(region) if held in (found["a"], found["b"])]
-    mentioned = len(re.findall(rf"{re.escape(held)}(?![\w$.-])", region))
-    return uses[0]["how"] if len(uses) == 1 and mentioned == 1 else None
 
 
 # ---------------------------------------------------------------------------- one element, written by many iterations
