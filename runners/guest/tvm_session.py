@@ -41,6 +41,7 @@ class Session:
     def __init__(self, findings: Findings, path: str, modes: list[str]) -> None:
         with open(path, encoding="utf-8", errors="replace") as source:
             text = source.read()
+        self._testcase = text
         self._tracer = Tracer(path, text)
         self._findings = findings
         self._building = 0
@@ -72,6 +73,7 @@ class Session:
         bounds = importlib.import_module("tvm_bounds").BoundsDiagnoser(self._findings, self._tracer)
         bounds.install()
         self._bounds = bounds
+        importlib.import_module("tvm_opaque").OpaqueKernels(self._findings, self._tracer, self._testcase).install()
 
     def _watch_parser(self, path: str, text: str, modes: list[str]) -> None:
         fills = [mode for mode in modes if mode.startswith("fill-")]

@@ -136,6 +136,23 @@ def test_an_index_computed_on_the_way_is_named_as_such() -> None:
     assert finding.evidence["testcase_value"] is None
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "extent", "value"),
+    [
+        ("bounds/topk_of_more_than_there_is", [9, 9], 5, "the number 9"),
+        ("bounds/te_argsort_counts_beyond", [4, 7], 4, "`how_many`"),
+    ],
+)
+def test_what_a_kernel_that_cannot_be_looked_into_is_asked_for_is_told(
+    name: str, asked: list[int], extent: int, value: str
+) -> None:
+    """By its arguments, before it is called: more elements than its axis has, and where the number stands."""
+    (finding,) = ran(NEWEST, programs("bounds"))[name].findings
+    seen = finding.evidence
+    assert (seen["index_range"], seen["extent"], seen["testcase_value"]) == (asked, extent, value)
+    assert (seen["axis"], seen["origin"]) == (1, "testcase-data")
+
+
 def test_a_crash_out_of_bounds_becomes_a_report() -> None:
     """The plain run dies of SIGSEGV; the instrumented one lives to say why."""
     name = "bounds/tir_far_away_crashes"
