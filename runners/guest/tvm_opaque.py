@@ -1,8 +1,8 @@
 """Kernels of TVM's that are no code of the compiler's: what they are asked for is checked before they are called.
 
 Of what Relax and TOPI call on a CPU from 0.25 to 0.27, two take a number that may lie beyond an axis, and neither
-looks: ``topk`` leaves what it has no element for as it was in memory, ``argsort_nms`` reads behind its input. No other
-takes an index: sorting takes an axis, which the compiler checks; ``unique`` and ``nonzero`` are numpy's.
+looks: ``topk`` leaves what it has no element for as it was in memory, ``argsort_nms`` reads behind its input. No
+other takes an index: sorting takes an axis, which the compiler checks; ``unique`` and ``nonzero`` are numpy's.
 """
 
 from __future__ import annotations

@@ -270,4 +270,4 @@ def test_groups_and_programs_agree() -> None:
     """Each folder of programs is a group that is swept: here; or without instruments, by bench/repeats.py and
     with a limit in time."""
     folders = {path.name for path in sweep.PROGRAMS.iterdir()}
-    assert folders == {*EXPECTED, "valid", "nondeterministic", "hang"}
+    assert folders == {*EXPECTED, "valid", "written", "nondeterministic", "hang"}
