@@ -11,12 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import msgspec
 
 from runners.protocol import Testcase, TestcaseKind
 
-MOST_CHARACTERS = 200_000
+MOST_CHARACTERS, MOST_EMPTY, MOST_OPERATIONS, MOST_OF_A_BODY = 200_000, 20, 1_000, 4_000
+"""What is looked at of a file, of it, of what follows a ``tensor.empty``, and of a region, in characters: a text that
+is made to be slow takes no longer than a large one."""
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _EMPTY = re.compile(
     rf"^[ \t]*(?P<name>{_VALUE})[ \t]*=[ \t]*tensor\.empty\(\)[ \t]*:[ \t]*"
@@ -77,7 +80,7 @@ def find_unwritten(testcase: Testcase) -> Unwritten | None:
             continue
         # Comments become blanks, so that places stay where they are.
         code = _COMMENT.sub(lambda found: " " * len(found[0]), text)
-        for empty in _EMPTY.finditer(code):
+        for empty in islice(_EMPTY.finditer(code), MOST_EMPTY):
             for operation, at in _readers(code, empty):
                 return Unwritten(
                     operation=operation, file=file, line=code.count("\n", 0, at) + 1, name=empty["name"],
@@ -90,7 +93,7 @@ def _readers(code: str, empty: re.Match[str]) -> Iterator[tuple[str, int]]:
     """Operations of the same function that read the tensor, with the place where each begins."""
     following = _FUNCTION.search(code, empty.end())
     end = following.start() if following else len(code)
-    operations = list(_OPERATION.finditer(code, empty.end(), end))
+    operations = list(islice(_OPERATION.finditer(code, empty.end(), end), MOST_OPERATIONS))
     for place, found in enumerate(operations):
         stop = operations[place + 1].start() if place + 1 < len(operations) else end
         if _reads(found["name"], code, found.start(), stop, empty["name"]):
@@ -135,12 +138,12 @@ def _body_uses(code: str, start: int, text: str, place: int) -> bool:
 
 def _closing(code: str, begin: int) -> int:
     """Where the region ends in which ``begin`` lies."""
-    depth = 1
-    for at in range(begin, len(code)):
-        depth += {"{": 1, "}": -1}.get(code[at], 0)
+    depth, stop = 1, min(len(code), begin + MOST_OF_A_BODY)
+    for brace in re.compile(r"[{}]").finditer(code, begin, stop):
+        depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            return at
-    return len(code)
+            return brace.start()
+    return stop
 
 
 def _number(fill: str, element: str) -> str:

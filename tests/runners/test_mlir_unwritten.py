@@ -117,3 +117,10 @@ def test_it_is_filled_in_its_place_and_nothing_else_is_changed(text: str, fill: 
     assert found is not None
     before, after = text.splitlines(), found.filled(fill).files["m.mlir"].splitlines()
     assert [new for old, new in zip(before, after, strict=True) if old != new] == [constant]
+
+
+def test_a_text_that_is_made_to_be_slow_is_read_in_bounds() -> None:
+    """One tensor that is the output of a thousand regions which never end: only so much of each is looked at."""
+    generic = "  %r = linalg.generic {{}} outs(%e : tensor<4xf32>) {{\n  ^bb0(%out{n}: f32):\n" + "{{" * 50 + "\n"
+    text = "".join(generic.format(n=n) for n in range(1_500))
+    assert find_unwritten(of_text("func.func @f() {\n  %e = tensor.empty() : tensor<4xf32>\n" + text)) is None
