@@ -279,9 +279,10 @@ def _nearest(listing: Listing, text: str) -> Match:
         return _by_version(listing, version)
     if day is not None:
         return _by_day(_stable(listing), f"a build of {day}", day)
-    if any(re.search(rf"\b{word}\b", words) for word in _MOVING):
+    moving = next((word for word in sorted(_MOVING) if re.search(rf"\b{word}\b", words)), None)
+    if moving is not None:
         newest = _stable(listing)[-1]
-        return Match(newest, f"{newest.version} is the newest release")
+        return Match(newest, f"{moving}, for which {newest.version} stands, the newest release here")
     sha = _SHA.search(words)
     what = (
         f"commit {sha['sha'][:12]} is not one that a build here was made from"

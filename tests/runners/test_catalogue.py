@@ -153,6 +153,12 @@ def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, tex
     assert match.reason
 
 
+@pytest.mark.parametrize("text", ["main", "nightly of main"])
+def test_a_name_that_moves_is_said_with_what_stands_for_it(text: str) -> None:
+    """The newest release is not the reporter's build, and the word is the first of the alphabet, not of a hash."""
+    assert load_catalogue().nearest("tvm", text).reason.startswith("main, for which 0.27.0.post1 stands")
+
+
 @pytest.mark.parametrize(
     ("toolchain", "text", "says"),
     [
