@@ -1,4 +1,4 @@
-"""Run the programs of `bench.mixed_rooms` on every release in the lists: ``python -m bench.mixed [ROOM …]``.
+"""Run the programs of `bench.mixed_rooms` and `bench.late_rooms` on every release in the lists: ``python -m bench.mixed [ROOM …]``.
 
 What each printed and how it ended is kept in ``bench/data/mixed.jsonl``, room by room; `bench.pairs` compares them.
 Nothing is compared here.
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import mixed_rooms
+from bench import late_rooms, mixed_rooms
 from bench.mixed_rooms import Shown
 from bench.pairs import MIXED, TVM, Failure, scrubbed
 from runners.catalogue import load_catalogue
@@ -52,8 +52,8 @@ def keep(room: str, found: Sequence[Failure]) -> None:
 
 
 def record(room: str) -> Iterator[Failure]:
-    toolchain, versions = ("tvm", TVM) if room in mixed_rooms.TVM else ("iree", IREE)
-    programs = {**mixed_rooms.TVM, **mixed_rooms.IREE}[room]
+    toolchain, versions = ("tvm", TVM) if room in mixed_rooms.TVM or room in late_rooms.TVM else ("iree", IREE)
+    programs = {**mixed_rooms.TVM, **mixed_rooms.IREE, **late_rooms.TVM, **late_rooms.IREE}[room]
     for version in versions:
         place = _place(toolchain, version)
         for number, shown in enumerate(programs):
@@ -129,7 +129,7 @@ def _step(words: Sequence[str], folder: str, variables: Mapping[str, str], shown
 
 def main() -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for room in sys.argv[1:] or [*mixed_rooms.IREE, *mixed_rooms.TVM]:
+    for room in sys.argv[1:] or [*mixed_rooms.IREE, *mixed_rooms.TVM, *late_rooms.IREE, *late_rooms.TVM]:
         found = list(record(room))
         keep(room, found)
         sys.stdout.write(f"{room}: {len(found)} failures of {len({x.bug for x in found})} kinds\n")
