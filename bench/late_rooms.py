@@ -129,7 +129,8 @@ TENSORS = (
     _mlir(
         "expand_shape: sizes do not follow",
         _one(
-            "f", _F, "tensor<3x5xf32>", "tensor.expand_shape %a [[0, 1]] output_shape [3, 5] : tensor<12xf32> into tensor<3x5xf32>"
+            "f", _F, "tensor<3x5xf32>",
+            "tensor.expand_shape %a [[0, 1]] output_shape [3, 5] : tensor<12xf32> into tensor<3x5xf32>",
         ),
     ),
     _relayed(
@@ -141,7 +142,8 @@ TENSORS = (
     ),
     _mlir("extract: number of indices", _one("f", _G, "f32", f"tensor.extract %a[] : {_G}")),
     _relayed(
-        "extract: number of indices", AROUND + _one("at", "tensor<7xf32>", "f32", "tensor.extract %a[] : tensor<7xf32>")
+        "extract: number of indices",
+        AROUND + _one("at", "tensor<7xf32>", "f32", "tensor.extract %a[] : tensor<7xf32>"),
     ),
 )  # fmt: skip
 

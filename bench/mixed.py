@@ -1,6 +1,7 @@
-"""Run the programs of `bench.mixed_rooms` and `bench.late_rooms` on every release in the lists: ``python -m bench.mixed [ROOM …]``.
+"""Run the mixed and the late rooms' programs on every release in the lists: ``python -m bench.mixed [ROOM …]``.
 
-What each printed and how it ended is kept in ``bench/data/mixed.jsonl``, room by room; `bench.pairs` compares them.
+The programs are in `bench.mixed_rooms` and `bench.late_rooms`. What each printed and how it ended is kept in
+``bench/data/mixed.jsonl``, room by room; `bench.pairs` compares them.
 Nothing is compared here.
 """
 
