@@ -15,8 +15,10 @@ import tracemalloc
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from runners.likeness import compare
 from runners.protocol import Exited, Signature
-from runners.signature import MAX_MESSAGE_CHARS, MAX_PARSED_CHARS, compare, normalise, parse_signature
+from runners.signature import MAX_PARSED_CHARS, parse_signature
+from runners.words import MAX_MESSAGE_CHARS, normalise
 
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    f()\n'

@@ -36,9 +36,10 @@ from typing import TypeVar
 from bench import fresh_rooms, late_rooms, mixed_rooms
 from runners.catalogue import load_catalogue
 from runners.environments import open_store
+from runners.likeness import SAME, compare
 from runners.oracle import Context, rule
 from runners.protocol import Claim, ClaimKind, Exited, Outcome, Signalled, Signature, StepResult, TimedOut
-from runners.signature import NATIVE, SAME, compare, parse_signature
+from runners.signature import NATIVE, parse_signature
 from runners.toolchains import find_toolchain
 from runners.unequal import unequal
 

@@ -16,11 +16,11 @@ from typing import Literal, Protocol
 import msgspec
 
 from runners.errors import NotReducible
+from runners.likeness import SAME, compare
 from runners.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Signature, Smaller, Testcase, Variant
 from runners.reduce import Pass, shrink
 from runners.reduce_mlir import reduce_mlir
 from runners.reduce_python import reduce_python
-from runners.signature import SAME, compare
 
 CONFIRMATIONS = 2
 """Runs of the result at the end, all of which must fail the same way."""

@@ -23,6 +23,7 @@ from typing import assert_never
 
 import msgspec
 
+from runners.likeness import SAME, compare
 from runners.output import Reading, read_output
 from runners.protocol import (
     Answer,
@@ -39,7 +40,8 @@ from runners.protocol import (
     TimedOut,
 )
 from runners.raised import quoted, told
-from runners.signature import NATIVE, RELAYS, SAME, compare, parse_signature, tokens
+from runners.signature import NATIVE, RELAYS, parse_signature
+from runners.words import tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

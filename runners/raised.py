@@ -16,9 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from runners.frames import python_frames
 from runners.protocol import Ended, Exited, Raised, Signature, StepResult
-from runners.signature import RELAYS, clean_lines, parse_signature, python_frames, readable
+from runners.signature import RELAYS, clean_lines, parse_signature
 from runners.unequal import figures
+from runners.words import readable
 
 _TYPE = re.compile(r"(?:[A-Za-z_]\w{0,99}\.){0,8}(?P<name>[A-Za-z_]\w{0,99})", re.ASCII)
 UNCAUGHT = 1

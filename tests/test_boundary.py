@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 LETTERBOX = frozenset(
     {"protocol", "signature", "oracle", "output", "search", "errors", "progress", "catalogue", "toolchains"}
     | {"requirements", "bayes", "trail", "varied", "raised", "unequal"}
+    | {"words", "frames", "likeness"}
 )
 """What any module of ``bot`` may import from ``runners``: types, data and pure functions."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bot.evidence import Evidence
+from runners.likeness import compare
 from runners.oracle import OUTPUT
 from runners.protocol import ClaimKind, Outcome, Signature, Variant
-from runners.signature import NATIVE, compare
+from runners.signature import NATIVE
 
 
 def in_other_words(evidence: Evidence, newest_bad: str, newest: str) -> bool:

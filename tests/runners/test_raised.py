@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.likeness import SAME, compare
 from runners.oracle import Context, Ruling, rule
 from runners.protocol import (
     Claim,
@@ -28,7 +29,7 @@ from runners.protocol import (
 )
 from runners.raised import signature_of, told
 from runners.records import StepRecord, read_record
-from runners.signature import SAME, compare, parse_signature
+from runners.signature import parse_signature
 
 RUNNER = Path("runners/guest/script.py").resolve()
 LOST = "the layout of the second operand is not what the first one asks for"

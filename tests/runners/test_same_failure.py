@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from runners.frames import raise_site
+from runners.likeness import SAME, compare
 from runners.protocol import Exited, Signature, TimedOut
-from runners.signature import SAME, compare, parse_signature, raise_site
+from runners.signature import parse_signature
 
 SITE = "/opt/env/lib/python3.11/site-packages"
 

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.likeness import SAME, compare
 from runners.protocol import Exited, OutOfMemory, Signalled, Signature
-from runners.signature import SAME, compare, normalise, parse_signature
+from runners.signature import parse_signature
+from runners.words import normalise
 
 PYTHON_TRACEBACK = """\
 building

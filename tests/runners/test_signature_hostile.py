@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.frames import MAX_FRAMES
+from runners.likeness import SAME, compare
 from runners.protocol import Ended, Exited, OutOfMemory, Signalled, Signature, TimedOut
-from runners.signature import MAX_FRAMES, MAX_MESSAGE_CHARS, SAME, clean_lines, compare, parse_signature
+from runners.signature import clean_lines, parse_signature
+from runners.words import MAX_MESSAGE_CHARS
 
 PIECES = st.sampled_from(
     [

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runners.likeness import SAME, compare
 from runners.protocol import Signature
-from runners.signature import SAME, compare, parse_signature
+from runners.signature import parse_signature
 from runners.unequal import figures, unequal
 
 HEADER = "AssertionError: \nNot equal to tolerance rtol=1e-05, atol=0\n\n"
