@@ -3,6 +3,15 @@
 Four rooms of the same making, with operators, checks and relays that no other room has. Reasons were committed before
 anything was run, the labels by the rule before anything was compared, and the comparison was not changed for them
 before the look that is told here.
+
+**First look** (203 outputs, 5,163 pairs, 1,059 of them the same; the reasons hold by the rule): signature .871 /
+.864 (precision / recall), the ruling the same. values and tensors 1.000 / 1.000; norms .740 / 1.000: two
+requirements of group_norm have one opening and one function; invoked .769 / .455: what iree.runtime raises was not
+known to be what iree-run-module prints. This is the figure to trust. It missed the goals, .99 and .9, by two things
+nobody had thought of.
+
+**Since then tuned on**, by two rules: 1.000 / .932, with the figures of all other rooms unchanged. Missed are the
+values that iree-run-module finds unexpected where the Python testcase's numpy check does.
 """
 
 from __future__ import annotations

@@ -142,7 +142,9 @@ def _another_subject(reported: Signature, observed: Signature, renames: Mapping[
             return "another condition, with another sentence"
     a, b = (TOKEN.findall(_GIVEN.split(text, maxsplit=1)[0])[:100] for text in (said, seen))
     changes = [one for one in SequenceMatcher(None, a, b, autojunk=False).get_opcodes() if one[0] != "equal"]
-    for _, i, j, k, m in changes:
+    for tag, i, j, k, m in changes:
+        if tag == "replace" and min(_plain(a[i:j]), _plain(b[k:m])) >= REWORDED:
+            return f"says {' '.join(b[k:m])!r} where the report says {' '.join(a[i:j])!r}"
         if (j - i, m - k) == (1, 1) and len(changes) <= 2 and min(len(a), len(b)) > MIN_SENTENCE:
             old, new = a[i], b[k]
             if _WORD.fullmatch(old) and _WORD.fullmatch(new) and not _VALUE.match(old) and not _VALUE.match(new):
@@ -173,6 +175,13 @@ def _other_words(said: str, seen: str) -> bool:
     )
 
 
+def _plain(words: list[str]) -> int:
+    return sum(bool(_WORD.fullmatch(word)) and not _VALUE.match(word) for word in words)
+
+
+REWORDED = 2
+"""Words in a row that stand where as many others stood: another requirement. A report that is cut lacks words, it has
+no others in their place."""
 MIN_SENTENCE = 4
 """Words without which there is no sentence that a single word could turn into another's."""
 

@@ -101,8 +101,16 @@ def _from_text(lines: list[str], *, pasted: bool) -> Signature | None:
         died = _DIED.search(joined) if exception is not None and exception.type.endswith(RELAYS) else None
         return _crash(SIGNALS.get(int(died["signal"]), native) if died else native, lines)
     if exception is not None and exception.type != "SystemExit":
-        return (_diagnostic(lines, joined) if exception.type.endswith(RELAYS) else None) or exception
+        return _relayed(exception, lines, joined) or exception
     return _diagnostic(lines, joined) or _status(joined) or _schedule_error(lines) or _unexpected_output(lines)
+
+
+def _relayed(exception: Signature, lines: list[str], joined: str) -> Signature | None:
+    """What an exception of IREE's Python side passes on: a diagnostic of its compiler, or a status of its runtime."""
+    if exception.type.endswith(RELAYS):
+        return _diagnostic(lines, joined)
+    status = _status(exception.message)
+    return status if status and any(frame.startswith("iree.runtime.") for frame in exception.frames) else None
 
 
 def _diagnostic(lines: list[str], joined: str) -> Signature | None:

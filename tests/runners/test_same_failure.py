@@ -193,6 +193,31 @@ def test_a_result_other_than_the_expected_one_is_a_failure() -> None:
     assert not same(value, shape)
 
 
+INVOKED = (
+    'Traceback (most recent call last):\n  File "a.py", line 9, in <module>\n    module.f(x)\n'
+    f'  File "{SITE}/iree/runtime/function.py", line 166, in _invoke\n    self._context.invoke(x)\n'
+)
+STATUS = "c/runtime/diagnostics.c:225: INVALID_ARGUMENT; input0 shape dimension 0 mismatch; expected 4 but have 5"
+
+
+def test_a_status_that_python_passes_on_is_the_runtimes() -> None:
+    """iree-run-module prints it, iree.runtime raises it; words of a testcase that look like one are its own."""
+    assert same(f"EXEC @f\n{STATUS}", f"{INVOKED}ValueError: Error invoking function: {STATUS}")
+    other = STATUS.replace("shape dimension 0 mismatch", "element type mismatch")
+    assert not same(f"{INVOKED}ValueError: Error invoking function: {STATUS}", f"{INVOKED}ValueError: Error: {other}")
+    assert read(f"ValueError: I saw INTERNAL; {STATUS}").type == "ValueError"
+
+
+def test_another_requirement_of_the_same_function_is_another_failure() -> None:
+    """One opening, one function, two sentences: words in the place of words. A cut report has none in their place."""
+    groups = "ValueError: Norm expects that the size of the channel axis must be divisible by 3, but got 4"
+    length = (
+        "ValueError: Norm expects that the size of input 1 must be equal to the size of the axis, but got 5 and 4"
+    )
+    assert not same(groups, length)
+    assert same(length, "ValueError: Norm expects that the size of input 1 must be equal to the size")
+
+
 def test_where_the_time_was_up_tells_and_after_how_long_does_not() -> None:
     """Compiling for ever is not running for ever."""
     first, later, second = (
