@@ -53,7 +53,7 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
         return Similarity(score=0.4 if other else 0.9, why=other or f"{arrays[0].kind} of arrays differ, as reported")
     words = _word_overlap(*(tokens(_nameless(one.message, renames)) for one in (reported, observed)))
     if other := _another(reported, observed, renames):
-        return Similarity(score=0.5, why=other)
+        return Similarity(score=min(0.5, words or 0.0), why=other)
     if words is None:  # one side has no message: only the type and the frames speak
         if not frames and tokens(reported.message) and not tokens(observed.message):
             return Similarity(score=0.4, why=f"{observed.type} without a word, the report has words")
