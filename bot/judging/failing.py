@@ -8,7 +8,7 @@ from bot.judging.how_sure import IN_OTHER_WORDS, ONLY_PORTED, certainty
 from bot.judging.words import last_words, skipped_between, span, the_newest
 from bot.verdict import Verdict, VerdictKind, conclude
 from runners import search
-from runners.protocol import Answer, Variant
+from runners.protocol import Answer, Outcome, Variant
 
 
 def contradicted(evidence: Evidence) -> Verdict | None:
@@ -67,6 +67,7 @@ def _fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float) -> V
     answers = evidence.answers()
     ported_there = evidence.indices(newest, variants=(Variant.PORTED,))
     reasons = []
+    anew = ""
     if answers.get(newest) is not Answer.GOOD:
         ported = evidence.answers(Variant.PORTED).get(newest)
         if ported is Answer.BAD:
@@ -77,15 +78,17 @@ def _fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float) -> V
                 (),
                 evidence.indices(last_bad, first_good) + ported_there,
             )
+        if any(seen.version == newest and seen.outcome is Outcome.OTHER_FAILURE for seen in evidence.originals()):
+            anew = f" {newest}, {the_newest(evidence)}, fails in another way."
         reasons.append(
-            f"{newest} cannot run it as posted"
+            f"{newest} {'fails in another way' if anew else 'cannot run it'} as posted"
             + ("; ported to its API it runs cleanly" if ported is Answer.GOOD else "")
         )
         sure -= 0.0 if ported is Answer.GOOD else 0.1
     return conclude(
         VerdictKind.FIXED,
         sure,
-        f"Already fixed: {last_bad} fails as reported, {first_good} does not.",
+        f"Already fixed: {last_bad} fails as reported, {first_good} does not.{anew}",
         reasons,
         evidence.indices(last_bad, first_good) + (ported_there if reasons else ()),
     )

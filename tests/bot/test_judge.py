@@ -598,3 +598,10 @@ def test_a_check_of_the_arguments_is_said_to_be_one(message: str, told: bool) ->
     verdict = judge(Evidence(plan=msgspec.structs.replace(PLAN, claim=claim), observations=tuple(seen), findings=()))
     assert verdict.kind is VerdictKind.CONFIRMED
     assert ("a check of what the testcase passes in" in verdict.headline) is told
+
+
+def test_a_newest_release_that_fails_anew_is_named_beside_the_fix() -> None:
+    """What is reported went away; that the newest release does not do it either is news to its maintainer."""
+    assert judge(evidence((M, M, P, S))).headline.endswith("the newest release, fails in another way.")
+    assert "another way" not in judge(evidence((M, M, P, P))).headline
+    assert "another way" not in judge(evidence((M, P, I, I))).headline
