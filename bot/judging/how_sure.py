@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bot.evidence import Evidence
-from runners.protocol import Claim
+from runners.protocol import Answer, Claim
+from runners.signature import NATIVE
 
 THRESHOLD = 0.6
 """Below it a verdict is ``inconclusive``."""
 SEEN_TWICE, SEEN_ONCE = 0.97, 0.9
 """The reported failure in two runs of one build or more, and in one."""
 VAGUELY = 0.1
-"""Less, where the report gives only a kind of failure to match."""
+"""Less, where the report gives only a kind of failure to match, or the run had no more to show."""
 TRACED, TRACED_UNSTEADILY, WORKED_OUT = 0.95, 0.8, 0.2
 """A diagnosis puts the fault in the repro; runs disagree; less, for an index that the program worked out."""
 NOTHING_TO_RUN = 0.9
@@ -38,12 +39,23 @@ OTHERWISE = 0.7
 def certainty(evidence: Evidence, version: str) -> float:
     """From how often the failure was seen, and how specifically the report describes it."""
     sure = SEEN_TWICE if evidence.runs(version) > 1 else SEEN_ONCE
-    if _vague(evidence.plan.claim):
+    if _vague(evidence.plan.claim) or _by_its_signal_alone(evidence, version):
         sure -= VAGUELY
-    return sure
+    return round(sure, 2)
 
 
 def _vague(claim: Claim) -> bool:
     """The report gives neither a message nor frames nor output: only a kind to match."""
     told = claim.signature is not None and bool(claim.signature.message or claim.signature.frames)
     return not told and not claim.actual
+
+
+def _by_its_signal_alone(evidence: Evidence, version: str) -> bool:
+    """It crashed as reported and left no stack and no words: any other crash would have matched too."""
+    bad = [seen for seen in evidence.originals() if seen.version == version and seen.answer is Answer.BAD]
+    return all(
+        seen.signature is not None
+        and seen.signature.type in NATIVE
+        and not (seen.signature.frames or seen.signature.message)
+        for seen in bad
+    )

@@ -605,3 +605,17 @@ def test_a_newest_release_that_fails_anew_is_named_beside_the_fix() -> None:
     assert judge(evidence((M, M, P, S))).headline.endswith("the newest release, fails in another way.")
     assert "another way" not in judge(evidence((M, M, P, P))).headline
     assert "another way" not in judge(evidence((M, P, I, I))).headline
+
+
+def test_a_crash_that_left_nothing_to_compare_is_less_certain() -> None:
+    """The report has a stack; a run that only died by the same signal would have matched any other crash."""
+    claim = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGSEGV", frames=("f", "g")))
+    plan = msgspec.structs.replace(PLAN, claim=claim)
+    told, bare = (Signature(type="SIGSEGV", frames=frames) for frames in (("f", "g"), ()))
+    sure = [
+        judge(
+            Evidence(plan=plan, observations=tuple(observe(v, M, signature=seen) for v in ORDER), findings=())
+        ).confidence
+        for seen in (told, bare)
+    ]
+    assert sure == [0.9, 0.8]
