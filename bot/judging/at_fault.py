@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.evidence import Evidence
-from bot.judging.how_sure import TRACED, TRACED_UNSTEADILY, WORKED_OUT
+from bot.judging.how_sure import ANOTHER_VALUE, TRACED, TRACED_UNSTEADILY, WORKED_OUT
 from bot.judging.words import span
 from bot.verdict import Verdict, VerdictKind, conclude
 from runners.protocol import Answer, Finding, FindingKind, Outcome, Variant
@@ -40,10 +40,9 @@ def repro_at_fault(evidence: Evidence) -> Verdict | None:
         FindingKind.MISSING: "it uses a submodule that it never imports; with the import it runs",
     }[blame.kind]
     shown = f" The failure itself shows on {span(bad)}." if bad else ""
-    computed = blame.evidence.get("origin") == "computed-data"  # an index that the program worked out: less certain
     return conclude(
         VerdictKind.INVALID_REPRO,
-        (TRACED_UNSTEADILY if evidence.disagreeing() else TRACED) - (WORKED_OUT if computed else 0.0),
+        round((TRACED_UNSTEADILY if evidence.disagreeing() else TRACED) - _doubt(blame), 2),
         f"The testcase itself is at fault: {said}.{shown}",
         (_how_it_is_known(blame),),
         evidence.indices(*bad, variants=(failing,)),
@@ -60,10 +59,21 @@ def _how_it_is_known(blame: Finding) -> str:
         case FindingKind.UNINITIALIZED_READ:
             return "with that memory filled the same testcase runs cleanly or fails, by what it is filled with"
         case FindingKind.OUT_OF_BOUNDS_ACCESS | FindingKind.UNDEFINED_OPERAND | FindingKind.BROKEN_RULE if control:
-            seen = "prints another value" if "no longer prints" in control else "runs cleanly"
+            seen = "prints another value" if _prints_another_value(blame) else "runs cleanly"
             return f"the same testcase with that alone put right {seen}; the finding names the line"
         case _:
             return "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is in the findings"
+
+
+def _doubt(finding: Finding) -> float:
+    """How much less than usual the diagnosis shows."""
+    computed = finding.evidence.get("origin") == "computed-data"
+    return (WORKED_OUT if computed else 0.0) + (ANOTHER_VALUE if _prints_another_value(finding) else 0.0)
+
+
+def _prints_another_value(finding: Finding) -> bool:
+    """The repro put right does not run cleanly, for want of a right value to compare with."""
+    return "no longer prints" in str(finding.evidence.get("control", ""))
 
 
 def _says_whose_fault(finding: Finding) -> bool:

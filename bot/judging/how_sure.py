@@ -12,8 +12,9 @@ SEEN_TWICE, SEEN_ONCE = 0.97, 0.9
 """The reported failure in two runs of one build or more, and in one."""
 VAGUELY = 0.1
 """Less, where the report gives only a kind of failure to match, or the run had no more to show."""
-TRACED, TRACED_UNSTEADILY, WORKED_OUT = 0.95, 0.8, 0.2
-"""A diagnosis puts the fault in the repro; runs disagree; less, for an index that the program worked out."""
+TRACED, TRACED_UNSTEADILY, WORKED_OUT, ANOTHER_VALUE = 0.95, 0.8, 0.2, 0.1
+"""A diagnosis puts the fault in the repro; runs disagree; less, for an index that the program worked out, and where
+the repro put right is not known to be right, only to print something else."""
 NOTHING_TO_RUN = 0.9
 SOMETIMES, SOMETIMES_EXPLAINED = 0.8, 0.9
 """Runs of one build disagree; and a diagnosis found what decides."""

@@ -619,3 +619,18 @@ def test_a_crash_that_left_nothing_to_compare_is_less_certain() -> None:
         for seen in (told, bare)
     ]
     assert sure == [0.9, 0.8]
+
+
+def test_a_repro_put_right_that_only_prints_something_else_is_less_certain() -> None:
+    """A clean run shows that the rule was the cause; another value, for want of a right one, only that it mattered."""
+    sure = [
+        judge(evidence((M, M, M, M), findings=(Finding(kind=FindingKind.BROKEN_RULE, summary="x", evidence=said),)))
+        for said in (
+            {"control": "the failure is gone"},
+            {"control": "it no longer prints what the report calls wrong"},
+        )
+    ]
+    assert [(one.kind, one.confidence) for one in sure] == [
+        (VerdictKind.INVALID_REPRO, 0.95),
+        (VerdictKind.INVALID_REPRO, 0.85),
+    ]
