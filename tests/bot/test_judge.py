@@ -622,7 +622,7 @@ def test_a_crash_that_left_nothing_to_compare_is_less_certain() -> None:
 
 
 def test_a_repro_put_right_that_only_prints_something_else_is_less_certain() -> None:
-    """A clean run shows that the rule was the cause; another value, for want of a right one, only that it mattered."""
+    """A clean run shows that the rule was the cause; another value only that it mattered."""
     sure = [
         judge(evidence((M, M, M, M), findings=(Finding(kind=FindingKind.BROKEN_RULE, summary="x", evidence=said),)))
         for said in (
