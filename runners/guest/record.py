@@ -42,7 +42,7 @@ COMPILES = {
     "tvm.tirx": ("build",),
     "iree.compiler": ("compile_str", "compile_file"),
 }
-"""Functions that compile, by module: only of modules that are loaded when the script begins."""
+"""Functions that compile, by module: watched once that is imported, as it may be when the script begins."""
 
 
 class Record:
@@ -58,9 +58,10 @@ class Record:
         self._warnings: dict[tuple[str, str], None] = {}
         os.set_blocking(descriptor, False)
         self._watch_warnings()
-        for module, names in COMPILES.items():
-            for name in names:
-                self._watch_compiler(module, name)
+        for module in COMPILES:
+            if module in sys.modules:
+                self._watch_compilers(module)
+        sys.meta_path.insert(0, Later(COMPILES.keys() - sys.modules.keys(), self._watch_compilers))
 
     def ended(self, end: SystemExit | None) -> None:
         code = None if end is None else end.code
@@ -102,10 +103,14 @@ class Record:
     def _told(self) -> list[list[str]]:
         return [list(one) for one in self._warnings]
 
-    def _watch_compiler(self, module_name: str, name: str) -> None:
-        module = sys.modules.get(module_name)
-        original = getattr(module, name, None)
-        if module is None or not callable(original):
+    def _watch_compilers(self, name: str) -> None:
+        module = sys.modules.get(name)
+        for function in COMPILES[name] if module is not None else ():
+            self._watch_compiler(module, function)
+
+    def _watch_compiler(self, module: Any, name: str) -> None:
+        original = vars(module).get(name)  # nothing that a module makes when asked: that may be an import
+        if not callable(original):
             return
         compile_here = self._timed(original)
         for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__signature__", "__wrapped__"):
@@ -148,6 +153,49 @@ class Record:
         except Exception:  # the script may have changed any of these functions
             return False
         return True
+
+
+class Later:
+    """Finds modules as ever, and tells when one of ``names`` has been imported, or could not be.
+
+    By the specification of the module, on which the last thing that importing does is to set ``_initializing``
+    (Python 3.7 to 3.14). A loader of our own would put a frame of ours below the module's code, to which warnings
+    with a stack level would then point.
+    """
+
+    def __init__(self, names: set[str], done: Callable[[str], None]) -> None:
+        self._names = set(names)
+        self._done = done
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name not in self._names:
+            return None
+        self._names.discard(name)
+        finders = [find for one in sys.meta_path if one is not self and (find := getattr(one, "find_spec", None))]
+        spec = next((spec for find in finders if (spec := find(name, path, target)) is not None), None)
+        with contextlib.suppress(TypeError):  # a kind of specification that cannot become another
+            if spec is not None:
+                spec.__class__ = telling(type(spec), self._done)
+        return spec
+
+
+def telling(kind: type, done: Callable[[str], None]) -> type:
+    """That kind of specification, until the import is over."""
+
+    class Telling(kind):  # type: ignore[misc]  # whatever the finder has made
+        @property
+        def _initializing(self) -> bool:
+            return bool(self.__dict__.get("_initializing"))
+
+        @_initializing.setter
+        def _initializing(self, value: bool) -> None:
+            self.__dict__["_initializing"] = value
+            if not value:
+                self.__class__ = kind
+                with contextlib.suppress(Exception):
+                    done(self.name)
+
+    return Telling
 
 
 def chained(error: BaseException) -> list[tuple[BaseException, str]]:

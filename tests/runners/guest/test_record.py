@@ -120,22 +120,24 @@ def test_warnings_are_told_and_printed_as_ever(tmp_path: Path) -> None:
     assert (done.stderr.count("careful"), done.returncode) == (2, 0)  # the text, and the line of code
 
 
-def test_compiling_and_running_are_phases_with_times(tmp_path: Path) -> None:
-    """In their order; what fails in the end fails after both."""
-    lines, _ = told(MODEL + COMPILE + RUN + "raise ValueError('wrong')\n", tmp_path, imported=True)
+@pytest.mark.parametrize("imported", [True, False])
+def test_compiling_and_running_are_phases_with_times(tmp_path: Path, imported: bool) -> None:
+    """In their order, in a fork and in a process of its own; what fails in the end fails after both."""
+    lines, _ = told(MODEL + COMPILE + RUN + "raise ValueError('wrong')\n", tmp_path, imported=imported)
     assert [line.get("phase") for line in lines] == ["compile", "run", None]
     times = [line["at"] for line in lines]
     assert times == sorted(times)
     assert lines[-1]["failed"][0]["type"] == "ValueError"
 
 
-def test_a_crash_in_the_compiler_leaves_the_phase(tmp_path: Path) -> None:
+@pytest.mark.parametrize("imported", [True, False])
+def test_a_crash_in_the_compiler_leaves_the_phase(tmp_path: Path, imported: bool) -> None:
     """All that a process which is gone can have said of itself."""
     crash = (
         "@tvm.transform.module_pass(opt_level=0, name='Crash')\ndef crash(module, _context):\n"
         "    import ctypes\n    ctypes.string_at(8)\n"
         "tvm.compile(module, target='llvm', relax_pipeline=crash)\n"
     )
-    lines, done = told(MODEL + crash, tmp_path, imported=True)
+    lines, done = told(MODEL + crash, tmp_path, imported=imported)
     assert done.returncode < 0
     assert [line.get("phase") for line in lines] == ["compile"]
