@@ -16,12 +16,15 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 import msgspec
 
 from runners.protocol import Testcase, TestcaseKind
 
-MOST_CHARS = 400_000
+MOST_CHARS, MOST_OPERATIONS = 400_000, 400
+MOST_LINES, MOST_OF_A_LINE = 60, 300
+"""Of a difference. All patterns here end at the next bracket: a text made to be slow takes no longer than another."""
 _VALUE = r"%[A-Za-z0-9_$.-]+"
 
 
@@ -44,10 +47,21 @@ class Breach:
     def difference(self, testcase: Testcase) -> list[str]:
         """What differs between the testcase and the mended one, as lines of a diff without its header."""
         mine, mended = _as_lines(testcase, self.file), _as_lines(self.mended, self.file)
-        return list(difflib.unified_diff(mine, mended, lineterm="", n=1))[2:]
+        before = max(0, _alike(mine, mended) - 1)
+        after = max(0, _alike(mine[before + 1 :][::-1], mended[before + 1 :][::-1]) - 1)
+        shown = difflib.unified_diff(
+            mine[before : len(mine) - after], mended[before : len(mended) - after], n=1, lineterm=""
+        )
+        lines = (line for line in islice(shown, 2, None) if not line.startswith("@@"))  # places within these parts
+        return [line[:MOST_OF_A_LINE] for line in islice(lines, MOST_LINES)]
 
     def __str__(self) -> str:
         return f"{self.operation} in {self.file}:{self.line} {self.words}"
+
+
+def _alike(one: list[str], other: list[str]) -> int:
+    """How many lines two lists begin with together."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _as_lines(testcase: Testcase, file: str) -> list[str]:
@@ -107,15 +121,16 @@ def _without_comments(text: str) -> str:
 
 _ALIAS = re.compile(r"^[ \t]*(?P<name>#\w+)\s*=\s*affine_map<(?P<map>[^>\n]*->[^\n]*)>\s*$", re.M)
 _GENERIC = re.compile(r"linalg\.generic\s*\{(?P<attributes>[^{}]*)\}")
+_MAPS = re.compile(r"indexing_maps\s*=\s*\[(?P<maps>(?:[^\[\]]|\[[^\[\]]*\])*)\]")
 _MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
-_KINDS = re.compile(r"iterator_types\s*=\s*\[(?P<kinds>[^\]]*)\]")
+_KINDS = re.compile(r"iterator_types\s*=\s*\[(?P<kinds>[^\[\]]*)\]")
 
 
 def _written_together(text: str, bare: str) -> Iterator[_Found]:
     aliases = {found["name"]: found["map"] for found in _ALIAS.finditer(bare)}
-    for found in _GENERIC.finditer(bare):
+    for found in islice(_GENERIC.finditer(bare), MOST_OPERATIONS):
         kinds = _KINDS.search(bare, found.start(), found.end())
-        maps = re.search(r"indexing_maps\s*=\s*\[(?P<maps>.*?)\]\s*(?:,|$)", found["attributes"], re.S)
+        maps = _MAPS.search(found["attributes"])
         outs = re.search(r"\bouts\((?P<names>[^:)]*):", bare[found.end() : found.end() + 4_000])
         if kinds is None or maps is None or outs is None or "," in outs["names"]:
             continue
@@ -162,7 +177,7 @@ _INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?(?:i|si|ui)\d{1,2})=(?P<valu
 
 def _zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Found]:
     given = _given(bare, testcase)
-    for found in _DIVISION.finditer(bare):
+    for found in islice(_DIVISION.finditer(bare), MOST_OPERATIONS):
         word = given.get(found["by"])
         literal = _INPUT.match(word) if word is not None else None
         if word is None or literal is None:
@@ -173,7 +188,7 @@ def _zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Found]
         yield _Found(
             operation=found["name"],
             at=found.start("name"),
-            words=f"divides by zero, which is undefined: the input {word.partition('=')[2]} holds zeros",
+            words=f"divides by zero, which is undefined: the input {word.partition('=')[2][:80]} holds zeros",
             instead="ones in the place of the input's zeros",
             text=text,
             inputs={word: f"--input={literal['type']}={ones}"},

@@ -37,7 +37,7 @@ _ACCESS = re.compile(
     r"\b(?P<operation>tensor\.(?:extract|insert))\b[^\[\n]*\[(?P<at>[^\]\n]+)\]\s*:\s*tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
 )
 _SLICE = re.compile(
-    r"\b(?P<operation>tensor\.(?:extract_slice|insert_slice))\b[^\[\n]*\[(?P<at>[^\]\n]+)\]\s*\[(?P<sizes>[^\]\n]+)\]"
+    r"\b(?P<operation>tensor\.(?:extract_slice|insert_slice))\b[^\[\n]{0,300}\[(?P<at>[^\]\n]+)\]\s*\[(?P<sizes>[^\]\n]+)\]"
     r"\s*\[(?P<strides>[^\]\n]+)\]\s*:\s*(?:tensor<[^>\n]+>\s+into\s+)?tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
 )
 """A slice, with the shape of the tensor that it is taken from or put into."""

@@ -8,14 +8,18 @@ kernel wrote. The mended testcase gives the kernel a copy.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
+from typing import TypeGuard
 
 import msgspec
 
-from runners.mlir_contract import MOST_CHARS, Breach
+from runners.mlir_contract import Breach
 from runners.protocol import Testcase, TestcaseKind
 
 OPERATION = "call_tir_inplace"
+MOST_CHARS, MOST_CALLS = 100_000, 100
 
 
 def find_live_argument(testcase: Testcase) -> Breach | None:
@@ -23,10 +27,12 @@ def find_live_argument(testcase: Testcase) -> Breach | None:
     if testcase.kind is not TestcaseKind.PYTHON or testcase.toolchain != "tvm":
         return None
     for name, text in testcase.files.items():
-        if name.endswith(".py") and OPERATION in text and len(text) <= MOST_CHARS:
+        # A carriage return alone ends a line for Python: places would not be those of the text.
+        if name.endswith(".py") and OPERATION in text and len(text) <= MOST_CHARS and "\r" not in text:
             for function in _functions(text):
-                for call, mutated in _in_place(function):
-                    if _reads_again(function, mutated.id, call):
+                uses = _uses(function)
+                for call, mutated in islice(_in_place(function), MOST_CALLS):
+                    if _reads_again(uses[mutated.id], call):
                         return _breach(testcase, name, call, mutated)
     return None
 
@@ -42,7 +48,7 @@ def _functions(text: str) -> Iterator[ast.FunctionDef]:
 def _in_place(function: ast.FunctionDef) -> Iterator[tuple[ast.Call, ast.Name]]:
     """Calls of a function, each with the plain name of an argument that it mutates."""
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-        if not (isinstance(call.func, ast.Attribute) and call.func.attr == OPERATION and len(call.args) >= 2):
+        if not (_is_operation(call.func) and len(call.args) >= 2):
             continue
         given = call.args[1]
         arguments = given.elts if isinstance(given, ast.Tuple | ast.List) else [given]
@@ -51,25 +57,34 @@ def _in_place(function: ast.FunctionDef) -> Iterator[tuple[ast.Call, ast.Name]]:
                 yield call, named
 
 
+def _is_operation(function: ast.expr) -> TypeGuard[ast.Attribute]:
+    """``R.call_tir_inplace``, whatever one short name or two the module has there."""
+    if not isinstance(function, ast.Attribute) or function.attr != OPERATION:
+        return False
+    owner = function.value
+    return isinstance(owner.value if isinstance(owner, ast.Attribute) else owner, ast.Name)
+
+
 def _indices(call: ast.Call) -> list[int]:
     listed = next((word.value for word in call.keywords if word.arg == "inplace_indices"), None)
     listed = listed if listed is not None else (call.args[2] if len(call.args) > 2 else None)
-    try:
-        value = ast.literal_eval(listed) if listed is not None else []
-    except (ValueError, TypeError):
-        return []
-    found = value if isinstance(value, list | tuple) else [value]
-    return [index for index in found if isinstance(index, int)]
+    words = listed.elts if isinstance(listed, ast.List | ast.Tuple) else [listed]
+    return [word.value for word in words if isinstance(word, ast.Constant) and type(word.value) is int]
 
 
-def _reads_again(function: ast.FunctionDef, name: str, call: ast.Call) -> bool:
-    """Whether the name is read below the call's last line, before it is given to something else."""
-    uses = sorted(
-        (node.lineno, isinstance(node.ctx, ast.Store))
-        for node in ast.walk(function)
-        if isinstance(node, ast.Name) and node.id == name and node.lineno > (call.end_lineno or call.lineno)
-    )
-    return bool(uses) and not uses[0][1]
+def _uses(function: ast.FunctionDef) -> dict[str, list[tuple[int, bool]]]:
+    """Of each name: the lines that use it, in order, and whether they give it to something."""
+    found: dict[str, list[tuple[int, bool]]] = defaultdict(list)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name):
+            found[node.id].append((node.lineno, isinstance(node.ctx, ast.Store)))
+    return {name: sorted(lines) for name, lines in found.items()}
+
+
+def _reads_again(uses: list[tuple[int, bool]], call: ast.Call) -> bool:
+    """Whether a name is read below the call's last line, before it is given to something else."""
+    below = next((gives for line, gives in uses if line > (call.end_lineno or call.lineno)), True)
+    return not below
 
 
 def _breach(testcase: Testcase, file: str, call: ast.Call, mutated: ast.Name) -> Breach:

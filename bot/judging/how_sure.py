@@ -54,9 +54,6 @@ def _vague(claim: Claim) -> bool:
 def _by_its_signal_alone(evidence: Evidence, version: str) -> bool:
     """It crashed as reported and left no stack and no words: any other crash would have matched too."""
     bad = [seen for seen in evidence.originals() if seen.version == version and seen.answer is Answer.BAD]
-    return all(
-        seen.signature is not None
-        and seen.signature.type in NATIVE
-        and not (seen.signature.frames or seen.signature.message)
-        for seen in bad
-    )
+    told = [seen.signature for seen in bad if seen.signature is not None]
+    crashed = [one for one in told if one.type in NATIVE]
+    return bool(bad) and len(crashed) == len(bad) and not any(one.frames or one.message for one in crashed)

@@ -95,3 +95,41 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
     """No text makes the search fail."""
     find_breach(program(f"{ROWS}{text}"))
     find_breach(program(text, "4xi32=0"))
+
+
+SLOW = {
+    "lists that never end": f"linalg.generic {{{'indexing_maps=[' * 20_000}}}",
+    "kinds that never end": f"linalg.generic {{{'iterator_types=[' * 20_000}}}",
+    "operations that never end": 'linalg.generic {indexing_maps=[#a], iterator_types=["parallel"]} outs(' * 4_000,
+}
+
+
+@pytest.mark.parametrize("what", SLOW)
+def test_a_text_that_is_made_to_be_slow_is_read_in_bounds(what: str) -> None:
+    """It shows nothing, and takes no longer than another of its size: one of these took a minute."""
+    assert find_breach(program(SLOW[what])) is None
+
+
+def test_what_was_put_right_is_shown_in_few_lines_of_bounded_length() -> None:
+    """Whatever stands around it, and however long the line is."""
+    around = "\n".join(f"// {number % 150}" for number in range(30_000))
+    text = f"{around}\n{ROWS.replace('{indexing_maps', '{doc = 1, ' + ' ' * 2_000 + 'indexing_maps')}{around}\n"
+    case = program(text)
+    breach = find_breach(case)
+    assert breach is not None
+    shown = breach.difference(case)
+    assert [line[0] for line in shown] == [" ", "-", "+", " "]
+    assert all(len(line) <= 300 for line in shown)
+    rows = program(ROWS)
+    found = find_breach(rows)
+    assert found is not None
+    assert [line for line in found.difference(rows) if line.startswith("+")] == [
+        '+  %r = linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel", "reduction"]}'
+    ]
+
+
+def test_many_zeros_of_an_input_are_named_by_their_first() -> None:
+    """A summary is of a bounded length."""
+    breach = find_breach(program(RATIO, "4xi32=1", f"4xi32={'0,' * 9_000}0"))
+    assert breach is not None
+    assert len(str(breach)) < 300

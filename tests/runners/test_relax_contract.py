@@ -68,3 +68,19 @@ def test_any_text_is_read_to_its_end(text: str) -> None:
     """No text makes the search fail."""
     find_live_argument(program(f"# call_tir_inplace\n{text}"))
     find_live_argument(program(f"{LIVE}{text}"))
+
+
+DEEP = {
+    "a long chain of names": LIVE.replace("R.call_tir_inplace", f"R{'.b' * 600}.call_tir_inplace"),
+    "an index below many signs": LIVE.replace("[1]", f"[{'-' * 900}1]"),
+    "an index of many sums": LIVE.replace("[1]", f"[{'0+' * 900}1]"),
+    "line ends of another kind": LIVE.replace("\n", "\r"),
+    "many calls": "def f():\n" + "".join(f"  R.call_tir_inplace(g, (y{n},), [0])\n" for n in range(2_500)),
+    "many indices": f"def f():\n  R.call_tir_inplace(g, ({'y,' * 20_000}), [{'0,' * 20_000}])\n  y = 1\n",
+}
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_a_text_that_is_made_to_be_deep_or_slow_is_left_alone(what: str) -> None:
+    """It shows no breach, and neither fails nor takes long: some of these took minutes."""
+    assert find_live_argument(program(DEEP[what])) is None
