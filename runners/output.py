@@ -46,9 +46,10 @@ def read_output(output: str, *, actual: str, expected: str) -> Reading:
     printed = _lines(output)[-MAX_LINES:]
     wrong, right = _lines(actual), _lines(expected)
     quoted = right
-    right = [_completed(line, wrong) for line in right]
+    # What stands on both sides as it is tells nothing, and is not to be completed into something else.
+    right = [_completed(line, wrong) for line in quoted if not _found(line, wrong)]
     wrong, right = (
-        [line for line in wrong if not _found(line, right)][:MAX_TELLING],
+        [line for line in wrong if not _found(line, (*quoted, *right))][:MAX_TELLING],
         [line for line in right if not _found(line, wrong)][:MAX_TELLING],
     )
     wrong, right = _telling(wrong, alone=not right), _telling(right, alone=not wrong)

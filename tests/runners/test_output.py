@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runners.output import Reading, read_output
@@ -58,6 +58,7 @@ def test_any_text_has_a_reading(output: str, actual: str, expected: str) -> None
     read_output(output, actual=actual, expected=expected)
 
 
+@example("0\n0:")
 @given(st.text(max_size=300))
 def test_a_report_that_wants_what_it_has_tells_nothing(text: str) -> None:
     """Equal actual and expected output have no telling line."""
