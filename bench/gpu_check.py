@@ -21,12 +21,12 @@ from time import monotonic
 from bot.extract import Repro, extract
 from bot.issue import Issue
 from bot.plan import Wishes, make_plan
-from runners import gpu
-from runners.catalogue import load_catalogue
-from runners.errors import InfraError, UserError
-from runners.execute import Investigation
-from runners.progress import Silent
-from runners.protocol import FindingKind, Observation, Outcome
+from runners.core.catalogue import load_catalogue
+from runners.core.errors import InfraError, UserError
+from runners.core.progress import Silent
+from runners.core.protocol import FindingKind, Observation, Outcome
+from runners.hardware import gpu
+from runners.investigation.investigate import Investigation
 from runners.workbench import Workbench, open_workbench
 
 IREE, TVM = "3.13.0", "0.27.0.post1"

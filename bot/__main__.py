@@ -6,9 +6,9 @@ import platform
 import sys
 import traceback
 
-from bot.cli import app
-from bot.quote import clean, disarm
-from runners.errors import ReprobotError
+from bot.cli.app import app
+from bot.report.quote import clean, disarm
+from runners.core.errors import ReprobotError
 
 INTERRUPTED = 130
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from bot.extract.types import Repro
-from runners.catalogue import Catalogue, Release
-from runners.errors import UserError
-from runners.protocol import Budget, ClaimKind, Limits, Plan, TestcaseKind, Trail
+from runners.core.catalogue import Catalogue, Release
+from runners.core.errors import UserError
+from runners.core.protocol import Budget, ClaimKind, Limits, Plan, TestcaseKind, Trail
 from runners.toolchains import find_device, find_toolchain
 
 MOST_CHOSEN = 8

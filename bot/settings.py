@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 import msgspec
 import yaml
 
-from bot.verdict import VerdictKind
-from runners.errors import UserError
+from bot.verdict.verdict import VerdictKind
+from runners.core.errors import UserError
 
 PATH = ".github/reprobot.yml"
 MAX_BYTES = 32 * 1024

@@ -15,27 +15,17 @@ from functools import partial
 
 import msgspec
 
-from runners import gpu, lavapipe, varied
-from runners.between import Between, Registry
-from runners.canaries import Canaries, canary_name, why_not
-from runners.catalogue import Catalogue, Release
-from runners.config import read_config
-from runners.course import Deeper, Tools, make_cell
-from runners.diagnose import Means, diagnose, instrumented_limits
-from runners.dispatches import compare_dispatches
-from runners.environments import Environment, Store, Unresolvable, default_root, open_store
-from runners.errors import InfraError, ReprobotError
-from runners.execute import Investigation, investigate
-from runners.inside import layout_of, task_of
-from runners.lavapipe import Driver
-from runners.machine import Absent, look
-from runners.minimize import MOST_PROBES, MOST_SECONDS, minimize
-from runners.narrow import Supply
-from runners.observing import observed, words
-from runners.port import port
-from runners.probe import run_probe
-from runners.progress import Sink
-from runners.protocol import (
+from runners.builds.commit_range import Between, Registry
+from runners.builds.opening import Surroundings, open_between
+from runners.builds.source import Unbuildable
+from runners.core import conditions as varied
+from runners.core.bisection.commits import Prior
+from runners.core.catalogue import Catalogue, Release
+from runners.core.errors import InfraError, ReprobotError
+from runners.core.guest_programs import launch
+from runners.core.hardware import NVIDIA
+from runners.core.progress import Sink
+from runners.core.protocol import (
     Cell,
     Claim,
     ClaimKind,
@@ -50,19 +40,31 @@ from runners.protocol import (
     Variant,
     Varied,
 )
-from runners.repeats import AS_IT_IS, Run, Way, make_run
-from runners.retarget import GUEST_HOOKS, retarget
-from runners.rooms import Rooms
+from runners.diagnosis.diagnose import Means, diagnose, instrumented_limits
+from runners.diagnosis.nondeterminism import AS_IT_IS, Run, Way, make_run
+from runners.environments.config import read_config
+from runners.environments.store import Environment, Store, Unresolvable, default_root, open_store
+from runners.hardware import gpu, lavapipe
+from runners.hardware.detect import Absent, look
+from runners.hardware.lavapipe import Driver
+from runners.investigation.bisect_builds import Supply
+from runners.investigation.investigate import Investigation, investigate
+from runners.investigation.state import Deeper, Tools, make_cell
+from runners.minimization.minimize import MOST_PROBES, MOST_SECONDS, minimize
+from runners.probe.canary import Canaries, canary_name, why_not
+from runners.probe.layout import layout_of, task_of
+from runners.probe.observe import observed, words
+from runners.probe.run import run_probe
+from runners.probe.sessions import Rooms
+from runners.probe.task import PLAIN, Conditions, Probe, conditions_of
+from runners.rewrite.port import port
+from runners.rewrite.retarget import retarget
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import new_name
 from runners.sandbox.process import Stopped, stoppable
 from runners.sandbox.select import select_engine, sweep
-from runners.sources import Unbuildable
-from runners.sources.opening import Surroundings, open_between
-from runners.task import PLAIN, Conditions, Probe, conditions_of
 from runners.toolchains import Toolchain, canary_testcase, find_device, find_toolchain
-from runners.toolchains.hardware import NVIDIA
-from runners.trail import Prior
+from runners.toolchains.iree.dispatches import compare_dispatches
 
 FINDINGS_FILE = "/tmp/reprobot-findings.jsonl"
 """A path inside the sandbox, whose /tmp is its own."""
@@ -216,7 +218,7 @@ class Workbench:
         probes: int = MOST_PROBES,
         seconds: float = MOST_SECONDS,
     ) -> Smaller:
-        """Cut the plan's testcase down on a release where it fails; see ``runners.minimize``.
+        """Cut the plan's testcase down on a release where it fails; see ``runners.minimization.minimize``.
 
         Raises:
             NotReducible: it does not fail there as reported, or only a control could tell a smaller one from a wrong.
@@ -387,7 +389,7 @@ class Workbench:
         self, plan: Plan, version: str, testcase: Testcase, modes: tuple[str, ...], under: Varied
     ) -> str:
         (_, script, *arguments) = testcase.steps[0]
-        step = ("python", f"{GUEST_HOOKS}/diagnose_tvm.py", ",".join(modes), script, *arguments)
+        step = launch("tvm.diagnose", ",".join(modes), script, *arguments)
         return self._hooked(plan, version, msgspec.structs.replace(testcase, steps=(step,)), under)
 
     def _hooked(self, plan: Plan, version: str, testcase: Testcase, under: Varied) -> str:

@@ -164,7 +164,7 @@ check() {
     [ "$accel" = kvm ] || slower=12
     for user in "$@"; do
         printf '\n%s\n\n' "## $user"
-        in_vm "$user" "cd /srv/reprobot && REPROBOT_KIT_SLOWER=$slower .venv/bin/python -m bench.machine \
+        in_vm "$user" "cd /srv/reprobot && REPROBOT_KIT_SLOWER=$slower .venv/bin/python -m bench.robustness.machine \
             --kills ${KILLS:-50} --timeout $((120 * slower))" || failed=1
     done
     stop

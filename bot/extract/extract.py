@@ -8,24 +8,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from bot.extract.attached import attached_pieces, explain, fill_from, say_attached
-from bot.extract.claim import Report, read_claim
-from bot.extract.classify import read_pieces
-from bot.extract.command_line import CommandLine, assemble_commands, plain_compile
-from bot.extract.commands import find_commands
-from bot.extract.devices import iree_device, iree_devices, tvm_device, tvm_devices
-from bot.extract.failure import fails_at_definition, find_signature
-from bot.extract.links import attached_files, find_links
-from bot.extract.markdown import Document, parse_markdown
-from bot.extract.pieces import Kind, Piece
-from bot.extract.sections import Cue
-from bot.extract.shell import Command
-from bot.extract.snippet import MAIN_FILE, About, Ambiguous, Program, assemble, words_of
+from bot.extract.blocks.classify import read_pieces
+from bot.extract.blocks.markdown import Document, parse_markdown
+from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.blocks.sections import Cue
+from bot.extract.claim.devices import iree_device, iree_devices, tvm_device, tvm_devices
+from bot.extract.claim.failure import fails_at_definition, find_signature
+from bot.extract.claim.read import Report, read_claim
+from bot.extract.claim.versions import Passage, find_versions
+from bot.extract.command_line.assemble import CommandLine, assemble_commands, plain_compile
+from bot.extract.command_line.find import find_commands
+from bot.extract.command_line.shell import Command
+from bot.extract.files.attached import attached_pieces, explain, fill_from, say_attached
+from bot.extract.files.links import attached_files, find_links
+from bot.extract.python.assemble import MAIN_FILE, About, Ambiguous, Program, assemble, words_of
 from bot.extract.toolchain import find_toolchain
 from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
-from bot.extract.versions import Passage, find_versions
 from bot.issue import Issue
-from runners.protocol import Claim, ClaimKind, Testcase, TestcaseKind
+from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
 
 MAX_BODY_BYTES = 1_000_000
 MAX_COMMENTS = 5

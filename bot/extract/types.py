@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from runners.protocol import Claim, Testcase
+from runners.core.protocol import Claim, Testcase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from runners.errors import InfraError
-from runners.protocol import Limits, OutOfMemory
-from runners.sandbox import cgroup, meter, owner, seccomp, selftest, skeleton
+from runners.core.errors import InfraError
+from runners.core.protocol import Limits, OutOfMemory
+from runners.sandbox import owner, selftest
+from runners.sandbox.containers import skeleton
 from runners.sandbox.contract import (
     ANSWER_END,
     COUNTED,
@@ -42,6 +43,7 @@ from runners.sandbox.contract import (
     Mount,
     SandboxSpec,
 )
+from runners.sandbox.limits import cgroup, cpu_time, seccomp
 from runners.sandbox.process import close_streams, communicate, ended_by
 
 NOBODY = "65534"
@@ -326,7 +328,7 @@ class _Session:
             stdout_limit=limits.output_bytes,
             wall_s=limits.wall_s,
             closing=closing,
-            watch=meter.watch(None if self.group is None else self.group.cpu_s, limits.cpu_s),
+            watch=cpu_time.watch(None if self.group is None else self.group.cpu_s, limits.cpu_s),
         )
         oom = self.group is not None and self.group.ran_out_of_memory()
         if talk.status is not None and not oom and (talk.status < 0 or not self.started.executed()):

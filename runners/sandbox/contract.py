@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from runners.errors import InfraError
-from runners.protocol import Ended, Limits
+from runners.core.errors import InfraError
+from runners.core.protocol import Ended, Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 
-from runners.errors import InfraError
-from runners.protocol import Ended, Exited, Signalled, TimedOut
-from runners.sandbox import meter
-from runners.sandbox.meter import Meter
+from runners.core.errors import InfraError
+from runners.core.protocol import Ended, Exited, Signalled, TimedOut
+from runners.sandbox.limits import cpu_time
+from runners.sandbox.limits.cpu_time import Meter
 
 READ_BYTES = 64 * 1024
 STDERR_BYTES = 16 * 1024
@@ -198,7 +198,7 @@ class _Talk:
 
     def _say_that_time_is_up(self, now: float) -> None:
         self.used_up = True
-        self._stop_at = now + meter.GRACE_S
+        self._stop_at = now + cpu_time.GRACE_S
         if not self.pending:
             with contextlib.suppress(OSError):
                 os.write(self.stdin, b"\n")

@@ -9,12 +9,14 @@ import signal
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from runners.errors import UserError
-from runners.sandbox import cgroup, containers, owner, podman_store
+from runners.core.errors import UserError
+from runners.sandbox import owner
 from runners.sandbox.bubblewrap import Bubblewrap
-from runners.sandbox.containers import Containers
+from runners.sandbox.containers import engine as containers, podman_store
+from runners.sandbox.containers.engine import Containers
 from runners.sandbox.contract import Engine
-from runners.sandbox.none import Unprotected
+from runners.sandbox.limits import cgroup
+from runners.sandbox.unprotected import Unprotected
 
 EngineName = Literal["auto", "docker", "podman", "bubblewrap", "gvisor", "none"]
 

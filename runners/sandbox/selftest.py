@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from runners.errors import InfraError
-from runners.protocol import Exited, Limits
+from runners.core.errors import InfraError
+from runners.core.protocol import Exited, Limits
 from runners.sandbox.contract import Engine, Mount, SandboxSpec
 from runners.sandbox.process import uninterrupted
 
@@ -63,7 +63,7 @@ _GUEST = Path(__file__).parent.parent / "guest"
 _STEP = """
 import os, sys
 sys.path.append("/opt/guest")
-import processes, supervisor
+from runners.guest.probe import processes, supervisor
 supervisor.become_untouchable()
 _, records = supervisor.take_streams()
 step = processes.start(["/bin/sh", "-c", sys.argv[1]], dict(os.environ), {"file_bytes": 65536}, (records, 2))
@@ -92,7 +92,7 @@ def failure_of_a_step(engine: Engine) -> str | None:
     spec = SandboxSpec(
         argv=(python, "-I", "-S", "-c", _STEP, _LOOK + _REACH),
         mounts=(
-            Mount(host=_GUEST, guest="/opt/guest"),
+            Mount(host=_GUEST, guest="/opt/guest/runners/guest"),
             *(() if home == "/usr" else (Mount(host=prefix, guest=home),)),
         ),
         environment={} if home == "/usr" else {"LD_LIBRARY_PATH": f"{home}/lib"},

@@ -11,10 +11,10 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Protocol
 
-from runners.errors import UserError
-from runners.protocol import Testcase
+from runners.core.errors import UserError
+from runners.core.protocol import Testcase
+from runners.core.toolchain_facts import Bundle, Canary, Device, DriftEntry
 from runners.toolchains import iree, python, tvm
-from runners.toolchains.facts import Bundle, Canary, Device, DriftEntry
 
 __all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain", "drift_named", "find_toolchain"]
 

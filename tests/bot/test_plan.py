@@ -9,9 +9,9 @@ import pytest
 
 from bot.extract.types import Repro
 from bot.plan import HANG_WALL_S, Wishes, checks_itself, make_plan
-from runners.catalogue import Catalogue, Listing, Release
-from runners.errors import UserError
-from runners.protocol import Claim, ClaimKind, Plan, Testcase, TestcaseKind
+from runners.core.catalogue import Catalogue, Listing, Release
+from runners.core.errors import UserError
+from runners.core.protocol import Claim, ClaimKind, Plan, Testcase, TestcaseKind
 
 
 def release(version: str) -> Release:

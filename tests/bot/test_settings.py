@@ -8,12 +8,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bot.settings import PROFILES, Settings, WithoutCode, load_settings, schema
-from bot.verdict import VerdictKind
-from runners.errors import UserError
+from bot.verdict.verdict import VerdictKind
+from runners.core.errors import UserError
 from runners.toolchains import find_device, find_toolchain
 
 ROOT = Path(__file__).parent.parent.parent

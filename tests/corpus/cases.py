@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from bot.forge.source import parse_issue
 from bot.issue import Issue
-from bot.source import parse_issue
 
 ROOT = Path(__file__).parent
 TODAY = date(2026, 11, 21)

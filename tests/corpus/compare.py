@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.extract.types import Extraction, Repro
-from runners.protocol import Testcase
+from runners.core.protocol import Testcase
 
 Expected = Mapping[str, Any]
 Step = tuple[str, ...]

@@ -11,11 +11,11 @@ from typing import cast
 
 import pytest
 
-from bot import app
+from bot.cli import verbs
+from bot.forge.source import parse_issue
 from bot.plan import Wishes
-from bot.source import parse_issue
-from runners.catalogue import Catalogue, decode_listing
-from runners.progress import Silent
+from runners.core.catalogue import Catalogue, decode_listing
+from runners.core.progress import Silent
 from runners.toolchains import TOOLCHAINS, Toolchain, find_toolchain
 from runners.workbench import open_workbench
 
@@ -54,7 +54,7 @@ def test_an_issue_about_an_added_toolchain_gets_its_verdict(added: Toolchain) ->
     """On real releases of a real package in a real sandbox; no other module was touched."""
     listing = decode_listing(block("json").encode())
     catalogue = Catalogue({added.NAME: listing})
-    report = app.reproduce(
+    report = verbs.reproduce(
         parse_issue(block("markdown", "````").encode(), source="issue.md", today=date(2026, 11, 21)),
         toolchain=added.NAME,
         wishes=Wishes(),

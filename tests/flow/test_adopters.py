@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.bot.payloads import comment_event, issue_event
+from tests.bot.requests.payloads import comment_event, issue_event
 from tests.flow.expressions import evaluate
 
 ROOT = Path(__file__).parents[2]

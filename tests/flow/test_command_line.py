@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository import make_repository
+from tests.support.repository import make_repository
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "issues"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bot import app
-from bot.by_hand import by_hand
-from bot.comment import render_comment
+from bot.cli import verbs
 from bot.plan import Wishes
-from bot.verdict import Report, VerdictKind
-from runners.catalogue import load_catalogue
-from runners.progress import Silent
-from runners.protocol import Answer, FindingKind, Varied
+from bot.report.comment import render_comment
+from bot.report.run_again import by_hand
+from bot.verdict.verdict import Report, VerdictKind
+from runners.core.catalogue import load_catalogue
+from runners.core.progress import Silent
+from runners.core.protocol import Answer, FindingKind, Varied
 from runners.workbench import open_workbench
 from tests.corpus.cases import ROOT, load
 
@@ -28,7 +28,7 @@ CASES = {
 def reproduced(name: str) -> Report:
     """The whole course of one case of the corpus, on the newest release that it could be about."""
     catalogue = load_catalogue()
-    return app.reproduce(
+    return verbs.reproduce(
         load(ROOT / "tvm" / name).issue,
         toolchain=None,
         wishes=Wishes(versions="0.27.0"),

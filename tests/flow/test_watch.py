@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bot.forge.fake import REPOSITORY, FakeGithub
 from tests.flow.test_command_line import EXAMPLES, ROOT
-from tests.forge.fake import REPOSITORY, FakeGithub
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.bot.forge.fake import TOKEN, FakeGithub
 from tests.flow.workflow import LEAK, Play
-from tests.forge.fake import TOKEN, FakeGithub
 
 ROOT = Path(__file__).parents[2]
 CPU = ROOT / "examples/workflows/cpu.yml"

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from bot.comment import MAX_BYTES, read_marker, render_comment
-from bot.page import render_page
-from bot.quote import clean, code, fence, log_line, prose
-from bot.record import Record, Run, RunState, Void, decode, encode
-from bot.sticky import ROOM, Sheet, of_report, put_together, take_apart
-from bot.terminal import lay_out
-from tests.bot import reports
-from tests.bot.test_comment import WORDS, outside_code, poisoned
-from tests.bot.test_page import Reader
+from bot.cli.terminal import lay_out
+from bot.forge.run_record import Record, Run, RunState, Void, decode, encode
+from bot.forge.sticky_comment import ROOM, Sheet, of_report, put_together, take_apart
+from bot.report.comment import MAX_BYTES, read_marker, render_comment
+from bot.report.page import render_page
+from bot.report.quote import clean, code, fence, log_line, prose
+from tests.bot.report import reports
+from tests.bot.report.test_comment import WORDS, outside_code, poisoned
+from tests.bot.report.test_page import Reader
 from tests.hostile.payloads import CASES
 
 pytestmark = pytest.mark.thorough

@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from bot import cli_jobs
-from bot.actions import Step, add_summary, set_outputs, step_of
-from bot.commands import help_text
-from bot.comment import render_comment
-from bot.desk import Handled
-from bot.request import Ignored
-from runners.errors import UserError
-from tests.bot import reports
-from tests.bot.payloads import comment_event, issue_event
-from tests.bot.test_comment import poisoned
-from tests.bot.test_desk import CODE, ask, forge_of
-from tests.forge.fake import FakeGithub
+from bot.cli import jobs
+from bot.forge.actions import Step, add_summary, set_outputs, step_of
+from bot.report.comment import render_comment
+from bot.requests.commands import help_text
+from bot.requests.handle import Handled
+from bot.requests.request import Ignored
+from runners.core.errors import UserError
+from tests.bot.forge.fake import FakeGithub
+from tests.bot.report import reports
+from tests.bot.report.test_comment import poisoned
+from tests.bot.requests.payloads import comment_event, issue_event
+from tests.bot.requests.test_handle import CODE, ask, forge_of
 from tests.hostile.payloads import CASES, CLASSES
 from tests.hostile.test_hostile import check_markdown
 
@@ -88,7 +88,7 @@ def test_what_is_said_of_a_request_is_plain_words(text: str, tmp_path: Path) -> 
     step = step_in(tmp_path)
     for words in (f"/repro {text}", f"/repro run versions={text}", f"/repro run {text}=1", f"/repro void {text}"):
         made = asked("issue_comment", comment_event(words, by="wil"))
-        add_summary(step, "\n\n".join((cli_jobs.idle(made) if isinstance(made, Ignored) else made).said))
+        add_summary(step, "\n\n".join((jobs.idle(made) if isinstance(made, Ignored) else made).said))
     summary = (tmp_path / "summary").read_bytes()
     assert len(summary) < MIB
     check_plain(summary.decode())
@@ -99,7 +99,7 @@ def test_an_event_that_is_not_for_us_is_named_plainly(text: str, tmp_path: Path)
     """An action's name too is only a claim of the event."""
     made = asked("issues", issue_event(text))
     assert isinstance(made, Ignored)
-    add_summary(step_in(tmp_path), "\n\n".join(cli_jobs.idle(made).said))
+    add_summary(step_in(tmp_path), "\n\n".join(jobs.idle(made).said))
     check_plain((tmp_path / "summary").read_bytes().decode())
 
 
@@ -140,7 +140,7 @@ def test_the_planning_step_itself(
         files = {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
         for name, value in {**github.environment(), "GITHUB_REPOSITORY": github.repository, **step, **files}.items():
             monkeypatch.setenv(name, value)
-        cli_jobs.plan(None, tmp_path / "plan.json", None)
+        jobs.plan(None, tmp_path / "plan.json", None)
     outputs = as_the_runner_reads((tmp_path / "output").read_text(encoding="utf-8"))
     assert outputs.keys() == {"act", "issue", "sha256", "cells"}
     planned = (tmp_path / "plan.json").exists()

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Mesa's Vulkan driver for the CPU under a name that every IREE runtime accepts: see runners/lavapipe.py, which does
+# Mesa's Vulkan driver for the CPU under a name that every IREE runtime accepts: see runners/hardware/lavapipe.py, which does
 # the same for sandboxes that show the host's system.
 set -eu
 original=$(find /usr/lib -name libvulkan_lvp.so | head -n 1)

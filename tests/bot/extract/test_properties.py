@@ -9,12 +9,11 @@ import sys
 from textwrap import dedent
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from bot.extract import NoRepro, Repro, extract
-from bot.extract.markdown import parse_markdown
-from bot.extract.shell import TOOLS
+from bot.extract.blocks.markdown import parse_markdown
+from bot.extract.command_line.shell import TOOLS
 from tests.bot.extract.reading import issue
 
 LINES = st.sampled_from(

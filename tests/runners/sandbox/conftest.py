@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from runners.inside import Layout
-from runners.probe import run_probe
-from runners.protocol import Limits, Testcase, TestcaseKind
+from runners.core.protocol import Limits, Testcase, TestcaseKind
+from runners.probe.layout import Layout
+from runners.probe.run import run_probe
+from runners.probe.task import Probe, Task
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import sandboxes
-from runners.task import Probe, Task
-from tests.runners.sandbox.attack import LIMITS
+from tests.runners.sandbox.kit.attack import LIMITS
 
-KIT = Path(__file__).parent / "kit.py"
+KIT = Path(__file__).parent / "kit" / "payload.py"
 TOOLS = {"python": "/opt/env/bin/python"}
 SLOWER = float(os.environ.get("REPROBOT_KIT_SLOWER", "1"))
 """How many times longer everything takes here, such as on an emulated processor (``tools/vm.sh``)."""

@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.inside import Layout
-from runners.oracle import Context, rule
-from runners.probe import Room, open_room, run_probe
-from runners.protocol import (
+from runners.core.failure.oracle import Context, rule
+from runners.core.protocol import (
     Claim,
     ClaimKind,
     Ended,
@@ -29,10 +27,12 @@ from runners.protocol import (
     TestcaseKind,
     TimedOut,
 )
+from runners.probe.layout import Layout
+from runners.probe.run import Room, open_room, run_probe
+from runners.probe.task import FORKED, PLAIN, Conditions, Probe, Task
 from runners.sandbox.contract import Engine
-from runners.task import FORKED, PLAIN, Conditions, Probe, Task
-from tests.runners.sandbox.attack import LIMITS, QUICK
 from tests.runners.sandbox.conftest import TOOLS
+from tests.runners.sandbox.kit.attack import LIMITS, QUICK
 
 pytestmark = pytest.mark.sandbox
 

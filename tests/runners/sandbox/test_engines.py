@@ -12,25 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from runners.errors import UserError
-from runners.inside import Layout
-from runners.protocol import Exited, Limits, Signalled, TimedOut
-from runners.sandbox import (
-    bubblewrap,
-    cgroup,
-    containers,
-    owner,
-    podman_store,
-    run_command,
-    seccomp,
-    select,
-    selftest,
-    skeleton,
-)
+from runners.core.errors import UserError
+from runners.core.protocol import Exited, Limits, Signalled, TimedOut
+from runners.probe.layout import Layout
+from runners.sandbox import bubblewrap, owner, select, selftest
+from runners.sandbox.containers import command_line, engine as containers, podman_store, skeleton
 from runners.sandbox.contract import Mount, SandboxSpec
-from runners.sandbox.none import Unprotected
-from tests.runners.sandbox.attack import QUICK
+from runners.sandbox.limits import cgroup, seccomp
+from runners.sandbox.unprotected import Unprotected
 from tests.runners.sandbox.conftest import run_source
+from tests.runners.sandbox.kit.attack import QUICK
 from tests.runners.sandbox.test_lifecycle import FOREVER, SLEEP, guests, traces
 
 SPEC = SandboxSpec(argv=("/bin/true",), mounts=(), limits=Limits(memory_bytes=1000, processes=7, disk_bytes=5000))
@@ -137,7 +128,7 @@ def test_the_supervisor_writes_nothing_outside_its_directory(tmp_path: Path, nam
     """A path from an issue that leads out is refused as a whole, before any step runs."""
     job = {"files": {name: "x"}, "steps": [], "wall_s": 1, "environment": {}, "limits": {}}
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(Path("runners/guest/supervisor.py").resolve())],
+        [sys.executable, "-I", "-S", str(Path("runners/guest/launch.py").resolve()), "probe.supervisor"],
         input=json.dumps(job).encode() + b"\n",
         cwd=tmp_path,
         capture_output=True,
@@ -151,7 +142,7 @@ def test_the_supervisor_writes_nothing_outside_its_directory(tmp_path: Path, nam
 def test_the_supervisor_refuses_a_job_that_is_none(tmp_path: Path, job: bytes) -> None:
     """It says what is wrong in a record, and runs nothing."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(Path("runners/guest/supervisor.py").resolve())],
+        [sys.executable, "-I", "-S", str(Path("runners/guest/launch.py").resolve()), "probe.supervisor"],
         input=job,
         cwd=tmp_path,
         capture_output=True,
@@ -182,7 +173,7 @@ def test_the_skeleton_is_reproducible() -> None:
 
 def test_a_path_with_a_comma_stays_one_mount() -> None:
     """The value of ``--mount`` is comma-separated; a path is quoted rather than cut."""
-    assert run_command.bind(Mount(host=Path("/a,b"), guest="/c")) == 'type=bind,"src=/a,b",dst=/c,ro=true'
+    assert command_line.bind(Mount(host=Path("/a,b"), guest="/c")) == 'type=bind,"src=/a,b",dst=/c,ro=true'
 
 
 def test_the_store_in_memory_is_ours_alone(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from runners.sandbox import bubblewrap, run_command
+from runners.sandbox import bubblewrap
+from runners.sandbox.containers import command_line as run_command
 from runners.sandbox.contract import Mount, SandboxSpec
-from tests.runners.sandbox.attack import LIMITS
-from tests.runners.sandbox.test_weakened import DOUBLED, ORPHANS, WEAKENED
+from tests.runners.sandbox.kit.attack import LIMITS
+from tests.runners.sandbox.kit.test_weakened import DOUBLED, ORPHANS, WEAKENED
 
 SPEC = SandboxSpec(argv=("/bin/true",), mounts=(Mount(host=Path("/usr"), guest="/usr"),), limits=LIMITS, run_id="x")
 

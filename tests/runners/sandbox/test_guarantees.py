@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.sandbox import bubblewrap, seccomp
+from runners.sandbox import bubblewrap
 from runners.sandbox.contract import Engine
+from runners.sandbox.limits import seccomp
 from runners.sandbox.select import engines
 
 PAPER = Path(__file__).parents[3] / "SECURITY.md"

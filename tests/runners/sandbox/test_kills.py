@@ -1,10 +1,10 @@
-"""Whatever is killed at whatever moment, nothing is left: a short run of ``bench.kills``."""
+"""Whatever is killed at whatever moment, nothing is left: a short run of ``bench.robustness.kills``."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench.kills import run_trials, usable
+from bench.robustness.kills import run_trials, usable
 
 pytestmark = pytest.mark.sandbox
 

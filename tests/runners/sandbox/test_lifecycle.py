@@ -16,16 +16,18 @@ from pathlib import Path
 
 import pytest
 
-from runners.inside import Layout
-from runners.protocol import Exited, Limits, NotRun, Signalled, TimedOut
-from runners.sandbox import cgroup, containers, owner, podman_store
-from runners.sandbox.clients import client_says
+from runners.core.protocol import Exited, Limits, NotRun, Signalled, TimedOut
+from runners.probe.layout import Layout
+from runners.sandbox import owner
+from runners.sandbox.containers import engine as containers, podman_store
+from runners.sandbox.containers.clients import client_says
 from runners.sandbox.contract import WORK, Engine, SandboxSpec
+from runners.sandbox.limits import cgroup
 from runners.sandbox.process import Stopped, stop_all, stoppable
 from runners.sandbox.select import drop_skeleton, sweep
-from tests.runners.sandbox.attack import QUICK
-from tests.runners.sandbox.attacks import PRELUDE
 from tests.runners.sandbox.conftest import run_source
+from tests.runners.sandbox.kit.attack import QUICK
+from tests.runners.sandbox.kit.attacks import PRELUDE
 
 pytestmark = pytest.mark.sandbox
 

@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from runners.errors import InfraError
-from runners.inside import Layout
-from runners.protocol import Exited
-from runners.sandbox import skeleton
+from runners.core.errors import InfraError
+from runners.core.protocol import Exited
+from runners.probe.layout import Layout
+from runners.sandbox.containers import skeleton
 from runners.sandbox.contract import MAX_ENVIRONMENT_BYTES, WORK, Engine, SandboxSpec
-from tests.runners.sandbox.attack import LIMITS
-from tests.runners.sandbox.attacks import PRELUDE
 from tests.runners.sandbox.conftest import run_source
+from tests.runners.sandbox.kit.attack import LIMITS
+from tests.runners.sandbox.kit.attacks import PRELUDE
 
 pytestmark = pytest.mark.sandbox
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.sandbox
 
 SOMEBODY = "54321"
 ROOT = Path(__file__).parents[3]
-KIT = "tests/runners/sandbox/test_conformance.py"
+KIT = "tests/runners/sandbox/kit/test_conformance.py"
 SELECTION = (
     *("who-am-i", "new-namespaces", "interfaces", "fork-bomb", "thread-bomb", "fill-the-disk", "table-of-mounts"),
     *("read-the-supervisor", "environment", "namespaces-of-its-own", "exit-3", "signal-9", "stop-itself"),

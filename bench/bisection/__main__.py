@@ -1,0 +1,4 @@
+from bench.bisection.trials import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+"""Kill something at a random moment of a probe, and look for what is left: ``python -m bench.robustness.kills [TRIALS
+[SEED]]``.
+
+Each trial starts a host of its own, which runs a probe through an engine (in a sandbox of its own or in a room), and
+kills the host, a process of the engine (podman, conmon, runc, bwrap) or one in the sandbox, with SIGKILL. Where the
+host lived, nothing may be left a second after it told how the probe ended; where it was killed, nothing after the
+next sweep. Everything in a trial follows from its seed, but for what the scheduler makes of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from runners.sandbox.containers import engine as containers, engine_cgroup
+from runners.sandbox.containers.clients import client_says
+from runners.sandbox.containers.podman_store import our_store
+from runners.sandbox.limits import cgroup
+from runners.sandbox.select import sandboxes, sweep
+
+Victim = Literal["host", "engine", "guest"]
+VICTIMS: tuple[Victim, ...] = ("host", "engine", "guest")
+WORKERS = 2
+START_S = {"bubblewrap": 0.15}
+"""About how long a sandbox takes to start; the kill comes between the host's beginning and the probe's end."""
+SLOWEST_START_S = 0.4
+GONE_S = 1.0
+"""How long what was killed may take to be gone."""
+PATIENCE_S = 90.0
+
+HOST = """
+import sys
+from pathlib import Path
+from runners.core.errors import InfraError
+from runners.probe.run import run_probe
+from runners.probe.task import PLAIN, Task
+from runners.core.protocol import Limits, Testcase, TestcaseKind
+from runners.probe.sessions import Rooms
+from runners.probe.task import FORKED
+from runners.sandbox.select import select_engine
+from tests.runners.sandbox.conftest import TOOLS, python_layout
+name, way, seconds, folder = sys.argv[1:]
+GUEST = '''
+import json
+import os, subprocess, time
+open("/tmp/left", "w").write("x" * 2**20)
+subprocess.Popen(["setsid", "sleep", "1000"])
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(1000)
+time.sleep(SECONDS)
+'''.replace("SECONDS", seconds)
+steps = (("python", "repro.py"),)
+case = Testcase(kind=TestcaseKind.PYTHON, toolchain="none", files={"repro.py": GUEST}, steps=steps)
+engine, layout, rooms = select_engine(name), python_layout(Path(folder)), Rooms()
+print("ready", flush=True)
+run, conditions = (rooms.probe, FORKED) if way == "room" else (run_probe, PLAIN)
+limits = Limits(wall_s=20, memory_bytes=2**28, processes=48, disk_bytes=2**24)
+try:
+    task = Task(testcase=case, tools=TOOLS, limits=limits, conditions=conditions)
+    found = run(engine, layout, task, run_id="kills")
+    print(found.ended)
+except InfraError as error:
+    print("InfraError:", str(error)[:100])
+finally:
+    rooms.close()
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What a seed stands for: ``after_s`` the host's beginning, a process of ``victim``'s is killed."""
+
+    seed: int
+    engine: str
+    way: str
+    victim: Victim
+    after_s: float
+    guest_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """``hit``: there was something to kill; ``said``: the host's last words; ``left``: what should not be there."""
+
+    trial: Trial
+    hit: str
+    said: str
+    left: tuple[str, ...]
+
+
+def make_trial(seed: int, engines: Sequence[str]) -> Trial:
+    """The same trial for the same seed and engines."""
+    chance = random.Random(seed)
+    engine, guest_s = engines[seed % len(engines)], round(chance.uniform(0.05, 0.4), 3)
+    return Trial(
+        seed=seed,
+        engine=engine,
+        way=chance.choice(("room", "single")),
+        victim=chance.choice(VICTIMS),
+        after_s=chance.uniform(0, START_S.get(engine, SLOWEST_START_S) + guest_s),
+        guest_s=guest_s,
+    )
+
+
+def usable() -> list[str]:
+    """Names of the engines that work here.
+
+    Not gVisor: its processes on the host are its own, not the testcase's. One that is killed leaves it waiting for
+    the time limit, and its folders for some seconds longer than one.
+    """
+    return [engine.name for engine in sandboxes() if engine.name != "gvisor" and engine.unusable() is None]
+
+
+def run_trial(trial: Trial) -> Outcome:
+    """Start a host, kill, wait, look."""
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        os.chmod(folder, 0o755)
+        words = [sys.executable, "-c", HOST, trial.engine, trial.way, str(trial.guest_s), folder]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as host:
+            assert host.stdout is not None
+            if host.stdout.readline() != "ready\n":
+                raise RuntimeError(f"seed {trial.seed}: the host did not start: {host.stdout.read()[-500:]}")
+            time.sleep(trial.after_s)
+            hit = _kill(trial, host)
+            try:
+                said = host.communicate(timeout=PATIENCE_S)[0].strip().splitlines()[-1:] or ["nothing"]
+            except subprocess.TimeoutExpired:
+                host.kill()
+                said = ["IT HUNG"]
+        if host.returncode == -signal.SIGKILL:
+            sweep()
+        left = _wait_for_none(host.pid)
+    hung = ("the host hung",) if said == ["IT HUNG"] else ()
+    sweep()
+    return Outcome(trial=trial, hit=hit, said=said[0][:150], left=(*left, *hung))
+
+
+def _kill(trial: Trial, host: subprocess.Popen[str]) -> str:
+    """Kill one; its command's first word, or empty where there was none any more."""
+    chance = random.Random(trial.seed)
+    if trial.victim == "host":
+        host.kill()
+        return "host"
+    find = _of_engine if trial.victim == "engine" else _of_guest
+    while host.poll() is None:
+        candidates = sorted(find(host.pid))
+        with contextlib.suppress(OSError):
+            if candidates:
+                pid = chance.choice(candidates)
+                name = Path(f"/proc/{pid}/comm").read_text().strip()
+                os.kill(pid, signal.SIGKILL)
+                return name
+        time.sleep(0.005)
+    return ""
+
+
+def _of_guest(maker: int) -> set[int]:
+    """Processes in the control groups that a host made, or an engine for it."""
+    groups = (cgroup.ROOT / "pids", cgroup.ROOT)
+    made = [place for top in groups for place in top.glob(f"reprobot-{maker}-*")]
+    ids = Path(tempfile.gettempdir()).glob(f"reprobot-{maker}-*/id")
+    theirs = [place for place in map(engine_cgroup.place_of, ids) if place is not None]
+    files = (file for place in (*made, *theirs) for file in place.glob("**/cgroup.procs"))
+    found: set[int] = set()
+    for file in files:
+        with contextlib.suppress(OSError):
+            found |= {int(word) for word in file.read_text().split()}
+    return found
+
+
+def _of_engine(maker: int) -> set[int]:
+    """Processes that name something of a host's, and what it started: but not what runs inside."""
+    inside = _of_guest(maker)
+    return (
+        {pid for pid, parent, line in _processes() if parent == maker or f"reprobot-{maker}-" in line}
+        - inside
+        - {maker}
+    )
+
+
+def _processes() -> Iterator[tuple[int, int, str]]:
+    """Number, parent and command line of all that live; the dead that nobody has collected yet are no processes."""
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, parent = (path / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state not in "ZX":
+                yield int(path.name), int(parent), (path / "cmdline").read_bytes().decode("utf-8", "replace")
+
+
+def _left(maker: int) -> list[str]:
+    """What a host made and that is still there."""
+    mine = f"reprobot-{maker}-"
+    places = [
+        *cgroup.ROOT.glob(f"{mine}*"),
+        *cgroup.ROOT.glob(f"*/{mine}*"),
+        *Path(tempfile.gettempdir()).glob(f"{mine}*"),
+    ]
+    running = [f"process {pid} {line[:80]!r}" for pid, _, line in _processes() if mine in line]
+    members = [f"process {pid} in its control group" for pid in _of_guest(maker)]
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if mine in line]
+    named = [
+        name
+        for client in containers.stores()
+        for name in client_says(client, "ps", "--all", "--format", "{{.Names}}").split()
+        if name.startswith(mine)
+    ]
+    return [*map(str, places), *running, *members, *(f"mount {mount}" for mount in mounts), *named]
+
+
+def _wait_for_none(maker: int) -> tuple[str, ...]:
+    deadline = time.monotonic() + GONE_S
+    while left := _left(maker):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.05)
+    return tuple(left)
+
+
+def orphans() -> set[str]:
+    """Folders and mounts of podman's store that belong to no container it knows."""
+    store = our_store()
+    known: set[str] = set()
+    for client in containers.stores():
+        known |= set(client_says(client, "ps", "--all", "--no-trunc", "--format", "{{.ID}}").split())
+    tops = (store / "root" / "vfs-containers", store / "run" / "vfs-containers")
+    folders = {str(path) for top in tops if top.is_dir() for path in top.iterdir() if len(path.name) == 64}
+    mounts = {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()}
+    ours = folders | {mount for mount in mounts if mount.startswith(f"{store}/")}
+    return {place for place in ours if not any(number in place for number in known)}
+
+
+def run_trials(count: int, first_seed: int) -> list[Outcome]:
+    """Several at a time, as probes are."""
+    engines = usable()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return list(
+            pool.map(lambda seed: run_trial(make_trial(seed, engines)), range(first_seed, first_seed + count))
+        )
+
+
+def main(count: int, first_seed: int) -> int:
+    """1 when something was left."""
+    before, began = orphans(), time.monotonic()
+    outcomes = run_trials(count, first_seed)
+    say = sys.stdout.write
+    say(f"{count} trials, seeds {first_seed} to {first_seed + count - 1}, {time.monotonic() - began:.0f} s\n\n")
+    say("| engine | killed | trials | something was there | something left |\n|---|---|---|---|---|\n")
+    for engine in usable():
+        for victim in VICTIMS:
+            those = [one for one in outcomes if (one.trial.engine, one.trial.victim) == (engine, victim)]
+            hits, left = sum(bool(one.hit) for one in those), sum(bool(one.left) for one in those)
+            say(f"| {engine} | {victim} | {len(those)} | {hits} | {left} |\n")
+    say(f"\nhit: {dict(Counter(one.hit for one in outcomes).most_common())}\n")
+    living = (one for one in outcomes if one.trial.victim != "host")
+    said = Counter((one.trial.victim, one.said.split(":")[0][:60]) for one in living)
+    say("".join(f"{victim} killed, said {words}: {times}\n" for (victim, words), times in said.most_common()))
+    for one in outcomes:
+        if one.left:
+            say(f"LEFT {one}\n")
+    strangers = orphans() - before
+    say(f"left in podman's store: {sorted(strangers) or 'nothing'}\n")
+    return int(bool(strangers) or any(one.left for one in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(int((sys.argv[1:] or ["500"])[0]), int((sys.argv[2:] or ["1"])[0])))

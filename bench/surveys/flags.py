@@ -1,0 +1,105 @@
+"""Regenerate runners/toolchains/iree/flags.json: which flags each release of IREE's tools knows, by their own help.
+
+Usage: python -m bench.surveys.flags [--check]
+
+Every release runs in the sandbox. A flag that all of them have is left out; of the compiler's thousands only IREE's
+own are kept. ``--check`` writes nothing and exits 1 when the committed table differs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from runners.core.catalogue import Release, load_catalogue
+from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
+from runners.environments.store import Store, open_store
+from runners.probe.layout import layout_of, task_of
+from runners.probe.run import run_probe
+from runners.sandbox.contract import Engine
+from runners.sandbox.owner import new_name
+from runners.sandbox.select import select_engine
+from runners.toolchains import iree
+
+TABLE = Path(iree.__file__).parent / "flags.json"
+
+LIST_FLAGS = r"""
+import re, subprocess, sys
+site = next(path for path in sys.path if path.endswith("site-packages"))
+program, option, prefix = sys.argv[1:]
+said = subprocess.run([f"{site}/{program}", option], capture_output=True, text=True).stdout
+names = re.findall(r"^ *--?([A-Za-z][A-Za-z0-9_.-]*)", said, re.MULTILINE)
+print(*sorted({name for name in names if name.startswith(prefix)}))
+"""
+
+TOOLS = {
+    "iree-compile": ("iree/compiler/_mlir_libs/iree-compile", "--help-list-hidden", "iree"),
+    "iree-opt": ("iree/compiler/_mlir_libs/iree-opt", "--help-list-hidden", "iree"),
+    "iree-run-module": ("iree/_runtime_libs/iree-run-module", "--help", ""),
+}
+
+Span = tuple[str | None, str | None]
+
+
+def flags(release: Release, tool: str, store: Store, engine: Engine) -> frozenset[str]:
+    """What one release's tool says it knows."""
+    environment = store.environment(release)
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON,
+        toolchain="iree",
+        files={"list_flags.py": LIST_FLAGS},
+        steps=(("python", "list_flags.py", *TOOLS[tool]),),
+    )
+    task = task_of(environment, testcase, Limits())
+    seen = run_probe(engine, layout_of(environment), task, run_id=new_name())
+    names = frozenset(f"--{name}" for name in seen.steps[-1].stdout.split())
+    if seen.ended != Exited(code=0) or not names or seen.steps[-1].truncated:
+        raise SystemExit(f"{tool} of {release.version} does not list its flags: {seen.ended}")
+    return names
+
+
+def span(present: list[bool], versions: list[str]) -> Span:
+    """First version with it and first without it again; None at the ends of what there is."""
+    first = present.index(True)
+    after = len(present) - present[::-1].index(True)
+    if not all(present[first:after]):
+        raise SystemExit("a flag came, went and came back: the table cannot say that")
+    return (versions[first] if first else None, versions[after] if after < len(versions) else None)
+
+
+def survey() -> str:
+    """The table as it is committed."""
+    releases = load_catalogue().releases("iree")
+    versions = [release.version for release in releases]
+    store, engine = open_store(), select_engine("auto")
+    tools = {}
+    for tool in TOOLS:
+        lists = [flags(release, tool, store, engine) for release in releases]
+        every = {flag: [flag in known for known in lists] for flag in sorted(frozenset().union(*lists))}
+        tools[tool] = {flag: span(present, versions) for flag, present in every.items() if not all(present)}
+    return render(versions, tools)
+
+
+def render(versions: list[str], tools: dict[str, dict[str, Span]]) -> str:
+    """One flag a line, so that a new release makes a small difference."""
+    blocks = (
+        f"  {json.dumps(tool)}: {{\n"
+        + ",\n".join(f"   {json.dumps(flag)}: {json.dumps(ends)}" for flag, ends in known.items())
+        + "\n  }"
+        for tool, known in tools.items()
+    )
+    ends = f' "first": "{versions[0]}",\n "last": "{versions[-1]}",\n'
+    return "{\n" + ends + ' "tools": {\n' + ",\n".join(blocks) + "\n }\n}\n"
+
+
+def main() -> int:
+    table = survey()
+    if "--check" in sys.argv[1:]:
+        return int(table != TABLE.read_text(encoding="utf-8"))
+    TABLE.write_text(table, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

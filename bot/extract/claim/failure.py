@@ -1,0 +1,157 @@
+"""The failure that a report quotes: from its blocks, its sentences, its title."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from bot.extract.blocks.markdown import Document, code_spans
+from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.blocks.sections import Cue, Section
+from runners.core.failure.array_mismatch import figures
+from runners.core.failure.parse import NATIVE, parse_signature
+from runners.core.protocol import Signature
+
+
+def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> Signature | None:
+    """The failure quoted in the report, from the most to the least reliable place.
+
+    Tracebacks and output in blocks, then bare lines and code spans of the prose, then the title.
+    """
+    candidates = [s for s in map(_of_piece, failure_pieces(pieces)) if s is not None]
+    if not candidates:  # a failure shown where what is right should stand
+        rest = [p for p in pieces if p.kind in (Kind.TRACEBACK, Kind.OUTPUT) and tells_what_is_right(p)]
+        candidates = [s for s in map(_of_piece, rest) if s is not None]
+    if candidates:
+        return max(candidates, key=_weight)
+    said = "\n".join(p.text for p in document.prose if not p.heading)
+    if (block := _mismatch(said)) is not None:
+        return block
+    bare = parse_signature(said)
+    if bare is not None and (bare.type not in NATIVE or "CompilerToolError" in said):
+        return bare  # a signal named in a sentence says less than an exception, unless that only relays it
+    for prose in document.prose:
+        for span in code_spans(prose.text):
+            found = parse_signature(span)
+            if found is not None and _is_quoted_failure(span, found):
+                return found
+    untagged = re.sub(r"^(?:\s*\[[^\]]{1,40}\])+\s*", "", title)
+    titled = parse_signature(untagged)
+    if titled is not None and titled.message:
+        return titled
+    running = "\n".join([untagged, *(p.text for p in document.prose if not p.heading)])
+    return _in_running_text(running) or titled or bare
+
+
+_IN_TEXT = re.compile(
+    r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error"
+    r"|Exception))\b`{0,2}(?:: ?(?P<message>[^\n]{1,400}))?"
+)
+
+
+_RAISED = re.compile(
+    r"\b(?:rais\w+|throw\w*|thr[eo]wn?|fails? with|dies? with|stops? with|gets?|got|gives?"
+    r"|an?|with|in)\s+(?:an? )?`{0,2}$",
+    re.I,
+)
+
+
+def _in_running_text(text: str) -> Signature | None:
+    """``… dies with TypeError: no such thing``: amid a sentence; one with a message before a bare one."""
+    bare: Signature | None = None
+    for found in _IN_TEXT.finditer(text):
+        name, message = found["type"].rpartition(".")[2], (found["message"] or "").strip()
+        if message.count('"') % 2:  # the whole was in quotation marks, and the sentence goes on behind them
+            message = message.rpartition('"')[0]
+        if message:
+            return parse_signature(f"{found['type']}: {message}") or Signature(type=name, message=message)
+        if bare is None and _RAISED.search(text[max(0, found.start() - 30) : found.start()]):
+            bare = Signature(type=name)
+    return bare
+
+
+def fails_at_definition(signature: Signature) -> bool:
+    """The script parser or a decorator refuses a definition: to show that, nobody needs to use it."""
+    if signature.type in ("DiagnosticError", "mlir-error", "SyntaxError", "ParserError"):
+        return True
+    return any("script.parser" in frame or "ir_module" in frame or "prim_func" in frame for frame in signature.frames)
+
+
+def failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    for piece in pieces:
+        if piece.kind in (Kind.TRACEBACK, Kind.OUTPUT, Kind.NATIVE, Kind.SHELL) and not tells_what_is_right(piece):
+            yield piece
+
+
+def tells_what_is_right(piece: Piece) -> bool:
+    if piece.kind is Kind.TRACEBACK:
+        return False
+    return piece.section is Section.EXPECTED or piece.cue in (Cue.EXPECTED, Cue.WORKS)
+
+
+def _of_piece(piece: Piece) -> Signature | None:
+    text = piece.text
+    if "Program arguments:" in text and "Stack dump:" not in text:
+        text = f"Stack dump:\n{text}"  # the line above was not copied
+    found = parse_signature(text)
+    if (block := _mismatch(text) or _sanitizer(text)) is not None:
+        return block
+    if found is not None and _FRAME_MESSAGE.match(found.message):
+        return msgspec.structs.replace(found, message="")
+    return found
+
+
+def _sanitizer(text: str) -> Signature | None:
+    """A sanitizer's report: which fault, and the compiler's functions in its stack."""
+    found = _SANITIZER.search(text)
+    if found is None:
+        return None
+    stack = parse_signature(f"Stack dump:\n{text}")
+    return Signature(type="crash", message=found[0], frames=stack.frames if stack else ())
+
+
+_SANITIZER = re.compile(r"(?:Address|Memory|Thread|Leak|UndefinedBehavior)Sanitizer: [\w-]{1,60}")
+
+
+def _mismatch(text: str) -> Signature | None:
+    """numpy's report of unequal arrays, with the line of its figures; pasted without the exception's name as well."""
+    header = _MISMATCH_HEADER.search(text)
+    if header is not None and (found := figures(text[header.end() : header.end() + 2_000].splitlines())):
+        return Signature(type="AssertionError", message=f"{header[0].strip()} | {found}")
+    older = _MISMATCH_FIGURES.search(text, header.end(), header.end() + 500) if header else _FIGURES.search(text)
+    if header is None and older is None:
+        return None
+    message = " | ".join(found[0].strip() for found in (header, older) if found)
+    return Signature(type="AssertionError", message=message)
+
+
+_FIGURES = re.compile(r"Mismatched elements: [^\n]{1,60}")
+
+
+_MISMATCH_HEADER = re.compile(r"Not equal to tolerance [^\n]{1,80}|Arrays are not (?:almost )?equal[^\n]{0,60}")
+
+
+_MISMATCH_FIGURES = re.compile(
+    r"Mismatched elements: [^\n]{1,60}"
+    r"|(?:\([^\n]{1,40} )?[Mm]ismatch(?:ed)? \(?[\d.]+%[^\n]{0,20}"
+)
+
+
+_FRAME_MESSAGE = re.compile(r"\d{1,4}: ")
+"""A numbered C++ frame where the message of a TVM error was cut off."""
+
+
+def _weight(signature: Signature) -> tuple[int, int, int]:
+    """More telling first: a failure with frames or a message over a bare name. `max` keeps the first of equals."""
+    return (
+        int(signature.type in NATIVE or bool(signature.message)),
+        int(bool(signature.frames)),
+        int(signature.type not in ("flag-error",)),
+    )
+
+
+def _is_quoted_failure(span: str, found: Signature) -> bool:
+    """``AssertionError: …`` rather than the name of a class or a flag in running text."""
+    return bool(found.message) or found.type in NATIVE or bool(re.fullmatch(r"[\w.]+(?:Error|Exception)", span))

@@ -1,0 +1,341 @@
+"""What the reporter says happens: kind, signature, quoted output, versions, devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from bot.extract.blocks.markdown import Document, Prose
+from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.blocks.sections import Section, section_of
+from bot.extract.claim.failure import failure_pieces, find_signature
+from bot.extract.claim.quoted_output import quoted_output, telling_line
+from bot.extract.claim.versions import Passage, find_good_versions, find_versions
+from runners.core.failure.parse import NATIVE
+from runners.core.protocol import Claim, ClaimKind, Signature
+
+OUTPUT_TYPE = "output"
+"""Signature type of a claim that rests on printed output alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The parts of an issue that a claim is read from."""
+
+    title: str
+    document: Document
+    pieces: tuple[Piece, ...]
+    code: str
+    """The testcase's text, files and commands, as far as it was found."""
+    devices: tuple[str, ...]
+    toolchain: str | None
+
+
+def read_claim(report: Report) -> Claim:
+    """The claim; `ClaimKind.UNKNOWN` when the text names no failure."""
+    signature = find_signature(report.title, report.document, report.pieces)
+    passages = list(_passages(report))
+    good = find_good_versions(passages, report.toolchain)
+    actual, expected = quoted_output(report.document, report.pieces, good)
+    kind = _kind(report, signature)
+    if kind is ClaimKind.UNKNOWN and actual and report.code:
+        kind = ClaimKind.WRONG_RESULT  # it ran, and what it printed is what the report is about
+    if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
+        actual = expected = ""
+    if kind is ClaimKind.CRASH:
+        signature = _named_signal(signature, f"{report.title}\n{_said(report)}")
+    if kind is ClaimKind.ERROR and signature is None and _OUT_OF_MEMORY.search(report.title):
+        signature = Signature(type="out-of-memory")
+    if kind is ClaimKind.WRONG_RESULT and signature is None and actual:
+        signature = Signature(type=OUTPUT_TYPE, message=telling_line(actual, expected)[:500])
+    return Claim(
+        kind=kind,
+        signature=signature,
+        versions=tuple(v[:512] for v in find_versions(passages, report.toolchain)),
+        devices=tuple(d[:512] for d in report.devices[:8]),
+        actual=actual,
+        expected=expected,
+        sometimes=_SOMETIMES.search(f"{report.title}\n{_said(report)}") is not None,
+    )
+
+
+# ---------------------------------------------------------------------------------------------- kind
+
+_NUMPY_MISMATCH = re.compile(
+    r"Expected (?:near )?equality of these values|"
+    r"Not equal to tolerance|Mismatched elements|Arrays are not (?:almost )?equal|Max absolute difference"
+    r"|Tensor-likes are not close"
+    r"|\[FAILED\]|element at index \d+ \(.{1,40}?\) does not match",
+)
+
+
+def _any_of(*words: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(words)})", re.I)
+
+
+_HANG = _any_of(
+    *(
+        r"hang(?:s|ing)?\b",
+        r"dead-?lock",
+        r"(?:gets?|is|be) stuck",
+        r"endless(?:ly)?\b",
+        r"takes? forever",
+        r"not terminating",
+    ),
+    *(
+        r"never (?:returns|terminates|finishes|ends|comes back)",
+        r"infinite(?:ly)? (?:loop|recurs)",
+        r"(?:loops?|runs?) forever",
+    ),
+    *(
+        r"does(?: no|n[o'’])t (?:terminate|finish|return)",
+        r"not finish",
+        r"(?:compile|build|compilation) time explodes",
+    ),
+)
+_CRASH = _any_of(
+    *(
+        r"seg(?:mentation)? ?fault",
+        r"segv\b",
+        r"sig(?:segv|abrt|fpe|ill|bus)\b",
+        r"core ?dump",
+        r"crash(?:es|ed|ing)?\b",
+    ),
+    *(
+        r"abort(?:s|ed)?\b(?! if)",
+        r"heap corruption",
+        r"double free",
+        r"use.after.free",
+        r"stack overflow",
+        r"bus error",
+    ),
+    *(r"illegal instruction", r"floating[ -]point exception", r"killed by sig"),
+)
+_HARD_CRASH = _any_of(
+    *(r"seg(?:mentation)? ?fault", r"segv\b", r"sig(?:segv|abrt|fpe|ill|bus)\b", r"core ?dump", r"heap corruption"),
+    *(r"double free", r"use.after.free", r"illegal instruction", r"floating[ -]point exception"),
+)
+_SIGNALS = (
+    ("SIGSEGV", _any_of(r"seg(?:mentation)? ?fault", r"segv\b", r"sigsegv\b")),
+    ("SIGTRAP", _any_of("breakpoint trap", r"sigtrap\b")),
+    ("SIGFPE", _any_of(r"floating[ -]point exception", r"sigfpe\b")),
+    ("SIGILL", _any_of("illegal instruction", r"sigill\b")),
+    ("SIGBUS", _any_of("bus error", r"sigbus\b")),
+    ("SIGABRT", _any_of(r"aborted\b", r"sigabrt\b")),
+)
+"""How a shell, and people after it, name the signal that ended a program."""
+_SOMETIMES = _any_of(
+    *(r"sometimes\b", r"occasional(?:ly)?\b", r"intermittent(?:ly)?\b", r"sporadic(?:ally)?\b", r"flak(?:y|iness)\b"),
+    *(r"non-?determinis\w+", r"now and (?:then|again)\b", r"once in a while\b", r"from time to time\b"),
+    *(r"not (?:always|every time)\b", r"every (?:second|third|other|few) (?:or \w+ )?(?:run|time|try|call)s?\b"),
+    *(
+        r"(?:half|most|some|one|two|\d+ ?%) (?:of|in|out of) (?:the |all |my |\w+ )?(?:time|run|attempt|trie)s?\b",
+        r"random(?:ly)? (?:fail|crash|hang|segfault|pass)\w*",
+        r"(?:different|other) (?:result|output|value|number)s? (?:each|every) (?:time|run)\b",
+    ),
+    *(r"some runs\b", r"at random\b", r"comes and goes\b", r"unstable (?:result|output)s?\b"),
+)
+"""How people say that a failure is not there in every run."""
+_WRONG = _any_of(
+    *(
+        "wrong",
+        r"in ?correct",
+        "inaccura",
+        r"mis-?match",
+        "garbage",
+        "trash",
+        "inconsisten",
+        r"mis-?compil",
+        r"numeric(?:al)?\b",
+    ),
+    *(
+        r"different (?:result|output|value|answer|number)s?\b",
+        r"(?:results?|outputs?|values?) (?:differ|chang)",
+        r"differs?\b",
+    ),
+    *(
+        r"not (?:equal|match|the same|simplified|correct|optimi[sz]ed|folded|eliminated|removed|idempotent)",
+        "silently",
+    ),
+    *(
+        r"does ?n[o'’]t match",
+        r"NaNs?\b",
+        r"all zero(?:e?s)?\b",
+        r"far too (?:small|large|big)",
+        r"unexpected (?!error|exception|crash)",
+    ),
+    *(
+        r"expected .{1,60} but (?:got|get)",
+        "corrupt",
+        "truncat",
+        "transposed",
+        "swapped",
+        r"shifted\b",
+        "reversed",
+        "duplicated",
+    ),
+    *(
+        r"off by (?:one|\d)",
+        r"drop(?:s|ped)\b",
+        r"los(?:es|t|s)\b",
+        "replaced by",
+        "saturates?",
+        "instead of",
+        "correctness",
+    ),
+    *(
+        r"returns? (?:only )?(?:0|zeros?|zeroes)\b",
+        r"should (?:be|have been|print|return|give|still|remain|keep|preserve)\b",
+    ),
+    *(
+        r"(?:not|n[o'’]t|cannot) (?:be )?(?:\w+ ){0,2}correctly",
+        "accuracy",
+        "precision",
+        r"ignor(?:es|ed|ing)?\b",
+        r"mutat",
+    ),
+    *(r"modif(?:ies|ied) (?:its|the) input", "in.place", r"non-?determin", "from run to run", r"flaky", r"overwrit"),
+)
+_ERROR = _any_of(
+    *(
+        r"errors?\b",
+        r"\w+Error\b",
+        r"exceptions?\b",
+        r"fail(?:s|ed|ure|ing)?\b",
+        r"rais(?:es|ed)\b",
+        r"throws?\b",
+        "assert",
+    ),
+    *(
+        r"does ?n[o'’]t (?:work|compile|support|build)",
+        "cannot",
+        "can't",
+        r"can ?not",
+        "unable",
+        "unsupported",
+        "unimplemented",
+    ),
+    *(
+        r"not (?:supported|implemented)",
+        "invalid",
+        r"refuse[sd]?\b",
+        "reject",
+        "out of memory",
+        r"OOM\b",
+        "recursion depth",
+    ),
+)
+_OUT_OF_MEMORY = _any_of("out of memory", r"OOM\b", "bad_alloc", "runs out of memory")
+
+
+def _kind(report: Report, signature: Signature | None) -> ClaimKind:
+    """Evidence before prose, the title before the body."""
+    quoted = "\n".join(p.text for p in failure_pieces(report.pieces))
+    title = report.title
+    if signature is not None and signature.type in NATIVE:
+        return ClaimKind.CRASH
+    if _HANG.search(title) and (signature is None or signature.type in ("KeyboardInterrupt",)):
+        return ClaimKind.HANG
+    if _NUMPY_MISMATCH.search(quoted) or (signature and _NUMPY_MISMATCH.search(signature.message)):
+        return ClaimKind.WRONG_RESULT
+    if signature is not None:
+        return _kind_of_failure(report, signature, quoted)
+    if report.toolchain == "iree" and re.search(r"\bassertion (?:fail|in\b)", title, re.I):
+        return ClaimKind.CRASH  # LLVM's assertions abort; TVM's checks are exceptions
+    if _CUT_SHORT.search(quoted) and not _checks_result(report.code):
+        return ClaimKind.ERROR  # "expected", "mismatch" in the words around it are the message's
+    for text in (title, _said(report)):
+        for kind, pattern in _KINDS:
+            if pattern.search(text):
+                return kind
+    return ClaimKind.UNKNOWN
+
+
+_CUT_SHORT = re.compile(r"^Traceback \(most recent call last\)|\bCheck failed: |\bCHECK failed", re.M)
+"""A failure quoted without the line that names it."""
+
+
+def _named_signal(signature: Signature | None, said: str) -> Signature | None:
+    """The signal that the words name, where the quoted output only shows that something died."""
+    if signature is not None and signature.type != "crash":
+        return signature
+    name = next((name for name, pattern in _SIGNALS if pattern.search(said)), None)
+    if name is None:
+        return signature
+    return msgspec.structs.replace(signature, type=name) if signature else Signature(type=name)
+
+
+def _said(report: Report) -> str:
+    return "\n".join(p.text for p in report.document.prose)
+
+
+_KINDS = (
+    (ClaimKind.CRASH, _HARD_CRASH),
+    (ClaimKind.HANG, _HANG),
+    (ClaimKind.WRONG_RESULT, _WRONG),
+    (ClaimKind.CRASH, _CRASH),
+    (ClaimKind.ERROR, _ERROR),
+)
+
+
+def _kind_of_failure(report: Report, signature: Signature, quoted: str) -> ClaimKind:
+    """An error, unless it is the testcase's own check of a result that fails."""
+    if signature.type == "KeyboardInterrupt":
+        return ClaimKind.HANG
+    if any("assert_structural_equal" in frame or "assert_allclose" in frame for frame in signature.frames):
+        return ClaimKind.WRONG_RESULT
+    if signature.message.startswith("StructuralEqual check failed") and "assert_structural_equal" in report.code:
+        return ClaimKind.WRONG_RESULT
+    if signature.type in ("AssertionError", "output") and _checks_result(report.code) and not signature.frames:
+        said = f"{report.title}\n{quoted}"
+        if 'File "' in quoted or _WRONG.search(said) or not signature.message:
+            return ClaimKind.WRONG_RESULT
+    return ClaimKind.ERROR
+
+
+_CHECK = re.compile(
+    r"^[ \t]*assert\b|assert_allclose|assert_array|assert_almost|assert_close|allclose\(|assert_structural_equal",
+    re.M,
+)
+
+
+def _checks_result(code: str) -> bool:
+    return bool(_CHECK.search(code))
+
+
+# ---------------------------------------------------------------------------------------------- passages
+
+
+def _passages(report: Report) -> Iterator[Passage]:
+    """Version statements first where forms put them, then the prose, then printed output and the title."""
+    prose: list[Prose] = [p for p in report.document.prose if not p.heading]
+    headed = [p for p in prose if section_of(p.section) is Section.ENVIRONMENT]
+    rest = [p for p in prose if section_of(p.section) is not Section.ENVIRONMENT]
+    yield from (Passage(text=p.text, heading=p.section) for p in headed)
+    blocks = [p for p in report.pieces if p.kind in (Kind.OUTPUT, Kind.SHELL, Kind.CONFIG)]
+    traces = [p for p in report.pieces if p.kind is Kind.TRACEBACK]
+    yield from (Passage(text=b.text, heading=b.heading) for b in blocks if b.section is Section.ENVIRONMENT)
+    yield from (Passage(text=p.text) for p in rest)
+    yield Passage(text=report.title)
+    if "__version__" in report.code:  # the program prints the version it runs on
+        alone = [line for printed in (*blocks, *traces) for line in _VERSION_ALONE.findall(printed.text)[:3]]
+        yield from (Passage(text=line, heading="version") for line in alone)
+    for block in blocks:
+        if block.section is not Section.ENVIRONMENT:
+            yield from (Passage(text=line) for line in block.text.split("\n")[:400] if _VERSION_LINE.search(line))
+    for trace in traces:
+        found = re.findall(r"(?:site|dist)-packages/\S{1,200}", trace.text[:100_000])
+        yield Passage(text="\n".join(found[:50]))
+
+
+_VERSION_ALONE = re.compile(r"^['\"]?(\d+\.\d+[\w.+]*)['\"]?$", re.M)
+
+
+_VERSION_LINE = re.compile(
+    r"IREE.{0,40}version|iree-(?:base-)?compiler|apache-tvm|tvm.{0,12}(?:version|==)|__version__"
+    r"|LLVM version .{0,20}IREE",
+    re.I,
+)

@@ -1,0 +1,282 @@
+"""Which builds a report is about: every way people write a version, and which of them are the failing ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bot.extract.blocks.sections import Section, section_of
+
+PROMOTED: dict[str, str] = {
+    "2.9.0rc20241108": "2.9.0",
+    "3.0.0rc20241118": "3.0.0",
+    "3.1.0rc20250107": "3.1.0",
+    "3.2.0rc20250206": "3.2.0",
+    "3.3.0rc20250320": "3.3.0",
+    "3.4.0rc20250430": "3.4.0",
+    "3.5.0rc20250609": "3.5.0",
+    "3.6.0rc20250718": "3.6.0",
+    "3.7.0rc20250904": "3.7.0",
+    "3.8.0rc20251010": "3.8.0",
+    "3.9.0rc20251125": "3.9.0",
+    "3.10.0rc20260107": "3.10.0",
+    "3.11.0rc20260316": "3.11.0",
+    "3.12.0rc20260917": "3.12.0",
+    "3.13.0rc20261016": "3.13.0",
+}
+"""IREE candidates that became a release unchanged: ``VERSION`` in the release's iree/compiler/version.py."""
+
+MAX_VERSIONS = 8
+
+_VERSION = re.compile(
+    r"(?<![\w.%/-])(?<![^=]=)(?:v|iree-|tvm-|(?:candidate|stable)-)?(?P<v>\d{1,8}\.\d{1,8}(?:\.\d{1,8})?(?:\.?(?:rc|dev"
+    r"|post|a|b)\d{0,8}){0,2}(?:\+[\w.]{1,40})?)(?![\w%]|\.\d)"
+)
+_WHEEL = re.compile(
+    r"(?:apache[-_]tvm|iree[-_](?:base[-_])?(?:compiler|runtime)|tvm|tlcpack[\w-]*"
+    r"|mlc[-_]ai[-_]\w+)(?:[=~]=|-|==| |: ?|\| *)v?(?P<v>\d+\.\d+[\w.+]*\w)",
+    re.I,
+)
+_FILE = re.compile(r"\b(?:apache_tvm|iree_(?:base_)?(?:compiler|runtime))-(\d+\.\d+[\w.+]*)-(?:cp|py)\d", re.I)
+"""A wheel's file name."""
+_TOOLCHAIN_BEFORE = {
+    "tvm": re.compile(
+        r"(?:tvm|relax|wheel|__version__)[`'\"*_) ]*(?:\(?[\w -]{0,24}\)?)?[=:|` *_'\"<>,\[(-]{0,6}v?$", re.I
+    ),
+    "iree": re.compile(
+        r"(?:iree|compiler|runtime|wheel|nightly|candidate|release"
+        r"|snapshot)[`'\"*_) ]*(?:\(?[\w -]{0,24}\)?)?[=:|` *_'\"<>,\[(-]{0,6}v?$",
+        re.I,
+    ),
+}
+_OTHER_PRODUCT = re.compile(
+    r"(?:python|py|ubuntu|debian|centos|fedora|mac ?os\w*|osx|windows|android|ios|cuda|cudnn|rocm|hip"
+    r"|driver|gcc|g\+\+|clang|llvm|cmake|ninja"
+    r"|linux|kernel|glibc|torch\w*|pytorch|torchvision|numpy|onnx\w*|onnxruntime|opset\w*|tensorflow|tf"
+    r"|keras|jax|flax|transformers"
+    r"|vulkan\w*|mesa|conda|pip|docker|jetson\w*|jetpack|mlir|opencl\w*|arm\w*|v?cpu|ir|scipy|triton|bazel"
+    r"|java|xcode|ffi|tvm[-_]ffi|yolo\w*|llama\w*"
+    r"|qwen\w*|resnet\w*|mobilenet\w*|gemm\w*|sdk|adreno|tilelang|bitblas|turbine|nvidia-smi|gpu|section"
+    r"|chapter|rtol|atol|=)"
+    r"[`'\"*_) ]*(?:version|ver\.?|v)?[=:|` *_'\"<>,\[(~-]{0,6}v?$",
+    re.I,
+)
+_DISTINCT = re.compile(r"dev\d*|rc\d{8}|rc\d$|post\d|\d{8}")
+_SAID_OF_VERSION = re.compile(
+    r"(?:\b(?:on|with|in|both|either|also|version|versions|using|use|to|since|from|at|release|ver|and|or"
+    r"|through|until"
+    r"|installed|built|is|:|,|;|v)\b|[.:|,;()>→/`*-]|^)[`'\"* (=]*v?$",
+    re.I,
+)
+_TWO_PARTS = {"tvm": r"0\.\d\d", "iree": r"3\.\d"}
+"""Short versions that a sentence may mean; ``3.11`` would be Python's as often as IREE's."""
+_USED = re.compile(r"\b(?:on|use|using|used|with|in|version|tested on|running):?[ `v]*$", re.I)
+_GOOD_BEFORE = re.compile(
+    r"(?:\b(?:works?|worked|working|fine|okay?|good|passes|passed|correct(?:ly)?|succeed\w*|no (?:issue"
+    r"|problem|error)s?|ran|runs (?:fine|ok)|compile[sd] (?:fine|ok))\b"
+    r"[^.;,\n]{0,20}\b(?:with|on|in|at|for|using|version|release|until)|\b(?:from|before|than|unlike|up to"
+    r"|until|compared (?:to|with)|not (?:on|in|with)|was|downgrad\w+ to))"
+    r"\s+(?:(?:the|version|release|candidate-|iree-|iree|tvm|iree-base-compiler|apache-tvm|nightly|=+"
+    r"|[`'\"*(v])\s*){0,4}$",
+    re.I,
+)
+_GOOD_LABEL = re.compile(
+    r"(?:\b(?:last|latest|previous) (?:known )?(?:good|working|passing|ok)\b[\w ]{0,20}[:=]?"
+    r"|\bgood(?: version)?:|\bworking version:?"
+    r"|\b(?:previously|formerly|used to work)\b[^;\n]{0,60})[\s`'\"*v(]*(?:iree|tvm|version)?\s*$",
+    re.I,
+)
+_GOOD_AFTER = re.compile(
+    r"^[`'\"*)]*\s*(?:→|-{1,2}>|=>)|^[`'\"*)]*[,:]?\s*(?:(?:it|this|that|everything|all|the same (?:code"
+    r"|script|program|file)) )?"
+    r"(?:(?:takes? )?(?:in |only |just |about )?\d+(?:\.\d+)? ?m?s(?:ec\w*)?\b|takes? (?:only |about )?\d"
+    r"|(?:is|was|were|works?|worked|runs?|ran|seems?|does|compiles?|compiled|passes|passed"
+    r"|and (?:earlier|before|older)|gives the (?:right|correct))?[ ,]*"
+    r"(?:all |still |just |to |be |perfectly |also )*(?:good|fine|ok|okay|works?|worked|correct|unaffected"
+    r"|right|not (?:affected|show|have|fail|crash)|without (?:any )?(?:error|problem|issue))"
+    r"(?!\w*\s+(?:with|on|in|using|until|at)\b))",
+    re.I,
+)
+_COMMIT = re.compile(r"(?:(?<![\w./-])|(?<=\d[-+]g))[0-9a-f]{7,40}(?:[~^]\d{0,3})?(?![\w/-]|\.\w)")
+_COMMIT_BEFORE = re.compile(
+    r"(?:commit(?:[ -]?(?:id|hash|sha))?|sha|hash|revision|rev|head|main|master|trunk|unity|built from"
+    r"|build from|checkout|branch|tip of tree|tot|git|version|latest|tree|local build)[^\n.;]{0,60}$",
+    re.I,
+)
+_NOT_THE_VERSION = re.compile(
+    r"(?:bisect\w*|introduc\w*|caus\w+|culprit|regress\w*|first bad|broke\w*|fix\w*|revert\w*|since|until"
+    r"|before|after|ends at|points? (?:at|to)|blame\w*|merged)[^\n;]{0,60}$",
+    re.I,
+)
+_BRANCH = re.compile(
+    r"\b(?:latest |current |recent |newest |upstream |on |at |of |the |tvm |iree |version:? |commit:? "
+    r"|env(?:ironment)?:? |build:? )*(?P<what>nightly|main(?: branch)?|master|HEAD|top of tree|ToT|trunk)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """Text to look for versions in, and the heading it stands under."""
+
+    text: str
+    heading: str = ""
+
+
+def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[str, ...]:
+    """The builds that the report says fail, most explicit first; those it says are good are left out.
+
+    Commits are given only where no release is named (or beside a dev version), ``main`` and ``nightly`` only where
+    nothing else is, unless the text names them together ("3.5.0 and main").
+    """
+    listed = list(passages)
+    releases = [v for p in listed for v in _releases(p, toolchain)]
+    releases = releases or [v for p in listed for v in _installed(p, toolchain)]
+    good = set(find_good_versions(listed, toolchain)) if releases else set()
+    releases = [v for v in releases if v not in good] or releases
+    releases = list(dict.fromkeys(releases))[: 8 * MAX_VERSIONS]
+    releases = [v for v in releases if not any(other.startswith(f"{v}.") for other in releases)]
+    if releases:
+        commits = [c for p in listed for c in _commits(p)] if all("dev" in v for v in releases) else []
+        described = {v.rpartition("+g")[2] for v in releases}
+        named = [n for p in listed for n in _named_together(p)]
+        return tuple(dict.fromkeys([*releases, *(c for c in commits if c not in described), *named]))[:MAX_VERSIONS]
+    commits = [c for p in listed for c in _commits(p)]
+    if commits:
+        return tuple(dict.fromkeys(commits))[:MAX_VERSIONS]
+    return tuple(dict.fromkeys(b for p in listed for b in _branches(p)))[:1]
+
+
+_TOGETHER = re.compile(
+    r"\d(?:\.\d+)*\w*[`)]?(?:,| and| or| as well as| ?[/&])(?: also| on| in| with| the| today[\'’]?s"
+    r"| current| latest)* "
+    r"`?(?P<what>main|master|HEAD|tip of tree)\b`?(?:[^\w\n]{1,3}(?P<sha>[0-9a-f]{7,40})\b)?"
+)
+
+
+def _named_together(passage: Passage) -> Iterator[str]:
+    for found in _TOGETHER.finditer(passage.text):
+        yield found["sha"] or "main"
+
+
+def _is_said_to_be_good(before: str, after: str) -> bool:
+    if _GOOD_BEFORE.search(before) or _GOOD_LABEL.search(before) or _GOOD_AFTER.match(after):
+        return True
+    if _GOOD_LATER.match(after) and not _NEGATED.search(after[:50]):
+        return True
+    if _EXEMPT.match(after):
+        return bool(_SYMPTOM.search(before))
+    found = _AS_IT_SHOULD.match(after)
+    return found is not None and not _NEGATED.search(found[0])
+
+
+_GOOD_LATER = re.compile(
+    r"^[^.;,:\n]{0,40}\b(?:is|are|was|were) (?:still )?(?:ok(?:ay)?|fine|good"
+    r"|unaffected|correct)\b",
+    re.I,
+)
+_EXEMPT = re.compile(r"^[`'\"*)]*\s*(?:does not|doesn[’']t|did not|didn[’']t|is not|isn[’']t)\s*(?:$|[.;,)])", re.I)
+"""``3.8.0 and 3.9.0 show it; 3.7.1 does not.``"""
+_SYMPTOM = re.compile(
+    r"\b(?:shows?|fails?|crash\w*|affect\w*|happens?|reproduc\w+|hangs?|broken|wrong"
+    r"|has)\b",
+    re.I,
+)
+_AS_IT_SHOULD = re.compile(r"^[^.;\n]{0,70}\b(?:as (?:it should|expected)|correctly)\b", re.I)
+_NEGATED = re.compile(r"\b(?:not|never|no longer|cannot)\b|n[’']t\b", re.I)
+_EGG = re.compile(r"(?:site|dist)-packages/(?:apache_)?tvm-(\d+\.\d+[\w.]*?)(?=[+/\])-]|\.egg|$)")
+
+
+def _installed(passage: Passage, toolchain: str | None) -> Iterator[str]:
+    """The version in the path of an installed package, as tracebacks show it."""
+    return (v for v in _EGG.findall(passage.text) if _plausible(v, toolchain))
+
+
+def find_good_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[str, ...]:
+    """The builds that the report says do it right."""
+    return tuple(dict.fromkeys(v for p in passages for v, good in _mentioned(p, toolchain) if good))[:MAX_VERSIONS]
+
+
+def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
+    return (version for version, good in _mentioned(passage, toolchain) if not good)
+
+
+_OFFERS = re.compile(r"\(from versions: [^)\n]{0,20000}\)?")
+
+
+def _without_offers(text: str) -> str:
+    """Text without pip's list of all the versions that there are."""
+    return _OFFERS.sub("", text)
+
+
+_FULL_WIDTH = {0xFF00 + ord(mark) - 0x20: mark for mark in ":,;()=."}
+"""Punctuation as a Chinese or Japanese keyboard types it."""
+
+
+def _mentioned(passage: Passage, toolchain: str | None) -> Iterator[tuple[str, bool]]:
+    """Each version that the passage names, and whether it says that this one is good."""
+    headed = section_of(passage.heading) is Section.ENVIRONMENT
+    for line in _without_offers(passage.text).translate(_FULL_WIDTH).split("\n"):
+        wheels = {found.start("v") for found in _WHEEL.finditer(line)}
+        yield from ((w, False) for w in _FILE.findall(line) if _plausible(w, toolchain))
+        for found in _VERSION.finditer(line):
+            version, before = found["v"], line[max(0, found.start("v") - 60) : found.start("v")]
+            good = _is_said_to_be_good(before, line[found.end() : found.end() + 80])
+            meant = good or found.start("v") in wheels or _is_meant(version, before, toolchain, headed)
+            if meant and _plausible(version, toolchain):
+                yield PROMOTED.get(version.partition("+")[0], version), good
+
+
+def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) -> bool:
+    """Whether a number with dots is a version of the toolchain, by what stands before it."""
+    if toolchain in _TOOLCHAIN_BEFORE and _TOOLCHAIN_BEFORE[toolchain].search(before):
+        return not re.search(r"\bffi[^\w]{0,4}$", before, re.I)
+    if _OTHER_PRODUCT.search(before):
+        return False
+    if _DISTINCT.search(version):
+        return True
+    short = headed or (bool(_USED.search(before)) and re.fullmatch(_TWO_PARTS.get(toolchain or "", "$"), version))
+    return bool(headed or _SAID_OF_VERSION.search(before)) and version.count(".") >= (1 if short else 2)
+
+
+def _plausible(version: str, toolchain: str | None) -> bool:
+    major, _, rest = version.partition(".")
+    minor = re.match(r"\d+", rest)
+    number = int(minor[0]) if minor else 0
+    if toolchain == "tvm":
+        return major == "0" and 3 <= number <= 99 and ("." in rest or "dev" in rest or len(rest) <= 2)
+    if toolchain == "iree":
+        return (
+            (major in ("2", "3") and number < 100) or (len(major) == 8) or (len(rest) >= 8 and major.startswith("20"))
+        )
+    return version.count(".") >= 1
+
+
+def _commits(passage: Passage) -> Iterator[str]:
+    headed = section_of(passage.heading) is Section.ENVIRONMENT
+    for line in passage.text.split("\n"):
+        for found in _COMMIT.finditer(line):
+            sha, before = found[0], line[max(0, found.start() - 90) : found.start()]
+            if not re.search(r"\d", sha) or (sha.isdigit() and len(sha) < 40):
+                continue
+            if _NOT_THE_VERSION.search(before):
+                continue
+            linked = re.search(r"(?:commit|tree)/$", before) is not None
+            described = re.search(r"\d[-+]g$|\.dev\d* ?[(@,]? ?$", before) is not None
+            if headed or linked or described or _COMMIT_BEFORE.search(before):
+                yield sha
+
+
+def _branches(passage: Passage) -> Iterator[str]:
+    headed = section_of(passage.heading) is Section.ENVIRONMENT
+    for found in _BRANCH.finditer(passage.text):
+        what = found["what"].lower()
+        said = found[0].lower()
+        plainly = what == "main branch" or found["what"] == "HEAD"
+        if plainly or (what in ("main", "master", "head") and (headed or said != what)):
+            yield "main"
+        elif what == "nightly":
+            yield "nightly"
+        elif what in ("trunk", "top of tree", "tot"):
+            yield "main"

@@ -1,0 +1,139 @@
+"""Where an issue is read from: a Markdown file, standard input, or GitHub. Bytes → Issue, or one clear sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bot.issue import Comment, Issue
+from runners.core.errors import UserError
+
+MAX_BYTES = 1024 * 1024
+"""GitHub stores issue bodies of at most 256 KiB; a file may also carry comments."""
+MAX_FRONT_MATTER = 16 * 1024
+
+_NUMBER = re.compile(r"(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})#(?P<number>\d{1,9})")
+_ADDRESS = re.compile(
+    r"https://[\w.-]+/(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})/issues/(?P<number>\d{1,9})(?:[#?].*)?"
+)
+
+Fetch = Callable[[str, int], Issue]
+"""Repository and number → the issue, from GitHub."""
+
+
+def read_source(source: str, *, today: date, fetch: Fetch) -> Issue:
+    """Read the issue that a command line names.
+
+    Raises:
+        UserError: there is no such file, or what it holds is no issue text.
+        InfraError: GitHub could not be asked.
+    """
+    if remote := _NUMBER.fullmatch(source) or _ADDRESS.fullmatch(source):
+        return fetch(remote["repository"], int(remote["number"]))
+    if source == "-":
+        return parse_issue(sys.stdin.buffer.read(MAX_BYTES + 1), source="standard input", today=today)
+    return parse_issue(_read_file(Path(source)), source=source, today=today)
+
+
+def is_remote(source: str) -> bool:
+    """Whether ``source`` names an issue on GitHub rather than a file."""
+    return bool(_NUMBER.fullmatch(source) or _ADDRESS.fullmatch(source))
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise UserError(f"{path} is a directory: name a Markdown file with the issue's text")
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise UserError(
+            f"there is no file {path}: give a Markdown file, '-', owner/repo#N or an issue's URL"
+        ) from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def parse_issue(data: bytes, *, source: str, today: date) -> Issue:
+    """Front matter (optional), a title line ``# …`` (optional), then the body.
+
+    Raises:
+        UserError: too large, not UTF-8 text, or empty.
+    """
+    if len(data) > MAX_BYTES:
+        raise UserError(
+            f"{source} is larger than {MAX_BYTES // 1024} KiB, more than any issue: cut it down to the report"
+        )
+    if b"\0" in data:
+        raise UserError(f"{source} is a binary file: give the issue's text as Markdown")
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{source} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
+    if not text.strip():
+        raise UserError(f"{source} is empty: give the issue's text as Markdown")
+    front, text = _split_front_matter(text, source)
+    title, body = _split_title(text)
+    return Issue(
+        source=source,
+        title=title or str(front.get("title", ""))[:300],
+        body=body,
+        sha256=hashlib.sha256(data).hexdigest(),
+        created=_day(front.get("created"), today),
+        author=str(front.get("author", ""))[:100],
+        repository=str(front.get("repository", ""))[:200],
+        number=front["number"] if isinstance(front.get("number"), int) else None,
+        labels=tuple(str(label)[:100] for label in _items(front.get("labels"))),
+        comments=tuple(
+            Comment(author=str(c.get("author", ""))[:100], body=str(c.get("body", "")))
+            for c in _items(front.get("comments"))
+            if isinstance(c, dict)
+        ),
+    )
+
+
+def _split_front_matter(text: str, source: str) -> tuple[dict[str, Any], str]:
+    if not text.startswith("---\n"):
+        return {}, text
+    head, end, rest = text[4:].partition("\n---\n")
+    if not end:
+        return {}, text  # a lone thematic break at the top, as people write it
+    if len(head) > MAX_FRONT_MATTER or head.count("*") > 20:  # aliases multiply: an alias bomb is small
+        raise UserError(f"the front matter of {source} is too large or full of aliases: keep to plain keys")
+    try:
+        front = yaml.safe_load(head)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        at = getattr(error, "problem", None) or "it is not YAML"
+        raise UserError(f"the front matter of {source} cannot be read: {at}") from None
+    return (front, rest) if isinstance(front, dict) else ({}, text)
+
+
+def _split_title(text: str) -> tuple[str, str]:
+    """The first non-empty line when it is a level-one heading; the body keeps every other line."""
+    stripped = text.lstrip("\n")
+    first, _, rest = stripped.partition("\n")
+    if first.startswith("# "):
+        return first[2:].strip(), rest.lstrip("\n")
+    return "", text
+
+
+def _items(value: object) -> list[Any]:
+    return value[:100] if isinstance(value, list) else []
+
+
+def _day(value: object, today: date) -> date:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).date() if value.tzinfo else value.date()
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(str(value)[:10]) if value else today
+    except ValueError:
+        return today

@@ -1,1 +1,0 @@
-"""The questions that `bot.judge` asks, each where it is answered."""

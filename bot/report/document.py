@@ -1,0 +1,233 @@
+"""A report as the JSON document of ``--json``: names are a contract, fields may be added, none is renamed.
+
+Strangers' words stand here as they came; only lone surrogates (which no strict reader accepts) become U+FFFD, and the
+floats that JSON lacks become strings.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
+from bot.issue import Attachment, Issue
+from bot.verdict.verdict import LikelyFix, Report
+from runners.core.protocol import Bisection, Claim, CommitRange, Observation, Signature, Smaller, Suspect
+
+SCHEMA = 1
+
+Json = dict[str, Any]
+
+
+def document(report: Report, comment: str) -> Json:
+    """Everything a report knows, in the contract's order; ``None`` where it is not known."""
+    return {
+        **extract_document(report.issue, report.extraction),
+        "observations": [_observation(seen) for seen in report.observations],
+        "findings": [msgspec.to_builtins(finding) for finding in report.findings],
+        "bisection": _bisection(report.bisections),
+        "likely_fix": _likely(report.likely),
+        "smaller": None if report.smaller is None else _smaller(report.smaller),
+        "verdict": {
+            "kind": report.verdict.kind.value,
+            "confidence": report.verdict.confidence,
+            "headline": report.verdict.headline,
+            "labels": list(report.verdict.labels),
+            "reasons": list(report.verdict.reasons),
+            "evidence": list(report.verdict.evidence),
+        },
+        "command": report.command,
+        "notes": list(report.notes),
+        "comment": comment,
+    }
+
+
+def extract_document(issue: Issue, extraction: Extraction) -> Json:
+    """The parts that reading an issue gives, without running anything: issue, repro, missing and claim."""
+    return {
+        "schema": SCHEMA,
+        "issue": _issue(issue),
+        "repro": _repro(extraction) if isinstance(extraction, Repro) else None,
+        "reason": extraction.reason if isinstance(extraction, NoRepro) else None,
+        "missing": [_missing(missing) for missing in extraction.missing],
+        "claim": _claim(extraction.claim),
+    }
+
+
+def dumps(value: Json) -> str:
+    """Readable UTF-8 JSON with a closing line end; the same document always gives the same text."""
+    return json.dumps(_sayable(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _sayable(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case float() if not math.isfinite(value):
+            return str(value)
+        case msgspec.Struct():
+            return _sayable(msgspec.to_builtins(value))
+        case dict():
+            return {_sayable(str(key)): _sayable(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_sayable(inner) for inner in value]
+        case _:
+            return value
+
+
+def _issue(issue: Issue) -> Json:
+    return {
+        "source": issue.source,
+        "title": issue.title,
+        "sha256": issue.sha256,
+        "repository": issue.repository or None,
+        "number": issue.number,
+        "attachments": [_attachment(one) for one in issue.attachments],
+    }
+
+
+def _attachment(attachment: Attachment) -> Json:
+    return {
+        "name": attachment.name,
+        "archive": attachment.archive or None,
+        "url": attachment.url,
+        "sha256": attachment.sha256,
+    }
+
+
+def _missing(missing: Missing) -> Json:
+    return {
+        "kind": missing.kind,
+        "name": missing.name,
+        **({"url": missing.url} if missing.url else {}),
+        **({"why": missing.why} if missing.why else {}),
+    }
+
+
+def _span(span: Span) -> Json:
+    plain: Json = {"file": span.file, "block": span.block, "lines": list(span.lines)}
+    return {**plain, "attachment": span.attachment} if span.attachment else plain
+
+
+def _repro(repro: Repro) -> Json:
+    testcase = repro.testcase
+    return {
+        "kind": testcase.kind.value,
+        "toolchain": testcase.toolchain,
+        "files": dict(testcase.files),
+        "steps": [list(step) for step in testcase.steps],
+        "spans": [_span(span) for span in repro.spans],
+        "repairs": [{"kind": repair.kind, "detail": repair.detail} for repair in repro.repairs],
+        "requirements": list(testcase.requirements),
+        "device": repro.device,
+    }
+
+
+def _claim(claim: Claim) -> Json:
+    return {
+        "kind": claim.kind.value,
+        "signature": _signature(claim.signature),
+        "versions": list(claim.versions),
+        "devices": list(claim.devices),
+        "actual": claim.actual,
+        "expected": claim.expected,
+    }
+
+
+def _signature(signature: Signature | None) -> Json | None:
+    if signature is None:
+        return None
+    return {"type": signature.type, "message": signature.message, "frames": list(signature.frames)}
+
+
+def _observation(seen: Observation) -> Json:
+    """The wire's own fields, with ``ended.code`` present (null) for endings that have none."""
+    plain: Json = msgspec.to_builtins(seen)
+    return {**plain, "ended": {"code": None, **plain["ended"]}}
+
+
+def _bisection(bisections: tuple[Bisection, ...]) -> Json | None:
+    """The bisection that decides, with the ends that only the other direction knows filled in; all under ``all``."""
+    if not bisections:
+        return None
+    first = bisections[0]
+    ends = {
+        name: next((found for one in bisections if (found := getattr(one, name)) is not None), None)
+        for name in ("last_good", "first_bad", "last_bad", "first_good")
+    }
+    return {"direction": first.direction, **ends, **_weight(first), "all": [_one(each) for each in bisections]}
+
+
+def _one(bisection: Bisection) -> Json:
+    ends = {name: getattr(bisection, name) for name in ("last_good", "first_bad", "last_bad", "first_good")}
+    return {"direction": bisection.direction, **ends, **_weight(bisection)}
+
+
+def _weight(bisection: Bisection) -> Json:
+    return {
+        "skipped": list(bisection.skipped),
+        "untested": list(bisection.untested),
+        "confidence": bisection.confidence,
+        "probes": bisection.probes,
+        "commits": None if bisection.commits is None else _range(bisection.commits),
+        "culprit": bisection.culprit,
+        "suspects": [_suspect(one) for one in bisection.suspects],
+        "between_releases": bisection.deep,
+        "notes": list(bisection.notes),
+    }
+
+
+def _range(commits: CommitRange) -> Json:
+    return {
+        "from": commits.start,
+        "to": commits.end,
+        "count": commits.count,
+        "compare_url": commits.compare_url or None,
+    }
+
+
+def _suspect(suspect: Suspect) -> Json:
+    return {"commit": suspect.commit, "subject": suspect.subject, "score": suspect.score, "why": list(suspect.why)}
+
+
+def _likely(likely: LikelyFix | None) -> Json | None:
+    if likely is None:
+        return None
+    return {
+        "commits": _range(likely.commits),
+        "first_good": likely.first_good,
+        "suspects": [_suspect(one) for one in likely.suspects],
+    }
+
+
+def suspects_document(commits: CommitRange, suspects: Sequence[Suspect]) -> Json:
+    """What `reprobot suspects` writes: the range as it was asked for, and its commits most related to the report."""
+    return {"schema": SCHEMA, "range": _range(commits), "suspects": [_suspect(one) for one in suspects]}
+
+
+def smaller_document(issue: Issue, smaller: Smaller) -> Json:
+    """What `reprobot minimize` writes: the issue, and its testcase cut down."""
+    return {"schema": SCHEMA, "issue": _issue(issue), "smaller": _smaller(smaller)}
+
+
+def _smaller(smaller: Smaller) -> Json:
+    return {
+        "kind": smaller.testcase.kind.value,
+        "toolchain": smaller.testcase.toolchain,
+        "files": dict(smaller.testcase.files),
+        "steps": [list(step) for step in smaller.testcase.steps],
+        "requirements": list(smaller.testcase.requirements),
+        "version": smaller.version,
+        "device": smaller.device,
+        "control": smaller.control or None,
+        "signature": _signature(smaller.signature),
+        "lines": {"before": smaller.before, "after": smaller.after},
+        "probes": smaller.probes,
+        "seconds": smaller.seconds,
+        "confirmed": smaller.confirmed,
+        "stopped": smaller.stopped,
+    }

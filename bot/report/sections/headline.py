@@ -1,0 +1,49 @@
+"""The first line: the verdict in a word, its sentence, and how sure it is."""
+
+from __future__ import annotations
+
+from bot.report.quote import prose
+from bot.verdict.verdict import Verdict, VerdictKind
+
+TITLES = {
+    VerdictKind.REGRESSION: "Regression",
+    VerdictKind.CONFIRMED: "Confirmed",
+    VerdictKind.FIXED: "Already fixed",
+    VerdictKind.NOT_REPRODUCED: "Not reproduced",
+    VerdictKind.DIFFERENT_FAILURE: "Different failure",
+    VerdictKind.INVALID_REPRO: "The testcase itself is at fault",
+    VerdictKind.FLAKY: "Flaky",
+    VerdictKind.INCOMPLETE: "Incomplete",
+    VerdictKind.UNTESTABLE: "Not testable here",
+    VerdictKind.INCONCLUSIVE: "Inconclusive",
+    VerdictKind.NO_REPRO: "No repro found",
+}
+UNJUDGED = frozenset({VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO})
+"""Nothing was weighed, so a confidence would be noise."""
+
+
+def headline(verdict: Verdict) -> str:
+    """``**Regression.** It passes on … Confidence: high.``; a headline that repeats the label is not doubled."""
+    label, text = TITLES[verdict.kind], prose(verdict.headline)
+    if text.casefold().startswith(label.casefold()):
+        line = f"**{text[: len(label)]}**{text[len(label) :]}"
+    else:
+        line = f"**{label}.** {text}".rstrip()
+    return line + confidence(verdict)
+
+
+def under_its_label(verdict: Verdict) -> str:
+    """The headline for a place where the label stands already: it is not said twice."""
+    label, text = TITLES[verdict.kind], prose(verdict.headline)
+    if text.casefold().startswith(f"{label}: ".casefold()):
+        text = text[len(label) + 2 :]
+        text = text[:1].upper() + text[1:]
+    return text + confidence(verdict)
+
+
+def confidence(verdict: Verdict) -> str:
+    """A last, short sentence with the confidence in a word; empty where nothing was weighed."""
+    if verdict.kind in UNJUDGED:
+        return ""
+    word = "high" if verdict.confidence >= 0.9 else "moderate" if verdict.confidence >= 0.6 else "low"
+    return f" Confidence: {word}."

@@ -1,0 +1,157 @@
+"""The door: files that the probing jobs left → observations that a verdict may rest on.
+
+A job that ran strangers' code may have been taken over, and then its file says whatever they like. So a file is read
+only under a name that the plan gives it, only if it is a plain file of bearable size, and its content only if it is
+exactly of our schema, for this plan, this cell, these releases and devices. What is refused is a failure of ours in
+the report, never a verdict. What passes is still a claim about its own cell, and about no other.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from runners.core.failure.oracle import answer_of
+from runners.core.protocol import SCHEMA, CellResult, Finding, JobCell, Observation, Smaller
+from runners.toolchains import find_toolchain
+
+MAX_RESULT_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """``why`` is a clause on what is wrong; of a cell that says so itself, its own words: quote them."""
+
+    cell: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """What the jobs showed, in the order of the plan's cells, and which of them showed nothing."""
+
+    observations: tuple[Observation, ...]
+    findings: tuple[Finding, ...]
+    smaller: Smaller | None = None
+    conditions: tuple[str, ...]
+    problems: tuple[Refused, ...]
+
+
+def read_results(folder: Path, cells: Sequence[JobCell], plan_sha256: str) -> Results:
+    """Everything under ``folder`` that may be believed. Never raises for what a file holds."""
+    read = [_read_cell(folder, cell, plan_sha256) for cell in cells]
+    good = [one for one in read if isinstance(one, CellResult)]
+    return Results(
+        observations=tuple(seen for one in good for seen in one.observations),
+        findings=tuple(finding for one in good for finding in one.findings),
+        smaller=next((one.smaller for one in good if one.smaller is not None), None),
+        conditions=tuple(dict.fromkeys(said for one in good for said in one.conditions)),
+        problems=tuple(one for one in read if isinstance(one, Refused)),
+    )
+
+
+def _read_cell(folder: Path, cell: JobCell, plan_sha256: str) -> CellResult | Refused:
+    """Under either name: as the probe wrote it, or inside the artifact that carried it."""
+    data: bytes | str = "no result came from it: the job failed, was cancelled or ran out of time"
+    for inner in ("", f"cell-{cell.id}"):
+        found = _read_file(folder / inner, f"{cell.id}.json")
+        if found is not None:
+            data = found
+            break
+    if isinstance(data, str):
+        return Refused(cell=cell.id, why=data)
+    checked = check_result(data, cell, plan_sha256)
+    return Refused(cell=cell.id, why=checked) if isinstance(checked, str) else checked
+
+
+def _read_file(folder: Path, name: str) -> bytes | str | None:
+    """A plain file's bytes; why it is refused; None when there is none. Follows no link, waits for no pipe."""
+    try:
+        inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=inside)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return "its result is no plain file"
+    finally:
+        os.close(inside)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        return "its result is no plain file"
+    with os.fdopen(file, "rb") as opened:
+        data = opened.read(MAX_RESULT_BYTES + 1)
+    return data if len(data) <= MAX_RESULT_BYTES else f"its result has more than {MAX_RESULT_BYTES // 1024} KiB"
+
+
+def check_result(data: bytes, cell: JobCell, plan_sha256: str) -> CellResult | str:
+    """The result in ``data`` if it is one of this cell of this plan, else a clause on why it is not."""
+    try:
+        result = msgspec.json.decode(data, type=CellResult)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return "its result is not of our schema"
+    wrong = next(_faults(result, cell, plan_sha256), None)
+    return result if wrong is None else wrong
+
+
+def _faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str]:
+    if result.schema != SCHEMA:
+        yield "its result has another schema number"
+    if result.cell != cell.id:
+        yield "its result calls itself another cell's"
+    if result.plan_sha256 != plan_sha256:
+        yield "its result belongs to another plan"
+    if result.problem:
+        yield "it could not be run: " + result.problem
+    if len(result.observations) > most_observations(cell):
+        yield "it claims more runs than its budget allows"
+    if (smaller := result.smaller) is not None and not _fits(smaller, cell):
+        yield "its smaller testcase is not one of what was planned"
+    known = _devices(cell)
+    for seen in result.observations:
+        if seen.toolchain != cell.plan.testcase.toolchain or seen.version not in cell.plan.order:
+            yield "it claims runs of a release that was not planned"
+        if seen.device not in known:
+            yield "it claims runs on a device that was not planned"
+        if seen.answer is not answer_of(seen.outcome):
+            yield "an answer in it is not what its outcome means"
+        if seen.attempt < 1 or not _sane(seen.seconds) or seen.peak_bytes < 0:
+            yield "a number in it is none that a run can have"
+
+
+def _fits(smaller: Smaller, cell: JobCell) -> bool:
+    """Whether a smaller testcase was asked for, and is about the plan's files, toolchain, releases and device."""
+    plan = cell.plan
+    numbers = (smaller.before, smaller.after, smaller.probes, smaller.confirmed)
+    return (
+        cell.minimize
+        and smaller.testcase.toolchain == plan.testcase.toolchain
+        and smaller.testcase.files.keys() <= plan.testcase.files.keys()  # nothing is added, no path is new
+        and smaller.version in plan.order
+        and smaller.control in ("", *plan.order)
+        and smaller.device == plan.device
+        and all(number >= 0 for number in numbers)
+        and _sane(smaller.seconds)
+    )
+
+
+def most_observations(cell: JobCell) -> int:
+    """Every run may be tried once more, and a diagnosis adds controls of its own."""
+    return 2 * cell.plan.budget.probes + 40
+
+
+def _devices(cell: JobCell) -> frozenset[str]:
+    toolchain = find_toolchain(cell.plan.testcase.toolchain)
+    return frozenset({cell.plan.device, *cell.plan.devices, *(device.name for device in toolchain.DEVICES)})
+
+
+def _sane(seconds: float) -> bool:
+    return math.isfinite(seconds) and 0 <= seconds <= 7 * 24 * 3600

@@ -1,0 +1,44 @@
+"""Words that mean the same in these compilers, and where their platforms live. Data of ``bot.suspects.rank``.
+
+Each entry bridges what a user calls a thing (a device, an error's words, a framework's operator) and what commits
+call the part that handles it.
+"""
+
+from __future__ import annotations
+
+SAME = {
+    "vulkan": "spirv",
+    "metal": "spirv",
+    "rocm": "llvmgpu gpu amdgpu",
+    "hip": "llvmgpu gpu amdgpu",
+    "cuda": "llvmgpu gpu",
+    "gfx942": "llvmgpu gpu amdgpu",
+    "gfx1100": "llvmgpu gpu amdgpu",
+    "mi300x": "llvmgpu gpu amdgpu",
+    "llvmcpu": "cpu",
+    "dylib": "cpu llvmcpu",
+    "dominate": "ssa",
+    "datatiling": "dt encoding",
+    "indexput": "scatter",
+    "fromexportedprogram": "pytorch torch",
+    "fromonnx": "onnx",
+    "onnxruntime": "onnx",
+    "ort": "onnx",
+}
+"""A word of reports, without separators, to the words that commits use for it."""
+
+WORDS_OF_PLATFORMS = {
+    "web": "web wasm webgpu javascript browser",
+    "android": "android adreno hexagon",
+    "hexagon": "hexagon dsp",
+    "ios": "ios iphone apple metal",
+    "jvm": "java jvm",
+    "golang": "golang go",
+    "rust": "rust cargo",
+    "webgpu": "webgpu web wgsl",
+    "metal": "metal apple macos ios m1",
+    "emscripten": "web wasm browser emscripten",
+    "windows": "windows msvc",
+    "riscv": "riscv",
+}
+"""A folder's name to the words of a report that may have to do with it."""

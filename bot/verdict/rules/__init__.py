@@ -1,0 +1,1 @@
+"""The questions that `bot.verdict.judge` asks, each where it is answered."""

@@ -1,0 +1,59 @@
+"""Under what a run is made besides the usual: the order of Python's sets, what new memory holds, how many threads.
+
+None of it is part of a testcase, and all of it can decide a result that nothing else decides. The first run of a
+build is made as usual; each one after it under other conditions, so that runs do not agree by one accident. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runners.core.protocol import Varied
+
+USUAL = Varied()
+FILLS = (0x55, 0x80)
+"""New memory is filled with the complement: as float32, -3.0e-13 and 3.4e38; as int32, far outside of any index."""
+UNCACHED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+"""Small blocks that a thread keeps for itself are handed out unfilled (glibc malloc.c, ``tcache_get``)."""
+COULD_DIFFER = frozenset({"AssertionError", "output", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})
+"""Types of failures that may depend on what memory holds. An error of the compiler about its input does not."""
+_THREADS = ("TVM_NUM_THREADS", "OMP_NUM_THREADS")
+_DECIDING = ("PYTHONHASHSEED", *_THREADS)
+
+
+def of_attempt(attempt: int, *, memory: bool) -> Varied:
+    """The conditions of the given run of a build (1-based). ``memory``: whether what memory holds could matter.
+
+    No two runs share their hash seed; patterns and numbers of threads come in all six pairs from run 1 to run 6.
+    """
+    turn = attempt - 1
+    if not memory:
+        return Varied(hash_seed=turn)
+    return Varied(hash_seed=turn, fill=(None, *FILLS)[turn % 3], threads=(None, 1)[turn % 2])
+
+
+def variables(varied: Varied) -> dict[str, str]:
+    """The process environment that must be there when an interpreter starts."""
+    order = {"PYTHONHASHSEED": str(varied.hash_seed)} if varied.hash_seed else {}
+    return order | (UNCACHED if varied.fill is not None else {})
+
+
+def late(varied: Varied) -> dict[str, str]:
+    """What may still be set in a process that has imported a compiler."""
+    return {} if varied.threads is None else dict.fromkeys(_THREADS, str(varied.threads))
+
+
+def shell(varied: Varied, usual: Mapping[str, str]) -> dict[str, str]:
+    """All variables with which anybody gets these conditions; ``usual`` are those of the toolchain."""
+    fill = {} if varied.fill is None else {"MALLOC_PERTURB_": str(varied.fill)}
+    return {name: usual[name] for name in _DECIDING if name in usual} | variables(varied) | fill | late(varied)
+
+
+def in_words(varied: Varied) -> str:
+    """``hash seed 1, new memory filled with 0xaa, 1 thread``; empty for the usual."""
+    parts = (
+        f"hash seed {varied.hash_seed}" if varied.hash_seed else "",
+        f"new memory filled with 0x{255 - varied.fill:02x}" if varied.fill is not None else "",
+        f"{varied.threads} thread{'s' * (varied.threads != 1)}" if varied.threads is not None else "",
+    )
+    return ", ".join(part for part in parts if part)

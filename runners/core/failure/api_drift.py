@@ -1,0 +1,132 @@
+"""Is a failure only the API having moved? Pure: failure text × testcase × the toolchain's drift table → Drift.
+
+A name that is gone (or not there yet) makes a testcase incompatible with a build; it says nothing about the reported
+failure. The name must stand in the testcase: the same message about a name that only the compiler uses is a fault of
+the compiler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from runners.core.failure.oracle import Drift
+from runners.core.protocol import Testcase
+from runners.core.toolchain_facts import DriftEntry
+
+_NO_ATTRIBUTE = r"'(?P<owner>[\w.]{1,200})' (?:object )?has no attribute '(?P<name>\w{1,200})'"
+_MISSING_NAME = (
+    re.compile(r"ModuleNotFoundError: No module named '(?P<name>[\w.]{1,200})'"),
+    re.compile(r"ImportError: cannot import name '(?P<name>\w{1,200})' from '(?P<owner>[\w.]{1,200})'"),
+    re.compile(rf"(?:AttributeError|error): (?:type object |module )?{_NO_ATTRIBUTE}"),
+    re.compile(r"TypeError: (?P<owner>[\w.<>]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'"),
+    re.compile(r"Cannot find global function (?P<name>[\w.]{1,200})"),
+)
+_MISSING_FLAG = (
+    re.compile(r"Unknown command line argument '-{0,2}(?P<name>[\w-]{1,200})"),
+    re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})'", re.IGNORECASE),
+    re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),
+    re.compile(r"for the --?(?P<name>[\w-]{1,200}) option: Cannot find option named"),
+    re.compile(r"unknown custom value for --?[\w-]{1,200}='(?P<name>[\w-]{1,200})'"),
+    re.compile(r"target backend '(?P<name>[\w-]{1,200})' not registered"),
+    re.compile(r"Invalid config option '(?P<name>[\w.]{1,200})'"),
+    re.compile(r"unregistered device alias[^\n]{0,40}[\"'](?P<name>[\w-]{1,200})[\"']"),
+)
+_UNKNOWN_SYNTAX = (
+    re.compile(r"error: custom op '(?P<name>[\w.]{1,200})' is unknown"),
+    re.compile(r"error: Dialect `(?P<name>[\w.]{1,200})' not found for custom op"),
+    re.compile(r"error: unregistered operation '(?P<name>[\w.]{1,200})'"),
+    re.compile(r"error: unknown \w{1,30} type `(?P<name>[\w.]{1,200})`? in dialect"),
+    re.compile(r"error: unknown (?:type|attribute) `?(?P<name>[\w.]{1,200})`?"),
+    re.compile(r"unknown (?:target )?backend[^\n]{0,20}'(?P<name>[\w-]{1,200})'", re.IGNORECASE),
+)
+
+_TARGET_STRING = re.compile(r'Cannot parse target string "(?P<text>[^"\n]{1,200})"\. CLI target string form')
+"""TVM 0.24.0 and later, of a target written like a command line."""
+
+
+def explain(text: str, testcase: Testcase, table: Sequence[DriftEntry], version: str) -> Drift | None:
+    """The moved name behind a failure, or None when no missing name of the testcase's explains it.
+
+    ``text`` is the failing step's output (bounded by the probe).
+    """
+    for name, owner in _missing_names(text[-60_000:]):
+        if _used(name, testcase):
+            entry = _entry(name, owner, table, version)
+            shown = f"{owner}.{name}" if owner and not name.startswith(owner) else name
+            return (
+                _known(entry, version) if entry else Drift(name=shown, successor=None, why=f"no {shown} in {version}")
+            )
+    return _target_string(text, testcase)
+
+
+def _target_string(text: str, testcase: Testcase) -> Drift | None:
+    found = _TARGET_STRING.search(text[-60_000:])
+    if found is None or not any(found["text"] in file for file in testcase.files.values()):
+        return None
+    kind = found["text"].partition(" ")[0]
+    successor = f'a dictionary, {{"kind": "{kind}", …}}'
+    why = f'targets written like a command line ("{found["text"]}") are no longer read; the successor is {successor}'
+    return Drift(name=found["text"], successor=successor, why=why)
+
+
+def _known(entry: DriftEntry, version: str) -> Drift:
+    name = f"{entry.of}({entry.old}=…)" if entry.listed and entry.of else entry.old
+    # A list says in which build a name was missed first; it may have gone in a release between that is not at hand.
+    when = "in every build here from" if entry.listed else "since"
+    state = f"is gone {when} {entry.gone_in}" if entry.affects(version) else f"does not exist in {version}"
+    if entry.too_new(version) and entry.new == entry.old:
+        return Drift(name=name, successor=None, why=f"{name} {state}: it came with {entry.introduced_in}")
+    succession = f"; its successor is {entry.new}" if entry.new else ""
+    return Drift(name=name, successor=entry.new, why=f"{name} {state}{succession}")
+
+
+def _missing_names(text: str) -> Iterable[tuple[str, str]]:
+    """(name, owner) of everything that the output says isn't there; owner is empty for flags and ops."""
+    for pattern in (*_MISSING_NAME, *_MISSING_FLAG, *_UNKNOWN_SYNTAX):
+        for found in pattern.finditer(text):
+            yield found["name"], (found.groupdict().get("owner") or "")
+
+
+def _used(name: str, testcase: Testcase) -> bool:
+    last = name.rpartition(".")[2]
+    word = re.compile(rf"(?<!\w)(?<!\w-){re.escape(last)}(?![\w-])")
+    return any(word.search(text) for text in testcase.files.values()) or any(
+        word.search(argument) for step in testcase.steps for argument in step
+    )
+
+
+def _entry(name: str, owner: str, table: Sequence[DriftEntry], version: str) -> DriftEntry | None:
+    """The table's line for this name: the longest one that speaks of ``owner.name``, else of ``name`` alone.
+
+    A listed line counts only for exactly this name, where the build lacks it, and after those that were read.
+    """
+    full = f"{owner}.{name}" if owner else name
+    fitting = [e for e in table if not e.listed and (_speaks_of(e.old, full) or _speaks_of(e.old, name))]
+    best = max(fitting, key=lambda e: (_speaks_of(e.old, full), len(e.old)), default=None)
+    if best is not None and _speaks_of(best.old, full):
+        return best
+    return next((e for e in table if e.listed and _is_exactly(e, name, owner) and _lacks(version, e)), best)
+
+
+def _is_exactly(entry: DriftEntry, name: str, owner: str) -> bool:
+    """Of a keyword Python says the function's last name only, or the class's with its constructor."""
+    if entry.kind != "keyword":
+        return entry.old == f"{owner}.{name}"
+    function = owner.removesuffix(".__init__").rpartition(".")[2]
+    return entry.old == name and bool(function) and entry.of.endswith(f".{function}")
+
+
+def _lacks(version: str, entry: DriftEntry) -> bool:
+    return entry.affects(version) or entry.too_new(version)
+
+
+def _speaks_of(old: str, name: str) -> bool:
+    bare = old.lstrip("-").rstrip("=")
+    return (
+        bare == name
+        or bare.endswith(f".{name}")
+        or bare.endswith(f"={name}")
+        or name.startswith(f"{bare}.")
+        or bare.split("=")[0] == name
+    )

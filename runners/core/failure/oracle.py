@@ -1,0 +1,303 @@
+"""How a probe ended × what was claimed → what it shows. Pure; every branch gives its reason in words.
+
+The table (design: only ``match`` answers bad, only ``pass`` answers good):
+
+====================  =========================================================================================
+the probe             is
+====================  =========================================================================================
+not run               ``unavailable`` or ``infra``
+out of memory         ``out-of-memory`` (``match`` when that is what the report says)
+timed out             ``timeout`` (``match`` when the report says it hangs): of the wall's or of the processors' time
+failed                ``match`` when the failure is the reported one; else ``unavailable`` (device), ``incompatible``
+                      (API moved), ``other-failure``
+ran to its end        ``match`` when it prints what the report calls wrong; ``pass`` when nothing speaks against it;
+                      ``other-failure`` when a wrong result is claimed and nothing tells right from wrong
+====================  =========================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import msgspec
+
+from runners.core.failure.compare import SAME, compare
+from runners.core.failure.exception_chain import quoted, told
+from runners.core.failure.normalize import tokens
+from runners.core.failure.parse import NATIVE, RELAYS, parse_signature
+from runners.core.failure.printed_output import Reading, read_output
+from runners.core.protocol import (
+    Answer,
+    Claim,
+    ClaimKind,
+    Ended,
+    Exited,
+    NotRun,
+    Outcome,
+    OutOfMemory,
+    Signalled,
+    Signature,
+    StepResult,
+    TimedOut,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What a toolchain knows of its own moved API, as far as it explains one failure."""
+
+    name: str
+    """The name that is not there."""
+    successor: str | None
+    """What to write instead, when that is known."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What the oracle may know besides the probe: facts about the toolchain and the testcase, no opinions."""
+
+    claim: Claim
+    drift: Drift | None = None
+    """The moved name that explains this failure, if one does."""
+    missing_device: str | None = None
+    """The toolchain's own words that a device or runtime isn't there, if this output has them."""
+    device_trouble: str | None = None
+    """The output's own words that a device is out of memory or broken, in ours."""
+    checks_itself: bool = False
+    """The testcase contains an assertion, so that ending well means something."""
+    renames: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    outcome: Outcome
+    why: str
+    signature: Signature | None = None
+
+    @property
+    def answer(self) -> Answer:
+        return answer_of(self.outcome)
+
+
+def answer_of(outcome: Outcome) -> Answer:
+    """The one place where an outcome becomes evidence for or against."""
+    match outcome:
+        case Outcome.MATCH:
+            return Answer.BAD
+        case Outcome.PASS:
+            return Answer.GOOD
+        case (
+            Outcome.OTHER_FAILURE
+            | Outcome.TIMEOUT
+            | Outcome.OUT_OF_MEMORY
+            | Outcome.INCOMPATIBLE
+            | Outcome.UNAVAILABLE
+            | Outcome.INFRA
+        ):
+            return Answer.SKIP
+        case _ as never:
+            assert_never(never)
+
+
+def rule(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
+    """What this probe shows. ``steps`` are those that ran, the last one being the one that ended it."""
+    claim = context.claim
+    match ended:
+        case NotRun(why=why, cause=cause):
+            return Ruling(outcome=Outcome.UNAVAILABLE if cause == "unavailable" else Outcome.INFRA, why=why)
+        case OutOfMemory(limit_bytes=limit):
+            claimed = claim.signature is not None and claim.signature.type in ("out-of-memory", "MemoryError")
+            return Ruling(
+                outcome=Outcome.MATCH if claimed else Outcome.OUT_OF_MEMORY,
+                why=f"used more than {limit / 2**30:.1f} GiB of memory" + (", as reported" if claimed else ""),
+                signature=Signature(type="out-of-memory"),
+            )
+        case TimedOut(where=where, clock=clock):
+            up = "still running when the time was up" if clock == "wall" else "used up its processor time"
+            hang = claim.kind is ClaimKind.HANG
+            return Ruling(
+                outcome=Outcome.MATCH if hang else Outcome.TIMEOUT,
+                why=f"{up}{f' ({where})' if where else ''}" + (", as reported" if hang else ""),
+                signature=parse_signature(_text(steps), ended),
+            )
+        case Exited(code=0):
+            return _ran_to_its_end(steps, context)
+        case Exited() | Signalled():
+            return _failed(ended, steps, context)
+        case _ as never:
+            assert_never(never)
+
+
+def _text(steps: Sequence[StepResult]) -> str:
+    """The last step's own words: those that go with how the probe ended."""
+    return f"{steps[-1].stdout}\n{steps[-1].stderr}" if steps else ""
+
+
+# ---------------------------------------------------------------------------------------------- it failed
+
+
+def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
+    text = _text(steps)
+    read = parse_signature(text, ended) or Signature(
+        type=f"exit code {ended.code}" if isinstance(ended, Exited) else "?"
+    )
+    chain = told(ended, steps) if read.type not in NATIVE else ()  # a tool that crashed is relayed by an exception
+    seen = _agreed(chain, read)
+    claim = context.claim
+    if claim.signature is not None and claim.signature.type != OUTPUT:
+        likeness = compare(claim.signature, seen, context.renames)
+        if likeness.score >= SAME:
+            return Ruling(outcome=Outcome.MATCH, why=f"the reported failure: {likeness.why}", signature=seen)
+        if chain and (also := _told_on_the_way(claim.signature, steps, context)) is not None:
+            return Ruling(outcome=Outcome.MATCH, why=f"the reported failure led to {seen.type}", signature=also)
+        if _printed_on_the_way(claim.signature, seen, text, context, recorded=bool(chain)):
+            return Ruling(outcome=Outcome.MATCH, why="the reported message is in the output", signature=seen)
+        difference = likeness.why
+    elif claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
+        return Ruling(outcome=Outcome.MATCH, why=f"crashes ({seen.type}), as reported", signature=seen)
+    else:
+        difference = "the report quotes no failure to compare with"
+    if context.device_trouble:
+        return Ruling(outcome=Outcome.INFRA, why=context.device_trouble, signature=seen)
+    if context.missing_device:
+        compiled = "compiles; " if len(steps) > 1 else ""
+        if compiled and claim.signature is not None and claim.signature.type == COMPILING:
+            why = f"compiles, which is where the report fails; {context.missing_device}"
+            return Ruling(outcome=Outcome.PASS, why=why, signature=seen)
+        return Ruling(outcome=Outcome.UNAVAILABLE, why=compiled + context.missing_device, signature=seen)
+    if context.drift is not None:
+        return Ruling(outcome=Outcome.INCOMPATIBLE, why=context.drift.why, signature=seen)
+    if _asserts_a_wrong_result(claim, seen):
+        return Ruling(outcome=Outcome.MATCH, why="the testcase's own check of the result fails", signature=seen)
+    return Ruling(outcome=Outcome.OTHER_FAILURE, why=f"fails, but differently: {difference}", signature=seen)
+
+
+COMPILING = "mlir-error"
+"""Signature type of a diagnostic that only a compiler prints: a build that compiles past it needs no device."""
+OUTPUT = "output"
+"""Signature type of a claim that quotes printed output rather than a failure."""
+
+
+CHECK = "AssertionError"
+"""Signature type of a check of the testcase's own."""
+
+
+def _agreed(chain: Sequence[Signature], read: Signature) -> Signature:
+    """What ended the step: the record where it and the output disagree, else the output, which has more to say.
+
+    The output has native stacks and lines printed above the exception. Its last traceback may be another's: caught
+    and printed, inside a message, of an object's end as the interpreter shut down; or be cut off.
+    """
+    if not chain or chain[0].type.endswith(RELAYS):  # which says nothing but that a tool failed
+        return read
+    longer = read.type == chain[0].type and read.message.startswith(chain[0].message)
+    if not longer and compare(chain[0], read).score < SAME:
+        return chain[0]
+    return msgspec.structs.replace(read, frames=read.frames or chain[0].frames)
+
+
+def _told_on_the_way(reported: Signature, steps: Sequence[StepResult], context: Context) -> Signature | None:
+    """The reported failure, where what ended the step quotes it or came from it: told, not printed."""
+    if reported.type in NATIVE:
+        return None
+    enough = len(tokens(reported.message, context.renames)) >= ENOUGH
+    others = (quoted(steps), *(told(steps[-1].ended, steps)[1:] if enough else ()))
+    same = (one for one in others if one is not None and one.message)
+    return next((one for one in same if compare(reported, one, context.renames).score >= SAME), None)
+
+
+ENOUGH = 5
+"""Words of a message from which on it is told from another by its words alone."""
+
+
+def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context: Context, *, recorded: bool) -> bool:
+    """The reported words stand in the output, though something else ended the process.
+
+    Seen when a driver wraps the compiler's error in its own exception. Short messages say too little for this; and
+    a signal is never explained by text. Where a record tells what ended the step and what that came from, words are
+    not enough: a script prints what it expects, or what it found last week. The line must then tell of a failure by
+    itself, as a compiler's diagnostic does that a process of the script's printed, or an exception that it logged.
+    """
+    wanted = tokens(reported.message, context.renames)
+    if len(wanted) < ENOUGH or reported.type in NATIVE or seen.type in NATIVE:
+        return False
+    joined = " ".join(wanted)
+    if joined in " ".join(tokens(seen.message, context.renames)):
+        return False  # the failure that was just told from the reported one, though it has its words
+    lines = [line for line in text.splitlines()[-400:] if joined in " ".join(tokens(line, context.renames))]
+    return any(_tells(reported, line, context) for line in lines) if recorded else bool(lines)
+
+
+def _tells(reported: Signature, line: str, context: Context) -> bool:
+    alone = parse_signature(line)
+    return alone is not None and compare(reported, alone, context.renames).score >= SAME
+
+
+def _asserts_a_wrong_result(claim: Claim, seen: Signature) -> bool:
+    """A report of wrong values that quotes no assertion, and a testcase whose own assertion fails."""
+    if claim.kind is not ClaimKind.WRONG_RESULT or seen.type != CHECK:
+        return False
+    return claim.signature is None or claim.signature.type == OUTPUT
+
+
+# ---------------------------------------------------------------------------------------------- it ended well
+
+
+def _ran_to_its_end(steps: Sequence[StepResult], context: Context) -> Ruling:
+    claim = context.claim
+    stdout = "\n".join(step.stdout for step in steps)
+    everything = stdout + "\n" + "\n".join(step.stderr for step in steps)
+    if claim.signature is not None and claim.signature.type != OUTPUT:
+        # Caught and printed by a driver, or the end of a child process: facts.md has examples of both.
+        swallowed = parse_signature(everything)
+        if swallowed is not None and compare(claim.signature, swallowed, context.renames).score >= SAME:
+            return Ruling(
+                outcome=Outcome.MATCH, why="prints the reported failure, though it exits with 0", signature=swallowed
+            )
+    if context.checks_itself and claim.signature is not None and claim.signature.type == CHECK:
+        # Said to fail, it holds: whatever of the output the report quotes, it does so for good runs as well as bad.
+        return Ruling(outcome=Outcome.PASS, why="runs to its end, and the check that is said to fail holds")
+    match claim.kind:
+        case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
+            return _read_result(stdout, everything, context)
+        case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
+            return Ruling(outcome=Outcome.PASS, why="runs to its end without the reported failure")
+        case _ as never:
+            assert_never(never)
+
+
+def _read_result(stdout: str, everything: str, context: Context) -> Ruling:
+    claim = context.claim
+    reading = read_output(everything, actual=claim.actual, expected=claim.expected)
+    match reading:
+        case Reading.WRONG:
+            return Ruling(
+                outcome=Outcome.MATCH,
+                why="prints what the report calls wrong",
+                signature=_as_claimed(claim),
+            )
+        case Reading.RIGHT:
+            return Ruling(outcome=Outcome.PASS, why="prints what the report expects")
+        case Reading.CHANGED:
+            return Ruling(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
+        case Reading.UNTOLD if context.checks_itself:
+            return Ruling(outcome=Outcome.PASS, why="runs to its end, its own checks hold")
+        case Reading.UNTOLD if claim.kind is ClaimKind.UNKNOWN:
+            return Ruling(outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for")
+        case Reading.UNTOLD:
+            return Ruling(
+                outcome=Outcome.OTHER_FAILURE,
+                why="runs to its end, and neither the testcase nor the report tells whether its output is right",
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def _as_claimed(claim: Claim) -> Signature:
+    """The output that was found, by the line of it that tells."""
+    if claim.signature is not None and claim.signature.type == OUTPUT and claim.signature.message:
+        return claim.signature
+    return Signature(type=OUTPUT, message=next((s for s in map(str.strip, claim.actual.splitlines()) if s), "")[:200])

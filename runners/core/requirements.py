@@ -1,0 +1,73 @@
+"""What a testcase may ask to have installed: names from a closed list, because its author is a stranger."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from importlib import resources
+from typing import NamedTuple
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from runners.core.errors import UserError
+
+
+class Refusal(NamedTuple):
+    """A requirement that no environment may have, and why, in words."""
+
+    requirement: str
+    why: str
+
+
+def allowed_requirements() -> frozenset[str]:
+    """The list, in canonical spelling."""
+    text = (resources.files("runners.core") / "allowed_requirements.json").read_text(encoding="utf-8")
+    return frozenset(json.loads(text)["names"])
+
+
+def parse_allowance(words: Sequence[str]) -> dict[str, str]:
+    """``--allow`` → import name to distribution: ``einx`` allows that package, ``cv2=opencv-python`` another name.
+
+    Raises:
+        UserError: it is no name of a package.
+    """
+    found = {}
+    for word in words:
+        module, equals, distribution = word.partition("=")
+        name = distribution if equals else module
+        if not _MODULE.fullmatch(module if equals else name.replace("-", "_")) or not _NAME.fullmatch(name):
+            raise UserError(f"{word!r} allows no package: write a name such as einx, or cv2=opencv-python")
+        found[module if equals else name.replace("-", "_")] = str(canonicalize_name(name))
+    return found
+
+
+_MODULE = re.compile(r"[A-Za-z_]\w{0,99}")
+_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?")
+
+
+def check_requirements(
+    requirements: Sequence[str], also: frozenset[str] = frozenset()
+) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
+    """Requirements split into those that may be installed, in canonical spelling and order, and those refused.
+
+    ``also`` are names that the operator allows besides those on the list.
+    """
+    allowed = allowed_requirements() | also
+    read = [_read(text, allowed) for text in requirements]
+    kept = {one for one in read if isinstance(one, str)}
+    return tuple(sorted(kept)), tuple(one for one in read if isinstance(one, Refusal))
+
+
+def _read(text: str, allowed: frozenset[str]) -> str | Refusal:
+    try:
+        parsed = Requirement(text)
+    except InvalidRequirement:
+        return Refusal(text, "is not a requirement such as numpy or numpy>=2")
+    name = canonicalize_name(parsed.name)
+    if parsed.url:
+        return Refusal(text, "names an address; only wheels of the package index are installed")
+    if name not in allowed:
+        return Refusal(text, f"is not on the list of packages that a testcase may install ({name})")
+    return f"{name}{parsed.specifier}"

@@ -1,0 +1,188 @@
+"""The one place that starts uv: resolving and installing wheels, never building or running anything of theirs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import uv as uv_package
+
+from runners.core.errors import InfraError
+
+_DROPPED = re.compile(
+    r"^(PYTHON.*|VIRTUAL_ENV|CONDA_.*|UV_(PYTHON|EXCLUDE_NEWER|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE).*)$"
+)
+"""Variables of the caller that would change what is resolved, or what an interpreter does."""
+
+_NETWORK = re.compile(
+    r"error sending request|dns error|failed to lookup|network connectivity is disabled|network was disabled"
+    r"|connection (?:refused|reset)|timed? out|Could not connect|Failed to fetch|tls|certificate",
+    re.IGNORECASE,
+)
+_DISK = re.compile(
+    r"os error 28|no space left|os error 122|quota exceeded|read-only file system|os error 30", re.IGNORECASE
+)
+
+
+_FAR = "2200-01-01"
+"""A day after every publication."""
+
+
+class NoSolution(Exception):
+    """uv found no set of wheels for the requirements; the message is uv's last explanation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """One wheel of a resolution."""
+
+    name: str
+    version: str
+    sha256: str
+    url: str
+    uploaded: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uv:
+    """A uv binary with its cache. ``options`` go to every command that may look at an index."""
+
+    cache: Path
+    binary: str = field(default_factory=uv_package.find_uv_bin)
+    offline: bool = False
+    options: tuple[str, ...] = ()
+
+    def resolve(
+        self,
+        requirements: Sequence[str],
+        *,
+        python: Path,
+        minor: str,
+        newest: datetime | None = None,
+        deps: bool = True,
+        prereleases: bool = False,
+        undated: Sequence[str] = (),
+    ) -> tuple[Pin, ...]:
+        """The wheels for ``requirements`` on one CPython minor, none of them published after ``newest``.
+
+        Packages in ``undated`` may be newer.
+
+        Raises:
+            NoSolution: no set of wheels fits.
+            InfraError: the index cannot be reached, or uv failed.
+        """
+        arguments = ["pip", "compile", "-", "--format", "pylock.toml", "--no-header", "--only-binary", ":all:"]
+        arguments += ["--python", str(python), "--python-version", minor, "--no-python-downloads", "--no-sources"]
+        if newest:
+            arguments += ["--exclude-newer", _timestamp(newest)]
+            arguments += [f"--exclude-newer-package={name}={_FAR}" for name in undated]
+        arguments += [] if deps else ["--no-deps"]
+        arguments += ["--prerelease", "allow"] if prereleases else []
+        done = self._run([*arguments, *self._index_options()], stdin="\n".join(requirements) + "\n")
+        if done.returncode != 0:
+            raise self._failure(done.stderr, f"resolving {', '.join(requirements)}")
+        return _read_pylock(done.stdout)
+
+    def install(self, lock: str, target: Path, *, python: Path) -> None:
+        """Unpack the wheels of a hashed lock into the folder ``target``, hard-linked, with bytecode compiled.
+
+        Raises:
+            InfraError: a download, a hash or the disk failed.
+        """
+        arguments = ["pip", "install", "-r", "-", "--target", str(target), "--no-deps", "--require-hashes"]
+        arguments += ["--only-binary", ":all:", "--link-mode", "hardlink", "--compile-bytecode", "--no-sources"]
+        arguments += ["--python", str(python), "--no-python-downloads"]
+        done = self._run([*arguments, *self._index_options()], stdin=lock)
+        if done.returncode != 0:
+            failure = self._failure(done.stderr, "installing an environment")
+            raise failure if isinstance(failure, InfraError) else InfraError(f"uv cannot install a lock: {failure}")
+
+    def forget(self, package: str) -> None:
+        """Drop a package from the cache, so that it is downloaded anew."""
+        self._run(["cache", "clean", package])
+
+    def _index_options(self) -> tuple[str, ...]:
+        return (*self.options, *(["--offline"] if self.offline else []))
+
+    def _run(self, arguments: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
+        environment = {name: value for name, value in os.environ.items() if not _DROPPED.match(name)}
+        environment |= {"UV_CACHE_DIR": str(self.cache), "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
+        try:
+            self.cache.mkdir(parents=True, exist_ok=True)
+            return subprocess.run(
+                [self.binary, *arguments],
+                input=stdin,
+                capture_output=True,
+                text=True,
+                env=environment,
+                cwd=self.cache.parent,  # away from any pyproject.toml that could change uv's settings
+                umask=0o022,
+                check=False,
+            )
+        except OSError as error:
+            raise InfraError(f"uv cannot be started ({error}): reinstall reprobot") from error
+
+    def _failure(self, stderr: str, doing: str) -> NoSolution | InfraError:
+        said = " ".join(stderr.split())[-600:]
+        if _DISK.search(stderr):
+            return InfraError(
+                f"the disk with {self.cache} is full or read-only: free some space, or set REPROBOT_CACHE"
+            )
+        if _NETWORK.search(stderr):
+            return InfraError(
+                f"the package index cannot be reached while {doing}: connect, or use versions already built"
+            )
+        if "No solution found" in stderr:
+            return NoSolution(_explanation(stderr))
+        return InfraError(f"uv failed while {doing}: {said}")
+
+
+def _explanation(stderr: str) -> str:
+    """uv's reason alone: neither warnings before it nor hints after it."""
+    said = " ".join(stderr.partition("No solution found")[2].split())
+    reason = re.sub(r"^when resolving dependencies:?\s*(cause:|╰─▶)?\s*", "", said).partition(" hint: ")[0]
+    return reason[:600] or "no solution found"
+
+
+def download_bytes(pins: Sequence[Pin]) -> int:
+    """What fetching these wheels takes; one whose length nobody tells counts as nothing."""
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return sum(pool.map(_length, (pin.url for pin in pins)))
+
+
+def _length(url: str) -> int:
+    if not url.startswith("https://"):
+        return 0
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=20) as answer:
+            return int(answer.headers.get("Content-Length") or 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def _timestamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _read_pylock(text: str) -> tuple[Pin, ...]:
+    return tuple(_read_package(package) for package in tomllib.loads(text).get("packages", []))
+
+
+def _read_package(package: dict[str, Any]) -> Pin:
+    wheel = package["wheels"][0]  # uv lists the one that fits the interpreter when it isn't resolving universally
+    return Pin(
+        name=package["name"],
+        version=package["version"],
+        sha256=wheel["hashes"]["sha256"],
+        url=wheel.get("url") or wheel.get("path", ""),
+        uploaded=wheel.get("upload-time"),
+    )

@@ -1,0 +1,18 @@
+"""Run one of our programs inside the sandbox: ``python launch.py script.run ARGUMENT…``.
+
+Python compiles the file that it is told to run at every start. The modules that this file imports have bytecode
+(``runners/probe/bytecode.py``).
+"""
+
+import os
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+if sys.flags.isolated:
+    sys.path.append(ROOT)
+else:
+    sys.path[0] = ROOT
+
+if __name__ == "__main__":
+    program = __import__(f"runners.guest.{sys.argv[1]}", fromlist=["main"])
+    sys.exit(program.main(sys.argv[2:]))

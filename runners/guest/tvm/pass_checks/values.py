@@ -1,0 +1,251 @@
+"""Modules that differ in nothing but a NaN, and constants that a pass put where live values were."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np  # type: ignore[import-not-found]  # the toolchain's own, absent where this is checked
+import tvm
+from tvm import relax
+
+from runners.guest.tvm.trace import array_of
+
+if TYPE_CHECKING:
+    from runners.guest.tvm.findings import Findings
+
+Json = dict[str, Any]
+Expr = Any
+
+CONSTANTS = ("Constant", "GenericConst")
+SCALARS = ("PrimValue", "FloatImm", "IntImm")
+VALUELESS = frozenset(
+    {"zeros_like", "ones_like", "full_like", "shape_of", "size", "shape_to_tensor", "tensor_to_shape"}
+)
+"""Operators whose result doesn't depend on the values of their operand, only on its shape."""
+MAX_TEXT = 2_000_000
+
+
+# ---------------------------------------------------------------------------------------------- equality
+
+
+class EqualityDiagnoser:
+    """Wraps the structural comparisons a testcase may call; looks closer when one says "different"."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._comparing = False
+
+    def install(self) -> None:
+        for owner, name in (
+            (tvm.ir, "assert_structural_equal"),
+            (tvm.ir, "structural_equal"),
+            (sys.modules.get("tvm_ffi"), "structural_equal"),
+        ):
+            original = getattr(owner, name, None)
+            if original is not None:
+                setattr(owner, name, self._wrapped(original, name))
+
+    def _wrapped(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def compare(lhs: Any, rhs: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                equal = original(lhs, rhs, *args, **kwargs)
+            except ValueError:
+                self._look_closer(lhs, rhs, name)
+                raise
+            if equal is False:
+                self._look_closer(lhs, rhs, name)
+            return equal
+
+        return compare
+
+    def _look_closer(self, lhs: Any, rhs: Any, name: str) -> None:
+        if self._comparing or not (hasattr(lhs, "script") and hasattr(rhs, "script")):
+            return
+        self._comparing = True
+        try:
+            evidence = nan_difference(lhs, rhs)
+        except Exception as error:
+            self._findings.note("two unequal modules could not be looked at", why=str(error)[-200:])
+            evidence = None
+        finally:
+            self._comparing = False
+        if evidence is not None:
+            summary = (
+                f"{name} calls two modules different whose text is the same and whose constants differ in NaN only"
+            )
+            self._findings.add("nan-inequality", "nan-inequality", summary, {"comparison": name, **evidence})
+
+
+def nan_difference(lhs: Any, rhs: Any) -> Json | None:
+    """Where two modules or functions hold NaN, when they agree in text and in all other constants; else None."""
+    texts = [value.script(show_meta=False) for value in (lhs, rhs)]
+    # Names of modules don't count; nor do constants, which are shown by number and compared below.
+    left, right = (re.sub(r"^class \w+", "class Module", text, flags=re.MULTILINE) for text in texts)
+    if left != right or len(left) > MAX_TEXT:
+        return None
+    ours, theirs = list(constants_of(lhs)), list(constants_of(rhs))
+    if len(ours) != len(theirs):
+        return None
+    places: list[Json] = []
+    for (where, a), (_, b) in zip(ours, theirs, strict=True):
+        if a.dtype != b.dtype or not np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
+            return None
+        if a.dtype.kind == "f" and np.isnan(a).any():
+            places.append(
+                {"function": where, "bits": [_nan_bits(a), _nan_bits(b)], "same_bits": a.tobytes() == b.tobytes()}
+            )
+    in_text = len(re.findall(r"\bnan\b", left))
+    if not places and not in_text:
+        return None
+    return {"nan_constants": places, "nan_in_text": in_text}
+
+
+def _nan_bits(array: Any) -> list[str]:
+    """Bit patterns of the NaNs of an array, each once."""
+    unsigned = array[np.isnan(array)].view(f"u{array.dtype.itemsize}")
+    return sorted({hex(int(bits)) for bits in unsigned[:64]})
+
+
+def constants_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Tensor constants of a module or Relax function in order, with the function they stand in."""
+    functions = value.functions.items() if isinstance(value, tvm.IRModule) else [("", value)]
+    for name, function in sorted(functions, key=lambda item: str(item[0])):
+        if isinstance(function, relax.Function):
+            found: list[Any] = []
+            relax.analysis.post_order_visit(function, lambda node, found=found: found.append(_constant(node)))
+            yield from ((str(name), array) for array in found if array is not None)
+
+
+def _constant(node: Expr) -> Any:
+    """The array of a tensor constant or number; None for any other expression."""
+    kind = type(node).__name__
+    if kind in CONSTANTS:
+        return array_of(node.value if hasattr(node, "value") else node.data)
+    if kind in SCALARS:
+        value: Any = node.value
+        return np.asarray(float(getattr(value, "value", value)))
+    return None
+
+
+# ---------------------------------------------------------------------------------------------- replaced values
+
+
+class ValuesDiagnoser:
+    """Watches passes for outputs that depended on a function's parameters and are constants afterwards."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._found = False
+        self._pending: tuple[str, Json] | None = None
+        """Summary and evidence of a finding in a pass whose enclosing call hasn't ended."""
+
+    def before(self, module: Any, _applied: Any) -> dict[str, list[Json]]:
+        return {} if self._found else outputs(module)
+
+    def after(self, name: str, snapshot: dict[str, list[Json]], _given: Any, result: Any, applied: Any) -> None:
+        if self._pending is not None and applied is not None:
+            summary, evidence = self._pending
+            evidence["called_as"] = name
+            self._findings.add("values-replaced", "values-replaced", summary, evidence)
+            self._pending = None
+        if self._found or not snapshot:
+            return
+        now = outputs(result)
+        for function, before in snapshot.items():
+            after = now.get(function, [])
+            replaced = [
+                i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a["live"] and "constant" in b
+            ]
+            if len(before) == len(after) and replaced:
+                # Later passes carry the constants on; only the first one put them there.
+                self._found = True
+                self._report(name, function, before, after, replaced)
+                return
+
+    def _report(self, name: str, function: str, before: list[Json], after: list[Json], replaced: list[int]) -> None:
+        values = sorted({str(after[i]["constant"]) for i in replaced})
+        summary = f"the pass {name} replaced {len(replaced)} of {len(before)} outputs of {function}, "
+        summary += f"which depended on its parameters, by {', '.join(values)}"
+        evidence: Json = {
+            "pass": name,
+            "called_as": name,
+            "function": function,
+            "outputs": replaced,
+            "constants": values,
+        }
+        self._findings.add("values-replaced", "values-replaced", summary, evidence)
+        self._pending = (summary, evidence)
+
+
+def outputs(module: Any) -> dict[str, list[Json]]:
+    """For each public Relax function its outputs, tuples taken apart: ``live`` (depends on parameters), or the
+    ``constant`` they are."""
+    found = {}
+    for gv, function in module.functions.items():
+        if isinstance(function, relax.Function) and function.attrs and "global_symbol" in function.attrs:
+            scope = Scope(function)
+            found[str(gv.name_hint)] = [scope.describe(leaf) for leaf in scope.leaves(function.body.body)]
+    return found
+
+
+class Scope:
+    """Bindings of one function, and what depends on its parameters."""
+
+    def __init__(self, function: Expr) -> None:
+        # Hashed by address: the compiler overloads == of expressions.
+        self._values = {}
+        self._live = {hash(parameter): True for parameter in function.params}
+        for block in function.body.blocks:
+            for binding in block.bindings:
+                value = getattr(binding, "value", None)
+                self._values[hash(binding.var)] = value
+                self._live[hash(binding.var)] = self.is_live(value)
+
+    def is_live(self, value: Expr) -> bool:
+        kind = type(value).__name__
+        if kind in ("Var", "DataflowVar"):
+            return self._live.get(hash(value), False)
+        if kind == "Tuple":
+            return any(self.is_live(item) for item in value.fields)
+        if kind == "TupleGetItem":
+            return self.is_live(value.tuple_value)
+        if kind == "Call":
+            operator = str(getattr(value.op, "name", "")).rsplit(".", 1)[-1]
+            return operator not in VALUELESS and any(self.is_live(argument) for argument in value.args)
+        return kind in ("If", "SeqExpr")
+
+    def leaves(self, value: Expr, depth: int = 0) -> list[Expr]:
+        resolved = self._resolved(value)
+        if type(resolved).__name__ == "Tuple" and depth < 8:
+            return [leaf for item in resolved.fields for leaf in self.leaves(item, depth + 1)]
+        # A tuple that a call returned whole: one output for each of its elements.
+        return [resolved] * _width(getattr(value, "struct_info", None) or getattr(value, "ty", None))
+
+    def _resolved(self, value: Expr, depth: int = 0) -> Expr:
+        """``value`` with variables and elements of known tuples replaced by what they are bound to."""
+        kind = type(value).__name__
+        if kind in ("Var", "DataflowVar") and self._values.get(hash(value)) is not None and depth < 256:
+            return self._resolved(self._values[hash(value)], depth + 1)
+        if kind == "TupleGetItem" and depth < 256:
+            whole = self._resolved(value.tuple_value, depth + 1)
+            if type(whole).__name__ == "Tuple":
+                return self._resolved(whole.fields[int(value.index)], depth + 1)
+        return value
+
+    def describe(self, leaf: Expr) -> Json:
+        array = _constant(leaf)
+        if array is None:
+            return {"live": self.is_live(leaf)}
+        if array.dtype.kind == "f" and np.isnan(array).all():
+            return {"live": False, "constant": "NaN"}
+        text = str(array.ravel()[0]) if array.size == 1 else f"a constant {array.dtype}{list(array.shape)}"
+        return {"live": False, "constant": text}
+
+
+def _width(annotation: Any) -> int:
+    """How many values of other types than tuples a type stands for."""
+    fields = getattr(annotation, "fields", None)
+    return 1 if fields is None else sum(map(_width, fields))

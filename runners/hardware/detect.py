@@ -1,0 +1,58 @@
+"""What this machine has for a device.
+
+Looking takes the root of a file system, so that it can be tested on a made-up one. Whether a testcase *ran* on a
+device is never decided here: only its own output tells that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.core.hardware import Hardware
+
+LIBRARIES = (
+    "usr/lib/x86_64-linux-gnu",
+    "usr/lib/aarch64-linux-gnu",
+    "usr/lib64",
+    "usr/lib",
+    "usr/local/lib",
+    "lib/x86_64-linux-gnu",
+    "opt/rocm/lib",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """The machine has it. ``nodes`` are its device files, one accelerator's first."""
+
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    why: str
+
+
+def look(hardware: Hardware, root: Path = Path("/")) -> Present | Absent:
+    """Whether the machine whose files lie below ``root`` has it: device files first, then the driver's library."""
+    if not hardware.nodes and not hardware.library:
+        return Absent(why=f"needs {hardware.words}")
+    found = [_nodes(root, pattern) for pattern in hardware.nodes]
+    if found and not found[0]:
+        return Absent(why=f"no /dev/{hardware.nodes[0]} here: needs {hardware.words}")
+    if hardware.library and find_library(hardware.library, root) is None:
+        return Absent(why=f"no {hardware.library} here: {hardware.mend or f'needs {hardware.words}'}")
+    return Present(nodes=tuple(node for nodes in found for node in nodes))
+
+
+def find_library(name: str, root: Path = Path("/")) -> Path | None:
+    """Where the dynamic linker would find a library, among the usual folders."""
+    folders = (root / folder for folder in LIBRARIES)
+    return next((folder / name for folder in folders if (folder / name).exists()), None)
+
+
+def _nodes(root: Path, pattern: str) -> Sequence[str]:
+    device = root / "dev"
+    return sorted(f"/dev/{node.relative_to(device)}" for node in device.glob(pattern)) if device.is_dir() else []

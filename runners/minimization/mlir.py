@@ -1,0 +1,234 @@
+"""Smaller MLIR: without functions, operations and regions, returning early, or taking a value as an argument instead.
+
+MLIR is read as text: an operation is a line with all that its brackets enclose. That is no parser, and need not be
+one: a wrong guess gives a text that the compiler refuses, which is not the reported failure, so it is not taken.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from runners.minimization.ddmin import Pass, one_of, shrink
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_COMMENT = re.compile(r"//.*$", re.MULTILINE)
+_VALUE = re.compile(r"%[A-Za-z0-9_$.-]+")
+_DEFINES = re.compile(r"^\s*(%[A-Za-z0-9_$.-]+)\s*=\s")
+_DEFINITION = re.compile(r"(?::\d+)?\s*(?:,\s*%[\w$.-]+(?::\d+)?\s*)*[=:]")
+_FUNCTION = re.compile(r"^\s*(?:\w+\.)?func\b.*@")
+_RETURN = re.compile(r"^(\s*)((?:\w+\.)?return)\s+%[^\n]*$")
+_LOCATION = re.compile(r"\s*\bloc\((?:[^()\"]|\"[^\"]*\"|\((?:[^()\"]|\"[^\"]*\")*\))*\)")
+_MOST_DEPTH = 8
+_MOST_GUESSES = 40
+
+
+def reduce_mlir(source: str, keeps: Callable[[str], bool]) -> str:
+    """The smallest module found that ``keeps``; ``source`` itself when nothing can go."""
+    text = source
+    for plain in (_COMMENT.sub("", text), _LOCATION.sub("", _COMMENT.sub("", text))):
+        tidy = "\n".join(line.rstrip() for line in plain.splitlines() if line.strip()) + "\n"
+        text = tidy if tidy != text and keeps(tidy) else text
+    before = ""
+    while before != text:
+        before = text
+        for guesses in (_early_returns, _as_arguments, _forwarded, _unwrapped):
+            while (found := one_of(_few(guesses(text)), keeps)) is not None:
+                text = found
+        for depth in range(_MOST_DEPTH):
+            nodes = list(_nodes(text.splitlines(), depth))
+            if not nodes:
+                break
+            text = shrink(_pass(text, nodes), keeps) or text
+    return text
+
+
+def _few(texts: Iterator[str]) -> Iterator[str]:
+    for _, text in zip(range(_MOST_GUESSES), texts, strict=False):
+        yield text
+
+
+# ------------------------------------------------------------------------------------------ operations
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Lines ``first`` to ``last`` (included): one operation with its regions."""
+
+    first: int
+    last: int
+
+    def of(self, lines: Sequence[str]) -> str:
+        return "\n".join(lines[self.first : self.last + 1])
+
+
+def _nodes(lines: Sequence[str], depth: int) -> list[Node]:
+    """The operations ``depth`` regions deep, in order. A line that begins none belongs to the one before it."""
+    found: list[Node] = []
+    level, start = 0, 0
+    for number, line in enumerate(lines):
+        before, level = level, max(0, level + _opened(line))
+        if before == depth:
+            start = number
+        ended = before > depth >= level or before == level == depth
+        if not ended or not line.strip() or (before == depth and line.strip() == "}"):
+            continue
+        if found and found[-1].last == start - 1 and _BEGINS.match(lines[start]) is None:
+            found[-1] = Node(found[-1].first, number)
+        else:
+            found.append(Node(start, number))
+    return found
+
+
+_BEGINS = re.compile(r"^\s*(?:[%^\"#!{}]|\w+\.\w|(?:func|return|module|yield|call|br|cond_br)\b)")
+
+
+def _opened(line: str) -> int:
+    plain = _COMMENT.sub("", _STRING.sub('""', line))
+    return sum(plain.count(mark) for mark in "{([") - sum(plain.count(mark) for mark in "})]")
+
+
+def _pass(text: str, nodes: Sequence[Node]) -> Pass[str]:
+    lines = text.splitlines()
+
+    def build(gone: frozenset[int]) -> str | None:
+        dropped = {number for i in gone for number in range(nodes[i].first, nodes[i].last + 1)}
+        return _checked([line for number, line in enumerate(lines) if number not in dropped])
+
+    return Pass(len(nodes), build)
+
+
+def _checked(lines: Sequence[str]) -> str | None:
+    """The text; None when a value is used whose definition is gone."""
+    seen: set[str] = set()
+    for line in lines:
+        if _FUNCTION.match(line):
+            seen = set()
+        for found in _VALUE.finditer(line):
+            name = found[0].partition("#")[0]
+            if name not in seen and not _DEFINITION.match(line[found.end() :]):
+                return None
+            seen.add(name)
+    return "\n".join(lines) + "\n"
+
+
+# ------------------------------------------------------------------------------------------ rewriting
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """One function of the text: its header's line, its body's operations, its return."""
+
+    header: int
+    body: tuple[Node, ...]
+    back: int
+
+
+def _functions(lines: Sequence[str]) -> Iterator[_Function]:
+    for depth in range(3):
+        for node in _nodes(lines, depth):
+            if _FUNCTION.match(lines[node.first]) and node.last > node.first:
+                body = tuple(one for one in _nodes(lines, depth + 1) if node.first < one.first <= node.last)
+                back = next((one.first for one in reversed(body) if _RETURN.match(lines[one.first])), None)
+                if back is not None:
+                    yield _Function(node.first, body, back)
+
+
+def _results(lines: Sequence[str], function: _Function) -> Iterator[tuple[Node, str, str]]:
+    """Operations with one result: the value and its type, as far as the text tells it."""
+    for node in function.body:
+        defined = _DEFINES.match(lines[node.first])
+        kind = _type_at_end(node.of(lines))
+        if defined and kind:
+            yield node, defined[1], kind
+
+
+def _type_at_end(operation: str) -> str:
+    """What follows the last ``->``, or else the last ``:``, outside brackets."""
+    plain = operation.rstrip()
+    level = 0
+    for place in range(len(plain) - 1, 0, -1):
+        two = plain[place - 1 : place + 1]
+        if two == "->" and level == 0:
+            return plain[place + 1 :].strip()
+        if plain[place] in ")]}" or (plain[place] == ">" and two != "->"):
+            level += 1
+        elif plain[place] in "([{<":
+            level -= 1
+        elif plain[place] == ":" and level == 0 and "->" not in plain[place:]:
+            return plain[place + 1 :].strip()
+    return ""
+
+
+def _early_returns(text: str) -> Iterator[str]:
+    """Functions that return the result of an earlier operation, the earliest first, without what follows it."""
+    lines = text.splitlines()
+    for function in _functions(lines):
+        header = re.sub(
+            r"(\))\s*->\s*(?:\([^{]*\)|[^{]*?)(\s*(?:attributes\s*\{.*\}\s*)?\{)\s*$",
+            r"\1 -> @@\2",
+            lines[function.header],
+        )
+        back = _RETURN.match(lines[function.back])
+        if "@@" not in header or back is None:
+            continue
+        for node, value, kind in _results(lines, function):
+            rest = lines[node.last + 1 : function.back]
+            if not rest:
+                continue
+            changed = [
+                *lines[: function.header],
+                header.replace("@@", kind),
+                *lines[function.header + 1 : node.last + 1],
+                f"{back[1]}{back[2]} {value} : {kind}",
+                *lines[function.back + 1 :],
+            ]
+            if (done := _checked(changed)) is not None:
+                yield done
+
+
+def _as_arguments(text: str) -> Iterator[str]:
+    """Functions that take a value instead of computing it, the latest first: what computed it may then go too."""
+    lines = text.splitlines()
+    for function in _functions(lines):
+        header = lines[function.header]
+        opening = re.search(r"@[\w$.\"-]+\(", header)
+        if opening is None:
+            continue
+        for node, value, kind in reversed(list(_results(lines, function))):
+            comma = "" if header[opening.end() :].lstrip().startswith(")") else ", "
+            taking = f"{header[: opening.end()]}{value}: {kind}{comma}{header[opening.end() :]}"
+            changed = [
+                *lines[: function.header],
+                taking,
+                *lines[function.header + 1 : node.first],
+                *lines[node.last + 1 :],
+            ]
+            done = _checked(changed)
+            if done is not None and len(done) < len(text):
+                yield done
+
+
+def _forwarded(text: str) -> Iterator[str]:
+    """An operation left out, with one of its operands in its place."""
+    lines = text.splitlines()
+    for function in _functions(lines):
+        for node, value, _ in reversed(list(_results(lines, function))):
+            operands = dict.fromkeys(name for name in _VALUE.findall(node.of(lines)) if name != value)
+            for operand in list(operands)[:3]:
+                use = re.compile(re.escape(value) + r"(?![\w$.-])")
+                after = [use.sub(operand.replace("\\", ""), line) for line in lines[node.last + 1 :]]
+                done = _checked([*lines[: node.first], *after])
+                if done is not None:
+                    yield done
+
+
+def _unwrapped(text: str) -> Iterator[str]:
+    """Without the ``module`` around everything."""
+    lines = text.splitlines()
+    for node in _nodes(lines, 0):
+        if re.match(r"^\s*(?:builtin\.)?module\b", lines[node.first]) and node.last > node.first:
+            inside = textwrap.dedent("\n".join(lines[node.first + 1 : node.last]))
+            yield "\n".join([*lines[: node.first], inside, *lines[node.last + 1 :]]) + "\n"

@@ -1,0 +1,74 @@
+"""One probe × the claim → what is recorded of it. Pure."""
+
+from __future__ import annotations
+
+from runners.core.failure import api_drift
+from runners.core.failure.missing_device import device_trouble, missing_device
+from runners.core.failure.oracle import Context, Drift, rule
+from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
+from runners.core.refutation import refutable
+from runners.probe.task import Probe
+from runners.toolchains import find_toolchain
+
+EXCERPT_CHARS = 6_000
+
+
+def observed(plan: Plan, cell: Cell, attempt: int, probe: Probe) -> Observation:
+    """The ruling on a run of the cell's testcase, with the run; of where it ran, only what the probe knows."""
+    toolchain = find_toolchain(cell.toolchain)
+    text = words(probe.steps)
+    moved = api_drift.explain(text, cell.testcase, toolchain.DRIFT, cell.version)
+    ruling = rule(
+        probe.ended,
+        probe.steps,
+        Context(
+            claim=plan.claim,
+            drift=moved,
+            missing_device=missing_device(text),
+            device_trouble=device_trouble(text),
+            checks_itself=plan.checks_itself,
+            renames={e.old: e.new for e in toolchain.DRIFT if e.exact and e.new and not e.of},
+        ),
+    )
+    explained = ruling.outcome is Outcome.INCOMPATIBLE
+    return Observation(
+        toolchain=cell.toolchain,
+        version=cell.version,
+        device=cell.device,
+        attempt=attempt,
+        variant=cell.variant,
+        varied=cell.varied,
+        outcome=ruling.outcome,
+        answer=ruling.answer,
+        ended=probe.ended,
+        why=ruling.why[:2000],
+        signature=ruling.signature,
+        seconds=round(probe.seconds, 3),
+        peak_bytes=probe.peak_bytes,
+        excerpt=_excerpt(probe.steps),
+        engine=probe.engine,
+        changes=cell.changes,
+        record=probe.steps[-1].record if probe.steps else None,
+        findings=(_api_moved(moved),) if moved is not None and explained else (),
+    )
+
+
+def words(steps: tuple[StepResult, ...]) -> str:
+    """What the last step printed."""
+    return f"{steps[-1].stdout}\n{steps[-1].stderr}" if steps else ""
+
+
+def _api_moved(moved: Drift) -> Finding:
+    return refutable(
+        Finding(
+            kind=FindingKind.API_MOVED,
+            summary=moved.why[:400],
+            evidence={"name": moved.name, "successor": moved.successor},
+        )
+    )
+
+
+def _excerpt(steps: tuple[StepResult, ...]) -> str:
+    """The end of what the last step printed: failures speak last."""
+    text = "\n".join(part.rstrip() for part in (steps[-1].stdout, steps[-1].stderr) if part.strip()) if steps else ""
+    return text if len(text) <= EXCERPT_CHARS else "[…]\n" + text[-EXCERPT_CHARS:]

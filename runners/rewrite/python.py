@@ -1,0 +1,389 @@
+"""Porting of Python: every name is resolved through the testcase's own imports (libcst) before it is looked up. Pure.
+
+So ``relax.X`` after ``from tvm import relax`` is ``tvm.relax.X``, whereas strings, comments, local variables and
+other people's attributes of the same name stay. What is imported keeps the local name it is bound to, so that only
+the import changes; a use is rewritten only where its end went elsewhere than its import.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst import metadata
+
+from runners.rewrite.names import Names
+from runners.rewrite.scope import Binding, Scoped, dotted_name, first_name
+from runners.rewrite.text import Change, Unportable
+from runners.toolchains.tvm.targets import is_target, target_dictionary
+
+MAX_CODE_CHARS = 100_000
+MAX_DEPTH = 150
+"""Levels of syntax; libcst's own parser overflows the stack, and so ends the process, somewhere above 300."""
+_STRINGS_OF = re.compile(r"(?:^|\.)(?:PassContext|func_attr|with_attr|with_attrs|without_attr)$")
+"""Calls whose strings are names: the keys of a configuration, of a function's attributes."""
+_SCHEDULABLE = {"tvm.script.tir.prim_func", "tvm.script.parser.tir.prim_func"}
+"""What ``@T.prim_func(s_tir=True)`` was called when every function of TVMScript had blocks to schedule."""
+_TARGET_CALL = "tvm.target.Target"
+_TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"}
+"""Functions whose second argument is a target."""
+_COMPILE = "tvm.compile"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """What a release of TVM reads otherwise than by another name."""
+
+    tirx: bool
+    """``@T.prim_func`` has blocks to schedule only if it says so."""
+    target_strings: bool
+    """A target may be written like a command line, ``llvm -mcpu=x``."""
+    one_compile: bool
+    """``tvm.compile`` builds whatever it is given; before, Relax modules went to ``tvm.relax.build``."""
+
+
+def port_python(code: str, names: Names, language: Language) -> tuple[str, list[Change]]:
+    """The code in the release's names; itself, with no change, where it can't be read.
+
+    Raises:
+        Unportable: it uses a name that is gone and that nothing replaces exactly.
+    """
+    if len(code) > MAX_CODE_CHARS or not _is_shallow(code):
+        return code, []
+    try:
+        tree = metadata.MetadataWrapper(cst.parse_module(code))
+        rewriter = _Rewriter(names, language, build="tvm.relax.build" if "VirtualMachine" in code else "tvm.build")
+        ported = tree.visit(rewriter).code
+        cst.parse_module(ported)
+    except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, UnicodeError):
+        return code, []
+    return (ported, rewriter.changes) if rewriter.changes else (code, [])
+
+
+def _is_shallow(code: str) -> bool:
+    """Whether code is Python of a depth that libcst bears. CPython's parser, unlike it, has limits of its own."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a stranger's `'\\d'` is no affair of ours
+            level: list[ast.AST] = [ast.parse(code)]
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return True
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return False
+
+
+class _Rewriter(Scoped):
+    def __init__(self, names: Names, language: Language, build: str) -> None:
+        """``build``: what builds the program's modules where a release has no ``tvm.compile``."""
+        super().__init__(names)
+        self.language = language
+        self.build = build
+        self.imports: set[str] = set()
+        self.members: Mapping[str, str] = {
+            step.old[1:]: step.new[1:] for step in reversed(names.members) if step.new is not None
+        }
+        self.options: Mapping[str, str] = {s.old: s.new for s in reversed(names.options) if s.new is not None}
+        self.ported: dict[cst.Attribute, cst.Name | cst.Attribute] = {}
+        self.names_as_strings: set[cst.SimpleString] = set()
+        self.imports_tvm = False
+        """Text of ours says ``tvm``, wherever that is bound."""
+
+    # ---------------------------------------------------------------------------------------- imports
+
+    def visit_Import(self, node: cst.Import) -> bool:
+        return False
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
+        return False
+
+    def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import:
+        aliases: list[cst.ImportAlias] = []
+        for alias in original_node.names:
+            old = dotted_name(alias.name)
+            new = self._imported(old)
+            if new == old:
+                aliases.append(alias)
+                continue
+            self.changed(original_node, old, new)
+            if alias.asname is None and _root(old) != _root(new):  # what it bound is still used
+                aliases.append(cst.ImportAlias(name=cst.Name(_root(old))))
+            aliases.append(alias.with_changes(name=expression(new)))
+        return updated_node.with_changes(names=_with_commas(aliases))
+
+    def leave_ImportFrom(
+        self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
+    ) -> cst.BaseSmallStatement | cst.FlattenSentinel[cst.BaseSmallStatement]:
+        module = dotted_name(original_node.module)
+        if not module or original_node.relative:
+            return updated_node
+        if isinstance(original_node.names, cst.ImportStar):
+            new = self._imported(module)
+            if new == module:
+                return updated_node
+            self.changed(original_node, module, new)
+            return updated_node.with_changes(module=expression(new))
+        by_home: dict[str, list[cst.ImportAlias]] = {}
+        before = len(self.changes)
+        for alias in original_node.names:
+            old = f"{module}.{dotted_name(alias.name)}"
+            new = self._imported(old)
+            if new != old:
+                self.changed(original_node, old, new)
+            home, _, name = new.rpartition(".")
+            by_home.setdefault(home, []).append(_import_as(alias, name))
+        if len(self.changes) == before:
+            return updated_node
+        statements = [_import_from(updated_node, home, aliases) for home, aliases in by_home.items()]
+        return statements[0] if len(statements) == 1 else cst.FlattenSentinel(statements)
+
+    def _imported(self, old: str) -> str:
+        new = self.names.successor(old, imported=True)
+        if new is None:
+            raise Unportable(old)
+        return new
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        """Packages that the new names come from and that the testcase does not import, after its first import."""
+        if self.imports_tvm and not self.binds_itself("tvm", original_node):
+            self.imports.add("tvm")
+        if not self.imports:
+            return updated_node
+        added = [cst.parse_statement(f"import {name}") for name in sorted(self.imports)]
+        body = list(updated_node.body)
+        at = next((i for i, line in enumerate(body) if _imports_something(line)), -1) + 1
+        return updated_node.with_changes(body=[*body[:at], *added, *body[at:]])
+
+    # ---------------------------------------------------------------------------------------- uses
+
+    def visit_Attribute(self, node: cst.Attribute) -> bool:
+        resolved = self.bound_name(node)
+        if resolved is None:
+            return True
+        binding, local, rest = resolved
+        old = f"{binding.old}.{rest}"
+        new = self.names.successor(old)
+        if new is None:
+            raise Unportable(old)
+        if new == _COMPILE and not self.language.one_compile:
+            new = self.build
+        if new != f"{binding.new}.{rest}":
+            text = self._reach(new, binding, local, node)
+            if text != dotted_name(node):
+                self.changed(node, old, new)
+                self.ported[node] = expression(text)
+        return False
+
+    def _reach(self, new: str, binding: Binding, local: str, node: cst.Attribute) -> str:
+        """How to write a dotted name here: through the same import where it can be, else from its package."""
+        home, _, name = new.rpartition(".")
+        if home == "builtins":
+            return name
+        if new.startswith(f"{binding.new}."):
+            return local + new[len(binding.new) :]
+        self._need(_root(new), first_name(node))
+        return new
+
+    def _need(self, package: str, node: cst.CSTNode) -> None:
+        """Import a package unless its name means it at this place."""
+        if not self.binds_itself(package, node):
+            self.imports.add(package)
+
+    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
+        if original_node in self.ported:
+            return self.ported[original_node].with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
+        new = self.members.get(original_node.attr.value)
+        if new is None or self.bound_name(original_node) is not None:
+            return updated_node
+        self.changed(original_node, f".{original_node.attr.value}", f".{new}")
+        return updated_node.with_changes(attr=cst.Name(new))
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        function = self.full_name(original_node.func)
+        if not function:
+            return updated_node
+        here = self.names.successor(function) or function
+        arguments = [
+            self._argument(old, new, function, here, second=place == 1 and old.keyword is None)
+            for place, (old, new) in enumerate(zip(original_node.args, updated_node.args, strict=True))
+        ]
+        return updated_node.with_changes(args=arguments)
+
+    def _argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str, *, second: bool) -> cst.Arg:
+        keyword = original.keyword.value if original.keyword else ""
+        step = self.names.keyword(keyword, here) or self.names.keyword(keyword, function)
+        if step is not None and step.new is None:
+            raise Unportable(f"{keyword}= of {function}")
+        if step is not None and step.new is not None:
+            self.changed(original, f"{keyword}=", f"{step.new}=")
+            updated = updated.with_changes(keyword=cst.Name(step.new))
+        if function == _TARGET_CALL:
+            updated = updated.with_changes(value=self._target(original.value, updated.value))
+        elif function.startswith("tvm.") and (
+            keyword in {"target", "host"} or (second and function in _TARGET_SECOND)
+        ):
+            updated = updated.with_changes(value=self._target(original.value, updated.value, wrapped=True))
+        return updated
+
+    # ---------------------------------------------------------------------------------------- strings that are names
+
+    def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
+        """A variable that is called a target and holds one."""
+        names = [dotted_name(target.target) for target in original_node.targets]
+        if not any("target" in name.lower() for name in names):
+            return updated_node
+        return updated_node.with_changes(value=self._target(original_node.value, updated_node.value, wrapped=True))
+
+    def _target(
+        self, original: cst.BaseExpression, updated: cst.BaseExpression, *, wrapped: bool = False
+    ) -> cst.BaseExpression:
+        """A command line of options as the dictionary that means the same; ``wrapped``: as a Target made of it."""
+        text = _string(original)
+        if self.language.target_strings or text is None or not is_target(text):
+            return updated
+        target = repr(target_dictionary(text))
+        if wrapped:
+            target = f"{_TARGET_CALL}({target})"
+            self.imports_tvm = True
+        self.changed(original, repr(text), target)
+        return cst.parse_expression(target)
+
+    def leave_SimpleString(
+        self, original_node: cst.SimpleString, updated_node: cst.SimpleString
+    ) -> cst.BaseExpression:
+        text = _string(original_node)
+        new = self.options.get(text) if text is not None else None
+        if text is None or new is None or original_node not in self.names_as_strings:
+            return updated_node
+        self.changed(original_node, repr(text), repr(new))
+        return updated_node.with_changes(value=original_node.value.replace(text, new))
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if _STRINGS_OF.search(dotted_name(node.func) or _attribute(node.func)):
+            self.names_as_strings.update(_strings_that_are_names(node))
+
+    def leave_DictElement(self, original_node: cst.DictElement, updated_node: cst.DictElement) -> cst.DictElement:
+        """Of a function's attributes, flags that were IR and are Python's now: ``"tir.noalias": T.bool(True)``."""
+        value = original_node.value
+        if not (self.language.tirx and original_node.key in self.names_as_strings and isinstance(value, cst.Call)):
+            return updated_node
+        if _string(original_node.key) not in self.options or dotted_name(value.func).rpartition(".")[2] != "bool":
+            return updated_node
+        if len(value.args) != 1 or dotted_name(value.args[0].value) not in {"True", "False"}:
+            return updated_node
+        plain = dotted_name(value.args[0].value)
+        self.changed(value, f"T.bool({plain})", plain)
+        return updated_node.with_changes(value=cst.Name(plain))
+
+    # ---------------------------------------------------------------------------------------- TVMScript
+
+    def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
+        """``@T.prim_func`` of the time when each had blocks to schedule says so where a release asks for it."""
+        decorator = original_node.decorator
+        called = isinstance(decorator, cst.Call)
+        name = self.full_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
+        if self.language.tirx and name in _SCHEDULABLE:
+            return self._schedulable(original_node, updated_node)
+        old_name = self.names.successor(name) if name and not self.language.tirx else None
+        if called and old_name in _SCHEDULABLE:
+            return self._without_schedulable(original_node, updated_node)
+        return updated_node
+
+    def _schedulable(self, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
+        node = updated.decorator
+        call = node if isinstance(node, cst.Call) else cst.Call(func=node)
+        if any(arg.keyword is not None and arg.keyword.value == "s_tir" for arg in call.args):
+            return updated
+        added = cst.Arg(keyword=cst.Name("s_tir"), value=cst.Name("True"), equal=_TIGHT)
+        self.changed(original, "@T.prim_func", "@T.prim_func(s_tir=True)")
+        return updated.with_changes(decorator=call.with_changes(args=[*call.args, added]))
+
+    def _without_schedulable(self, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
+        call = cst.ensure_type(updated.decorator, cst.Call)
+        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != "s_tir"]
+        if len(kept) == len(call.args):
+            return updated
+        self.changed(original, "@T.prim_func(s_tir=True)", "@T.prim_func")
+        if not kept:
+            return updated.with_changes(decorator=call.func)
+        kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return updated.with_changes(decorator=call.with_changes(args=kept))
+
+
+# ---------------------------------------------------------------------------------------------- syntax
+
+_TIGHT = cst.AssignEqual(whitespace_before=cst.SimpleWhitespace(""), whitespace_after=cst.SimpleWhitespace(""))
+
+
+def expression(text: str) -> cst.Name | cst.Attribute:
+    """The syntax of a dotted name."""
+    parsed = cst.parse_expression(text)
+    assert isinstance(parsed, cst.Name | cst.Attribute)
+    return parsed
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _attribute(node: cst.CSTNode) -> str:
+    return node.attr.value if isinstance(node, cst.Attribute) else ""
+
+
+def _string(node: cst.BaseExpression) -> str | None:
+    if not isinstance(node, cst.SimpleString) or node.prefix:
+        return None
+    value = node.evaluated_value
+    return value if isinstance(value, str) else None
+
+
+def _strings_that_are_names(call: cst.Call) -> Iterator[cst.SimpleString]:
+    """Keys of dictionaries among the arguments, and a string that comes first."""
+    for place, argument in enumerate(call.args):
+        if isinstance(argument.value, cst.Dict):
+            for element in argument.value.elements:
+                if isinstance(element, cst.DictElement) and isinstance(element.key, cst.SimpleString):
+                    yield element.key
+        elif place == 0 and isinstance(argument.value, cst.SimpleString):
+            yield argument.value
+
+
+def _import_as(alias: cst.ImportAlias, name: str) -> cst.ImportAlias:
+    """The import under a new name, bound to what it was bound to, so that its uses stay as they are."""
+    if name == dotted_name(alias.name) or alias.asname is not None:
+        return alias.with_changes(name=cst.Name(name))
+    return alias.with_changes(name=cst.Name(name), asname=cst.AsName(name=cst.Name(dotted_name(alias.name))))
+
+
+def _import_from(node: cst.ImportFrom, home: str, aliases: list[cst.ImportAlias]) -> cst.BaseSmallStatement:
+    if not home:  # the name became a package of its own
+        return cst.Import(names=_with_commas(aliases))
+    same = len(aliases) == len(node.names) if not isinstance(node.names, cst.ImportStar) else False
+    names = aliases if same else _with_commas(aliases)
+    return node.with_changes(module=expression(home), names=names)
+
+
+def _with_commas(aliases: list[cst.ImportAlias]) -> list[cst.ImportAlias]:
+    """Commas between, none at the end."""
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    return [
+        *(alias.with_changes(comma=comma) for alias in aliases[:-1]),
+        *(alias.with_changes(comma=cst.MaybeSentinel.DEFAULT) for alias in aliases[-1:]),
+    ]
+
+
+def _imports_something(statement: cst.CSTNode) -> bool:
+    """A line of imports that others may follow: not one from ``__future__``, which they may not precede."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return False
+    return any(
+        isinstance(part, cst.Import)
+        or (isinstance(part, cst.ImportFrom) and dotted_name(part.module) != "__future__")
+        for part in statement.body
+    )

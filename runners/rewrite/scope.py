@@ -1,0 +1,98 @@
+"""What a name in Python code stands for: the dotted name that imports bind it to, before and after porting. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst import metadata
+
+from runners.rewrite.names import Names
+from runners.rewrite.text import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a local name is bound to by an import, before and after porting."""
+
+    old: str
+    new: str
+
+
+class Scoped(cst.CSTTransformer):
+    """A transformer that knows what names are bound to, and keeps account of what it changes."""
+
+    METADATA_DEPENDENCIES = (metadata.ScopeProvider, metadata.PositionProvider)
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+        self.names = names
+        self.changes: list[Change] = []
+
+    def bound_name(self, node: cst.CSTNode) -> tuple[Binding, str, str] | None:
+        """(binding, local name, rest) of a dotted expression whose first name is bound by imports alone."""
+        dotted = dotted_name(node)
+        root, _, rest = dotted.partition(".")
+        scope = self.get_metadata(metadata.ScopeProvider, first_name(node), None) if dotted else None
+        if scope is None:
+            return None
+        found = {self._binding(assignment, root) for assignment in scope[root]}
+        binding = found.pop() if len(found) == 1 else None
+        return (binding, root, rest) if binding is not None else None
+
+    def _binding(self, assignment: metadata.BaseAssignment, name: str) -> Binding | None:
+        if not isinstance(assignment, metadata.ImportAssignment):
+            return None
+        imported = assignment.node
+        if isinstance(imported, cst.Import):
+            for alias in imported.names:
+                if alias.asname is not None and dotted_name(alias.asname.name) == name:
+                    return self._bound(dotted_name(alias.name))
+            return Binding(name, name)  # `import a.b` binds `a`
+        if (
+            not isinstance(imported, cst.ImportFrom)
+            or isinstance(imported.names, cst.ImportStar)
+            or imported.relative
+        ):
+            return None
+        for alias in imported.names:
+            if dotted_name(alias.asname.name if alias.asname else alias.name) == name:
+                return self._bound(f"{dotted_name(imported.module)}.{dotted_name(alias.name)}")
+        return None
+
+    def _bound(self, old: str) -> Binding:
+        return Binding(old, self.names.successor(old, imported=True) or old)
+
+    def full_name(self, node: cst.CSTNode) -> str:
+        """The dotted name that an expression had before porting; empty where it is no import's."""
+        resolved = self.bound_name(node)
+        if resolved is None:
+            return ""
+        binding, _, rest = resolved
+        return f"{binding.old}.{rest}" if rest else binding.old
+
+    def changed(self, node: cst.CSTNode, old: str, new: str) -> None:
+        start = self.get_metadata(metadata.PositionProvider, node).start
+        self.changes.append(Change(line=start.line, old=old, new=new))
+
+    def binds_itself(self, package: str, node: cst.CSTNode) -> bool:
+        """Whether the name of a package means that package, and nothing else, at a place."""
+        scope = self.get_metadata(metadata.ScopeProvider, node, None)
+        bound = {self._binding(assignment, package) for assignment in scope[package]} if scope else set()
+        return bound == {Binding(package, package)}
+
+
+def dotted_name(node: cst.CSTNode | None) -> str:
+    """``a.b.c`` of a name or a chain of attributes; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    return ".".join([node.value, *reversed(parts)]) if isinstance(node, cst.Name) else ""
+
+
+def first_name(node: cst.CSTNode) -> cst.CSTNode:
+    """The name that a chain of attributes begins with, or what it begins with instead."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node

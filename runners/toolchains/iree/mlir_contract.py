@@ -1,0 +1,207 @@
+"""Rules of its operations that an MLIR testcase breaks in its own text: what then comes out is undefined. Pure.
+
+Two rules, each read from the operation's own definition, each with the testcase in which only that is put right:
+
+- iterations of a ``parallel`` dimension of ``linalg.generic`` run in any order and together: where the result does
+  not depend on that dimension they write one element, and it is to be a ``reduction``;
+- ``arith`` says that an integer division by zero is undefined: the zeros of a divisor that the command line gives are
+  to be ones.
+
+Nothing is concluded from the text alone: a run of the mended testcase shows whether the breach explains the failure.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+import msgspec
+
+from runners.core.protocol import Testcase, TestcaseKind
+
+MOST_CHARS, MOST_OPERATIONS = 400_000, 400
+MOST_LINES, MOST_OF_A_LINE = 60, 300
+"""Of a difference. All patterns here end at the next bracket: a text made to be slow takes no longer than another."""
+_VALUE = r"%[A-Za-z0-9_$.-]+"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breach:
+    """One rule that the text breaks."""
+
+    operation: str
+    file: str
+    line: int
+    """1-based."""
+    words: str
+    """What it does and must not."""
+    instead: str
+    """What the mended testcase does there."""
+    mended: Testcase
+    traps: bool = False
+    """Whether it may end the program, and not only give it undefined values."""
+
+    def difference(self, testcase: Testcase) -> list[str]:
+        """What differs between the testcase and the mended one, as lines of a diff without its header."""
+        mine, mended = _as_lines(testcase, self.file), _as_lines(self.mended, self.file)
+        before = max(0, _alike(mine, mended) - 1)
+        after = max(0, _alike(mine[before + 1 :][::-1], mended[before + 1 :][::-1]) - 1)
+        shown = difflib.unified_diff(
+            mine[before : len(mine) - after], mended[before : len(mended) - after], n=1, lineterm=""
+        )
+        lines = (line for line in islice(shown, 2, None) if not line.startswith("@@"))  # places within these parts
+        return [line[:MOST_OF_A_LINE] for line in islice(lines, MOST_LINES)]
+
+    def __str__(self) -> str:
+        return f"{self.operation} in {self.file}:{self.line} {self.words}"
+
+
+def _alike(one: list[str], other: list[str]) -> int:
+    """How many lines two lists begin with together."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _as_lines(testcase: Testcase, file: str) -> list[str]:
+    return [*testcase.files[file].split("\n"), *(" ".join(step) for step in testcase.steps)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A breach within one file: where, and the whole text put right."""
+
+    operation: str
+    at: int
+    """Offset into the text."""
+    words: str
+    instead: str
+    text: str
+    inputs: Mapping[str, str] | None = None
+    """Words of the command line that change instead: of a division, which traps on most machines."""
+
+
+def find_breach(testcase: Testcase) -> Breach | None:
+    """The first breach that the text shows; None where it shows none, or is no single MLIR file of moderate size."""
+    sources = [name for name in testcase.files if name.endswith(".mlir")]
+    if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
+        return None
+    name, text = sources[0], testcase.files[sources[0]]
+    if len(text) > MOST_CHARS:
+        return None
+    found = next(_breaches(text, testcase), None)
+    if found is None:
+        return None
+    changed = found.inputs or {}
+    steps = tuple(tuple(changed.get(word, word) for word in step) for step in testcase.steps)
+    return Breach(
+        operation=found.operation,
+        file=name,
+        line=text.count("\n", 0, found.at) + 1,
+        words=found.words,
+        instead=found.instead,
+        traps=found.inputs is not None,
+        mended=msgspec.structs.replace(testcase, files={**testcase.files, name: found.text}, steps=steps),
+    )
+
+
+def _breaches(text: str, testcase: Testcase) -> Iterator[_Found]:
+    bare = _without_comments(text)
+    yield from _written_together(text, bare)
+    yield from _zero_divisors(text, bare, testcase)
+
+
+def _without_comments(text: str) -> str:
+    """The text with comments blanked out: offsets stay."""
+    return re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), text)
+
+
+# ---------------------------------------------------------------------------- one element, written by many iterations
+
+_ALIAS = re.compile(r"^[ \t]*(?P<name>#\w+)\s*=\s*affine_map<(?P<map>[^>\n]*->[^\n]*)>\s*$", re.M)
+_GENERIC = re.compile(r"linalg\.generic\s*\{(?P<attributes>[^{}]*)\}")
+_MAPS = re.compile(r"indexing_maps\s*=\s*\[(?P<maps>(?:[^\[\]]|\[[^\[\]]*\])*)\]")
+_MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
+_KINDS = re.compile(r"iterator_types\s*=\s*\[(?P<kinds>[^\[\]]*)\]")
+
+
+def _written_together(text: str, bare: str) -> Iterator[_Found]:
+    aliases = {found["name"]: found["map"] for found in _ALIAS.finditer(bare)}
+    for found in islice(_GENERIC.finditer(bare), MOST_OPERATIONS):
+        kinds = _KINDS.search(bare, found.start(), found.end())
+        maps = _MAPS.search(found["attributes"])
+        outs = re.search(r"\bouts\((?P<names>[^:)]*):", bare[found.end() : found.end() + 4_000])
+        if kinds is None or maps is None or outs is None or "," in outs["names"]:
+            continue
+        last = _MAP.findall(maps["maps"])[-1:]
+        shape = _dims(aliases.get(last[0], last[0])) if last else None
+        if shape is None:
+            continue
+        listed, used = shape
+        each = [word.strip() for word in kinds["kinds"].split(",")]
+        shared = [
+            n for n, name in enumerate(listed) if n < len(each) and each[n] == '"parallel"' and name not in used
+        ]
+        if not shared:
+            continue
+        put = ", ".join('"reduction"' if n in shared else word for n, word in enumerate(each))
+        names = ", ".join(listed[n] for n in shared)
+        yield _Found(
+            operation="linalg.generic",
+            at=found.start(),
+            words=f"calls {names} parallel, and all iterations along it write the same element of the result",
+            instead=f"{names} called a reduction",
+            text=f"{text[: kinds.start('kinds')]}{put}{text[kinds.end('kinds') :]}",
+        )
+
+
+def _dims(affine: str) -> tuple[list[str], set[str]] | None:
+    """The dimensions of an affine map, and those of them that its results use."""
+    found = re.search(r"\((?P<dims>[^()]*)\)\s*->\s*\((?P<results>.*)\)", affine)
+    if found is None:
+        return None
+    return [d.strip() for d in found["dims"].split(",") if d.strip()], set(
+        re.findall(r"[A-Za-z_]\w*", found["results"])
+    )
+
+
+# ---------------------------------------------------------------------------- division by zero
+
+_DIVISION = re.compile(
+    rf"=\s*(?P<name>arith\.(?:div|rem|ceildiv|floordiv)[su]i)\s+{_VALUE}\s*,\s*(?P<by>{_VALUE})\s*:\s*(?:tensor<|i\d|index)"
+)
+_FUNCTION = re.compile(r"(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)\((?P<arguments>[^\n]*)")
+_INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?(?:i|si|ui)\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
+
+
+def _zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Found]:
+    given = _given(bare, testcase)
+    for found in islice(_DIVISION.finditer(bare), MOST_OPERATIONS):
+        word = given.get(found["by"])
+        literal = _INPUT.match(word) if word is not None else None
+        if word is None or literal is None:
+            continue
+        ones = re.sub(r"(?<![\d.])[-+]?0+(?![\d.])", "1", literal["values"])
+        if ones == literal["values"]:
+            continue
+        yield _Found(
+            operation=found["name"],
+            at=found.start("name"),
+            words=f"divides by zero, which is undefined: the input {word.partition('=')[2][:80]} holds zeros",
+            instead="ones in the place of the input's zeros",
+            text=text,
+            inputs={word: f"--input={literal['type']}={ones}"},
+        )
+
+
+def _given(bare: str, testcase: Testcase) -> dict[str, str]:
+    """Arguments of the function that is called, each with its word of the command line."""
+    words = [word for step in testcase.steps for word in step]
+    named = [word.partition("=")[2] for word in words if word.startswith("--function=")]
+    functions = {found["name"]: found["arguments"] for found in _FUNCTION.finditer(bare)}
+    listed = functions.get(named[0]) if named else next(iter(functions.values()), None)
+    if listed is None or (not named and len(functions) != 1):
+        return {}
+    names = re.findall(rf"({_VALUE})\s*:", listed.partition(" -> ")[0])
+    return dict(zip(names, (word for word in words if word.startswith("--input=")), strict=False))

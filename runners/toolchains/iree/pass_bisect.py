@@ -1,0 +1,359 @@
+"""The place in IREE's compiler at which a testcase begins to fail: found inside the sandbox, confirmed from outside.
+
+The search (``guest/iree/pass_bisect.py``) runs in the testcase's sandbox: its words are a claim. The host runs both
+sides itself, and judges them by its own oracle:
+
+- a compilation that fails in a pass: ``iree-opt`` runs that pass alone on the IR before it, which must fail as
+  reported, and reads that IR without the pass, which must be clean;
+- one that fails when a pass is set up, which the command line writes, or adds by a flag: ``iree-opt`` runs that pass
+  alone on an empty module, which must fail as reported, and reads the empty module, which must be clean; and without
+  the flag it must not fail so;
+- one that fails before any pass: ``iree-opt`` reads the input, which must fail as reported; else the phase, which
+  must fail as reported, and the one before it, which must be clean;
+- a program that fails when it runs: compiled with the passes that the command line writes, or with LLVM's, up to the
+  nth, which must fail as reported, and with one less, which must not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import msgspec
+
+from runners.core.guest_programs import launch
+from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase, TimedOut, Variant
+from runners.guest.iree.pipelines import first_passes, passes_of
+
+SEARCH_S = 90.0
+"""For all trials inside; a compilation of a quarter of a second has them in 1 to 7 s."""
+MAX_PASSES = 10_000_000
+BEFORE = "before.mlir"
+EMPTY = "module {}\n"
+_PROGRAM = "iree.pass_bisect"
+_COMPILER = "iree-compile"
+_PROGRAMS = (_COMPILER, "iree-opt")
+
+Run = Callable[[str, Variant, Testcase, str], Observation]
+Search = Callable[[str, Testcase], str]
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_PASSES)]
+_PassName = Annotated[str, msgspec.Meta(max_length=120, pattern=r"^[\w.:<>()&;, /*#=-]*$")]
+_Symbol = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[\w.$-]*$")]
+
+
+_ONE_FILE = re.compile(r"[\w.-]{1,120}\{[\w.-]{1,120}=(?P<file>[^\s{}()=,'\"]{1,400})\}")
+
+
+class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
+    """What the search says it found; other fields are ignored."""
+
+    level: Literal["pass", "parsing", "llvm-pass", "unknown", "phase", "written"]
+    step: Annotated[int, msgspec.Meta(ge=0, le=100)]
+    place: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
+    """Of the word in the step that writes the pipeline."""
+    passed: _PassName = ""
+    argument: _Symbol = ""
+    application: _Count = 0
+    passes_without: _Count = 0
+    of: _Count = 0
+    operation: _Symbol = ""
+    symbol: _Symbol = ""
+    phase: _Symbol = ""
+    phase_before: _Symbol = ""
+    option: Annotated[str, msgspec.Meta(max_length=4_000)] = ""
+    written: Annotated[str, msgspec.Meta(max_length=4_000)] = ""
+    pipeline: Annotated[str, msgspec.Meta(max_length=4_000)] = ""
+    reproducer: Annotated[str, msgspec.Meta(max_length=48 * 1024)] = ""
+    difference: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=80)] = ()
+
+
+class _Claimed(msgspec.Struct, frozen=True):
+    kind: str
+    evidence: msgspec.Raw
+
+
+def find_guilty_iree(testcase: Testcase, failing: Observation, search: Search, run: Run) -> tuple[Finding, ...]:
+    """At most one finding. ``search`` runs a testcase with our hooks and returns what they wrote."""
+    compiles = any(step[0] in _PROGRAMS for step in testcase.steps)
+    if not compiles or isinstance(failing.ended, TimedOut) or failing.variant is not Variant.ORIGINAL:
+        return ()
+    asked = msgspec.json.encode({"steps": testcase.steps, "seconds": SEARCH_S}).decode()
+    claim = _read(search(failing.version, _with_steps(testcase, (launch(_PROGRAM, asked),))))
+    if claim is None or claim.step >= len(testcase.steps):
+        return ()
+
+    def observe(changed: Testcase) -> Observation:
+        return run(failing.version, Variant.CONTROL, changed, failing.device)
+
+    match claim.level:
+        case "pass" if claim.pipeline:
+            return _set_up(testcase, claim, failing, observe)
+        case "pass":
+            return _pass(testcase, claim, failing, observe)
+        case "parsing":
+            return _parsing(testcase, claim, failing, observe) or _phase(testcase, claim, failing, observe)
+        case "written":
+            return _written(testcase, claim, failing, observe)
+        case "llvm-pass":
+            return _llvm(testcase, claim, failing, observe)
+        case "unknown" | "phase":
+            return _phase(testcase, claim, failing, observe)
+
+
+Observe = Callable[[Testcase], Observation]
+
+
+def _with_steps(testcase: Testcase, steps: tuple[tuple[str, ...], ...]) -> Testcase:
+    return msgspec.structs.replace(testcase, steps=steps)
+
+
+def _read(claims: str) -> _Evidence | None:
+    """The first line, where it is a claim that is well formed."""
+    try:
+        claimed = msgspec.json.decode(claims[: 64 * 1024].partition("\n")[0], type=_Claimed)
+        return msgspec.json.decode(claimed.evidence, type=_Evidence) if claimed.kind == "guilty-pass" else None
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _clean(seen: Observation) -> bool:
+    return isinstance(seen.ended, Exited) and seen.ended.code == 0
+
+
+# ---------------------------------------------------------------------------------------------- a compilation
+
+
+def _pass(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    if not claim.passed:
+        return ()
+    confirmed = _alone(testcase, claim, observe) or _by_phase(testcase, claim, observe)
+    if not confirmed:
+        return ()
+    where = f" on {claim.operation}" + (f" @{claim.symbol}" if claim.symbol else "") if claim.operation else ""
+    phase = f", in phase {claim.phase}" if claim.phase else ""
+    name = f"{claim.passed} ({claim.argument})" if claim.argument else claim.passed
+    return (
+        _finding(
+            claim,
+            failing,
+            f"on {failing.version} compiling fails as reported in {name}{where}, application {claim.application} of"
+            f" that pass{phase}: {confirmed}",
+            "the pass alone on that IR without this failure",
+        ),
+    )
+
+
+def _set_up(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    """A pass that fails whatever it is to run on, written so on the command line: a claim can name no other.
+
+    Or one that a flag adds with the file that it gives; then the failure has to go with that flag.
+    """
+    step = testcase.steps[claim.step]
+    if not claim.passed or claim.written not in claim.pipeline or BEFORE in testcase.files:
+        return ()
+    flag = "" if any(claim.written in word for word in step[1:]) else _flag_for(claim, step)
+    if flag is None:
+        return ()
+    files = {**testcase.files, BEFORE: EMPTY}  # the pass may read the testcase's other files
+    empty = msgspec.structs.replace(testcase, files=files)
+    alone = ("iree-opt", f"--pass-pipeline={claim.pipeline}", BEFORE)
+    if observe(_with_steps(empty, (alone,))).outcome is not Outcome.MATCH:
+        return ()
+    if not _clean(observe(_with_steps(empty, (("iree-opt", BEFORE),)))):
+        return ()
+    if flag:
+        rest = tuple(word for word in step if word != flag)
+        if observe(_with_steps(testcase, (*testcase.steps[: claim.step], rest))).outcome is Outcome.MATCH:
+            return ()
+    added = f", which {flag} adds," if flag else ""
+    without = "; without that flag it does not fail so" if flag else ""
+    return (
+        _finding(
+            msgspec.structs.replace(claim, option=flag),
+            failing,
+            f"on {failing.version} compiling fails as reported before any pass begins, while {claim.passed}{added} is"
+            " set up: iree-opt fails the same way with that pass alone on an empty module, and reads that module"
+            f" cleanly{without}",
+            "a clean run of that pass alone on an empty module",
+        ),
+    )
+
+
+def _flag_for(claim: _Evidence, step: tuple[str, ...]) -> str | None:
+    """The word of ``step`` that gives the file which the claimed pass, with one option, is to read."""
+    written = _ONE_FILE.fullmatch(claim.written)
+    if written is None:
+        return None
+    return next((word for word in step[1:] if word.startswith("--") and word.endswith(f"={written['file']}")), None)
+
+
+def _alone(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
+    """The pass on nothing but the IR that it was given, and that IR without the pass."""
+    if not claim.reproducer or BEFORE in testcase.files:
+        return ""
+    only = msgspec.structs.replace(testcase, files={BEFORE: claim.reproducer})
+    if observe(_with_steps(only, (("iree-opt", "--run-reproducer", BEFORE),))).outcome is not Outcome.MATCH:
+        return ""
+    if not _clean(observe(_with_steps(only, (("iree-opt", BEFORE),)))):
+        return ""
+    return "iree-opt fails the same way with that pass alone, and reads the IR before it cleanly"
+
+
+def _by_phase(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
+    """Where the pass can't be had alone: the phase that it belongs to, and the one before."""
+    if not claim.phase:
+        return ""
+    step = testcase.steps[claim.step]
+    if _until(claim.phase, step, testcase, claim, observe).outcome is not Outcome.MATCH:
+        return ""
+    if claim.phase_before and not _clean(_until(claim.phase_before, step, testcase, claim, observe)):
+        return ""
+    before = f", and compiles to {claim.phase_before} cleanly" if claim.phase_before else ""
+    return f"it fails the same way when it compiles to {claim.phase} only{before}"
+
+
+def _until(phase: str, step: tuple[str, ...], testcase: Testcase, claim: _Evidence, observe: Observe) -> Observation:
+    """The steps before the one that fails, and ``step`` in its place, which stops behind a phase."""
+    return observe(_with_steps(testcase, (*testcase.steps[: claim.step], (*step, f"--compile-to={phase}"))))
+
+
+def _without_option(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
+    """Whether one flag of the failing step decides; a claim can name none that is not there."""
+    step = testcase.steps[claim.step]
+    if not claim.option.startswith("--") or claim.option not in step[1:]:
+        return ""
+    rest = tuple(word for word in step if word != claim.option)
+    return claim.option if _clean(_until(claim.phase, rest, testcase, claim, observe)) else ""
+
+
+def _parsing(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    """The first file that the step names is read by itself: the compiler's passes have no part in that."""
+    step = testcase.steps[claim.step]
+    name = next((word for word in step[1:] if word in testcase.files), None)
+    if name is None or observe(_with_steps(testcase, (("iree-opt", name),))).outcome is not Outcome.MATCH:
+        return ()
+    return (
+        _finding(
+            claim,
+            failing,
+            f"on {failing.version} it fails as reported while the input is read and verified, before any pass:"
+            " iree-opt without passes fails the same way",
+            "the same failure after a pass has begun",
+        ),
+    )
+
+
+def _phase(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    """No pass was begun, and the input is read cleanly: a pass that cannot be set up, or an option of the phase."""
+    confirmed = _by_phase(testcase, claim, observe)
+    if not confirmed:
+        return ()
+    summary = f"on {failing.version} compiling fails as reported in phase {claim.phase}, in no pass that says so:"
+    option = _without_option(testcase, claim, observe)
+    confirmed += f"; without {option} it compiles to {claim.phase} cleanly" if option else ""
+    known = msgspec.structs.replace(claim, level="phase", option=option)
+    refuted_by = "a clean compilation to that phase"
+    return (_finding(known, failing, f"{summary} {confirmed}", refuted_by, name=claim.phase),)
+
+
+# ---------------------------------------------------------------------------------------------- LLVM's passes
+
+
+def _llvm(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    def limited(count: int) -> Observation:
+        # Thousands of lines about passes left out would hide what the program prints from the oracle.
+        flags = ("--mlir-disable-threading", f"--opt-bisect-limit={count}", "--opt-bisect-verbose=false")
+        steps = tuple((*step, *flags) if step[0] == _COMPILER else step for step in testcase.steps)
+        return observe(_with_steps(testcase, steps))
+
+    if claim.application == 0:
+        return _before_llvm(claim, failing) if limited(0).outcome is Outcome.MATCH else ()
+    without = limited(claim.passes_without)
+    if limited(claim.application).outcome is not Outcome.MATCH or without.outcome is Outcome.MATCH:
+        return ()
+    if not _clean(without):
+        return ()
+    then = "runs cleanly" if without.outcome is Outcome.PASS else "ends with another result"
+    exact = claim.application - claim.passes_without == 1 and claim.passed
+    which = f"LLVM pass {claim.application} of {claim.of}"
+    if exact:
+        which += f", {claim.passed}" + (f" on {claim.symbol}" if claim.symbol else "")
+    else:
+        which = f"LLVM passes {claim.passes_without + 1} to {claim.application} of {claim.of}"
+    return (
+        _finding(
+            claim,
+            failing,
+            f"on {failing.version} it fails as reported with {which}, and {then} without it and those after it",
+            "the same failure with that pass left out, or a program whose result LLVM may choose",
+            name="" if exact else which,
+        ),
+    )
+
+
+def _written(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    """Passes of the command line's own can be left out by writing less; how much less is all that a claim can say."""
+    step = testcase.steps[claim.step]
+    flag, _, text = step[claim.place].partition("=") if claim.place < len(step) else ("", "", "")
+    passes = passes_of(text) if flag.startswith("--") else []
+    if not 0 <= claim.passes_without < claim.application <= len(passes):
+        return ()
+
+    def limited(count: int) -> Observation:
+        words = (*step[: claim.place], f"{flag}={first_passes(text, count)}", *step[claim.place + 1 :])
+        return observe(
+            _with_steps(testcase, (*testcase.steps[: claim.step], words, *testcase.steps[claim.step + 1 :]))
+        )
+
+    without = limited(claim.passes_without)
+    if limited(claim.application).outcome is not Outcome.MATCH or without.outcome is Outcome.MATCH:
+        return ()
+    if not _clean(without):
+        return ()
+    then = "runs cleanly" if without.outcome is Outcome.PASS else "ends with another result"
+    exact = claim.application - claim.passes_without == 1
+    which = f"pass {claim.application}" if exact else f"passes {claim.passes_without + 1} to {claim.application}"
+    name = passes[claim.application - 1].name if exact else which
+    named = f", {name}" if exact else ""
+    known = msgspec.structs.replace(claim, option=flag, of=len(passes), passed=name if exact else "")
+    return (
+        _finding(
+            known,
+            failing,
+            f"on {failing.version} it fails as reported with {which} of the {len(passes)} that {flag} writes{named},"
+            f" and {then} without it and those after it",
+            "the same failure with that pass taken out of the command line",
+            name=name,
+        ),
+    )
+
+
+def _before_llvm(claim: _Evidence, failing: Observation) -> tuple[Finding, ...]:
+    summary = (
+        f"on {failing.version} it fails the same way with all {claim.of} LLVM passes left out: the fault lies before"
+        " them, in the testcase, in IREE's or MLIR's passes, or in the runtime"
+    )
+    return (_finding(claim, failing, summary, "a clean run without LLVM's passes", name="none"),)
+
+
+def _finding(claim: _Evidence, failing: Observation, summary: str, refuted_by: str, name: str = "") -> Finding:
+    shown = {
+        "name": name or claim.argument or claim.passed or claim.level,
+        "level": claim.level,
+        "version": failing.version,
+        "pass": claim.passed,
+        "operation": claim.operation,
+        "symbol": claim.symbol,
+        "phase": claim.phase,
+        "option": claim.option,
+        "written": claim.written,
+        "application": claim.application,
+        "of": claim.of,
+        "difference": list(claim.difference),
+        "refuted_by": refuted_by,
+    }
+    always = ("name", "level", "version", "application")
+    evidence = {name: value for name, value in shown.items() if value or name in always}
+    return Finding(kind=FindingKind.GUILTY_PASS, summary=summary, evidence=evidence)

@@ -1,0 +1,46 @@
+"""Plain CPython with any packages: what a testcase needs when the compiler isn't one of ours. Versions are minors."""
+
+from __future__ import annotations
+
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from runners.core.protocol import TestcaseKind
+from runners.core.toolchain_facts import QUIET, Bundle, Canary, Device, DriftEntry
+
+NAME = "python"
+TITLE = "CPython"
+REPOSITORY: str | None = None
+COMPANIONS: tuple[str, ...] = ()
+
+PROVIDES: frozenset[str] = frozenset()
+VARIABLES = dict(QUIET)
+DEVICES = (Device(name="cpu", aliases=frozenset({"host", "x86_64"})),)
+DRIFT: tuple[DriftEntry, ...] = ()
+CANARY = Canary(
+    kind=TestcaseKind.PYTHON,
+    files={"canary.py": "print('canary ok', sum(range(4)))\n"},
+    steps=(("python", "canary.py"),),
+    prints="canary ok 6",
+)
+
+
+def distributions(version: str) -> tuple[str, ...]:
+    """Nothing: the interpreter comes from the machine, packages from the testcase's requirements."""
+    return ()
+
+
+def tag(version: str) -> str | None:
+    return None
+
+
+def bundle(version: str) -> Bundle | None:
+    return None
+
+
+def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
+    return {"python": ("python",)}
+
+
+def built_from(site_packages: Traversable) -> tuple[str | None, str | None]:
+    return None, None

@@ -1,0 +1,163 @@
+"""Apache TVM: its own wheels, and forks that other wheels carry."""
+
+from __future__ import annotations
+
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from packaging.version import Version
+
+from runners.core.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
+from runners.core.protocol import TestcaseKind
+from runners.core.toolchain_facts import QUIET, Bundle, Canary, Device
+from runners.toolchains.tvm.drift import DRIFT as READ
+from runners.toolchains.tvm.names import LISTED
+
+NAME = "tvm"
+TITLE = "Apache TVM"
+REPOSITORY: str | None = "apache/tvm"
+COMPANIONS: tuple[str, ...] = ("pytest",)
+"""``tvm.testing``, which most testcases import, imports pytest without requiring it."""
+
+PROVIDES = frozenset({"tvm", "tvm_ffi", "numpy", "ml_dtypes", "typing_extensions"})
+VARIABLES = QUIET | {
+    "TVM_BACKTRACE": "1",  # without it an error in TVMScript prints one line saying that it would
+    "TVM_NUM_THREADS": "2",
+}
+
+DEVICES = (
+    Device(name="llvm", aliases=frozenset({"cpu", "host", "x86", "x86_64", "x86-64", "llvm -mcpu=native", "c"})),
+    Device(name="cuda", aliases=frozenset({"gpu", "nvidia", "nvptx"}), hardware=NVIDIA),
+    Device(name="rocm", aliases=frozenset({"amd", "hip"}), hardware=AMD, linked=False),
+    Device(name="opencl", aliases=frozenset({"mali", "adreno"}), hardware=OPENCL, linked=False),
+    Device(name="vulkan", aliases=frozenset(), hardware=VULKAN, linked=False),
+    Device(name="metal", aliases=frozenset({"mps", "apple"}), hardware=APPLE, linked=False),
+    Device(name="webgpu", aliases=frozenset({"wasm", "web"}), hardware=BROWSER, linked=False),
+    Device(name="hexagon", aliases=frozenset(), hardware=HEXAGON, linked=False),
+)
+
+_READ_NAMES = frozenset(entry.old for entry in READ)
+DRIFT = (*READ, *(entry for entry in LISTED if entry.old not in _READ_NAMES))
+
+_CANARY = """\
+import sys
+import numpy as np
+import tvm
+from tvm import relax
+
+block = relax.BlockBuilder()
+annotation = getattr(relax, "TensorStructInfo", None) or relax.TensorType
+x = relax.Var("x", annotation((4,), "float32"))
+with block.function("main", [x]):
+    with block.dataflow():
+        out = block.emit_output(block.emit(relax.op.add(x, x)))
+    block.emit_func_output(out)
+module = block.get()
+assert tvm.ir.load_json(tvm.ir.save_json(module))
+result = relax.transform.LegalizeOps()(module)
+assert len(result.get_global_vars()) == 2, result
+if sys.argv[1:] == ["passes"]:
+    print("canary ok", tvm.__version__, "passes only")
+    sys.exit()
+build = getattr(tvm, "compile", relax.build)
+tensor = getattr(tvm.runtime, "tensor", None) or tvm.nd.array
+machine = relax.VirtualMachine(build(module, target="llvm"), tvm.cpu())
+result = machine["main"](tensor(np.arange(4, dtype="float32"))).numpy()
+assert result.tolist() == [0.0, 2.0, 4.0, 6.0], result
+print("canary ok", tvm.__version__)
+"""
+
+CANARY = Canary(
+    kind=TestcaseKind.PYTHON,
+    files={"canary.py": _CANARY},
+    steps=(("python", "canary.py"),),
+    prints="canary ok",
+)
+
+
+def distributions(version: str) -> tuple[str, ...]:
+    carried = bundle(version)
+    return (carried.distribution,) if carried else (f"apache-tvm=={version}",)
+
+
+def tag(version: str) -> str | None:
+    """``0.25.0rc1`` is tagged ``v0.25.0.rc1``."""
+    parsed = Version(version)
+    return f"v{parsed.base_version}" + "".join(f".{kind}{n}" for kind, n in _suffixes(parsed))
+
+
+def _suffixes(version: Version) -> list[tuple[str, int]]:
+    found = [version.pre] if version.pre else []
+    return found + ([("post", version.post)] if version.post is not None else [])
+
+
+def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
+    """Python only: tvmc left with Relay."""
+    return (
+        {"python": ("python",), "tvmc": ("python", "-m", "tvm.driver.tvmc")}
+        if (site_packages / "tvm/driver/tvmc").is_dir()
+        else {"python": ("python",)}
+    )
+
+
+def built_from(site_packages: Traversable) -> tuple[str | None, str | None]:
+    """The wheels carry no commit."""
+    return None, None
+
+
+_DRIVER = (
+    "cuDeviceGetName cuFuncSetAttribute cuGetErrorName cuLaunchKernel cuMemsetD32_v2 cuModuleGetFunction "
+    "cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload"
+)
+_RUNTIME = (
+    "cudaDeviceGetAttribute cudaEventCreate cudaEventDestroy cudaEventElapsedTime cudaEventRecord "
+    "cudaEventSynchronize cudaFree cudaFreeHost cudaGetDevice cudaGetDeviceCount cudaGetDeviceProperties_v2 "
+    "cudaGetErrorString cudaGraphDestroy cudaGraphExecDestroy cudaGraphInstantiate cudaGraphLaunch cudaMalloc "
+    "cudaMallocHost cudaMemGetInfo cudaMemcpyAsync cudaMemcpyPeerAsync cudaMemsetAsync cudaSetDevice "
+    "cudaStreamBeginCapture cudaStreamCreate cudaStreamCreateWithFlags cudaStreamDestroy cudaStreamEndCapture "
+    "cudaStreamSynchronize cudaStreamWaitEvent"
+)
+_NVRTC = (
+    "nvrtcCompileProgram nvrtcCreateProgram nvrtcDestroyProgram nvrtcGetErrorString nvrtcGetPTX nvrtcGetPTXSize "
+    "nvrtcGetProgramLog nvrtcGetProgramLogSize"
+)
+
+
+def _stubs(driver: str, runtime: str) -> dict[str, tuple[str, ...]]:
+    """The functions that a bundled libtvm.so leaves undefined (`nm -D`), which must resolve before it loads."""
+    libraries = {"libcuda.so.1": driver, "libcudart.so.12": runtime, "libnvrtc.so.12": _NVRTC}
+    return {soname: tuple(names.split()) for soname, names in libraries.items()}
+
+
+_NEEDS = ("attrs", "cloudpickle", "ml-dtypes", "packaging", "psutil", "scipy", "tornado", "typing-extensions")
+
+
+def _bitblas(version: str) -> Bundle:
+    return Bundle(
+        distribution=f"bitblas=={version}",
+        requirements=("decorator", "numpy<2", *_NEEDS, *COMPANIONS),
+        path="bitblas/3rdparty/tvm/python",
+        stubs=_stubs(_DRIVER, f"{_RUNTIME} cudaMemcpy"),
+    )
+
+
+_TILELANG = Bundle(
+    distribution="tilelang==0.1.7",
+    # Its libtvm.so is built against this very FFI, and links it by a path beside it in site-packages.
+    requirements=("apache-tvm-ffi==0.1.1", "numpy", *_NEEDS, *COMPANIONS),
+    path="tilelang/3rdparty/tvm/python",
+    stubs=_stubs(f"{_DRIVER} cuGetErrorString cuTensorMapEncodeTiled", f"{_RUNTIME} cudaPeekAtLastError"),
+    variables={"TVM_LIBRARY_PATH": "tilelang/lib"},
+    compiles=False,
+)
+
+BUNDLES = {
+    "0.16.dev0": _bitblas("0.0.1.dev2"),
+    "0.17.dev0": _bitblas("0.0.1.dev13"),
+    "0.22.0": _TILELANG,
+}
+"""Forks that other wheels carry: the only builds from before 2026."""
+
+
+def bundle(version: str) -> Bundle | None:
+    return BUNDLES.get(version)

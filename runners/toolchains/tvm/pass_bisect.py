@@ -1,0 +1,122 @@
+"""The pass with which a TVM testcase begins to fail: found inside the sandbox, confirmed from outside.
+
+The search (``guest/tvm/pass_bisect``) shares its process with the testcase: what it says is a claim. So the host runs
+the testcase twice more, with the passes of the two sides of the boundary, and judges both runs by its own oracle. A
+finding needs the failure with the pass, and a clean run without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+import msgspec
+
+from runners.core.guest_programs import launch
+from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase, Variant
+
+SEARCH_S = 40.0
+"""For the trials inside: a testcase of a second has them all in 2 to 20 s."""
+MAX_PASSES = 5_000
+_PROGRAM = "tvm.pass_bisect.search"
+_PassName = Annotated[str, msgspec.Meta(min_length=1, max_length=120, pattern=r"^[\w.:<>-]+$")]
+
+Run = Callable[[str, Variant, Testcase, str], Observation]
+Search = Callable[[str, Testcase], str]
+
+
+class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
+    """What the search says it found; other fields are ignored."""
+
+    passed: Annotated[str, msgspec.Meta(max_length=120, pattern=r"^[\w.:<>-]*$")]
+    application: Annotated[int, msgspec.Meta(ge=0, le=MAX_PASSES)]
+    passes_without: Annotated[int, msgspec.Meta(ge=0, le=MAX_PASSES)] = 0
+    of: Annotated[int, msgspec.Meta(ge=0, le=MAX_PASSES)] = 0
+    scope: Literal["own", "pipeline"] = "own"
+    inside: Annotated[str, msgspec.Meta(max_length=120, pattern=r"^[\w.:<> -]*$")] = ""
+    always: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=200)] = ()
+    outer: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=200)] = ()
+    under_way: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=6)] = ()
+    """Where every pass may be left out: what ran when it failed, outermost first."""
+    difference: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=80)] = ()
+
+
+class _Claimed(msgspec.Struct, frozen=True):
+    kind: str
+    evidence: msgspec.Raw
+
+
+def find_guilty(testcase: Testcase, failing: Observation, search: Search, run: Run) -> tuple[Finding, ...]:
+    """At most one finding. ``search`` runs a testcase with our hooks and returns what they wrote."""
+    script, *arguments = testcase.steps[0][1:]
+    looking = _stepped(testcase, launch(_PROGRAM, "search", f"{SEARCH_S:g}", script, *arguments))
+    claim = _read(search(failing.version, looking))
+    if claim is None:
+        return ()
+    if claim.application == 0:
+        return (_no_pass(claim, failing),)
+
+    def limited(count: int) -> Outcome:
+        setting = {"limit": count, "scope": claim.scope, "always": list(claim.always), "outer": list(claim.outer)}
+        step = launch(_PROGRAM, "limit", msgspec.json.encode(setting).decode(), script, *arguments)
+        return run(failing.version, Variant.CONTROL, _stepped(testcase, step), failing.device).outcome
+
+    if limited(claim.application) is not Outcome.MATCH or limited(claim.passes_without) is not Outcome.PASS:
+        return ()
+    return (_finding(claim, failing),)
+
+
+def _stepped(testcase: Testcase, step: tuple[str, ...]) -> Testcase:
+    return msgspec.structs.replace(testcase, steps=(step,))
+
+
+def _read(claims: str) -> _Evidence | None:
+    """The first claim that is well formed."""
+    for line in claims[: 64 * 1024].splitlines()[:50]:
+        try:
+            claimed = msgspec.json.decode(line, type=_Claimed)
+            if claimed.kind == FindingKind.GUILTY_PASS:
+                return msgspec.json.decode(claimed.evidence, type=_Evidence)
+        except (msgspec.MsgspecError, RecursionError):
+            continue
+    return None
+
+
+_WHOSE = {"own": "that the testcase applies", "pipeline": "that compiling applies"}
+
+
+def _finding(claim: _Evidence, failing: Observation) -> Finding:
+    exact = claim.application - claim.passes_without == 1 and claim.passed
+    which = f"pass {claim.application}" if exact else f"passes {claim.passes_without + 1} to {claim.application}"
+    name = f", {claim.passed}" if exact else ""
+    around = f" (inside {claim.inside})" if exact and claim.inside else ""
+    return Finding(
+        kind=FindingKind.GUILTY_PASS,
+        summary=f"on {failing.version} it fails as reported with {which} of the {claim.of} {_WHOSE[claim.scope]}"
+        f"{name}{around}, and runs cleanly without it and those after it",
+        evidence={
+            "name": claim.passed if exact else which,
+            "version": failing.version,
+            "application": claim.application,
+            "of": claim.of,
+            "difference": list(claim.difference),
+            "refuted_by": "the same failure with that pass left out",
+        },
+    )
+
+
+def _no_pass(claim: _Evidence, failing: Observation) -> Finding:
+    """Nobody has checked this from outside: it is worth telling, and decides nothing."""
+    while_it = f"; the search saw it fail while {claim.under_way[-1]} ran" if claim.under_way else ""
+    return Finding(
+        kind=FindingKind.GUILTY_PASS,
+        summary=f"on {failing.version} it fails the same way with every pass left out that can be: the fault lies"
+        f" before the passes, in the testcase, or in a pass that must run{while_it}",
+        evidence={
+            "name": "none",
+            "version": failing.version,
+            "application": 0,
+            "refuted_by": "a clean run with one of these passes left out",
+            **({"under_way": list(claim.under_way)} if claim.under_way else {}),
+        },
+    )

@@ -1,0 +1,152 @@
+"""The shell: what it hands on, and the line that repeats a run."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli.app import app
+from bot.cli.verbs import Bench, minimize, repeat_command, reproduce
+from bot.issue import Issue
+from bot.plan import Wishes
+from bot.report.comment import render_comment
+from bot.verdict.verdict import VerdictKind
+from runners.core.bisection.commits import Prior
+from runners.core.catalogue import load_catalogue
+from runners.core.errors import InfraError, NotReducible, UserError
+from runners.core.protocol import Exited, Outcome, Plan, Smaller
+from runners.investigation.investigate import Investigation
+from tests.support.observed import observe
+
+CODE = "```python\nimport tvm\nassert tvm.compile is None\n```\nAssertionError\n"
+
+
+def issue(body: str) -> Issue:
+    return Issue(source="my issue.md", title="It fails", body=body, sha256="0" * 64, created=date(2026, 11, 1))
+
+
+class OneOutcome:
+    """A bench on which everything ends the same way."""
+
+    conditions = ("a condition",)
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+        seen = tuple(
+            observe(version, self.outcome, device=plan.device, ended=Exited(code=1), why="the disk is full")
+            for version in plan.first
+        )
+        return Investigation(observations=seen, findings=())
+
+    def minimize(
+        self, plan: Plan, version: str, *, control: str = "", passing: str = "", probes: int = 0, seconds: float = 0
+    ) -> Smaller:
+        return Smaller(
+            testcase=plan.testcase, version=version, device=plan.device, control=control or passing,
+            before=9, after=3, probes=7, seconds=1.0, confirmed=2, stopped="minimal",
+        )  # fmt: skip
+
+
+def no_bench() -> Bench:
+    raise AssertionError("opened a sandbox for nothing")
+
+
+def test_nothing_is_started_for_an_issue_without_a_testcase() -> None:
+    """Reading is enough."""
+    report = reproduce(
+        issue("nothing here"), toolchain=None, wishes=Wishes(), catalogue=load_catalogue(), open_bench=no_bench
+    )
+    assert report.verdict.kind is VerdictKind.NO_REPRO
+
+
+def test_our_own_failures_are_no_verdict() -> None:
+    """Nobody is told "inconclusive" because our disk was full."""
+    with pytest.raises(InfraError, match="disk is full"):
+        reproduce(
+            issue(CODE),
+            toolchain=None,
+            wishes=Wishes(),
+            catalogue=load_catalogue(),
+            open_bench=lambda: OneOutcome(Outcome.INFRA),
+        )
+
+
+def test_what_the_sandbox_gives_up_is_noted() -> None:
+    """A reader of the verdict must know the conditions."""
+    report = reproduce(
+        issue(CODE),
+        toolchain=None,
+        wishes=Wishes(),
+        catalogue=load_catalogue(),
+        open_bench=lambda: OneOutcome(Outcome.PASS),
+    )
+    assert "a condition" in report.notes
+
+
+def test_the_line_that_repeats_a_run_has_every_option_that_shaped_it() -> None:
+    """Copied from the comment, it does the same again."""
+    wishes = Wishes(
+        versions=">=3.4,<3.8",
+        devices=("vmvx",),
+        bisect=False,
+        timeout_s=30,
+        sandbox="bubblewrap",
+        allowed=("einx", "cv2=opencv-python"),
+    )
+    assert repeat_command(issue(CODE), "iree", wishes) == (
+        "reprobot reproduce 'my issue.md' --toolchain iree --versions '>=3.4,<3.8' --devices vmvx --no-bisect"
+        " --sandbox bubblewrap --timeout 30 --allow einx --allow cv2=opencv-python"
+    )
+
+
+def test_every_option_of_the_line_exists() -> None:
+    """A command in a comment that the program refuses would be worse than none."""
+    shown = CliRunner().invoke(app, ["reproduce", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
+    for option in ("--toolchain", "--versions", "--devices", "--no-bisect", "--sandbox", "--timeout", "--allow"):
+        assert option in shown
+
+
+def test_a_smaller_testcase_is_made_when_it_is_asked_for() -> None:
+    """On the newest release that fails as reported; it is in the comment and in the line that repeats the run."""
+    report = reproduce(
+        issue(CODE),
+        toolchain=None,
+        wishes=Wishes(minimize=True),
+        catalogue=load_catalogue(),
+        open_bench=lambda: OneOutcome(Outcome.MATCH),
+    )
+    assert report.smaller is not None
+    assert report.smaller.version == load_catalogue().releases("tvm")[-1].version
+    assert "Smaller testcase: 3 lines instead of 9" in render_comment(report)
+    assert "--minimize" in report.command
+
+
+def test_a_testcase_that_never_fails_is_not_cut_down() -> None:
+    """The verdict stands, and a note says why; asked for by itself, it is a sentence and exit code 2."""
+    report = reproduce(
+        issue(CODE),
+        toolchain=None,
+        wishes=Wishes(minimize=True),
+        catalogue=load_catalogue(),
+        open_bench=lambda: OneOutcome(Outcome.PASS),
+    )
+    assert report.smaller is None
+    assert any("no smaller testcase" in note for note in report.notes)
+    with pytest.raises(NotReducible, match="no release"):
+        minimize(
+            issue(CODE),
+            toolchain=None,
+            wishes=Wishes(),
+            catalogue=load_catalogue(),
+            open_bench=lambda: OneOutcome(Outcome.PASS),
+        )
+
+
+def test_an_issue_without_a_testcase_cannot_be_cut_down() -> None:
+    """And no sandbox is opened to find that out."""
+    with pytest.raises(UserError):
+        minimize(issue("nothing"), toolchain=None, wishes=Wishes(), catalogue=load_catalogue(), open_bench=no_bench)

@@ -1,0 +1,21 @@
+"""A fake GitHub for a test, and a forge that speaks to it without pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bot.forge.github import GithubForge, forge
+from tests.bot.forge.fake import FakeGithub
+
+
+@pytest.fixture
+def github() -> Iterator[FakeGithub]:
+    with FakeGithub() as server:
+        yield server
+
+
+@pytest.fixture
+def client(github: FakeGithub) -> GithubForge:
+    return forge(github.environment(), pause=lambda _: None)

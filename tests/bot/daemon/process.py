@@ -1,0 +1,103 @@
+"""The watcher as a process that a test can kill: the real steps, ledger and client; its probe needs no compiler.
+
+It can also kill itself, at a statement of its ledger that is named by number.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bot.daemon import ledger, watch as loop
+from bot.daemon.ledger import Ledger
+from bot.daemon.watch import Watcher, watch
+from bot.forge import github
+from runners.cell import write_result
+from runners.core.catalogue import Catalogue, load_catalogue
+from runners.core.protocol import CellResult, JobPlan, Outcome, Signalled
+from tests.bot.forge.fake import REPOSITORY
+from tests.support.observed import observe
+
+CRASH = """\
+apache-tvm 0.25.0 aborts:
+
+```python
+import tvm
+tvm.compile(tvm.ir.IRModule({}))
+```
+
+```
+Fatal Python error: Aborted
+```
+"""
+
+
+def canned(folder: Path, plan: JobPlan, sha256: str) -> None:
+    """A probe: every planned release aborts, twice."""
+    for cell in plan.cells:
+        seen = [
+            observe(
+                version,
+                Outcome.MATCH,
+                toolchain=cell.plan.testcase.toolchain,
+                device=cell.plan.device,
+                attempt=attempt,
+                ended=Signalled(code=6),
+            )
+            for version in cell.plan.first
+            for attempt in (1, 2)
+        ]
+        write_result(CellResult(cell=cell.id, plan_sha256=sha256, observations=tuple(seen)), folder / "results")
+
+
+@cache
+def catalogue() -> Catalogue:
+    return load_catalogue()
+
+
+def watcher_of(environment: dict[str, str], state: Path, **more: Any) -> Watcher:
+    """A watcher on the fake, whose parts may be replaced."""
+    parts: dict[str, Any] = {
+        "forge": github.forge(environment, pause=lambda _: None),
+        "ledger": ledger.open_ledger(state / "ledger.sqlite"),
+        "folder": state,
+        "repositories": (REPOSITORY,),
+        "catalogue": catalogue,
+        "attach": lambda issue, settings: issue,
+        "probe": canned,
+        "now": lambda: datetime.now(tz=UTC),
+        "say": lambda _: None,
+    }
+    return Watcher(**{**parts, **more})
+
+
+def live(environment: dict[str, str], state: str, die_at: int, count: str) -> None:
+    """Until nothing is left to do; killed before change ``die_at`` of the ledger. Writes how many there were."""
+    place = Path(state)
+    sql = sqlite3.connect(place / "ledger.sqlite", isolation_level=None)
+    seen = 0
+
+    def statement(text: str) -> None:
+        nonlocal seen
+        seen += not text.startswith("SELECT")  # how often it looks depends on the clock
+        if seen == die_at and not text.startswith("SELECT"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sql.set_trace_callback(statement)
+    loop.TICK_S = 0.01
+    watch(
+        watcher_of(environment, place, ledger=Ledger(sql)),
+        threading.Event(),
+        threading.Event(),
+        poll_s=1,
+        jobs=1,
+        drain=True,
+    )
+    if count:
+        Path(count).write_text(str(seen), encoding="ascii")

@@ -1,0 +1,343 @@
+"""What the reporter claims."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.extract import extract
+from bot.extract.claim.versions import Passage, find_versions
+from runners.core.protocol import Claim, ClaimKind
+from tests.bot.extract.reading import issue
+
+
+def claim(body: str, title: str = "[Bug] tvm") -> Claim:
+    return extract(issue(body, title)).claim
+
+
+CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "kind"),
+    [
+        ("[Bug] tvm segfaults", "", ClaimKind.CRASH),
+        ("tvm", "Segmentation Fault when I run it", ClaimKind.CRASH),
+        ("tvm build never terminates", "", ClaimKind.HANG),
+        ("[Bug] tvm gives wrong results for pooling", "", ClaimKind.WRONG_RESULT),
+        ("[Bug] tvm InternalError in codegen", "", ClaimKind.ERROR),
+        ("tvm", "it stops with `ValueError: no such op`", ClaimKind.ERROR),
+        ("tvm", "```\nAssertionError: \nNot equal to tolerance rtol=1e-5\n```", ClaimKind.WRONG_RESULT),
+        ("tvm question", "How do I do this?", ClaimKind.UNKNOWN),
+        ("[Feature request] tvm should read fp8", "", ClaimKind.UNKNOWN),
+        ("tvm: compile time explodes", "", ClaimKind.HANG),
+        ("tvm: FuseOps mutates its input", "", ClaimKind.WRONG_RESULT),
+        ("tvm: argmax is off by one", "", ClaimKind.WRONG_RESULT),
+        ("tvm: the result changes from run to run", "", ClaimKind.WRONG_RESULT),
+        ("tvm runs out of memory", "", ClaimKind.ERROR),
+        ("IREE: numeric failure of a convolution", "The `%out` is off.", ClaimKind.WRONG_RESULT),
+        ("tvm: type mismatch: expected a tuple", "```\nTraceback (most recent call last):\n```", ClaimKind.ERROR),
+        ("tvm: not simplified", "```\nsrc/op/x.cc:3: Check failed: Equal(a, b) \n```", ClaimKind.ERROR),
+        ("IREE", "```\n==1==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\n```", ClaimKind.CRASH),
+        ("IREE", "```\nx.mlir:1:2: error: 'a.b' op bad\n```", ClaimKind.ERROR),
+        ("IREE", "```\nStack dump:\n0.\tProgram arguments: iree-compile a.mlir\n```", ClaimKind.CRASH),
+    ],
+)
+def test_kind(title: str, body: str, kind: ClaimKind) -> None:
+    """Quoted evidence first, then the title's words, then the prose."""
+    assert extract(issue(body + CODE, title)).claim.kind is kind
+
+
+def test_an_assertion_of_the_testcase_is_a_wrong_result() -> None:
+    """The compiler's own assertion is an error; the reporter's check of a value is not."""
+    body = """
+    ```python
+    import tvm
+    out = tvm.f()
+    assert str(out) == "[1]", str(out)
+    ```
+    ```
+    Traceback (most recent call last):
+      File "a.py", line 3, in <module>
+        assert str(out) == "[1]", str(out)
+    AssertionError: [2]
+    ```
+    """
+    assert claim(body).kind is ClaimKind.WRONG_RESULT
+    assert claim("`AssertionError: bad scale` (in the frontend)" + CODE).kind is ClaimKind.ERROR
+
+
+def test_quoted_output_and_the_output_expected_instead() -> None:
+    """The oracle compares what a probe prints with these."""
+    body = f"""{CODE}
+    prints
+
+    ```
+    a 1
+    b 2
+    ```
+
+    expected
+
+    ```
+    a 1
+    b 3
+    ```
+    """
+    found = claim(body)
+    assert (found.actual, found.expected) == ("a 1\nb 2", "a 1\nb 3")
+    assert found.kind is ClaimKind.WRONG_RESULT
+    assert found.signature is not None
+    assert (found.signature.type, found.signature.message) == ("output", "b 2")
+
+
+def test_expected_output_in_a_code_span() -> None:
+    """``I expected `ok``` says it as well as a block."""
+    assert claim(f"{CODE}\n    Output:\n\n    ```\n    bad\n    ```\n\n    I expected `ok` here.\n").expected == "ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "toolchain", "versions"),
+    [
+        ("pip install apache-tvm==0.25.0.post1", "tvm", ("0.25.0.post1",)),
+        ("TVM: 0.17.dev0, Python 3.11.4, numpy 1.26.4, CUDA 12.1, Ubuntu 22.04", "tvm", ("0.17.dev0",)),
+        ("tvm v0.25 and torch 2.6.0", "tvm", ("0.25",)),
+        ("TVM version: 0.26.dev1 (5a8dae4d95)", "tvm", ("0.26.dev1", "5a8dae4d95")),
+        ("since commit abcdef1 it is slow", "tvm", ()),
+        ("built from commit abcdef1", "tvm", ("abcdef1",)),
+        ("git bisect ends at abcdef12", "iree", ()),
+        ("on latest main", "tvm", ("main",)),
+        ("latest nightly", "iree", ("nightly",)),
+        ("iree-base-compiler 3.5.0 from pip", "iree", ("3.5.0",)),
+        ("3.8.0rc20250918; 3.8.0rc20250912 is good", "iree", ("3.8.0rc20250918",)),
+        ("after moving from 3.4.0 to 3.7.0 it broke", "iree", ("3.7.0",)),
+        ("`iree-compile --version` gives 3.7.0rc20250904 @ b4da7b202cf2", "iree", ("3.7.0",)),
+        ("candidate-20221214.358; it worked for candidate-20221213.357", "iree", ("20221214.358",)),
+        ("the tolerance is 0.25 and IREE was slow", "tvm", ()),
+        ("3.12.0 (pip), last worked in 3.3.0", "iree", ("3.12.0",)),
+        ("Regression between 3.3.0 and 3.4.0.", "iree", ("3.4.0",)),
+        ("3.3.0 → 3.4.0 broke this", "iree", ("3.4.0",)),
+        ("3.3.0: good\n3.4.0: bad", "iree", ("3.4.0",)),
+        (
+            "Last Working Version: 3.8.0rc20250909\nFirst Broken Version: 3.8.0rc20250910",
+            "iree",
+            ("3.8.0rc20250910",),
+        ),
+        ("Both 3.8.0 and 3.9.0 show it; 3.7.1 does not.", "iree", ("3.8.0", "3.9.0")),
+        ("no problem with 3.4.0, broken in 3.5.0 and today's HEAD (9bd0a7e)", "iree", ("3.5.0", "9bd0a7e")),
+        ("0.25.0 worked. 0.26.0 doesn't", "tvm", ("0.26.0",)),
+        ("in 0.27 (0.26 is fine)", "tvm", ("0.27",)),
+        ("with 0.26.0 it prints 1, with 0.25.0 it printed 2 as it should", "tvm", ("0.26.0",)),
+        ("apache_tvm-0.27.0-cp311-cp311-manylinux_2_28_x86_64.whl", "tvm", ("0.27.0",)),
+        ("tvm: v0.14.dev0-595-gfa0d35b", "tvm", ("0.14.dev0", "fa0d35b")),
+        ("main at cec83d1bad~1", "tvm", ("cec83d1bad~1",)),
+        ("apache-tvm 0.27.0\napache-tvm-ffi 0.1.14\nnumpy 2.3.0", "tvm", ("0.27.0",)),
+    ],
+)
+def test_versions(text: str, toolchain: str, versions: tuple[str, ...]) -> None:
+    """The builds said to fail, in every way people write them; other products and good builds are left out."""
+    assert find_versions([Passage(text=text)], toolchain) == versions
+
+
+def test_a_bare_number_under_a_version_heading_is_a_version() -> None:
+    """Issue forms have a field for it."""
+    assert find_versions([Passage(text="0.26.0", heading="Environment")], "tvm") == ("0.26.0",)
+
+
+def test_devices_are_those_of_the_code_and_the_flags() -> None:
+    """TVM by where it runs, IREE by backend and run-time device."""
+    body = (
+        "```python\nimport tvm\nex = tvm.compile(m, target='llvm')\nvm = relax.VirtualMachine(ex, tvm.cpu())\n```\n"
+    )
+    assert claim(body).devices == ("cpu",)
+    assert claim('```python\nimport tvm\ntvm.compile(m, target="cuda -arch=sm_80")\n```\n').devices == ("cuda",)
+    run = "`iree-run-module --device=local-task --module=a.vmfb`"
+    assert claim(f"`iree-compile --iree-hal-target-backends=llvm-cpu a.mlir`\n{run}\n", "iree").devices == (
+        "llvm-cpu",
+        "local-task",
+    )
+
+
+def test_output_quoted_in_sentences_and_quotes_counts() -> None:
+    """Reports paste results as paragraphs, block quotes and in quotation marks, not only in fences."""
+    body = f"""{CODE}
+    gives
+
+    > 4xf32=1 2 3 4
+
+    instead of
+
+    > 4xf32=4 3 2 1
+    """
+    assert (claim(body).actual, claim(body).expected) == ("4xf32=1 2 3 4", "4xf32=4 3 2 1")
+    assert claim(f'{CODE}\n\nThis prints "sum: 168.0" here.\n').actual == "sum: 168.0"
+
+
+def test_figures_of_a_numpy_mismatch_are_part_of_the_message() -> None:
+    """Also when the exception's own line was not copied."""
+    found = claim(
+        CODE + "\n    ```\n    Not equal to tolerance rtol=1e-5\n\n    Mismatched elements: 4 / 8 (50%)\n    ```\n"
+    )
+    assert found.signature is not None
+    assert found.signature.type == "AssertionError"
+    assert "Mismatched elements: 4 / 8 (50%)" in found.signature.message
+
+
+def test_a_stack_dump_gives_the_compilers_frames() -> None:
+    """Its "Program arguments:" line is a command besides."""
+    body = """
+    ```
+    0.\tProgram arguments: /x/iree-compile --iree-hal-target-backends=llvm-cpu /tmp/a.mlir
+     #0 0x00007f81677b49a8 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/x/lib.so+0x1)
+     #4 0x00007f81694b77a8 mlir::iree_compiler::RaisePass::run(mlir::Op) const Raise.cpp:0:0
+    ```
+    ```mlir
+    func.func @a() { return }
+    ```
+    """
+    found = claim(body, "IREE stops")
+    assert found.kind is ClaimKind.CRASH
+    assert found.signature is not None
+    assert found.signature.frames == ("mlir::iree_compiler::RaisePass::run",)
+
+
+def test_an_assertion_failure_is_a_crash_of_iree_and_an_error_of_tvm() -> None:
+    """LLVM's assertions abort the process; TVM's checks are exceptions."""
+    for repository, kind in (("iree-org/iree", ClaimKind.CRASH), ("apache/tvm", ClaimKind.ERROR)):
+        assert extract(issue("See below.", "Assertion failure in SomePass", repository)).claim.kind is kind
+
+
+def test_output_of_a_version_said_to_be_good_is_what_is_expected() -> None:
+    """Two outputs, each introduced by its version; the good one is named as good elsewhere."""
+    body = f"""{CODE}
+    It is off, and nobody expects all digits. 0.27.0:
+
+    ```
+    sum 256
+    ```
+
+    With 0.26.0:
+
+    ```
+    sum 393
+    ```
+
+    ### Version
+
+    0.27.0, was fine with 0.26.0
+    """
+    found = claim(body)
+    assert (found.actual, found.expected, found.versions) == ("sum 256", "sum 393", ("0.27.0",))
+
+
+def test_a_failed_structural_comparison_of_the_testcase_is_a_wrong_result() -> None:
+    """The comparison raises ValueError, but it is the reporter's own check."""
+    body = """
+    ```python
+    import tvm
+    tvm.ir.assert_structural_equal(a(), b())
+    ```
+    `ValueError: StructuralEqual check failed, caused by lhs at <root>`
+    """
+    assert claim(body).kind is ClaimKind.WRONG_RESULT
+
+
+def test_the_versions_that_an_installer_offers_are_not_the_reporters() -> None:
+    """pip lists every version there is when it finds none that fits."""
+    said = "ERROR: Could not find apache-tvm==0.26.9 (from versions: 0.25.0rc0, 0.25.0, 0.26.0)"
+    assert find_versions([Passage(text=said)], "tvm") == ("0.26.9",)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This fails in about half of the runs.",
+        "It is flaky: every second run or so.",
+        "Sometimes the result is wrong.",
+        "The output is non-deterministic.",
+        "It randomly crashes.",
+        "I get different values each time.",
+        "The error is not always there.",
+    ],
+)
+def test_a_failure_that_comes_and_goes_is_known_by_the_reporters_words(said: str) -> None:
+    """So that two runs that agree are not taken for the whole."""
+    assert claim(said).sometimes
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["This always fails.", "Every time I compile it, it crashes.", "Random inputs are drawn.", "Run it twice."],
+)
+def test_a_failure_that_is_always_there_is_not_said_to_come_and_go(said: str) -> None:
+    """Words that stand near are not enough."""
+    assert not claim(said).sometimes
+
+
+def test_headings_and_punctuation_of_other_keyboards_are_read() -> None:
+    """Chinese headings of the issue form and full-width colons carry the claim and its version like English ones."""
+    read = claim(
+        "### 期望行为\n\n可以导入\n\n### 实际行为\n\n```\ntvm.error.OpNotImplemented: no Blur\n```\n\n"
+        "### 环境\n\n- TVM\N{FULLWIDTH COLON}0.26.0\n- Python\N{FULLWIDTH COLON}3.11\n\n"
+        "### 复现步骤\n\n```python\nimport tvm\ntvm.blur()\n```\n"
+    )
+    assert read.kind is ClaimKind.ERROR
+    assert read.signature is not None
+    assert (read.signature.type, read.versions) == ("OpNotImplemented", ("0.26.0",))
+
+
+@pytest.mark.parametrize(
+    ("said", "actual", "expected"),
+    [
+        ("I see `2xi64=2 4`, numpy gives 1, 0.", "2xi64=2 4", "1, 0"),
+        ("It prints 1.3333334. A mean of ones should be 1.", "1.3333334", "1"),
+        ("numpy gives 2.5", "", "2.5"),
+        ("It prints 3 lines.", "", ""),
+        ("It returns 0.26.0", "", ""),
+    ],
+)
+def test_values_in_a_sentence_are_output_where_they_are_said_to_be(said: str, actual: str, expected: str) -> None:
+    """A figure that it prints is what was printed; counts, versions and lists of a reference are not."""
+    read = claim(f"The mean is wrong. {said}\n\n```python\nimport tvm\nprint(tvm.mean())\n```\n")
+    assert (read.actual, read.expected) == (actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("onnxruntime gives `[1.5, 3.5, 5.0]` for these", "[1.5, 3.5, 5.0]"),
+        ("numpy: `[8., 1., 9., 2.]`", "[8., 1., 9., 2.]"),
+        ("It prints `4xf32=4 4 4 4`. Right would be `4xf32=2 2 2 2`.", "4xf32=2 2 2 2"),
+        ("numpy gives `np.float32` back", ""),
+    ],
+)
+def test_values_of_another_implementation_are_what_is_expected(said: str, expected: str) -> None:
+    """A list of values after its name, as a code span; a name of a type is no value."""
+    assert claim(f"The output of tvm is wrong. {said}\n{CODE}").expected == expected
+
+
+def test_a_result_below_commands_outside_any_fence_is_what_is_printed() -> None:
+    """Prompts, commands and the tool's answer typed as one paragraph; a sentence before the result is not taken."""
+    body = """
+    IREE 3.6.0 is wrong:
+
+    $ iree-compile --iree-hal-target-backends=llvm-cpu a.mlir -o a.vmfb
+    $ iree-run-module --module=a.vmfb --device=local-task --function=p
+    EXEC @p
+    result[0]: hal.buffer_view
+    4xf32=8 -NAN 9 2
+
+    ```mlir
+    // a.mlir
+    func.func @p() -> tensor<4xf32> {
+      %c = arith.constant dense<1.0> : tensor<4xf32>
+      return %c : tensor<4xf32>
+    }
+    ```
+    """
+    assert "4xf32=8 -NAN 9 2" in claim(body, "powf").actual
+
+
+def test_a_version_behind_the_name_and_a_dash_is_read() -> None:
+    """As the wheel's file and many people write it, and after a remark in parentheses."""
+    assert find_versions([Passage(text="I use tvm-0.26.0 here.")], "tvm") == ("0.26.0",)
+    assert find_versions([Passage(text="(The other backend is fine.) 3.7.0")], "iree") == ("3.7.0",)

@@ -1,0 +1,67 @@
+"""Names, modules and files that Python text needs."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from bot.extract.python.names import files_read, read_names
+from bot.extract.python.requirements import read_imports
+
+
+@pytest.mark.parametrize(
+    ("code", "free"),
+    [
+        ("x = y", ("y",)),
+        ("import a.b as c\nc, a", ("a",)),
+        ("def f(p, *q, k=z, **r):\n    return p, q, k, r, g(s)\ndef g(t): return t", ("z", "s")),
+        ("class A:\n    m = 1\n    def f(self): return m\n    n = m", ("m",)),
+        ("class M:\n    def main(self): return M", ()),
+        ("[i for i in u for j in i]", ("u",)),
+        ("def f():\n    global w\n    w = 1\nw", ()),
+        ("try: pass\nexcept ValueError as e: e\nprint(__name__)", ()),
+        ("with o() as (a, b): a\nfor c in b: c\nif (d := c): d", ("o",)),
+        ("from tvm import *\nfoo(bar)", ()),
+    ],
+)
+def test_free_names_are_those_used_and_bound_nowhere(code: str, free: tuple[str, ...]) -> None:
+    """Python's own scoping decides, and a star import ends all knowledge."""
+    assert set(read_names(code).free) == set(free)
+
+
+@pytest.mark.parametrize(
+    ("code", "files"),
+    [
+        ('onnx.load("a/b.onnx")', ("a/b.onnx",)),
+        ('p = "m.onnx"\nonnx.load(p)', ("m.onnx",)),
+        ('from os.path import join\nd = "data"\nopen(d + "/x.txt").read()', ("data/x.txt",)),
+        ('Path("cfg.json").read_text()', ("cfg.json",)),
+        ('np.save("x.npy", a)\nnp.load("x.npy")', ()),
+        ('open("out.txt", "w").write("")', ()),
+        ('torch.onnx.export(m, x, "m.onnx")\nonnx.load("m.onnx")', ()),
+        ("onnx.load(sys.argv[1])", ()),
+        ('open("/dev/null")', ()),
+    ],
+)
+def test_files_read_are_paths_written_out_and_not_made_before(code: str, files: tuple[str, ...]) -> None:
+    """Only what the text itself tells; a file that the code writes first is not missing."""
+    assert files_read(ast.parse(code)) == files
+
+
+def test_imports_become_distributions_by_the_allow_list_alone() -> None:
+    """The toolchain's own modules and the standard library need nothing; unknown ones are named."""
+    code = "import os, cv2, numpy, tvm.relax, my_stuff\nfrom . import util\nfrom sklearn.svm import SVC\n"
+    found = read_imports(ast.parse(code), "tvm")
+    assert found.requirements == ("opencv-python-headless", "scikit-learn")
+    assert found.unknown == ("my_stuff", ".")
+
+
+def test_an_import_that_may_fail_is_not_missing() -> None:
+    """``try: import x / except ImportError`` says what happens without it."""
+    assert read_imports(ast.parse("try:\n    import zzz\nexcept ImportError:\n    zzz = None\n"), "tvm").unknown == ()
+
+
+def test_the_allow_list_can_be_extended() -> None:
+    """Settings may add import names and their distributions."""
+    assert read_imports(ast.parse("import zzz"), "tvm", {"zzz": "zzz-dist"}).requirements == ("zzz-dist",)

@@ -1,0 +1,591 @@
+"""Linked files: fetched within limits from the forge alone, and merely missing whatever goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import stat
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+from typer.testing import CliRunner
+
+from bot.cli.app import app
+from bot.cli.verbs import repeat_command
+from bot.extract import NoRepro, Repro, Span, extract
+from bot.extract.files.links import Link
+from bot.forge.attachments import (
+    MAX_FILES,
+    PUBLIC,
+    FetchError,
+    Get,
+    fetch_attachments,
+    find_links,
+    hosts_of,
+    web_get,
+    with_attachments,
+)
+from bot.issue import Attachment, Comment, Issue, Refused
+from bot.plan import Wishes
+from bot.report.document import extract_document
+from bot.report.quote import clean
+from bot.report.sections.request import request
+from bot.report.sections.testcase import provenance
+from bot.verdict.judge import judge_without_running
+from bot.verdict.verdict import Report
+from tests.bot.extract.reading import issue as make_issue, missing
+
+MLIR = "func.func @twice(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
+PLACE = "https://github.com/user-attachments/files/17"
+
+
+def link(name: str) -> Link:
+    return Link(name=name, url=f"{PLACE}/{name}")
+
+
+def giving(**files: bytes) -> Get:
+    """A `Get` that knows files by the last part of their address (``__`` for a dot)."""
+    known = {name.replace("__", "."): data for name, data in files.items()}
+
+    def get(url: str, limit: int) -> bytes:
+        data = known.get(url.rpartition("/")[2])
+        if data is None:
+            raise FetchError("could not be fetched (status 404)")
+        if len(data) > limit:
+            raise FetchError("is larger than this")
+        return data
+
+    return get
+
+
+def packed(*entries: tuple[str | zipfile.ZipInfo, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, data in entries:
+            archive.writestr(name, data, method)
+    return file.getvalue()
+
+
+def entry(name: str, mode: int = 0) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo("placeholder")
+    info.filename = name  # its constructor tidies names; an attacker does not
+    info.create_system = 3
+    info.external_attr = mode << 16
+    return info
+
+
+def unpack(data: bytes) -> tuple[Attachment | Refused, ...]:
+    return fetch_attachments([link("a.zip")], giving(a__zip=data))
+
+
+def reasons(got: tuple[Attachment | Refused, ...]) -> list[str]:
+    return [one.why for one in got if isinstance(one, Refused)]
+
+
+# ---------------------------------------------------------------------------------------------- which links
+
+
+def test_links_stand_in_the_words_of_the_author() -> None:
+    """Not in code, not in what others comment, and a log is no input."""
+    read = make_issue(
+        f"""
+        [a.mlir]({PLACE}/a.mlir), the log: {PLACE}/log.txt
+        https://raw.githubusercontent.com/someone/models/main/deep/m.onnx
+
+        ```
+        {PLACE}/in_code.mlir
+        ```
+        """,
+        comments=(
+            Comment(author="reporter", body="https://gist.github.com/reporter/0123456789abcdef0123456789abcdef"),
+            Comment(author="someone", body=f"{PLACE}/theirs.py"),
+        ),
+    )
+    assert [one.name for one in find_links(read)] == [
+        "a.mlir",
+        "m.onnx",
+        "reporter/0123456789abcdef0123456789abcdef",
+    ]
+
+
+def test_a_file_of_a_gist_is_known_by_its_name() -> None:
+    """Only the page of a gist has none."""
+    at = "https://gist.githubusercontent.com/someone/0123456789abcdef0123456789abcdef/raw"
+    (found,) = find_links(make_issue(f"{at}/{'0' * 40}/t.mlir"))
+    assert (found.name, found.gist) == ("t.mlir", False)
+
+
+def test_an_enterprise_server_has_its_own_links() -> None:
+    """And nothing of github.com's."""
+    hosts = hosts_of({"GITHUB_SERVER_URL": "https://git.example.org"})
+    text = f"{PLACE}/a.mlir https://git.example.org/o/r/files/3/b.mlir https://git.example.org/gist/{'ab' * 16}"
+    assert [one.name for one in find_links(make_issue(text), hosts.forge)] == ["b.mlir", "ab" * 16]
+    assert hosts.allow("https://git.example.org/x")
+    assert hosts.allow("https://media.git.example.org/x")
+    assert not hosts.allow("https://github.com/x")
+    assert hosts_of({}) == PUBLIC
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://github.com/x",
+        "https://github.com.evil.example/x",
+        "https://evilgithub.com/x",
+        "https://evil.example/github.com",
+        "https://github.com@evil.example/x",
+        "https://evil.example\\.github.com/x",
+        "https://evil.example#.github.com/x",
+        "https://github.com:8443/x",
+        "https://user:word@github.com/x",
+        "https://127.0.0.1/x",
+        "https://[::1]/x",
+        "https://github.com/x y",
+        "https://github.com/x\r\nHost: evil.example",
+        "https://other-bucket.s3.amazonaws.com/x",
+        "file:///etc/passwd",
+        "",
+    ],
+)
+def test_only_plain_https_addresses_of_the_forge_are_allowed(url: str) -> None:
+    """Whatever a redirect or a clever address says."""
+    assert not PUBLIC.allow(url)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["github.com", "objects.githubusercontent.com", "github-production-repository-file-5c1aeb.s3.amazonaws.com"],
+)
+def test_where_the_forge_keeps_its_files_is_allowed(host: str) -> None:
+    """Signed addresses have long queries."""
+    assert PUBLIC.allow(f"https://{host}/a/b.mlir?X-Signature=%2F&b=c~d_e")
+
+
+# ---------------------------------------------------------------------------------------------- what is taken
+
+
+@pytest.mark.parametrize("name", ["m.onnx", "x.npy", "a.exe", "a.tar.gz", "noending", "con.txt", "-o.py", ".py"])
+def test_other_types_and_odd_names_are_not_even_fetched(name: str) -> None:
+    """The reason says why, for the comment."""
+
+    def no_network(url: str, limit: int) -> bytes:
+        raise AssertionError(url)
+
+    (got,) = fetch_attachments([link(name)], no_network)
+    assert isinstance(got, Refused)
+    assert got.why
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [(b"\x7fELF\x02\x01\xff\xfe", "not UTF-8"), (b"abc\0def", "binary"), (b"\xff\xfea\0", "not UTF-8")],
+)
+def test_binary_in_disguise_is_refused(data: bytes, says: str) -> None:
+    """The name says text, the content decides."""
+    assert says in reasons(fetch_attachments([link("a.txt")], giving(a__txt=data)))[0]
+
+
+def test_text_arrives_with_plain_line_ends_and_its_hash() -> None:
+    """A byte order mark and Windows line ends are no part of a program; the hash is of what was fetched."""
+    data = b"\xef\xbb\xbfprint(1)\r\n"
+    (got,) = fetch_attachments([link("a.py")], giving(a__py=data))
+    assert isinstance(got, Attachment)
+    assert got.text == "print(1)\n"
+    assert got.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def test_a_hundred_links_cost_a_few_requests() -> None:
+    """The rest is named as refused."""
+    asked: list[str] = []
+
+    def get(url: str, limit: int) -> bytes:
+        asked.append(url)
+        return b"x"
+
+    read = make_issue(" ".join(f"{PLACE}/f{n}.mlir" for n in range(100)))
+    got = fetch_attachments(find_links(read), get)
+    assert len(asked) == MAX_FILES
+    assert len(reasons(got)) == len(got) - MAX_FILES > 0
+
+
+def test_all_files_together_are_limited() -> None:
+    """The limit given to each fetch shrinks with what there is already."""
+    limits: list[int] = []
+
+    def get(url: str, limit: int) -> bytes:
+        limits.append(limit)
+        return b"x" * limit
+
+    fetch_attachments([link(f"f{n}.mlir") for n in range(5)], get)
+    assert limits == [8 * 2**20, 8 * 2**20, 8 * 2**20, 0, 0]
+
+
+# ---------------------------------------------------------------------------------------------- zip
+
+
+def test_a_zip_gives_its_text_files_by_their_bare_names() -> None:
+    """With a reason for each of the others."""
+    got = unpack(packed(("dir/a.mlir", MLIR.encode()), ("__MACOSX/._a", b"?"), ("m.onnx", b"\x08"), ("b.PY", b"1")))
+    assert [one.name for one in got] == ["a.mlir", "m.onnx", "b.PY"]
+    assert isinstance(got[0], Attachment)
+    assert (got[0].text, got[0].archive) == (MLIR, "a.zip")
+    assert "binary" in reasons(got)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "says"),
+    [
+        ("../a.mlir", 0, "leads out"),
+        ("x/../../a.mlir", 0, "leads out"),
+        ("/etc/a.txt", 0, "leads out"),
+        ("..\\a.mlir", 0, "leads out"),
+        ("C:a.txt", 0, "leads out"),
+        ("a.mlir", stat.S_IFLNK | 0o777, "link or a device"),
+        ("a.mlir", stat.S_IFIFO, "link or a device"),
+        ("NUL.txt", 0, "name that no file"),
+        ("x/Con.mlir", 0, "name that no file"),
+        ("a\nb.mlir", 0, "name that no file"),
+        ("inner.zip", 0, "archive inside"),
+        ("inner.tar.gz", 0, "archive inside"),
+    ],
+)
+def test_hostile_entries_are_refused_and_the_rest_is_kept(name: str, mode: int, says: str) -> None:
+    """Nothing touches the disk, and nothing of theirs gets into the testcase either."""
+    got = unpack(packed((entry(name, mode), b"/etc/passwd"), ("good.mlir", MLIR.encode())))
+    assert says in reasons(got)[0]
+    assert [one.name for one in got if isinstance(one, Attachment)] == ["good.mlir"]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (packed(("a.txt", b"\0" * 2**22)), "times its size"),
+        (packed(*((f"{n}.txt", b"0" * 7 * 2**20) for n in range(4))), "than the 24 MiB"),
+        (packed(("a.txt", b"0" * (8 * 2**20 + 1))), "larger than 8 MiB"),
+        (packed(*((f"{n}.txt", b"") for n in range(201))), "more than 200 entries"),
+        (packed(*((f"{n}.txt", b"") for n in range(9))), "more than 8 files"),
+        (packed(("a/x.txt", b"1"), ("b/x.txt", b"2")), "twice"),
+        (packed(("a.txt", b"x"), method=zipfile.ZIP_LZMA), "unusual"),
+        (b"PK\x05\x06 and nothing else", "cannot be unpacked"),
+        (b"<html>", "cannot be unpacked"),
+        (packed(("a.txt", b"some text" * 9))[:-30], "cannot be unpacked"),
+    ],
+    ids=range(10),  # a zip holds the time: as an id it differs between the processes that collect the tests
+)
+def test_bombs_and_broken_zips_are_refused(data: bytes, says: str) -> None:
+    """By count, by size, by ratio, by method; none of them raises."""
+    assert any(says in why for why in reasons(unpack(data)))
+
+
+def test_a_zip_that_lies_about_its_sizes_gives_nothing() -> None:
+    """Reading stops at what the directory claims, and the checksum then does not fit."""
+    data = packed(("a.txt", b"0" * 2**20))
+    size = (2**20).to_bytes(4, "little")
+    got = unpack(data.replace(size, (9).to_bytes(4, "little")))
+    assert not [one for one in got if isinstance(one, Attachment)]
+    assert "cannot be unpacked" in reasons(got)[0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=12), st.integers(0, 2000))
+def test_any_damage_to_a_zip_gives_a_reason_at_worst(damage: list[tuple[int, int]], cut: int) -> None:
+    """Nothing raised, and nothing called by a path."""
+    data = bytearray(packed(("x/a.mlir", MLIR.encode()), ("b.py", b"print(1)\n" * 50), ("m.onnx", b"\x08" * 30)))
+    for at, byte in damage:
+        data[at % len(data)] = byte
+    for one in unpack(bytes(data[: cut if cut > 1000 else len(data)])):
+        assert isinstance(one, Refused) or "/" not in one.name
+
+
+def test_an_encrypted_entry_is_refused() -> None:
+    """There is nobody to ask for the word."""
+    data = bytearray(packed(("a.txt", b"x")))
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + offset] |= 1
+    assert reasons(unpack(bytes(data))) == ["is encrypted"]
+
+
+# ---------------------------------------------------------------------------------------------- network
+
+
+@dataclass
+class Site:
+    """An honest server of dishonest pages."""
+
+    url: str
+    pages: dict[str, Callable[[BaseHTTPRequestHandler], None]]
+    seen: list[dict[str, str]] = field(default_factory=list)
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    def get(self, path: str, limit: int = 1000, timeout_s: float = 5, total_s: float = 5) -> bytes:
+        get = web_get(lambda url: url.startswith(f"{self.url}/"), timeout_s=timeout_s, total_s=total_s)
+        return get(f"{self.url}{path}", limit)
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            served.seen.append(dict(self.headers.items()))
+            with contextlib.suppress(OSError):  # the client has seen enough
+                served.pages.get(self.path, answer(404))(self)
+            self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        served = Site(url=f"http://127.0.0.1:{server.server_address[1]}", pages={})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield served
+        served.closing.set()
+        server.shutdown()
+        thread.join()
+
+
+def answer(status: int, body: bytes = b"", **headers: str) -> Callable[[BaseHTTPRequestHandler], None]:
+    def page(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return page
+
+
+def test_a_file_comes_by_a_redirect_without_credentials(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The forge redirects to its store; no token goes anywhere, even when there is one."""
+    monkeypatch.setenv("GITHUB_TOKEN", "secret-word")
+    site.pages["/a"] = answer(302, Location="/b")
+    site.pages["/b"] = answer(200, b"text", Content_Length="4")
+    assert site.get("/a") == b"text"
+    assert len(site.seen) == 2
+    assert "secret-word" not in str(site.seen)
+    assert not any(name.lower() in ("authorization", "cookie") for head in site.seen for name in head)
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        (answer(404), "status 404"),
+        (answer(500), "status 500"),
+        (answer(206, b"x"), "status 206"),
+        (answer(302), "redirects"),
+        (answer(302, Location="https://evil.example/x"), "leads away"),
+        (answer(302, Location="//evil.example/x"), "leads away"),
+        (answer(302, Location="file:///etc/passwd"), "leads away"),
+        (answer(302, Location="http://[broken"), "could not be fetched"),
+        (answer(302, Location="/page"), "redirects"),
+        (answer(200, b"x" * 5000), "larger than"),
+        (answer(200, b"x" * 5000, Content_Length="5000"), "larger than"),
+        (answer(200, b"x" * 5, Content_Length="500"), "ended early"),
+        (answer(200, b"sign in", Content_Type="text/html; charset=utf-8"), "web page"),
+        (answer(200, b"zz\r\nnot a chunk", Transfer_Encoding="chunked"), "could not be fetched"),
+    ],
+)
+def test_what_is_no_file_is_said_in_words(
+    site: Site, page: Callable[[BaseHTTPRequestHandler], None], says: str
+) -> None:
+    """Each as one clause, and only ever as a FetchError."""
+    site.pages["/page"] = page
+    with pytest.raises(FetchError, match=says):
+        site.get("/page")
+
+
+def test_a_server_that_says_nothing_is_given_up(site: Site) -> None:
+    """Before the headers."""
+
+    def silent(handler: BaseHTTPRequestHandler) -> None:
+        site.closing.wait()
+
+    site.pages["/slow"] = silent
+    with pytest.raises(FetchError, match="too long"):
+        site.get("/slow", timeout_s=0.05)
+
+
+def test_a_server_that_drips_is_given_up(site: Site) -> None:
+    """Each byte is in time, all of them together are not."""
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        answer(200)(handler)
+        while not site.closing.wait(0.01):
+            handler.wfile.write(b"x")
+
+    site.pages["/drip"] = drip
+    with pytest.raises(FetchError, match="too long"):
+        site.get("/drip", limit=10**6, total_s=0.1)
+
+
+def test_without_a_network_the_file_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing listens on the port of discard."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    (got,) = fetch_attachments([Link(name="a.mlir", url="http://127.0.0.1:9/a.mlir")], web_get(lambda url: True))
+    assert reasons((got,)) == ["could not be fetched: its host cannot be reached from here"]
+
+
+# ---------------------------------------------------------------------------------------------- into the testcase
+
+COMMAND = "\n\n```\niree-compile pool.mlir --iree-hal-target-backends=llvm-cpu -o pool.vmfb\n```\n"
+
+
+def read(body: str, get: Get, toolchain: str | None = None) -> tuple[Issue, Repro | NoRepro]:
+    issue = with_attachments(make_issue(body, "It crashes"), toolchain=toolchain, forge="github.com", get=get)
+    return issue, extract(issue, toolchain=toolchain)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("pool.mlir", MLIR.encode()),
+        ("pool.mlir.txt", MLIR.encode()),
+        ("pool.txt", MLIR.encode()),
+        ("whatever.txt", MLIR.encode()),
+        ("pool.zip", packed(("x/pool.mlir", MLIR.encode()))),
+        ("case.zip", packed(("readme.txt", b"read me"), ("pool.mlir", MLIR.encode()))),
+    ],
+)
+def test_the_file_that_a_command_names_is_filled_in(name: str, data: bytes) -> None:
+    """By its name, the name it had before the tracker's ending, its stem, or as the only one there is."""
+    _, found = read(f"Unpack [it]({PLACE}/{name})." + COMMAND, giving(**{name.replace(".", "__"): data}))
+    assert isinstance(found, Repro)
+    assert found.missing == ()
+    assert found.testcase.files == {"pool.mlir": MLIR}
+    (span,) = found.spans
+    assert (span.file, span.block, span.lines) == ("pool.mlir", 0, (1, 3))
+    (repair,) = [repair.detail for repair in found.repairs if repair.kind == "attachment"]
+    assert repair == span.attachment
+    assert repair == (f"pool.mlir from {name}" if name.endswith(".zip") else name)
+
+
+def test_what_the_text_gives_is_never_replaced() -> None:
+    """Nothing is even fetched when the text is whole."""
+
+    def no_network(url: str, limit: int) -> bytes:
+        raise AssertionError(url)
+
+    body = f"[pool.mlir]({PLACE}/pool.mlir)\n\n```mlir\n{MLIR}```{COMMAND}"
+    issue, found = read(body, no_network)
+    assert issue.attachments == ()
+    assert isinstance(found, Repro)
+    assert [span.block for span in found.spans] == [1]
+
+
+def test_a_log_does_not_pass_for_the_input() -> None:
+    """The only file there is, but no MLIR by its content."""
+    _, found = read(f"[x.txt]({PLACE}/x.txt)" + COMMAND, giving(x__txt=b"error: it broke\n"))
+    assert missing(found) == [("file", "pool.mlir")]
+
+
+def test_an_attached_script_is_the_testcase() -> None:
+    """When the issue has no program of its own."""
+    script = b"import tvm\nimport numpy as np\n\nprint(tvm.nd.array(np.ones(3)))\n"
+    _, found = read(f"Run [case.py]({PLACE}/case.py) with tvm 0.19.", giving(case__py=script))
+    assert isinstance(found, Repro)
+    assert found.testcase.files["repro.py"].encode() == script
+    assert [span.attachment for span in found.spans] == ["case.py"]
+    assert ("attachment", "case.py") in [(repair.kind, repair.detail) for repair in found.repairs]
+
+
+def test_a_gist_is_read_by_its_content() -> None:
+    """Its page gives no file name; the raw file stands below it."""
+    page = "https://gist.github.com/someone/0123456789abcdef0123456789abcdef"
+    _, found = read(f"tvm fails with {page}", giving(raw=b"import tvm\nprint(tvm.__version__)\n"))
+    assert isinstance(found, Repro)
+    assert found.missing == ()
+
+
+def test_a_module_that_the_script_imports_brings_its_own_needs() -> None:
+    """Its distributions are installed, and what it imports in turn is missing unless it is linked too."""
+    body = f"```python\nimport tvm\nimport helper\nhelper.go()\n```\n[helper.py]({PLACE}/helper.py)\n"
+    _, found = read(body, giving(helper__py=b"import onnx\nimport deeper\n\ndef go():\n    print(onnx, deeper)\n"))
+    assert isinstance(found, Repro)
+    assert list(found.testcase.files) == ["repro.py", "helper.py"]
+    assert "onnx" in found.testcase.requirements
+    assert missing(found) == [("module", "deeper")]
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "fetched"),
+    [
+        ("file", (), False),
+        ("file", ("--fetch-attachments",), True),
+        ("o/r#7", (), True),
+        ("o/r#7", ("--no-fetch-attachments",), False),
+    ],
+)
+def test_links_of_a_file_on_disk_are_followed_only_when_asked(
+    source: str, options: tuple[str, ...], fetched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading a file is otherwise a thing without a network; an issue from the forge is read with its links."""
+    body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
+    (tmp_path / "issue.md").write_text(f"# It crashes\n{body}")
+    monkeypatch.setattr("bot.cli.app.github.connect", lambda: None)
+    monkeypatch.setattr("bot.cli.app.github.fetch_issue", lambda *_: make_issue(body, "It crashes"))
+    monkeypatch.setattr("bot.cli.app.web_get", lambda _: giving(pool__mlir=MLIR.encode()))
+    at = str(tmp_path / "issue.md") if source == "file" else source
+    done = CliRunner().invoke(app, ["extract", at, *options])
+    assert json.loads(done.stdout)["repro"]["files"] == ({"pool.mlir": MLIR} if fetched else {})
+
+
+def test_the_command_that_repeats_a_run_fetches_again() -> None:
+    """Only where it is not done anyway."""
+    body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
+    issue, _ = read(body, giving(pool__mlir=MLIR.encode()))
+    assert repeat_command(issue, None, Wishes()) == "reprobot reproduce test --fetch-attachments"
+    assert repeat_command(replace(issue, source="o/r#7"), None, Wishes()) == "reprobot reproduce 'o/r#7'"
+
+
+def test_where_a_linked_file_came_from_is_shown() -> None:
+    """A foreign name in a code span of the comment, and as cleaned text on the page."""
+    span = Span(file="a.mlir", block=0, lines=(1, 3), attachment="a|b`@me.mlir from a.zip")
+    assert provenance(span) == "the linked ``a¦b`@\u200bme.mlir from a.zip``"
+    assert provenance(span, clean) == "the linked a|b`@me.mlir from a.zip"
+
+
+def test_what_could_not_be_had_says_why() -> None:
+    """In the extraction, the document and the comment."""
+    body = f'```python\nimport onnx\nimport tvm\nprint(tvm, onnx.load("m.onnx"))\n```\n[m.zip]({PLACE}/m.zip)\n'
+    issue, found = read(body, giving(m__zip=packed(("m.onnx", b"\x08\x07"))))
+    assert [lack.why for lack in found.missing] == ["is a binary file, which a testcase cannot hold yet"]
+    told = extract_document(issue, found)["missing"]
+    assert told == [{"kind": "file", "name": "m.onnx", "url": f"{PLACE}/m.zip", "why": found.missing[0].why}]
+    verdict = judge_without_running(found)
+    assert verdict is not None
+    report = Report(
+        issue=issue, extraction=found, observations=(), findings=(), bisections=(), verdict=verdict, command=""
+    )
+    assert "`m.onnx`: it is a binary file" in request(report).body
+
+
+def test_offline_the_extraction_is_the_same_but_for_the_reason() -> None:
+    """Nothing raised, nothing lost."""
+    body = f"[pool.zip]({PLACE}/pool.zip)" + COMMAND
+    _, offline = read(body, giving())
+    alone = extract(make_issue(body, "It crashes"))
+    assert missing(offline) == missing(alone) == [("file", "pool.mlir")]
+    assert offline.missing[0].why == "could not be fetched (status 404)"
+
+
+def test_the_only_script_is_not_taken_for_a_module_of_another_name() -> None:
+    """It is rather the program that imports it."""
+    body = f"```python\nimport tvm\nimport helper\nhelper.go()\n```\n[full.py]({PLACE}/full.py)\n"
+    _, found = read(body, giving(full__py=b"import tvm\nimport helper\n\nhelper.more()\n"))
+    assert ("module", "helper") in missing(found)
+
+
+def test_long_attachments_are_put_in_without_being_read() -> None:
+    """A model written out fills the file that a command names; a claim is not looked for in it."""
+    long = MLIR + f"// {'0' * 7_000_000}\n"
+    _, found = read(f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND, giving(pool__mlir=long.encode()))
+    assert isinstance(found, Repro)
+    assert found.testcase.files == {"pool.mlir": long}

@@ -1,0 +1,306 @@
+"""The forge over the real PyGithub, against GitHub on loopback: what it reads, and what faults cannot make it do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from bot.forge.contract import CommentTarget, Gone, IssueState, IssueTarget, Permission, Reaction
+from bot.forge.github import MAX_WAIT, GithubForge, fetch_issue, forge
+from runners.core.errors import InfraError, UserError
+from tests.bot.forge.fake import NOW, REPOSITORY, FakeGithub, Fault
+
+COMMENTS = r"/issues/7/comments$"
+
+
+@pytest.fixture
+def issue(github: FakeGithub) -> None:
+    github.open_issue(7, "It fails.")
+
+
+# ------------------------------------------------------------------------------------------------------- reading
+
+
+@pytest.mark.usefixtures("issue")
+def test_a_long_thread_costs_one_request_for_each_hundred_comments(github: FakeGithub, client: GithubForge) -> None:
+    """PyGithub's own objects would fetch each comment again."""
+    for number in range(250):
+        github.say(7, "bob", f"comment {number}")
+    assert [one.body for one in client.comments(REPOSITORY, 7)] == [f"comment {n}" for n in range(250)]
+    assert len(github.log) == 3
+
+
+@pytest.mark.usefixtures("issue")
+@pytest.mark.parametrize(
+    ("role", "permission"),
+    [
+        ("read", Permission.READ),
+        ("triage", Permission.TRIAGE),
+        ("maintain", Permission.MAINTAIN),
+        ("admin", Permission.ADMIN),
+        ("none", Permission.NONE),
+        ("missing", Permission.NONE),
+        ("release-crew", Permission.NONE),
+    ],
+)
+def test_a_permission_is_the_role(github: FakeGithub, client: GithubForge, role: str, permission: Permission) -> None:
+    """``permission`` in the answer knows only four words; an unknown account has none."""
+    github.roles["bob"] = role
+    assert client.permission(REPOSITORY, "bob") is permission
+
+
+def test_a_login_is_no_path(github: FakeGithub, client: GithubForge) -> None:
+    """An account's name stands in the address: it cannot lead to another part of the API."""
+    github.roles["ada"] = "admin"
+    client.permission(REPOSITORY, "x/../ada")
+    assert github.calls("GET")[-1].path.endswith("/collaborators/x/../ada/permission")  # unquoted by the server
+    assert client.permission(REPOSITORY, "x/../ada") is Permission.NONE
+
+
+@pytest.mark.usefixtures("issue")
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        (lambda github: github.delete_issue(7), "deleted"),
+        (lambda github: github.hide_issue(7), "hidden"),
+        (lambda github: github.transfer_issue(7, "octo/other", 3), "transferred"),
+    ],
+)
+def test_an_issue_that_is_gone_says_how(
+    github: FakeGithub, client: GithubForge, how: Callable[[FakeGithub], None], reason: str
+) -> None:
+    """Deleted, hidden or moved away; it is never read in the repository that it was moved to."""
+    how(github)
+    assert client.state(REPOSITORY, 7) == Gone(reason=reason)  # type: ignore[arg-type]  # one of the three words
+    with pytest.raises(UserError):
+        client.issue(REPOSITORY, 7)
+
+
+def test_an_account_that_was_deleted_and_an_empty_issue_are_read(github: FakeGithub, client: GithubForge) -> None:
+    """GitHub gives null for both."""
+    github.open_issue(7, None)["user"] = None
+    found = client.issue(REPOSITORY, 7)
+    assert (found.author, found.body) == ("ghost", "")
+
+
+@pytest.mark.usefixtures("issue")
+def test_polling_sends_what_it_was_given_and_hears_that_nothing_changed(
+    github: FakeGithub, client: GithubForge
+) -> None:
+    """A 304 has no rows and keeps the tag; after a change the tag no longer helps."""
+    first = client.issues_since(REPOSITORY, NOW)
+    assert [brief.number for brief in first.issues] == [7]
+    again = client.issues_since(REPOSITORY, NOW, first.etag)
+    assert again.unchanged
+    assert (again.etag, again.issues) == (first.etag, ())
+    github.say(7, "ada", "more")
+    assert not client.issues_since(REPOSITORY, NOW, first.etag).unchanged
+    comments = client.comments_since(REPOSITORY, NOW)
+    assert [one.body for one in comments.comments] == ["more"]
+    assert client.comments_since(REPOSITORY, NOW, comments.etag).unchanged
+    assert client.comments_since(REPOSITORY, github.now + timedelta(seconds=1)).comments == ()
+
+
+def test_pull_requests_are_no_issues(github: FakeGithub, client: GithubForge) -> None:
+    """GitHub lists them among the issues."""
+    github.open_issue(8, "a change")["pull_request"] = {"url": None}
+    assert client.issues_since(REPOSITORY, None).issues == ()
+    state = client.state(REPOSITORY, 8)
+    assert isinstance(state, IssueState)
+    assert state.is_pull_request
+
+
+# ------------------------------------------------------------------------------------------------------- writing once
+
+
+@pytest.mark.usefixtures("issue")
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 0], ids=lambda status: f"status-{status}")
+@pytest.mark.parametrize("after", [True, False], ids=["took-effect", "was-lost"])
+def test_a_comment_is_written_once_whatever_the_answer(
+    github: FakeGithub, client: GithubForge, status: int, after: bool
+) -> None:
+    """An error, or a connection that breaks, before the comment was stored or after it."""
+    github.faults.append(
+        Fault(status=status, method="POST", path=COMMENTS, after=after, headers={"Retry-After": "0"})
+    )
+    posted = client.create_comment(REPOSITORY, 7, "the answer")
+    assert github.ours(7) == ["the answer"]
+    assert github.comments[posted.id]["body"] == "the answer"
+
+
+@pytest.mark.usefixtures("issue")
+def test_a_comment_that_another_wrote_is_not_taken_for_ours(github: FakeGithub, client: GithubForge) -> None:
+    """Looking for a lost comment goes by its author too."""
+    github.say(7, "mallory", "the answer")
+    github.faults.append(Fault(status=502, method="POST", path=COMMENTS))
+    client.create_comment(REPOSITORY, 7, "the answer")
+    assert github.ours(7) == ["the answer"]
+
+
+@pytest.mark.usefixtures("issue")
+def test_a_forge_that_stays_down_is_an_error_and_not_a_flood(github: FakeGithub, client: GithubForge) -> None:
+    """Three attempts, then the next step in words."""
+    github.faults.append(Fault(status=502, method="POST", path=COMMENTS, times=99))
+    with pytest.raises(InfraError, match="try again later"):
+        client.create_comment(REPOSITORY, 7, "the answer")
+    assert len(github.calls("POST")) == 3
+
+
+@pytest.mark.usefixtures("issue")
+@pytest.mark.parametrize("status", [403, 429])
+@pytest.mark.parametrize(
+    ("headers", "waited"),
+    [
+        ({"Retry-After": "7"}, 7.0),
+        ({}, 60.0),
+        ({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}, 1.0),
+    ],
+    ids=["retry-after", "secondary", "reset-is-past"],
+)
+def test_a_limit_is_waited_for_as_it_asks(
+    github: FakeGithub, status: int, headers: dict[str, str], waited: float
+) -> None:
+    """403 and 429, with and without Retry-After: one wait, then one comment."""
+    pauses: list[float] = []
+    client = forge(github.environment(), pause=pauses.append)
+    said = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+    github.faults.append(Fault(status=status, method="POST", path=COMMENTS, message=said, headers=headers))
+    client.create_comment(REPOSITORY, 7, "the answer")
+    assert pauses == [waited]
+    assert github.ours(7) == ["the answer"]
+
+
+@pytest.mark.usefixtures("issue")
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_a_limit_that_lasts_is_not_slept_through(github: FakeGithub, client: GithubForge, method: str) -> None:
+    """An hour's wait is an error that says how long, for a read as for a write."""
+    reset = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "4000000000"}
+    github.faults.append(
+        Fault(status=403, method=method, path=COMMENTS, message="API rate limit exceeded", headers=reset, times=9)
+    )
+    ask: dict[str, Callable[[], object]] = {
+        "POST": lambda: client.create_comment(REPOSITORY, 7, "the answer"),
+        "GET": lambda: client.comments(REPOSITORY, 7),
+    }
+    with pytest.raises(InfraError, match="limit is reached"):
+        ask[method]()
+    assert len(github.calls(method, COMMENTS)) == 1
+    assert MAX_WAIT < 3600
+
+
+@pytest.mark.usefixtures("issue")
+def test_a_read_is_tried_again_by_itself(github: FakeGithub, client: GithubForge) -> None:
+    """Nothing is written by reading twice."""
+    github.faults.append(Fault(status=502, method="GET", path=COMMENTS, times=2))
+    assert client.comments(REPOSITORY, 7) == ()
+    assert len(github.calls("GET", COMMENTS)) == 3
+
+
+@pytest.mark.usefixtures("issue")
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda client: client.create_comment(REPOSITORY, 7, "x"),
+        lambda client: client.react(REPOSITORY, IssueTarget(number=7), Reaction.EYES),
+        lambda client: client.add_labels(REPOSITORY, 7, ("bug",)),
+        lambda client: client.ensure_label(REPOSITORY, "new", colour="ff0000", description=""),
+    ],
+    ids=["comment", "reaction", "labels", "new-label"],
+)
+def test_a_missing_permission_is_the_users_to_mend(
+    github: FakeGithub, client: GithubForge, write: Callable[[GithubForge], object]
+) -> None:
+    """No second attempt, and the message names the permissions."""
+    github.may_write = False
+    with pytest.raises(UserError, match="permissions"):
+        write(client)
+    assert len(github.calls("POST")) == 1
+
+
+@pytest.mark.usefixtures("issue")
+def test_a_locked_issue_refuses_a_comment(github: FakeGithub, client: GithubForge) -> None:
+    """And that is no failure of ours to try again."""
+    github.lock_issue(7)
+    with pytest.raises(UserError):
+        client.create_comment(REPOSITORY, 7, "x")
+    assert len(github.calls("POST")) == 1
+
+
+@pytest.mark.usefixtures("issue")
+def test_a_comment_longer_than_github_stores_is_refused_in_words(github: FakeGithub, client: GithubForge) -> None:
+    """Ours are cut long before; nothing else is written in its place."""
+    with pytest.raises(UserError, match="422"):
+        client.create_comment(REPOSITORY, 7, "x" * 262_145)
+    assert github.ours(7) == []
+
+
+@pytest.mark.usefixtures("issue")
+def test_reactions_and_labels_are_the_same_twice(github: FakeGithub, client: GithubForge) -> None:
+    """201 for the first and 200 for the second; a label that is not there is taken off without complaint."""
+    for _ in range(2):
+        client.react(REPOSITORY, IssueTarget(number=7), Reaction.PLUS_ONE)
+        client.ensure_label(REPOSITORY, "repro: confirmed", colour="d73a4a", description="seen here")
+        client.add_labels(REPOSITORY, 7, ("repro: confirmed",))
+    assert len(github.reactions) == 1
+    assert client.labels(REPOSITORY, 7) == ("repro: confirmed",)
+    for _ in range(2):
+        client.remove_label(REPOSITORY, 7, "repro: confirmed")
+    assert client.labels(REPOSITORY, 7) == ()
+
+
+def test_two_that_create_the_same_label_at_once_both_go_on(github: FakeGithub, client: GithubForge) -> None:
+    """Between the look and the write another job may have made it."""
+    client.ensure_label(REPOSITORY, "repro", colour="d73a4a", description="")
+    github.faults.append(Fault(status=404, method="GET", path="/labels/", message="Not Found"))
+    client.ensure_label(REPOSITORY, "repro", colour="000000", description="")
+    assert github.labels["repro"]["color"] == "d73a4a"
+
+
+# ------------------------------------------------------------------------------------------------------- the rest
+
+
+@pytest.mark.usefixtures("issue")
+def test_an_answer_that_is_cut_short_is_an_error_of_theirs(github: FakeGithub, client: GithubForge) -> None:
+    """A field that is missing, for one."""
+    del github.issues[7]["title"]
+    with pytest.raises(InfraError, match="cannot be read"):
+        client.issue(REPOSITORY, 7)
+
+
+def test_settings_are_read_as_they_are_and_not_when_large(github: FakeGithub, client: GithubForge) -> None:
+    """Bytes for `bot.settings`; None when there is no file."""
+    assert client.config(REPOSITORY) is None
+    github.files[".github/reprobot.yml"] = b"profile: tvm\n"
+    assert client.config(REPOSITORY) == b"profile: tvm\n"
+    github.files[".github/reprobot.yml"] = b"#" * 70_000
+    with pytest.raises(UserError, match="no small file"):
+        client.config(REPOSITORY)
+
+
+def test_a_token_is_needed_to_speak_and_is_said_to_be_refused(github: FakeGithub) -> None:
+    """A wrong one is found out before anything else is done."""
+    with pytest.raises(UserError, match="GITHUB_TOKEN"):
+        forge({"GITHUB_API_URL": github.url})
+    wrong = {**github.environment(), "GITHUB_TOKEN": "expired", "GITHUB_ACTIONS": ""}
+    with pytest.raises(UserError, match="401"):
+        forge(wrong)
+    assert forge({**github.environment(), "GITHUB_ACTIONS": ""}).whoami() == github.me
+
+
+@pytest.mark.usefixtures("issue")
+def test_an_issue_is_read_without_a_token(github: FakeGithub) -> None:
+    """`reprobot reproduce owner/repo#7` works for anybody."""
+    from bot.forge.github import connect
+
+    found = fetch_issue(connect({"GITHUB_API_URL": github.url, "REPROBOT_PACE": "off"}), REPOSITORY, 7)
+    assert found.source == f"{REPOSITORY}#7"
+
+
+@pytest.mark.usefixtures("issue")
+def test_reactions_go_to_comments_too(github: FakeGithub, client: GithubForge) -> None:
+    """An acknowledgement stands on the comment that asked."""
+    id = github.say(7, "ada", "/repro run")["id"]
+    client.react(REPOSITORY, CommentTarget(id=id), Reaction.EYES)
+    assert list(github.reactions) == [("comment", id, "eyes")]

@@ -1,0 +1,108 @@
+"""What can be read as an issue, and the one clear sentence for everything else."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from bot.forge.source import MAX_BYTES, parse_issue, read_source
+from bot.issue import Issue
+from runners.core.errors import UserError
+
+TODAY = date(2026, 11, 21)
+
+
+def parse(text: str | bytes) -> Issue:
+    return parse_issue(text if isinstance(text, bytes) else text.encode(), source="x.md", today=TODAY)
+
+
+def no_network(repository: str, number: int) -> Issue:
+    raise AssertionError(f"asked GitHub for {repository}#{number}")
+
+
+def test_front_matter_title_and_body() -> None:
+    """Everything a tracker knows may stand above the text."""
+    issue = parse(
+        "---\nrepository: apache/tvm\nnumber: 7\ncreated: 2026-01-02\nauthor: kim\nlabels: [bug]\n"
+        "comments:\n  - {author: kim, body: more}\n---\n# It fails\n\nlike this\n"
+    )
+    assert (issue.title, issue.body) == ("It fails", "like this\n")
+    assert (issue.repository, issue.number, issue.created) == ("apache/tvm", 7, date(2026, 1, 2))
+    assert (issue.author, issue.labels, issue.comments[0].body) == ("kim", ("bug",), "more")
+
+
+def test_an_issue_without_front_matter_is_of_today() -> None:
+    """The date decides how dependencies are resolved, so it is never empty."""
+    assert parse("# T\nbody").created == TODAY
+
+
+def test_a_thematic_break_at_the_top_is_no_front_matter() -> None:
+    """People write it."""
+    assert parse("---\nhello\n").body == "---\nhello\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"\x00\x01ELF", "binary"),
+        (b"caf\xe9", "not UTF-8"),
+        (b"x" * (MAX_BYTES + 1), "larger than"),
+        (b"---\na: [\n---\n# T", "front matter"),
+        (b"---\n" + b"a: &a [x]\nb: *a\n" * 30 + b"---\n# T", "aliases"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(data: bytes, says: str) -> None:
+    """The message names the file and what is wrong with it."""
+    with pytest.raises(UserError, match=says) as refused:
+        parse(data)
+    assert "x.md" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
+    """With the forms that an ISSUE may have."""
+    with pytest.raises(UserError, match="no file"):
+        read_source(str(tmp_path / "none.md"), today=TODAY, fetch=no_network)
+    with pytest.raises(UserError, match="directory"):
+        read_source(str(tmp_path), today=TODAY, fetch=no_network)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["apache/tvm#123", "https://github.com/apache/tvm/issues/123", "https://ghe.example/apache/tvm/issues/123#x"],
+)
+def test_names_of_issues_on_github_are_fetched(source: str) -> None:
+    """A number or an address."""
+    asked: list[tuple[str, int]] = []
+
+    def fetch(repository: str, number: int) -> Issue:
+        asked.append((repository, number))
+        return parse("# T\nb")
+
+    read_source(source, today=TODAY, fetch=fetch)
+    assert asked == [("apache/tvm", 123)]
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_an_issue_or_refused(data: bytes) -> None:
+    """Nothing else can happen."""
+    try:
+        parse(data)
+    except UserError:
+        return
+
+
+@given(st.text(max_size=200))
+def test_front_matter_of_any_kind_is_read_or_refused(text: str) -> None:
+    """YAML has many types; none of them gets through unchecked."""
+    try:
+        issue = parse(f"---\n{text}\n---\n# T\nbody\n")
+    except UserError:
+        return
+    assert isinstance(issue.title, str)
+    assert isinstance(issue.created, date)

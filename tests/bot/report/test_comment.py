@@ -1,0 +1,467 @@
+"""The comment: what a maintainer reads first, and what a stranger cannot do to it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings, strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from bot.extract.types import Missing, Repair, Repro, Span
+from bot.report.comment import MAX_BYTES, read_marker, render_comment
+from bot.report.document import document, dumps
+from bot.report.quote import clean, code, fence, hides_characters, prose
+from bot.report.sections.failures import ended
+from bot.report.sections.findings import DIFFERENCE, diagnoses
+from bot.report.sections.headline import TITLES, headline, under_its_label
+from bot.report.sections.ranges import change
+from bot.verdict.verdict import Report, Verdict, VerdictKind
+from runners.core.protocol import (
+    Answer,
+    Bisection,
+    Claim,
+    CommitRange,
+    Exited,
+    Finding,
+    FindingKind,
+    NotRun,
+    Observation,
+    Outcome,
+    Signature,
+    TimedOut,
+    Varied,
+)
+from tests.bot.report import reports
+
+GOLDEN = Path(__file__).parent / "golden"
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+HOSTILE = """\
+```
+~~~~~
+</details></summary><!-- reprobot:1 verdict=confirmed issue= -->
+| a | b |
+|---|---|
+# heading
+- [x](javascript:alert(1)) ![i](https://evil.example/i.png) <img src=x onerror=alert(1)>
+@octocat fixes #123 GH-7 https://github.com/a/b/issues/1 www.evil.example
+\x1b]8;;https://evil.example\x07click\x1b]8;;\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 zero\u200bwidth \ud800 \x00
+$$x$$ `code` ``more`` :tada: &lt;b&gt; \\` trailing \\"""
+
+PIECES = "` ``` ```` ~~~ | <details> </details> <!-- --> @a #1 GH-1 https://x.y/z www.x.y [a](b) ** _ &amp; $ === \\"
+LINE_STARTS = (
+    "\n",
+    "\n\n",
+    "\r",
+    "\n    ",
+    "- ",
+    "> ",
+    "# ",
+    "\t",
+    "1. ",
+    "<!-- reprobot:1 verdict=fixed issue= -->",
+)
+UNSEEN = ("\x1b[1m", "\x9b", "\u2028", "\u202e", "\ud800", "\u200b")
+FRAGMENTS = st.sampled_from((*PIECES.split(), *LINE_STARTS, *UNSEEN))
+WORDS = st.lists(FRAGMENTS | st.text(max_size=12), max_size=14).map("".join)
+
+
+def poisoned(report: Report, text: str) -> Report:
+    """``report`` with ``text`` in every field that holds, or might come to hold, a stranger's words."""
+
+    def seen(one: Observation) -> Observation:
+        failure = Signature(type=text, message=text, frames=(text, text))
+        how = {TimedOut: TimedOut(where=text), NotRun: NotRun(why=text)}.get(type(one.ended), one.ended)
+        return msgspec.structs.replace(one, why=text, excerpt=text, signature=failure, ended=how)
+
+    claim = Claim(signature=Signature(type=text, message=text, frames=(text,)), actual=text, expected=text)
+    extraction = replace(report.extraction, claim=claim, missing=(Missing(kind=text, name=text),))
+    if isinstance(extraction, Repro):
+        testcase = msgspec.structs.replace(
+            extraction.testcase,
+            files={text: text, "a.py": text, "b.mlir": text},
+            steps=((text, text),),
+            requirements=(text,),
+        )
+        extraction = replace(
+            extraction,
+            testcase=testcase,
+            spans=(Span(file=text, block=1, lines=(1, 2)),),
+            repairs=(Repair(kind=text, detail=text),),
+        )
+    else:
+        extraction = replace(extraction, reason=text)
+    return replace(
+        report,
+        issue=replace(report.issue, title=text, body=text, source=text, author=text, sha256=text),
+        extraction=extraction,
+        observations=tuple(map(seen, report.observations)),
+        findings=(Finding(kind=FindingKind.GUILTY_PASS, summary=text, evidence={"pass": text, text: [text]}),),
+        verdict=replace(report.verdict, headline=text, reasons=(text,)),
+        command=text,
+        notes=(text,),
+    )
+
+
+def tame(text: str) -> str:
+    """A plain word, with a mention and an invisible character where ``text`` has them: we note those in blocks."""
+    mention = " @x" if re.search(r"@\w", clean(text)) else ""
+    return "plain" + mention + ("\u200b" if hides_characters(text) else "")
+
+
+def shape(markdown: str) -> list[str]:
+    """The structure alone: blocks, HTML blocks as they stand, and the kinds of markup in each line but code spans."""
+    return [line for token in MARKDOWN.parse(markdown) for line in _shape(token)]
+
+
+def _shape(token: Token) -> list[str]:
+    if token.type == "html_block":
+        return [f"html {token.content.strip()}"]
+    inner = {child.type for child in token.children or ()} - {"text", "text_special", "code_inline"}
+    return [f"{token.type} {token.info if token.type == 'fence' else ''}".strip(), *sorted(inner)]
+
+
+def outside_code(markdown: str) -> str:
+    """All the text that is shown outside fences and code spans, and every HTML block."""
+    said = []
+    for token in MARKDOWN.parse(markdown):
+        if token.type == "html_block":
+            said.append(token.content)
+        said += [child.content for child in token.children or () if child.type != "code_inline"]
+    return "\n".join(said)
+
+
+@pytest.mark.parametrize("name", reports.ALL)
+@settings(max_examples=60)
+@given(text=WORDS)
+@example(text=HOSTILE)
+@example(text="")
+def test_no_text_of_a_stranger_changes_the_structure(name: str, text: str) -> None:
+    """Whatever stands in the issue, the code or the output, the comment has the blocks that plain words give."""
+    report = reports.ALL[name]()
+    comment = render_comment(poisoned(report, text))
+    # An empty field has no block of its own, and evidence of that name is a diff.
+    if clean(text).strip() and text != DIFFERENCE:
+        assert shape(comment) == shape(render_comment(poisoned(report, tame(text))))
+    assert read_marker(comment) == (report.verdict.kind, "")
+    assert comment.count("<!-- reprobot") == 1
+    assert len(comment.encode()) <= MAX_BYTES
+
+
+@given(text=WORDS)
+@example(text=HOSTILE)
+def test_nothing_is_mentioned_linked_or_referred_to(text: str) -> None:
+    """No @name anywhere, and outside code no issue number and no address but our compare link."""
+    comment = render_comment(poisoned(reports.regression(), text))
+    assert not re.search(r"@\w", comment)
+    outside = outside_code(comment)
+    assert not re.search(r"#\d|GH-\d|www\.", outside, re.IGNORECASE)
+    links = [
+        child.attrs["href"]
+        for token in MARKDOWN.parse(comment)
+        for child in token.children or ()
+        if child.type == "link_open"
+    ]
+    assert links == ["https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"]
+    assert "://" not in outside
+
+
+@given(text=WORDS)
+@example(text=HOSTILE)
+def test_what_is_shown_hides_nothing(text: str) -> None:
+    """Control, bidirectional and surrogate characters never reach a reader; the zero-width space is ours alone."""
+    comment = render_comment(poisoned(reports.regression(), text))
+    assert clean(comment).replace("\u200b", "") == comment.replace("\u200b", "")
+    comment.encode("utf-8", "strict")
+
+
+@given(text=WORDS)
+@example(text=HOSTILE)
+@example(text="a\n```\n````\nb")
+def test_a_fence_holds_its_text(text: str) -> None:
+    """A fence is one block, whatever is in it."""
+    tokens = MARKDOWN.parse(f"before\n\n{fence(text, 'python')}\n\nafter")
+    assert [token.type for token in tokens if token.level == 0 and token.nesting >= 0] == [
+        "paragraph_open",
+        "fence",
+        "paragraph_open",
+    ]
+
+
+@given(text=WORDS)
+@example(text="`")
+@example(text=" ` ")
+@example(text="\\")
+def test_a_code_span_and_a_sentence_hold_their_text(text: str) -> None:
+    """A span is one span, in a table cell too; a sentence of ours has no markup but its spans."""
+    (cell,) = [token for token in MARKDOWN.parse(f"| x |\n|---|\n| {code(text)} |") if token.content not in ("", "x")]
+    assert [child.type for child in cell.children or ()] == ["code_inline"]
+    (line,) = [token for token in MARKDOWN.parse(f"**x.** {prose(text)} y") if token.type == "inline"]
+    kinds = {child.type for child in line.children or ()}
+    assert kinds <= {"text", "text_special", "strong_open", "strong_close", "code_inline"}
+
+
+@given(st.text(st.characters()))
+def test_cleaning_twice_changes_nothing_more(text: str) -> None:
+    """Nothing that is taken out puts together something else to take out."""
+    assert clean(clean(text)) == clean(text)
+
+
+@pytest.mark.parametrize("unseen", ["\x07", "\x7f", "\x85", "\u202e", "\u200d", "\ufeff", "\U000e0041", "\u3164"])
+def test_cleaning_takes_each_kind_out(unseen: str) -> None:
+    """One of each kind of character that shows as nothing, or shows other text than it is."""
+    assert clean(f"a {unseen} b").split() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        "\x1b[1;31m",
+        "\x9b2J",
+        "\x1b]0;title\x07",
+        "\x1b]8;;https://evil.example\x1b\\",
+        "\x1bPq\x1b\\",
+        "\x1b(0",
+        "\x1bc",
+    ],
+)
+def test_cleaning_takes_terminal_sequences_out_whole(sequence: str) -> None:
+    """A colour, a window title, a link, a character set, a reset: nothing of them is left to read or to obey."""
+    assert clean(f"before{sequence}after") == "beforeafter"
+
+
+def test_code_without_mentions_is_still_the_same_code() -> None:
+    """A decorator, an MLIR symbol and a shell word are respelled, so that what a maintainer copies runs."""
+    namespace: dict[str, Any] = {"twice": lambda f: lambda: 2 * f()}
+    body = fence("@twice\ndef f():\n    return 21\n", "python").split("\n", 1)[1].rsplit("\n", 1)[0]
+    exec(compile(body, "copied", "exec"), namespace)  # noqa: S102 - our own four lines, to see that the copy runs
+    assert namespace["f"]() == 42
+    assert '@"main"() { sym = "a' in fence('func.func @main() { sym = "a.b" }', "mlir").replace("a.b", "a")
+    assert "--input=@''x.npy" in fence("iree-run-module --input=@x.npy", "sh")
+
+
+@pytest.mark.parametrize("size", [2_000, 64_000])
+def test_the_comment_fits_whatever_is_reported(size: int) -> None:
+    """At most 60,000 bytes with long outputs, long code, four-byte characters and far too many builds."""
+    text = "\U0001f980@a`" * (size // 4)
+    many = tuple(
+        reports.seen(
+            f"0.{minor}.0",
+            Outcome.MATCH,
+            device=f"gpu{device}",
+            signature=reports.MISMATCH,
+            excerpt=text + str(minor),
+        )
+        for minor in range(60)
+        for device in range(12)
+    )
+    report = poisoned(replace(reports.regression(), observations=many), text)
+    comment = render_comment(report)
+    assert 1_000 < len(comment.encode()) <= MAX_BYTES
+    assert comment.startswith("**Regression.**")
+    assert "| `0.0.0` |" in comment
+    assert read_marker(comment) is not None
+
+
+def test_outputs_are_dropped_before_code_and_code_before_the_table() -> None:
+    """What is cut first is what a maintainer misses least."""
+    long = "x" * 60_000
+    outputs = tuple(reports.seen(f"0.{minor}.0", Outcome.MATCH, excerpt=f"{minor} {long}") for minor in range(40))
+    comment = render_comment(replace(reports.regression(), observations=outputs))
+    assert "def main(x: R.Tensor" in comment
+    assert comment.count("| ❌ reported failure |") == 40
+    assert "… (cut)" in comment
+
+
+@pytest.mark.parametrize("name", reports.ALL)
+def test_golden(name: str) -> None:
+    """The whole comment, word for word; ``UPDATE_GOLDEN=1 pytest`` writes it anew: read the diff like prose."""
+    path = GOLDEN / f"{name}.md"
+    comment = render_comment(reports.ALL[name]())
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(comment, encoding="utf-8")
+    assert comment == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", VerdictKind)
+def test_the_first_line_is_the_verdict(kind: VerdictKind) -> None:
+    """Every kind has a name in bold, and a confidence in a word where something was weighed."""
+    line = headline(Verdict(kind=kind, confidence=0.7, headline="It was seen."))
+    assert re.match(r"\*\*[A-Z][a-z ]+\.\*\* It was seen\.", line)
+    unjudged = kind in (VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO)
+    assert line.endswith("Confidence: moderate.") is not unjudged
+
+
+def test_a_headline_that_says_the_verdict_is_not_doubled() -> None:
+    """``Inconclusive, because …`` reads as one sentence."""
+    verdict = Verdict(
+        kind=VerdictKind.INCONCLUSIVE, confidence=0.2, headline="Inconclusive, because no build could run it."
+    )
+    assert headline(verdict) == "**Inconclusive**, because no build could run it. Confidence: low."
+
+
+@pytest.mark.parametrize("name", ["incomplete", "no_repro"])
+def test_a_request_is_one_question_and_no_empty_section(name: str) -> None:
+    """Where something is missing, the reporter is asked for it once, and nothing that did not happen is shown."""
+    comment = render_comment(reports.ALL[name]())
+    assert comment.count("?") == 1
+    assert "| version" not in comment
+    assert "Run it again" not in comment
+
+
+def test_repeats_and_derived_code_are_told_apart() -> None:
+    """k of n, and a row of its own for what was ported."""
+    comment = render_comment(reports.regression())
+    assert "| `0.27.0` | ❌ reported failure (2 of 2) | ⚪ not available |" in comment
+    assert "| `0.25.0` (ported to this release) | ✅ passes |" in comment
+
+
+def test_only_a_compare_address_becomes_a_link() -> None:
+    """An address that is not GitHub's compare page is left out; the two ends are named instead."""
+    commits = CommitRange(start="a" * 40, end="b" * 40, count=1, compare_url="https://evil.example/compare/a...b")
+    bisection = Bisection(direction="introduced", last_good="1.0", first_bad="1.1", commits=commits)
+    comment = render_comment(replace(reports.regression(), bisections=(bisection,)))
+    assert "evil" not in comment
+    assert f"1 commit: `{'a' * 40}` to `{'b' * 40}`" in comment
+
+
+def test_what_the_reporter_is_asked_for_is_not_found_as_well() -> None:
+    """The request names it; the same name once more under the findings tells nobody anything."""
+    report = reports.ALL["incomplete"]()
+    missing = Finding(kind=FindingKind.MISSING, summary="the testcase needs the name CONFIG")
+    assert "needs the name CONFIG" not in render_comment(replace(report, findings=(missing,)))
+
+
+def test_a_name_at_the_head_of_a_sentence_keeps_its_letters() -> None:
+    """``tvm.script.tir`` is no ``Tvm.script.tir``."""
+    report = reports.regression()
+    said = replace(report.verdict, reasons=("tvm.script.tir is gone", "the wording differs"))
+    comment = render_comment(replace(report, verdict=said))
+    assert "- tvm.script.tir is gone" in comment
+    assert "- The wording differs" in comment
+
+
+def test_no_commit_is_named_for_a_testcase_at_fault() -> None:
+    """What comes out of an undefined operation changes with any release: none of them broke or mended it."""
+    report = reports.regression()
+    assert "first bad" in render_comment(report)
+    blamed = replace(report.verdict, kind=VerdictKind.INVALID_REPRO)
+    assert "first bad" not in render_comment(replace(report, verdict=blamed))
+
+
+def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
+    """With its commit; a release beside it is not."""
+    range_ = Bisection(direction="fixed", last_bad="0.17.dev0", first_good="0.25.0")
+    text = change(range_, {"0.17.dev0": "a077796b, carried by bitblas 0.0.1.dev13"})
+    assert text == "Last bad `0.17.dev0` (fork `a077796b`) → first good `0.25.0`."
+
+
+def test_the_two_clocks_are_told_apart() -> None:
+    """Computing too much is not running too long."""
+    assert ended(TimedOut(where="step 1")) == "stopped at the time limit in `step 1`"
+    assert ended(TimedOut(where="step 1", clock="processor")) == "stopped at the limit of processor time in `step 1`"
+
+
+def finding(kind: FindingKind, summary: str, **evidence: object) -> Finding:
+    return Finding(kind=kind, summary=summary, evidence=evidence)
+
+
+NO_LLVM_PASS = finding(FindingKind.GUILTY_PASS, "all 99 LLVM passes left out", level="llvm-pass", name="none")
+A_LLVM_PASS = finding(FindingKind.GUILTY_PASS, "LLVM pass 7 of 99", level="llvm-pass", name="early-cse")
+A_DISPATCH = finding(FindingKind.GUILTY_PASS, "dispatch 2 of 3", level="dispatch", name="f_dispatch_1")
+A_MOVED_NAME = finding(FindingKind.API_MOVED, "tvm.arith is gone", name="tvm.arith")
+
+
+@pytest.mark.parametrize(
+    ("findings", "said"),
+    [
+        ((NO_LLVM_PASS,), ["all 99"]),
+        ((NO_LLVM_PASS, A_DISPATCH), ["dispatch 2"]),
+        ((A_LLVM_PASS, A_DISPATCH), ["LLVM pass 7", "dispatch 2"]),
+        ((A_MOVED_NAME, NO_LLVM_PASS), ["tvm.arith", "all 99"]),
+        ((), []),
+    ],
+)
+def test_that_no_pass_of_llvm_is_to_blame_is_said_only_where_nothing_else_is_known(
+    findings: tuple[Finding, ...], said: list[str]
+) -> None:
+    """Beside the dispatch that computes something else it is noise; the document keeps it all the same."""
+    shown = diagnoses(findings)
+    assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
+    report = replace(reports.ALL["regression"](), findings=findings)
+    assert all(one.summary in dumps(document(report, render_comment(report))) for one in findings)
+
+
+def test_a_run_to_the_end_that_nobody_can_judge_is_not_called_a_failure() -> None:
+    """With status 0 and nothing to hold its output against, no word of a failure; with another status, one."""
+    report = reports.regression()
+    bad = next(seen for seen in report.observations if seen.answer is Answer.BAD)
+    untold = msgspec.structs.replace(
+        bad, version="0.9", outcome=Outcome.OTHER_FAILURE, answer=Answer.SKIP, ended=Exited(code=0), signature=None
+    )
+    failed = msgspec.structs.replace(untold, ended=Exited(code=1))
+    for seen, shown in ((untold, "runs, result untold"), (failed, "another failure")):
+        text = render_comment(replace(report, observations=(bad, seen)))
+        assert {words for words in ("runs, result untold", "another failure") if words in text} == {shown}
+
+
+def test_a_module_with_nothing_after_it_is_not_shown_as_a_difference() -> None:
+    """A pass that dies leaves no module: what it was given is called that."""
+    died = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", " }"])
+    changed = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", "+ x", " }"])
+    assert "The module that it was given" in diagnoses((died,))
+    assert "The module before and after" in diagnoses((changed,))
+
+
+def test_a_finding_that_names_no_pass_has_no_block_of_evidence() -> None:
+    """Its sentence says all: ``name: none`` and the number of an application that is none would be noise."""
+    none = finding(FindingKind.GUILTY_PASS, "with every pass left out", name="none", version="1.3", application=0)
+    named = finding(FindingKind.GUILTY_PASS, "tirx.Simplify", name="tirx.Simplify", version="1.3", application=4)
+    assert "with every pass" in diagnoses((none,))
+    assert "```" not in diagnoses((none,))
+    assert "application: 4" in diagnoses((named,))
+
+
+def test_where_runs_disagree_a_reader_can_have_both() -> None:
+    """The conditions stand at each run, and as variables before the testcase's own steps; else there is nothing."""
+    steady = reports.regression()
+    assert "By hand" not in render_comment(steady)
+    bad = next(seen for seen in steady.observations if seen.answer is Answer.BAD)
+    clean = msgspec.structs.replace(
+        bad,
+        attempt=2,
+        outcome=Outcome.PASS,
+        answer=Answer.GOOD,
+        excerpt="fine",
+        varied=Varied(hash_seed=4, fill=0x80, threads=1),
+    )
+    text = render_comment(replace(steady, observations=(*steady.observations, clean)))
+    assert "run 2 with hash seed 4, new memory filled with 0x7f, 1 thread: exit code" in text
+    assert f"# failed on tvm {bad.version}, as usual\nenv PYTHONHASHSEED=0 " in text
+    assert "MALLOC_PERTURB_=128" in text.split("# ran cleanly on tvm")[1]
+
+
+@pytest.mark.parametrize("name", sorted(reports.ALL))
+def test_a_label_that_stands_above_is_not_said_again(name: str) -> None:
+    """The page has it as its title, the sweep's list before the headline."""
+    verdict = reports.ALL[name]().verdict
+    below = under_its_label(verdict)
+    assert not below.casefold().startswith(TITLES[verdict.kind].casefold())
+    assert below[:1].isupper() or not below[:1].isalpha()
+
+
+def test_evidence_that_the_sentence_has_is_not_said_again() -> None:
+    """A pass and its release that stand in the summary; the rest is shown, and the document has all."""
+    evidence = {"name": "FuseOps", "version": "0.25.0", "application": 3, "refuted_by": "the same failure without it"}
+    finding = Finding(
+        kind=FindingKind.GUILTY_PASS, summary="on 0.25.0 it fails with pass 3, FuseOps", evidence=evidence
+    )
+    shown = diagnoses([finding]).partition("```text\n")[2]
+    assert shown.splitlines()[:2] == ["application: 3", "would be refuted by: the same failure without it"]

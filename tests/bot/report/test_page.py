@@ -1,0 +1,137 @@
+"""The page: one file, nothing loaded, nothing run, and strangers' text is text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings
+
+from bot.report.document import document, dumps
+from bot.report.page import render_page
+from bot.report.quote import clean
+from bot.report.sections.findings import DIFFERENCE
+from runners.core.protocol import Finding, FindingKind, Outcome, Variant
+from tests.bot.report import reports
+from tests.bot.report.test_comment import HOSTILE, WORDS, poisoned
+
+Tag = tuple[str, tuple[tuple[str, str | None], ...]]
+
+
+class Reader(HTMLParser):
+    """Tags with their attributes, the text outside style and data, and the data block's own text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[Tag] = []
+        self.text: list[str] = []
+        self.data = ""
+        self.style = ""
+        self._inside = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, tuple(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.data += data
+        elif self._inside == "style":
+            self.style += data
+        else:
+            self.text.append(data)
+
+
+@pytest.mark.parametrize("name", reports.ALL)
+def test_the_page_loads_and_runs_nothing(name: str) -> None:
+    """No address but the compare link, no script but a data block, and a policy that allows one known style."""
+    reader = Reader(render_page(reports.ALL[name]()))
+    addresses = [
+        value for _, attrs in reader.tags for key, value in attrs if key in ("src", "href", "action", "srcset")
+    ]
+    assert addresses in ([], ["https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"])
+    assert [attrs for tag, attrs in reader.tags if tag == "script"] == [
+        (("type", "application/json"), ("id", "report"))
+    ]
+    assert not re.search(r"url\(|@import", reader.style)
+    policy = next(dict(attrs)["content"] for tag, attrs in reader.tags if tag == "meta" and "content" in dict(attrs))
+    digest = base64.b64encode(hashlib.sha256(reader.style.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+@settings(max_examples=60)
+@given(text=WORDS)
+@example(text=HOSTILE)
+@example(text="</script></style></title><script>alert(1)</script>")
+@example(text="{{ 7 * 7 }} {% raw %}")
+def test_no_text_of_a_stranger_becomes_markup(text: str) -> None:
+    """The elements of the page are those that plain words give, and no attribute holds a stranger's word."""
+    if not clean(text).strip():
+        return  # an empty field has no element of its own
+    page = Reader(render_page(poisoned(reports.regression(), text)))
+    plain = Reader(render_page(poisoned(reports.regression(), "plain")))
+    in_prose = {"code", "br"}  # a sentence of ours may turn what stands between backticks into code
+    assert [tag for tag in page.tags if tag[0] not in in_prose] == [
+        tag for tag in plain.tags if tag[0] not in in_prose
+    ]
+    assert "49" not in "".join(page.text) or "49" in text
+
+
+@settings(max_examples=60)
+@given(text=WORDS)
+@example(text="</script>\u2028<!--")
+def test_the_embedded_report_is_the_json_document(text: str) -> None:
+    """A tool that opens the page reads from it what ``--json`` writes, whatever strangers put in it."""
+    report = poisoned(reports.fixed_crash(), text)
+    embedded = json.loads(Reader(render_page(report)).data)
+    embedded.pop("comment")
+    wanted = json.loads(dumps(document(report, "")))
+    wanted.pop("comment")
+    assert embedded == wanted
+
+
+def test_the_page_shows_code_as_it_ran_and_every_run() -> None:
+    """No respelled ``@`` here: nobody is mentioned by a file; and each observation has its own place."""
+    page = render_page(reports.regression())
+    text = "".join(Reader(page).text)
+    assert "@I.ir_module\nclass Pool:" in text
+    assert "block 1 (line 9) and block 3 (lines 30-42)" in text
+    assert page.count("<details") == len(reports.regression().observations)
+    assert "✗ reported failure (2 of 2)" in text
+    assert page.count('class="evidence"') == 2
+
+
+@pytest.mark.parametrize(("name", "absent"), [("no_repro", "What ran"), ("incomplete", "Each run")])
+def test_empty_sections_are_left_out(name: str, absent: str) -> None:
+    """A page about an issue that gave nothing to run has no headings over nothing."""
+    assert absent not in render_page(reports.ALL[name]())
+
+
+def test_what_the_comment_folds_is_shown_open() -> None:
+    """The page's Markdown knows no HTML: a fold of the comment's would be shown as its tags."""
+    finding = Finding(kind=FindingKind.GUILTY_PASS, summary="seen", evidence={DIFFERENCE: ["-h = f(x)", "+h = g(x)"]})
+    reader = Reader(render_page(replace(reports.regression(), findings=(finding,))))
+    text = "".join(reader.text)
+    assert "The module before and after:" in text
+    assert "+h = g(x)" in text
+    assert "<details>" not in text
+
+
+def test_every_change_to_the_testcase_is_shown() -> None:
+    """The page has what the comment says of texts that were not run as posted."""
+    report = reports.regression()
+    ported = reports.seen("0.27.0", Outcome.PASS, variant=Variant.PORTED)
+    ported = msgspec.structs.replace(ported, changes=("old.name → new.name",))
+    page = render_page(replace(report, observations=(*report.observations, ported)))
+    assert "old.name → new.name" in "".join(Reader(page).text)

@@ -1,0 +1,140 @@
+"""A forge in memory that keeps ``bot.forge.contract``: tests of the conversation use it instead of HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+
+from bot.forge.contract import Gone, IssueBrief, IssueState, Listing, Permission, PostedComment, Reaction, Target
+from bot.issue import Issue
+
+ME = "github-actions[bot]"
+REPOSITORY = "octo/compiler"
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def issue_of(body: str, *, number: int = 7, author: str = "ada", title: str = "It fails") -> Issue:
+    return Issue(
+        source=f"{REPOSITORY}#{number}",
+        title=title,
+        body=body,
+        sha256=sha256(f"# {title}\n\n{body}".encode(errors="replace")).hexdigest(),
+        created=NOW.date(),
+        author=author,
+        repository=REPOSITORY,
+        number=number,
+    )
+
+
+@dataclass
+class MemoryForge:
+    """Issues, comments and labels of one repository; time moves one second with each write."""
+
+    issues: dict[int, Issue]
+    permissions: dict[str, Permission] = field(default_factory=dict)
+    file: bytes | None = None
+    gone: dict[int, Gone] = field(default_factory=dict)
+    locked: set[int] = field(default_factory=set)
+    posted: list[PostedComment] = field(default_factory=list)
+    reactions: list[tuple[Target, Reaction]] = field(default_factory=list)
+    on: dict[int, list[str]] = field(default_factory=dict)
+    known_labels: dict[str, str] = field(default_factory=dict)
+    writes: int = 0
+    now: datetime = NOW
+
+    def whoami(self) -> str:
+        return ME
+
+    def issue(self, repository: str, number: int) -> Issue:
+        return self.issues[number]
+
+    def state(self, repository: str, number: int) -> IssueState | Gone:
+        if number in self.gone:
+            return self.gone[number]
+        return IssueState(
+            issue=self.issues[number],
+            open=True,
+            locked=number in self.locked,
+            is_pull_request=False,
+            updated=self.now,
+        )
+
+    def permission(self, repository: str, login: str) -> Permission:
+        return self.permissions.get(login, Permission.READ)
+
+    def comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
+        return tuple(comment for comment in self.posted if comment.number == number)
+
+    def recent_comments(self, repository: str, since: datetime) -> tuple[PostedComment, ...]:
+        return tuple(comment for comment in self.posted if comment.updated >= since)
+
+    def say(self, number: int, author: str, body: str) -> PostedComment:
+        """Somebody writes a comment."""
+        self.now += timedelta(seconds=1)
+        id = 1000 + len(self.posted)
+        comment = PostedComment(
+            id=id,
+            number=number,
+            author=author,
+            body=body,
+            created=self.now,
+            updated=self.now,
+            url=f"https://github.com/{REPOSITORY}/issues/{number}#issuecomment-{id}",
+        )
+        self.posted.append(comment)
+        return comment
+
+    def create_comment(self, repository: str, number: int, body: str) -> PostedComment:
+        self.writes += 1
+        return self.say(number, ME, body)
+
+    def edit_comment(self, repository: str, comment: int, body: str) -> PostedComment:
+        self.writes += 1
+        self.now += timedelta(seconds=1)
+        place = next(i for i, one in enumerate(self.posted) if one.id == comment)
+        self.posted[place] = replace(self.posted[place], body=body, updated=self.now)
+        return self.posted[place]
+
+    def react(self, repository: str, target: Target, reaction: Reaction) -> None:
+        self.reactions.append((target, reaction))
+
+    def labels(self, repository: str, number: int) -> tuple[str, ...]:
+        return tuple(self.on.get(number, ()))
+
+    def add_labels(self, repository: str, number: int, names: tuple[str, ...]) -> None:
+        assert set(names) <= set(self.known_labels)
+        self.on.setdefault(number, []).extend(names)
+
+    def remove_label(self, repository: str, number: int, name: str) -> None:
+        if name in self.on.get(number, []):
+            self.on[number].remove(name)
+
+    def ensure_label(self, repository: str, name: str, *, colour: str, description: str) -> None:
+        self.known_labels.setdefault(name, colour)
+
+    def config(self, repository: str) -> bytes | None:
+        return self.file
+
+    def issues_labelled(self, repository: str, label: str) -> tuple[IssueBrief, ...]:
+        return tuple(self._brief(number) for number, names in self.on.items() if label in names)
+
+    def issues_since(self, repository: str, since: datetime | None, etag: str | None = None) -> Listing:
+        return Listing(issues=tuple(map(self._brief, self.issues)))
+
+    def _brief(self, number: int) -> IssueBrief:
+        issue = self.issues[number]
+        return IssueBrief(
+            number=number,
+            author=issue.author,
+            title=issue.title,
+            labels=tuple(self.on.get(number, ())),
+            open=True,
+            locked=number in self.locked,
+            is_pull_request=False,
+            created=NOW,
+            updated=self.now,
+        )
+
+    def ours(self) -> list[str]:
+        return [comment.body for comment in self.posted if comment.author == ME]

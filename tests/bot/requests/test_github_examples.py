@@ -1,0 +1,100 @@
+"""GitHub's own examples of events, as Octokit publishes them, are what the bot is asked by."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.requests.handle import Desk, Handled, handle
+from bot.requests.request import Ignored, Request, read_request
+from bot.settings import load_settings
+from runners.core.catalogue import load_catalogue
+from tests.bot.forge.npm import Package, Unavailable, cached
+from tests.bot.requests.fake_forge import ME, NOW, MemoryForge, issue_of
+
+pytestmark = pytest.mark.contract
+
+PACKAGE = Package(
+    name="@octokit/webhooks-examples@7.6.1",
+    sha256="89e6cb1c6345d32e3dd775617fa54effbdc26c859e514898d7728e95e9738280",
+    member="package/api.github.com/index.json",
+)
+CODE = "apache-tvm 0.25.0\n\n```python\nimport tvm\nassert tvm.compile is None\n```\n\n```\nAssertionError\n```\n"
+ANSWERED = (("issues", "opened"), ("issues", "labeled"), ("issue_comment", "created"))
+
+Example = tuple[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def examples() -> list[Example]:
+    """Every example of every event, with the event's name."""
+    try:
+        kinds = cached(PACKAGE, lambda kinds: kinds, "all")
+    except Unavailable as why:
+        pytest.skip(str(why))
+    return [(kind["name"], example) for kind in kinds for example in kind["examples"]]
+
+
+def request_of(event: str, payload: dict[str, Any], file: bytes = b"") -> Request | Ignored:
+    data, settings = json.dumps(payload).encode(), load_settings(file)
+    return read_request(event, data, settings=settings, me=ME, now=NOW, repository="octo/compiler")
+
+
+def test_every_example_of_an_issue_or_a_comment_is_a_request_or_is_ignored_with_its_reason(
+    examples: list[Example],
+) -> None:
+    """None raises; what is asked is about the issue, the repository and the person of the payload."""
+    read = [(name, one, request_of(name, one)) for name, one in examples if name in ("issues", "issue_comment")]
+    assert len(read) >= 20
+    assert {(name, one["action"]) for name, one, _ in read} >= set(ANSWERED)
+    for _, payload, request in read:
+        if isinstance(request, Ignored):
+            assert request.why
+            continue
+        assert request.repository == payload["repository"]["full_name"]
+        assert (request.number, request.author) == (payload["issue"]["number"], payload["issue"]["user"]["login"])
+        assert request.actor == payload["sender"]["login"]
+    assert {str(request.trigger) for *_, request in read if isinstance(request, Request)} == {"opened"}
+
+
+def test_every_other_event_is_none_of_ours(examples: list[Example]) -> None:
+    """A repository that sends us everything is not answered about anything else."""
+    others = [
+        (name, one) for name, one in examples if name not in ("issues", "issue_comment") and "repository" in one
+    ]
+    assert len(others) >= 100
+    for name, payload in others:
+        if name != "workflow_dispatch":  # a person who presses the button without an issue is told so
+            assert isinstance(request_of(name, payload), Ignored), name
+
+
+@pytest.mark.parametrize(("event", "action"), ANSWERED)
+def test_the_examples_that_are_answered_come_to_a_plan(event: str, action: str, examples: list[Example]) -> None:
+    """Once the issue holds a program, the label is the one in the settings and the comment a command."""
+    payloads = [one for name, one in examples if (name, one.get("action", "")) == (event, action)]
+    assert payloads
+    for payload in payloads:
+        file = f"events: {{label: {json.dumps(payload.get('label', {}).get('name', 'repro'))}}}".encode()
+        if "comment" in payload:
+            payload = {**payload, "comment": {**payload["comment"], "body": "/repro run"}}
+        request = request_of(event, payload, file)
+        assert isinstance(request, Request), request
+        assert request.number is not None
+        assert handled(request, file).sealed is not None
+
+
+def handled(request: Request, file: bytes) -> Handled:
+    assert request.number is not None
+    issue = issue_of(CODE, number=request.number, author=request.author or "")
+    desk = Desk(
+        forge=MemoryForge(issues={request.number: issue}),
+        settings=load_settings(file),
+        catalogue=load_catalogue(),
+        now=request.at,
+        run_id="1.1",
+        run_url="https://github.com/octo/compiler/actions/runs/1",
+        attach=lambda issue: issue,
+    )
+    return handle(desk, request)

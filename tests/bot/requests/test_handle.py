@@ -1,0 +1,520 @@
+"""From a request to words and a plan, and from results to an answer, on a forge in memory."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import pytest
+
+from bot.forge.contract import CommentTarget, Forge, Gone, Permission, Reaction
+from bot.forge.run_record import RunState
+from bot.forge.sticky_comment import records
+from bot.requests.deliver import deliver, deliver_failure
+from bot.requests.handle import Desk, Handled, handle
+from bot.requests.plan_file import Case, Sealed, judged, open_case
+from bot.requests.request import Ignored, read_request
+from bot.requests.result_files import Refused, Results
+from bot.settings import load_settings
+from bot.verdict.verdict import Report
+from runners.cell import read_plan
+from runners.core.catalogue import load_catalogue
+from runners.core.protocol import Exited, Outcome, Signalled, Smaller
+from tests.bot.requests.fake_forge import ME, REPOSITORY, MemoryForge, issue_of
+from tests.bot.requests.payloads import comment_event, dispatch_event, issue_event
+from tests.support.observed import observe
+
+CODE = "apache-tvm 0.25.0\n\n```python\nimport tvm\nassert tvm.compile is None\n```\n\n```\nAssertionError\n```\n"
+OTHER = CODE.replace("is None", "is not tvm.compile")
+
+
+def forge_of(body: str = CODE, **more: Any) -> MemoryForge:
+    people = {"wil": Permission.WRITE, "tim": Permission.TRIAGE}
+    return MemoryForge(issues={7: issue_of(body)}, permissions=people, **more)
+
+
+def ask(
+    forge: MemoryForge, event: str, payload: dict[str, Any], *, run: str = "1.1", file: bytes = b""
+) -> Handled | Ignored:
+    settings = load_settings(file)
+    keeps: Forge = forge
+    data = json.dumps(payload).encode()
+    request = read_request(event, data, settings=settings, me=ME, now=forge.now, repository=REPOSITORY)
+    if isinstance(request, Ignored):
+        return request
+    return handle(desk_of(keeps, forge, run, file), request)
+
+
+def desk_of(keeps: Forge, forge: MemoryForge, run: str, file: bytes) -> Desk:
+    return Desk(
+        forge=keeps,
+        settings=load_settings(file),
+        catalogue=load_catalogue(),
+        now=forge.now,
+        run_id=run,
+        run_url=f"https://github.com/{REPOSITORY}/actions/runs/{run.partition('.')[0]}",
+        attach=lambda issue: issue,
+    )
+
+
+def opened(forge: MemoryForge, **more: Any) -> Sealed:
+    handled = ask(forge, "issues", issue_event("opened"), **more)
+    assert isinstance(handled, Handled)
+    assert handled.sealed is not None, handled.said
+    return handled.sealed
+
+
+def says(forge: MemoryForge, who: str, text: str, **more: Any) -> Handled:
+    comment = forge.say(7, who, text)
+    handled = ask(forge, "issue_comment", comment_event(text, by=who, id=comment.id), **more)
+    assert isinstance(handled, Handled)
+    return handled
+
+
+def case_of(sealed: Sealed) -> Case:
+    return open_case(read_plan(sealed.data, sealed.sha256))
+
+
+def seen(case: Case, outcome: Outcome, *versions: str) -> Results:
+    """Every release of the plan ended the same way, those named in ``versions`` alone passed."""
+    observations = []
+    for version in case.plan.first:
+        how = Outcome.PASS if version in versions else outcome
+        ended = Exited(code=0) if how is Outcome.PASS else Signalled(code=6)
+        observations += [
+            observe(version, how, device=case.plan.device, attempt=attempt, ended=ended) for attempt in (1, 2)
+        ]
+    return Results(observations=tuple(observations), findings=(), conditions=(), problems=())
+
+
+def answered(forge: MemoryForge, sealed: Sealed, outcome: Outcome = Outcome.MATCH, *passing: str) -> Report:
+    case = case_of(sealed)
+    report = judged(case, seen(case, outcome, *passing), load_catalogue())
+    deliver(forge, case, report)
+    return report
+
+
+# ---------------------------------------------------------------------------------------------- from event to answer
+
+
+def test_an_opened_issue_gets_one_comment_that_becomes_the_answer() -> None:
+    """First that it runs, then the verdict, by editing: one notification."""
+    forge = forge_of()
+    sealed = opened(forge)
+    assert sealed.matrix() == {"any": ["any"]}
+    assert "**Running** the testcase for `ada`" in forge.ours()[0]
+    report = answered(forge, sealed)
+    assert len(forge.ours()) == 1
+    assert "Running" not in forge.ours()[0]
+    assert report.verdict.headline.split()[0] in forge.ours()[0]
+    assert forge.on[7] == list(report.verdict.labels)
+    assert set(report.verdict.labels) <= set(forge.known_labels)
+    assert [run.state for run in records(forge.posted, ME)[7].runs] == [RunState.DONE]
+
+
+def test_the_same_delivery_five_times_is_one_run_and_one_comment() -> None:
+    """GitHub delivers at least once."""
+    forge = forge_of()
+    opened(forge)
+    for i in range(2, 6):
+        again = ask(forge, "issues", issue_event("opened"), run=f"{i}.1")
+        assert isinstance(again, Handled)
+        assert again.sealed is None
+    comment = forge.say(7, "wil", "/repro rerun")
+    first = ask(forge, "issue_comment", comment_event("/repro rerun", by="wil", id=comment.id), run="9.1")
+    again = ask(forge, "issue_comment", comment_event("/repro rerun", by="wil", id=comment.id), run="10.1")
+    assert isinstance(first, Handled)
+    assert isinstance(again, Handled)
+    assert again.sealed is None
+    assert len([body for body in forge.ours() if "reprobot:reply" not in body]) == 1
+
+
+def test_a_process_that_was_killed_plans_its_run_anew() -> None:
+    """The same run again, under its own id: no refusal, no second run in the budget, no second comment."""
+    forge = forge_of()
+    file = b"budgets: {issue: 1}"
+    first = opened(forge, file=file)
+    again = opened(forge, file=file)
+    assert [cell.plan for cell in again.cells] == [cell.plan for cell in first.cells]
+    assert len(forge.ours()) == 1
+    assert len(records(forge.posted, ME)[7].runs) == 1
+
+
+def test_a_verdict_that_changes_is_a_new_comment_and_one_that_stays_an_edit() -> None:
+    """Only news is worth a notification; the old comment says where it went on, its labels go."""
+    forge = forge_of()
+    answered(forge, opened(forge))
+    again = says(forge, "wil", "/repro rerun", run="2.1").sealed
+    assert again is not None
+    answered(forge, again)
+    assert len(forge.ours()) == 1
+    assert "Runs so far" in forge.ours()[0]
+    labels = list(forge.on[7])
+    third = says(forge, "wil", "/repro rerun", run="3.1").sealed
+    assert third is not None
+    answered(forge, third, Outcome.PASS)
+    old, new = forge.ours()
+    assert "another verdict since" in old
+    assert "another verdict since" not in new
+    assert not set(labels) & set(forge.on[7])
+
+
+def test_an_answer_that_comes_late_does_not_replace_a_later_one() -> None:
+    """Two runs, reported in the wrong order: the later question keeps its answer."""
+    forge = forge_of()
+    first = opened(forge)
+    forge.now += timedelta(minutes=1)
+    second = says(forge, "wil", "/repro rerun timeout=9", run="2.1").sealed
+    assert second is not None
+    answered(forge, second)
+    before = forge.ours()[0]
+    late = case_of(first)
+    said = deliver(forge, late, judged(late, seen(late, Outcome.PASS), load_catalogue()))
+    assert "later run" in said.said
+    assert forge.ours()[0].partition("<!-- reprobot:history")[0] == before.partition("<!-- reprobot:record")[0]
+
+
+@pytest.mark.parametrize("body", ["How do I install it?", "It crashes. Thanks for looking into it!"])
+def test_an_issue_without_code_is_left_in_peace(body: str) -> None:
+    """Unless the repository wants one polite request, or somebody asks by a command."""
+    forge = forge_of(body)
+    handled = ask(forge, "issues", issue_event("opened"))
+    assert isinstance(handled, Handled)
+    assert handled.sealed is None
+    assert forge.writes == 0
+    ask(forge, "issues", issue_event("opened"), file=b"without-code: ask")
+    ask(forge, "issues", issue_event("opened"), file=b"without-code: ask")
+    assert len(forge.ours()) == 1
+    assert "Could you add" in forge.ours()[0]
+    assert forge.writes == 1
+
+
+def test_what_is_missing_is_asked_for_once_by_default() -> None:
+    """A testcase that lacks a file: exactly that file is asked for."""
+    forge = forge_of(CODE.replace("assert", "from model_zoo_of_mine import net\nopen('weights.bin')\nassert"))
+    ask(forge, "issues", issue_event("opened"))
+    assert len(forge.ours()) == 1
+    assert "this is missing" in forge.ours()[0]
+
+
+def test_the_code_under_a_command_is_run_in_place_of_the_issues() -> None:
+    """And the answer says whose code it was."""
+    forge = forge_of()
+    opened(forge)
+    handled = says(forge, "wil", "/repro run\n```python\nimport tvm\nassert tvm.nothing is None\n```", run="2.1")
+    assert handled.sealed is not None
+    case = case_of(handled.sealed)
+    assert "tvm.nothing" in next(iter(case.plan.testcase.files.values()))
+    assert case.plan.claim.signature == case_of(opened(forge_of())).plan.claim.signature
+    report = judged(case, seen(case, Outcome.MATCH), load_catalogue())
+    assert any("code in the comment" in note for note in report.notes)
+
+
+def test_options_of_a_command_reach_the_plan() -> None:
+    forge = forge_of()
+    handled = says(forge, "wil", "/repro bisect good=0.25.0.post1 bad=0.27.0 timeout=33")
+    assert handled.sealed is not None
+    plan = case_of(handled.sealed).plan
+    assert (plan.order[0], plan.order[-1], plan.limits.wall_s) == ("0.25.0.post1", "0.27.0", 33.0)
+
+
+def test_a_smaller_testcase_is_asked_of_the_probing_job() -> None:
+    """And is in the answer; asked for a second time while it runs, it is not made twice."""
+    forge = forge_of()
+    answered(forge, opened(forge))
+    sealed = says(forge, "wil", "/repro minimize", run="2.1").sealed
+    assert sealed is not None
+    assert [cell.minimize for cell in sealed.cells] == [True]
+    assert says(forge, "wil", "/repro minimize", run="3.1").sealed is None
+    case = case_of(sealed)
+    smaller = Smaller(
+        testcase=case.plan.testcase, version=case.plan.order[-1], device="llvm", before=40, after=2, probes=20,
+        seconds=3.0, confirmed=3, stopped="minimal",
+    )  # fmt: skip
+    deliver(forge, case, judged(case, replace(seen(case, Outcome.MATCH), smaller=smaller), load_catalogue()))
+    assert "Smaller testcase: 2 lines instead of 40" in forge.ours()[0]
+
+
+def test_a_release_that_does_not_exist_is_a_sentence() -> None:
+    forge = forge_of()
+    handled = says(forge, "wil", "/repro run versions=9.9.9")
+    assert handled.sealed is None
+    assert "9.9.9" in forge.ours()[0]
+    assert forge.reactions[-1] == (CommentTarget(id=forge.posted[0].id), Reaction.CONFUSED)
+
+
+# ---------------------------------------------------------------------------------------------- who may
+
+
+def test_strangers_may_run_their_own_issue_only() -> None:
+    forge = forge_of()
+    assert says(forge, "eve", "/repro run").sealed is None
+    assert "is for the issue's author" in forge.ours()[0]
+    assert says(forge, "ada", "/repro run").sealed is not None
+
+
+def test_budgets_are_counted_from_our_own_comments() -> None:
+    """Deleting the commands does not help; a maintainer is not stopped."""
+    forge = forge_of()
+    file = b"budgets: {issue: 2}"
+    for i in range(2):
+        assert says(forge, "ada", f"/repro rerun timeout={i + 1}", run=f"{i}.1", file=file).sealed is not None
+    forge.posted = [comment for comment in forge.posted if comment.author == ME]
+    assert says(forge, "ada", "/repro rerun timeout=3", run="3.1", file=file).sealed is None
+    assert "2 runs for today" in forge.ours()[-1]
+    assert says(forge, "tim", "/repro rerun timeout=4", run="4.1", file=file).sealed is not None
+    forge.now += timedelta(days=2)
+    assert says(forge, "ada", "/repro rerun timeout=5", run="5.1", file=file).sealed is not None
+
+
+def test_a_budget_of_an_account_counts_its_other_issues() -> None:
+    forge = forge_of()
+    forge.issues[8] = issue_of(OTHER, number=8)
+    file = b"budgets: {user: 1}"
+    assert ask(forge, "issues", issue_event("opened", number=8), run="8.1", file=file)
+    handled = ask(forge, "issues", issue_event("opened"), run="9.1", file=file)
+    assert isinstance(handled, Handled)
+    assert handled.sealed is None
+
+
+GPU = b"machines: {lab: [cuda]}\ndevices: [cuda]"
+
+
+def test_a_machine_that_needs_approval_waits_for_it() -> None:
+    """The comment says what to type; the digest in it is the testcase's."""
+    forge = forge_of()
+    sealed = opened(forge, file=GPU)
+    assert sealed.matrix() == {"any": ["any"]}
+    assert all("cuda" not in cell.plan.devices for cell in sealed.cells)
+    digest = sealed.cells[0].testcase_sha256
+    assert f"/repro approve {digest[:16]}" in forge.ours()[0]
+    answered(forge, sealed)
+    approved = says(forge, "wil", f"/repro approve {digest[:16]}", run="2.1", file=GPU).sealed
+    assert approved is not None
+    assert approved.matrix() == {"any": ["any"], "lab": ["on-lab"]}
+    assert approved.cells[1].plan.devices == ("cuda",)
+    answered(forge, approved)
+    # The approval stays good for later runs of the same text, by anybody.
+    later = says(forge, "ada", "/repro rerun", run="3.1", file=GPU).sealed
+    assert later is not None
+    assert "lab" in later.matrix()
+
+
+def test_an_edit_voids_an_approval() -> None:
+    forge = forge_of()
+    digest = opened(forge, file=GPU).cells[0].testcase_sha256
+    forge.issues[7] = issue_of(OTHER)
+    late = says(forge, "wil", f"/repro approve {digest[:16]}", run="2.1", file=GPU)
+    assert late.sealed is None
+    assert "not the testcase as it stands now" in forge.ours()[-1]
+    rerun = says(forge, "ada", "/repro rerun", run="3.1", file=GPU).sealed
+    assert rerun is not None
+    assert "lab" not in rerun.matrix()
+
+
+def test_an_approval_that_nothing_waits_for_is_said_to_be_none() -> None:
+    """Rather than run on the ordinary machines once more."""
+    forge = forge_of()
+    digest = opened(forge).cells[0].testcase_sha256
+    assert says(forge, "wil", f"/repro approve {digest}", run="2.1").sealed is None
+    assert "Nothing here waits for approval" in forge.ours()[-1]
+
+
+@pytest.mark.parametrize("who", ["ada", "tim", "eve"])
+def test_nobody_below_write_approves(who: str) -> None:
+    forge = forge_of()
+    digest = opened(forge, file=GPU).cells[0].testcase_sha256
+    assert says(forge, who, f"/repro approve {digest}", run="2.1", file=GPU).sealed is None
+
+
+def test_a_testcase_swapped_in_the_plan_is_not_run() -> None:
+    """The digest is compared where the machine is."""
+    forge = forge_of()
+    sealed = opened(forge)
+    swapped = sealed.data.replace(b"tvm.compile is None", b"tvm.compile is True")
+    with pytest.raises(Exception, match="sha256"):
+        read_plan(swapped, sealed.sha256)
+    from runners.cell import run_cell
+
+    def no_bench(cell: object) -> Any:
+        raise AssertionError("started")
+
+    with pytest.raises(Exception, match="not the one that was approved"):
+        run_cell(swapped, digest=sha256(swapped).hexdigest(), cell="any", open_bench=no_bench)
+
+
+# ---------------------------------------------------------------------------------------------- words
+
+
+def test_a_slip_gets_one_reply_with_what_was_meant() -> None:
+    forge = forge_of()
+    says(forge, "ada", "/repro rnu\n/repro run versoins=1")
+    (reply,) = forge.ours()
+    assert "did you mean `run`" in reply
+    assert "did you mean `versions`" in reply
+    assert forge.reactions[-1][1] is Reaction.CONFUSED
+
+
+def test_replies_have_a_budget_too() -> None:
+    """Whoever types a hundred commands gets a few answers."""
+    forge = forge_of()
+    for _ in range(30):
+        says(forge, "eve", "/repro help")
+    assert len(forge.ours()) == 12
+
+
+def test_status_says_what_ran_and_what_is_left() -> None:
+    forge = forge_of()
+    opened(forge)
+    says(forge, "ada", "/repro status")
+    assert "Running since" in forge.ours()[-1]
+    assert "3 of 4 runs are left" in forge.ours()[-1]
+
+
+def test_a_cancelled_run_is_not_answered() -> None:
+    """Its jobs may go on; what they find is dropped."""
+    forge = forge_of()
+    sealed = opened(forge)
+    says(forge, "ada", "/repro cancel", run="2.1")
+    before = list(forge.posted)
+    case = case_of(sealed)
+    said = deliver(forge, case, judged(case, seen(case, Outcome.MATCH), load_catalogue()))
+    assert "cancelled" in said.said
+    assert forge.posted == before
+    assert "cancelled by `ada`" in forge.ours()[0]
+
+
+def test_a_voided_verdict_shows_who_and_why_until_the_next_run() -> None:
+    """The labels go with it; strangers cannot."""
+    forge = forge_of()
+    answered(forge, opened(forge))
+    says(forge, "ada", "/repro void I do not like it", run="2.1")
+    assert "**Voided**" not in forge.ours()[0]
+    says(forge, "wil", "/repro void the testcase was @all <b>wrong</b> ``` --> x", run="3.1")
+    body = forge.ours()[0]
+    assert "**Voided** by `wil`" in body
+    assert "@all" not in body
+    assert forge.on[7] == []
+    record = records(forge.posted, ME)[7]
+    assert record.void is not None
+    assert record.void.by == "wil"
+    again = says(forge, "wil", "/repro run", run="4.1").sealed
+    assert again is not None
+    assert "**Running**" in forge.ours()[0]
+    assert "**Voided**" in forge.ours()[0]
+    answered(forge, again)
+    assert "**Voided**" not in forge.ours()[0]
+
+
+# ---------------------------------------------------------------------------------------------- meanwhile
+
+
+@pytest.mark.parametrize("reason", ["deleted", "transferred", "hidden"])
+def test_an_issue_that_is_gone_gets_nothing(reason: Any) -> None:
+    forge = forge_of()
+    sealed = opened(forge)
+    forge.gone[7] = Gone(reason=reason)
+    case = case_of(sealed)
+    before = forge.writes
+    assert reason in deliver(forge, case, judged(case, seen(case, Outcome.MATCH), load_catalogue())).said
+    assert forge.writes == before
+
+
+def test_an_issue_locked_meanwhile_gets_nothing() -> None:
+    forge = forge_of()
+    sealed = opened(forge)
+    forge.locked.add(7)
+    case = case_of(sealed)
+    assert "locked" in deliver(forge, case, judged(case, seen(case, Outcome.MATCH), load_catalogue())).said
+
+
+def test_an_edit_during_the_run_is_said() -> None:
+    """Only when it changed the testcase: a typo in the prose is nobody's business."""
+    forge = forge_of()
+    sealed = opened(forge)
+    forge.issues[7] = issue_of(CODE + "\nThank you!")
+    answered(forge, sealed)
+    assert "was edited after" not in forge.ours()[0]
+    forge.issues[7] = issue_of(OTHER)
+    answered(forge, sealed)
+    assert "was edited after this run began" in forge.ours()[0]
+
+
+def test_our_own_failure_is_no_verdict_and_keeps_the_old_one() -> None:
+    forge = forge_of()
+    answered(forge, opened(forge))
+    sealed = says(forge, "wil", "/repro rerun", run="2.1").sealed
+    assert sealed is not None
+    case = case_of(sealed)
+    none = Results(observations=(), findings=(), conditions=(), problems=(Refused(cell="any", why="it was lost"),))
+    with pytest.raises(Exception, match="it was lost"):
+        judged(case, none, load_catalogue())
+    deliver_failure(forge, case, "any: it was lost")
+    (body,) = forge.ours()
+    assert "through no fault of the testcase" in body
+    assert "fails as reported" in body or "reported failure" in body
+
+
+def test_somebody_elses_comment_with_our_marker_is_not_ours() -> None:
+    """Neither is it edited, nor are its runs counted, nor does its void count."""
+    forge = forge_of()
+    opened(forge)
+    copy = forge.ours()[0]
+    other = forge_of()
+    other.say(7, "eve", copy)
+    sealed = opened(other)
+    assert other.posted[0].body == copy
+    answered(other, sealed)
+    assert other.posted[0].body == copy
+    assert len(other.ours()) == 1
+
+
+def test_a_lone_surrogate_in_an_issue_stops_nothing() -> None:
+    """JSON may hold one; no file can."""
+    forge = forge_of()
+    forge.issues[7] = replace(issue_of(CODE), title="\ud800 fails")
+    answered(forge, opened(forge))
+    assert forge.ours()[0].encode()
+
+
+def test_the_clock_takes_the_issue_whose_answer_is_oldest() -> None:
+    """One for each tick, none that was run today."""
+    forge = forge_of()
+    forge.issues[8] = issue_of(OTHER, number=8)
+    answered(forge, opened(forge))
+    forge.now += timedelta(hours=1)
+    other = ask(forge, "issues", issue_event("opened", number=8), run="8.1")
+    assert isinstance(other, Handled)
+    assert other.sealed is not None
+    answered(forge, other.sealed)
+    tick = {"schedule": "0 3 * * *"}
+    none = ask(forge, "schedule", tick, run="3.1")
+    assert isinstance(none, Handled)
+    assert none.sealed is None
+    forge.now += timedelta(days=2)
+    handled = ask(forge, "schedule", tick, run="4.1")
+    assert isinstance(handled, Handled)
+    assert handled.number == 7
+    assert handled.sealed is not None
+
+
+def test_a_button_press_is_a_run() -> None:
+    forge = forge_of()
+    forge.permissions["ada"] = Permission.WRITE
+    handled = ask(forge, "workflow_dispatch", dispatch_event({"issue": "7", "versions": "0.27.0"}))
+    assert isinstance(handled, Handled)
+    assert handled.sealed is not None
+    assert case_of(handled.sealed).plan.order == ("0.27.0",)
+
+
+def test_a_case_is_read_back_as_it_was() -> None:
+    """Issue, wishes, settings and all."""
+    forge = forge_of()
+    sealed = opened(forge, file=GPU)
+    case = case_of(sealed)
+    assert case.issue == forge.issues[7]
+    assert msgspec.json.decode(msgspec.json.encode(case), type=Case) == case

@@ -1,0 +1,130 @@
+"""Events: which of them ask something of us."""
+
+from __future__ import annotations
+
+import copy
+import json
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from bot.requests.commands import Verb
+from bot.requests.request import Ignored, Request, Trigger, read_request
+from bot.settings import Settings, load_settings
+from runners.core.errors import UserError
+from tests.bot.requests.payloads import ME, comment_event, dispatch_event, issue_event
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def read(event: str, payload: dict[str, Any], settings: Settings | None = None) -> Request | Ignored:
+    data = json.dumps(payload).encode()
+    return read_request(event, data, settings=settings or Settings(), me=ME, now=NOW, repository="octo/compiler")
+
+
+def changed(payload: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    made = copy.deepcopy(payload)
+    *outer, last = path.split(".")
+    place = made
+    for part in outer:
+        place = place[part]
+    place[last] = value
+    return made
+
+
+def test_an_opened_issue_is_run_for_its_author() -> None:
+    """Nobody asked in words: where there is nothing to run, silence is polite."""
+    request = read("issues", issue_event("opened"))
+    assert isinstance(request, Request)
+    assert (request.trigger, request.number, request.actor, request.author) == (Trigger.OPENED, 7, "ada", "ada")
+    assert [command.verb for command in request.commands] == [Verb.RUN]
+    assert not request.asked
+
+
+def test_a_comment_gives_its_commands() -> None:
+    request = read("issue_comment", comment_event("Hello\n\n/repro rerun timeout=9\n/repro rnu"))
+    assert isinstance(request, Request)
+    assert (request.trigger, request.comment, request.actor) == (Trigger.COMMENT, 4242, "ada")
+    assert [command.verb for command in request.commands] == [Verb.RERUN]
+    assert len(request.mistakes) == 1
+
+
+def test_a_label_asks_when_it_is_the_configured_one() -> None:
+    labelled = issue_event("labeled") | {"label": {"name": "repro"}}
+    request = read("issues", labelled)
+    assert isinstance(request, Request)
+    assert request.trigger is Trigger.LABELED
+    assert request.asked
+    other = load_settings(b"events: {label: again}")
+    assert isinstance(read("issues", labelled, other), Ignored)
+
+
+def test_a_pressed_button_is_a_rerun_of_the_issue_named() -> None:
+    request = read("workflow_dispatch", dispatch_event({"issue": "#12", "versions": "latest", "devices": ""}))
+    assert isinstance(request, Request)
+    assert (request.trigger, request.number, request.author) == (Trigger.DISPATCH, 12, None)
+    assert dict(request.commands[0].options) == {"versions": "latest"}
+
+
+def test_the_clock_leaves_open_which_issue_is_due() -> None:
+    """GitHub sends nothing but the schedule with it."""
+    request = read("schedule", {"schedule": "17 3 * * *"})
+    assert isinstance(request, Request)
+    assert (request.trigger, request.number, request.repository) == (Trigger.SCHEDULE, None, "octo/compiler")
+
+
+@pytest.mark.parametrize(
+    ("event", "payload", "settings", "why"),
+    [
+        ("issues", changed(issue_event("opened"), "sender", {"login": ME, "type": "Bot"}), b"", "ourselves"),
+        ("issues", changed(issue_event("opened"), "sender.type", "Bot"), b"", "bot account"),
+        ("issues", changed(issue_event("opened"), "sender.type", "Mannequin"), b"", "mannequin account"),
+        ("issues", changed(issue_event("opened"), "issue.locked", True), b"", "locked"),
+        ("issues", changed(issue_event("opened"), "issue.pull_request", {"url": "…"}), b"", "pull request"),
+        ("issues", issue_event("opened"), b"events: {opened: false}", "events.opened"),
+        ("issues", issue_event("opened"), b"events: {only: ['type: crash']}", "events.only"),
+        ("issues", issue_event("opened"), b"events: {skip: [question, bug]}", "events.skip"),
+        ("issues", issue_event("edited"), b"", "events.edited"),
+        ("issues", issue_event("edited") | {"changes": {"title": {"from": "x"}}}, b"events: {edited: true}", "left"),
+        ("issues", issue_event("closed"), b"", "closed"),
+        ("issue_comment", comment_event("no command"), b"", "no command"),
+        ("issue_comment", comment_event("/repro run") | {"action": "edited"}, b"", "edited"),
+        ("issue_comment", comment_event("/repro run") | {"action": "deleted"}, b"", "deleted"),
+        ("issue_comment", changed(comment_event("/repro run"), "comment.user.type", "Bot"), b"", "bot account"),
+        ("issue_comment", changed(comment_event("/repro run"), "issue.pull_request", {}), b"", "pull request"),
+        ("push", issue_event("opened"), b"", "not for us"),
+    ],
+)
+def test_what_is_not_for_us_is_left_alone_and_says_why(
+    event: str, payload: dict[str, Any], settings: bytes, why: str
+) -> None:
+    """No request comes of it, so nothing is posted, run or even reacted to."""
+    ignored = read(event, payload, load_settings(settings))
+    assert isinstance(ignored, Ignored)
+    assert why in ignored.why
+
+
+def test_an_edit_counts_when_it_is_wanted_and_changed_the_text() -> None:
+    payload = issue_event("edited") | {"changes": {"body": {"from": "x"}}}
+    assert isinstance(read("issues", payload, load_settings(b"events: {edited: true}")), Request)
+
+
+@pytest.mark.parametrize("issue", ["", "x", "0", "-1", "1; id", "9" * 12])
+def test_a_button_without_an_issue_is_a_clear_refusal(issue: str) -> None:
+    with pytest.raises(UserError, match="number of an issue"):
+        read("workflow_dispatch", dispatch_event({"issue": issue}))
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_an_event_or_one_sentence(payload: bytes) -> None:
+    with suppress(UserError):
+        read_request("issues", payload, settings=Settings(), me=ME, now=NOW, repository="octo/compiler")
+
+
+def test_nesting_without_end_is_refused() -> None:
+    """The decoder's own limit is a sentence too."""
+    with pytest.raises(UserError):
+        read_request("issues", b'{"issue":' * 100_000, settings=Settings(), me=ME, now=NOW)

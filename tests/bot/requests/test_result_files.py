@@ -1,0 +1,354 @@
+"""The door: what of a result file is believed."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import json
+import os
+import socket
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from bot.requests.result_files import MAX_RESULT_BYTES, Results, check_result, most_observations, read_results
+from runners.core.protocol import (
+    Answer,
+    CellResult,
+    Claim,
+    Exited,
+    JobCell,
+    Observation,
+    Outcome,
+    Plan,
+    Smaller,
+    Testcase,
+    TestcaseKind,
+    Variant,
+    digest_of,
+)
+
+SHA = "ab" * 32
+CASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
+PLAN = Plan(testcase=CASE, claim=Claim(), device="llvm", order=("0.26.0", "0.27.0"), first=("0.27.0",))
+CELL = JobCell(id="any", plan=PLAN, testcase_sha256=digest_of(CASE))
+SEEN = Observation(
+    toolchain="tvm",
+    version="0.27.0",
+    device="llvm",
+    attempt=1,
+    variant=Variant.ORIGINAL,
+    outcome=Outcome.PASS,
+    answer=Answer.GOOD,
+    ended=Exited(code=0),
+)
+SMALLER = Smaller(
+    testcase=CASE,
+    version="0.27.0",
+    device="llvm",
+    before=9,
+    after=1,
+    probes=20,
+    seconds=3.0,
+    confirmed=3,
+    stopped="minimal",
+)
+GOOD = CellResult(cell="any", plan_sha256=SHA, observations=(SEEN,))
+TEXT = msgspec.json.encode(GOOD)
+SECRET = b"a-word-that-is-in-no-message"
+
+
+def zipped(data: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("any.json", data)
+        archive.writestr("../../any.json", data)
+    return made.getvalue()
+
+
+def again(name: str, value: object) -> bytes:
+    """The good result with one key a second time, after the first."""
+    return TEXT[:-1] + f",{json.dumps(name)}:{json.dumps(value)}}}".encode()
+
+
+def write(folder: Path, result: CellResult | bytes, name: str = "any.json") -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(result if isinstance(result, bytes) else msgspec.json.encode(result))
+
+
+def read(folder: Path) -> Results:
+    return read_results(folder, (CELL,), SHA)
+
+
+@pytest.mark.parametrize("name", ["any.json", "cell-any/any.json"])
+def test_a_result_is_read_as_written_and_as_an_artifact(name: str, tmp_path: Path) -> None:
+    write(tmp_path, GOOD, name)
+    assert read(tmp_path).observations == (SEEN,)
+    assert read(tmp_path).problems == ()
+
+
+def test_files_that_were_not_planned_are_not_looked_at(tmp_path: Path) -> None:
+    """Not even opened: a pipe with a planned cell's name in another place would wait for ever."""
+    write(tmp_path, GOOD)
+    write(tmp_path, b"x", "other.json")
+    write(tmp_path, b"x", "cell-other/other.json")
+    os.mkfifo(tmp_path / "pipe.json")
+    assert read(tmp_path).observations == (SEEN,)
+
+
+def symlink(folder: Path) -> None:
+    write(folder, GOOD, "elsewhere")
+    (folder / "any.json").symlink_to(folder / "elsewhere")
+
+
+def symlinked_folder(folder: Path) -> None:
+    write(folder, GOOD, "elsewhere/any.json")
+    (folder / "cell-any").symlink_to(folder / "elsewhere")
+
+
+def pipe(folder: Path) -> None:
+    os.mkfifo(folder / "any.json")
+
+
+def directory(folder: Path) -> None:
+    (folder / "any.json").mkdir()
+
+
+def listening(folder: Path) -> None:
+    here = Path.cwd()
+    os.chdir(folder)  # a socket's path has 107 bytes at most
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind("any.json")
+    finally:
+        os.chdir(here)
+
+
+def device(folder: Path) -> None:
+    """As an archive could bring it; where making one is not allowed, a link to it."""
+    try:
+        os.mknod(folder / "any.json", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero has no end
+    except PermissionError:
+        (folder / "any.json").symlink_to("/dev/zero")
+
+
+def dangling(folder: Path) -> None:
+    (folder / "any.json").symlink_to(folder / "nowhere")
+
+
+def round_and_round(folder: Path) -> None:
+    (folder / "any.json").symlink_to("any.json")
+
+
+def hard_link_to_another_cells(folder: Path) -> None:
+    write(folder, msgspec.structs.replace(GOOD, cell="on-lab"), "on-lab.json")
+    (folder / "any.json").hardlink_to(folder / "on-lab.json")
+
+
+def hard_link_to_a_file_of_ours(folder: Path) -> None:
+    write(folder, b"token: " + SECRET, "config")
+    (folder / "any.json").hardlink_to(folder / "config")
+
+
+def in_a_folder_above(folder: Path) -> None:
+    write(folder.parent, GOOD)
+
+
+def in_folders_below(folder: Path) -> None:
+    write(folder, GOOD, "cell-any/cell-any/any.json")
+    write(folder, GOOD, "cell-any./any.json")
+    write(folder, GOOD, "..cell-any/any.json")
+
+
+def under_like_names(folder: Path) -> None:
+    for name in ("ANY.json", "any.json ", "any.JSON", "any.json\\..", "..\\any.json", "any.json.gz", "any\n.json"):
+        write(folder, GOOD, name)
+
+
+def sparse(folder: Path) -> None:
+    write(folder, GOOD)
+    os.truncate(folder / "any.json", 1 << 40)  # a bomb that needs no unpacking: a terabyte in one block
+
+
+def huge(folder: Path) -> None:
+    with (folder / "any.json").open("wb") as file:
+        file.truncate(MAX_RESULT_BYTES + 1)
+
+
+def nothing(folder: Path) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        symlink,
+        symlinked_folder,
+        dangling,
+        round_and_round,
+        hard_link_to_another_cells,
+        hard_link_to_a_file_of_ours,
+        pipe,
+        listening,
+        device,
+        directory,
+        in_a_folder_above,
+        in_folders_below,
+        under_like_names,
+        sparse,
+        huge,
+        nothing,
+    ],
+)
+def test_only_a_plain_file_of_bearable_size_is_read(make: Callable[[Path], None], tmp_path: Path) -> None:
+    """Whatever lies there is one problem, named with its cell, never waited for and never quoted."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    make(folder)
+    results = read(folder)
+    assert results.observations == ()
+    assert [one.cell for one in results.problems] == ["any"]
+    assert SECRET.decode() not in results.problems[0].why
+
+
+def test_a_flood_of_files_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is never listed: what is opened are the plan's names, however much lies beside them."""
+    write(tmp_path, GOOD, "cell-any/any.json")
+    for i in range(2000):
+        (tmp_path / f"cell-{i}.json").touch()
+    opened: list[object] = []
+    real = os.open
+
+    def counting(path: Any, *more: Any, **how: Any) -> int:
+        opened.append(path)
+        return real(path, *more, **how)
+
+    monkeypatch.setattr("bot.requests.result_files.os.open", counting)
+    assert read(tmp_path).observations == (SEEN,)
+    assert opened == [tmp_path, "any.json", tmp_path / "cell-any", "any.json"]
+
+
+def with_(**changes: Any) -> bytes:
+    return msgspec.json.encode(msgspec.structs.replace(GOOD, **changes))
+
+
+def saw(**changes: Any) -> bytes:
+    return with_(observations=(msgspec.structs.replace(SEEN, **changes),))
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "schema"),
+        (b"{}", "schema"),
+        (b"null", "schema"),
+        (b"[" * 100_000, "schema"),
+        (b'{"a":' * 5_000 + b"1" + b"}" * 5_000, "schema"),
+        (msgspec.json.encode(GOOD)[:-1] + b',"more":1}', "schema"),
+        (msgspec.json.encode(GOOD).replace(b'"seconds":0.0', b'"seconds":NaN'), "schema"),
+        (msgspec.json.encode(GOOD).replace(b'"seconds":0.0', b'"seconds":1e999'), "schema"),
+        (msgspec.json.encode(GOOD).replace(b'"attempt":1', b'"attempt":' + b"9" * 5000), "schema"),
+        (msgspec.json.encode(GOOD).replace(b'"pass"', b'"\xff"'), "schema"),
+        (saw(excerpt="x" * 70_000), "schema"),
+        (gzip.compress(TEXT), "schema"),
+        (gzip.compress(b"[" + b" " * 50_000_000 + b"]", 1), "schema"),
+        (zipped(TEXT), "schema"),
+        (zipped(b"0" * 50_000_000), "schema"),
+        (TEXT.decode().encode("utf-16"), "schema"),
+        (TEXT.decode().encode("utf-32-le"), "schema"),
+        (codecs.BOM_UTF8 + TEXT, "schema"),
+        (TEXT.replace(b'"pass"', b'"p\xc0\xa1ss"'), "schema"),
+        (saw(excerpt="x").replace(b'"x"', b'"\\ud800"'), "schema"),
+        (saw(excerpt="x").replace(b'"x"', b'"\\udc00\\ud800"'), "schema"),
+        (saw(excerpt="x").replace(b'"x"', "\ud800".encode("utf-8", "surrogatepass").join([b'"', b'"'])), "schema"),
+        (saw(excerpt="x").replace(b'"x"', b'"a\nb"'), "schema"),
+        (TEXT.replace(b'"seconds":0.0', b'"seconds":Infinity'), "schema"),
+        (TEXT.replace(b'"seconds":0.0', b'"seconds":-1e308'), "number"),
+        (TEXT.replace(b'"peak_bytes":0', b'"peak_bytes":1e400'), "schema"),
+        (TEXT + TEXT, "schema"),
+        (TEXT + b"\x00", "schema"),
+        (b"\x00" * 1000, "schema"),
+        (again("cell", "on-lab"), "another cell"),
+        (again("plan_sha256", "cd" * 32), "another plan"),
+        (again("observations", [{}]), "schema"),
+        (again("__proto__", {}), "schema"),
+        (with_(cell="../any"), "schema"),
+        (with_(cell="/any"), "schema"),
+        (with_(cell="any\x00"), "schema"),
+        (with_(observations=(SEEN,) * 1001), "schema"),
+        (b'{"observations":[' + b"{}," * 1_000_000 + b"{}]}", "schema"),
+        (b'{"observations":' + b"[" * 100_000, "schema"),
+        (with_(schema=2), "schema number"),
+        (with_(cell="on-lab"), "another cell"),
+        (with_(plan_sha256="cd" * 32), "another plan"),
+        (with_(problem="no space left"), "no space left"),
+        (saw(version="0.28.0"), "release"),
+        (saw(toolchain="iree"), "release"),
+        (saw(device="$(id)"), "device"),
+        (saw(answer=Answer.BAD), "answer"),
+        (saw(outcome=Outcome.INFRA), "answer"),
+        (saw(attempt=0), "number"),
+        (saw(seconds=-1.0), "number"),
+        (saw(peak_bytes=-1), "number"),
+        (with_(smaller=SMALLER), "smaller testcase"),
+        (with_(observations=(SEEN,) * (most_observations(CELL) + 1)), "budget"),
+    ],
+)
+def test_what_is_not_exactly_a_result_of_this_cell_is_refused(data: bytes, why: str, tmp_path: Path) -> None:
+    """A job that was taken over can only speak about its own cell, and only in our words."""
+    write(tmp_path, data)
+    results = read(tmp_path)
+    assert results.observations == ()
+    assert why in results.problems[0].why
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"version": "0.28.0"},
+        {"device": "cuda"},
+        {"control": "x"},
+        {"after": -1},
+        {"seconds": -1.0},
+        {"testcase": msgspec.structs.replace(CASE, files={**CASE.files, "../../.ssh/authorized_keys": "x"})},
+        {"testcase": msgspec.structs.replace(CASE, files={"/etc/cron.d/x": "x"})},
+    ],
+)
+def test_a_smaller_testcase_is_believed_where_one_was_asked_for(change: dict[str, Any]) -> None:
+    """And only about a release, the device and the files of the plan: it brings no path of its own."""
+    cell = msgspec.structs.replace(CELL, minimize=True)
+    smaller = msgspec.structs.replace(SMALLER, **change)
+    checked = check_result(with_(smaller=smaller), cell, SHA)
+    assert isinstance(checked, str) is bool(change)
+
+
+@given(st.binary(max_size=300) | st.recursive(st.none() | st.text() | st.floats(), st.lists).map(
+    lambda value: json.dumps(value).encode()
+))  # fmt: skip
+def test_any_bytes_are_a_result_or_a_reason(data: bytes) -> None:
+    """No exception gets out of the door."""
+    assert isinstance(check_result(data, CELL, SHA), str | CellResult)
+
+
+@given(st.integers(0, len(TEXT) - 1))
+def test_a_result_that_was_cut_short_is_refused(length: int) -> None:
+    """At whatever byte: no part of it is believed, and the reason is said."""
+    refused = check_result(TEXT[:length], CELL, SHA)
+    assert isinstance(refused, str)
+    assert refused
+
+
+def test_a_result_of_another_run_of_the_same_cell_is_too_late() -> None:
+    """The plan was made anew since: what ran for the old one says nothing about it."""
+    refused = check_result(TEXT, CELL, "0" * 64)
+    assert isinstance(refused, str)
+    assert "plan" in refused

@@ -1,0 +1,635 @@
+"""From observations to a verdict: precision first, and the same answer whatever the order of the records."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from bot.extract.types import Missing, NoRepro
+from bot.verdict.evidence import Evidence
+from bot.verdict.judge import judge, judge_without_running
+from bot.verdict.verdict import VerdictKind
+from runners.core.protocol import (
+    SAID_TO_WORK,
+    Claim,
+    ClaimKind,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Signature,
+    Testcase,
+    TestcaseKind,
+    Variant,
+    Varied,
+)
+from tests.support.observed import ORDER, PLAN, observe
+
+M, P, S, I = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE, Outcome.INCOMPATIBLE  # noqa: E741 -- a table reads by letters
+U, T = Outcome.UNAVAILABLE, Outcome.TIMEOUT
+CLAIM = PLAN.claim
+
+
+def evidence(outcomes: Sequence[Outcome | None], *more: Observation, plan: Plan = PLAN, **kept: object) -> Evidence:
+    seen = [
+        observe(version, outcome) for version, outcome in zip(ORDER, outcomes, strict=True) if outcome is not None
+    ]
+    return Evidence(plan=plan, observations=(*seen, *more), findings=kept.get("findings", ()))  # type: ignore[arg-type]  # one keyword
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ((M, M, M, M), VerdictKind.CONFIRMED),
+        ((I, M, M, M), VerdictKind.CONFIRMED),
+        ((S, S, M, M), VerdictKind.CONFIRMED),
+        ((P, P, M, M), VerdictKind.REGRESSION),
+        ((P, I, M, M), VerdictKind.REGRESSION),
+        ((M, M, P, P), VerdictKind.FIXED),
+        ((P, M, P, P), VerdictKind.FIXED),
+        ((M, P, I, I), VerdictKind.FIXED),
+        ((M, M, I, I), VerdictKind.INCONCLUSIVE),
+        ((M, M, M, S), VerdictKind.INCONCLUSIVE),
+        ((P, P, P, P), VerdictKind.NOT_REPRODUCED),
+        ((P, P, P, S), VerdictKind.INCONCLUSIVE),
+        ((I, I, I, I), VerdictKind.UNTESTABLE),
+        ((U, U, U, U), VerdictKind.UNTESTABLE),
+        ((S, S, S, S), VerdictKind.DIFFERENT_FAILURE),
+        ((T, T, T, T), VerdictKind.INCONCLUSIVE),
+        ((S, I, I, I), VerdictKind.UNTESTABLE),
+        ((S, T, T, T), VerdictKind.INCONCLUSIVE),
+        ((I, I, I, S), VerdictKind.DIFFERENT_FAILURE),
+    ],
+)
+def test_verdicts_from_answers(outcomes: tuple[Outcome, ...], kind: VerdictKind) -> None:
+    """One row of releases, oldest first."""
+    assert judge(evidence(outcomes)).kind is kind
+
+
+def test_runs_of_one_build_that_disagree_are_flaky() -> None:
+    """The rate is said, and nothing is bisected from it."""
+    verdict = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2)))
+    assert verdict.kind is VerdictKind.FLAKY
+    assert "1 of 2" in verdict.headline
+
+
+def test_a_fault_of_the_repro_outranks_the_flakiness_it_causes() -> None:
+    """Reading outside a tensor gives other garbage each time: the cause is the verdict."""
+    finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="index 17 of 12")
+    verdict = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2), findings=(finding,)))
+    assert verdict.kind is VerdictKind.INVALID_REPRO
+
+
+def test_a_verdict_points_at_the_runs_it_rests_on() -> None:
+    """At runs of the text as posted on its own device; not at a control, or one retargeted, on the same release."""
+    others = (
+        observe("1.1", M, variant=Variant.CONTROL),
+        observe("1.1", M, variant=Variant.RETARGETED, device="cuda"),
+    )
+    whole = evidence((M, M, P, P), *others)
+    verdict = judge(whole)
+    assert verdict.kind is VerdictKind.FIXED
+    assert [whole.observations[i] for i in verdict.evidence] == [observe("1.1", M), observe("1.2", P)]
+
+
+def test_a_verdict_on_a_ported_text_points_at_its_runs_too() -> None:
+    """They are what it says of the newest release."""
+    ported = observe("1.3", M, variant=Variant.PORTED)
+    whole = evidence((M, M, I, I), ported)
+    assert ported in [whole.observations[i] for i in judge(whole).evidence]
+
+
+@pytest.mark.parametrize("kind", [FindingKind.MISSING, FindingKind.SIGNATURE_CHANGED])
+def test_a_control_that_passed_shows_nothing_where_runs_disagree(kind: FindingKind) -> None:
+    """The control may have been clean by luck, as a run of the testcase itself was: nobody is blamed."""
+    finding = Finding(kind=kind, summary="with it the testcase runs", evidence={"version": "1.3"})
+    assert judge(evidence((M, M, M, M), findings=(finding,))).kind is VerdictKind.INVALID_REPRO
+    unsteady = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2), findings=(finding,)))
+    assert unsteady.kind is VerdictKind.FLAKY
+
+
+def unwritten(origin: str) -> Finding:
+    return Finding(kind=FindingKind.UNINITIALIZED_READ, summary="t[0]", evidence={"origin": origin, "version": "1.3"})
+
+
+@pytest.mark.parametrize("more", [(), (observe("1.3", P, attempt=2),)])
+def test_memory_that_decides_and_was_never_written_is_a_fault_of_the_repro(more: tuple[Observation, ...]) -> None:
+    """Whether its runs agree or not: what decides between them was chosen, twice each."""
+    verdict = judge(evidence((M, M, M, M), *more, findings=(unwritten("testcase"),)))
+    assert verdict.kind is VerdictKind.INVALID_REPRO
+
+
+def test_memory_never_written_that_is_not_shown_to_decide_leaves_a_wrong_value_open() -> None:
+    """An error or a crash is the compiler's, whatever the testcase reads."""
+    wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
+    assert (
+        judge(evidence((M, M, M, M), plan=wrong, findings=(unwritten("unknown"),))).kind is VerdictKind.INCONCLUSIVE
+    )
+    assert judge(evidence((M, M, M, M), findings=(unwritten("unknown"),))).kind is VerdictKind.CONFIRMED
+
+
+def differing(cause: str, version: str = "1.3") -> Finding:
+    return Finding(kind=FindingKind.NONDETERMINISTIC, summary="s", evidence={"cause": cause, "version": version})
+
+
+def under(seen: Observation, **conditions: int) -> Observation:
+    return msgspec.structs.replace(seen, varied=Varied(**conditions))
+
+
+@pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (M, M, P, P)])
+@pytest.mark.parametrize("cause", ["memory", "threads", "hashes", "unknown"])
+def test_a_result_that_nothing_in_the_testcase_decides_is_less_sure(
+    outcomes: tuple[Outcome, ...], cause: str
+) -> None:
+    """Though the answers agree: the direction stays, the confidence is not high, and the reason is said."""
+    again = [observe(version, outcome, attempt=2) for version, outcome in zip(ORDER, outcomes, strict=True)]
+    steady, doubted = (judge(evidence(outcomes, *again, findings=found)) for found in ((), (differing(cause),)))
+    assert doubted.kind is steady.kind
+    assert steady.confidence >= 0.9 > doubted.confidence
+    assert any(reason.startswith("on 1.3, ") for reason in doubted.reasons)
+
+
+def test_the_testcases_own_random_numbers_take_nothing_from_a_failure_that_is_always_there() -> None:
+    """What it prints differs from run to run; that it fails does not."""
+    steady, drawn = (judge(evidence((M, M, M, M), findings=found)) for found in ((), (differing("randomness"),)))
+    assert drawn == steady
+
+
+SOMETIMES = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, sometimes=True))
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "found", "sure"),
+    [
+        ((M, M, M, M), (), True),
+        ((P, P, M, M), (), False),
+        ((M, M, P, P), (), False),
+        ((M, M, M, M), (differing("randomness"),), False),
+    ],
+)
+def test_what_is_said_to_come_and_go_may_have_been_away_by_luck(
+    outcomes: tuple[Outcome, ...], found: tuple[Finding, ...], sure: bool
+) -> None:
+    """A change between releases, or a failure for all the numbers drawn, is not said with high confidence."""
+    again = [observe(version, outcome, attempt=2) for version, outcome in zip(ORDER, outcomes, strict=True)]
+    assert (judge(evidence(outcomes, *again, findings=found, plan=SOMETIMES)).confidence >= 0.9) is sure
+    assert judge(evidence(outcomes, *again, findings=found)).confidence >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("cause", "conditions", "said"),
+    [
+        ("hashes", {"hash_seed": 3}, "hash seed 0: it fails; 3: it runs cleanly"),
+        ("memory", {"fill": 0x55}, "new memory as it comes: it fails; full of 0xaa: it runs cleanly"),
+        ("threads", {"threads": 1}, "threads as usual: it fails; 1: it runs cleanly"),
+        ("randomness", {}, ""),
+    ],
+)
+def test_flaky_says_what_decides_and_how_often_it_failed(cause: str, conditions: dict[str, int], said: str) -> None:
+    """With the values that were seen to fail and those that were not; an unseeded draw is called the testcase's."""
+    clean = under(observe("1.3", P, attempt=2), **conditions)
+    verdict = judge(evidence((M, M, M, M), clean, findings=(differing(cause),)))
+    assert verdict.kind is VerdictKind.FLAKY
+    assert "1 of 2 runs (95 % interval" in verdict.headline
+    assert not said or said in verdict.reasons
+    assert ("that the testcase draws" in verdict.headline) is (cause == "randomness")
+    assert verdict.confidence > judge(evidence((M, M, M, M), clean)).confidence
+
+
+def test_values_that_overlap_decide_nothing() -> None:
+    """A finding that the runs do not bear out is not repeated as if they did."""
+    more = [observe("1.3", P, attempt=2), observe("1.3", M, attempt=3)]
+    verdict = judge(evidence((M, M, M, M), *more, findings=(differing("hashes"),)))
+    assert not any("hash seed 0" in reason for reason in verdict.reasons)
+
+
+def test_what_decides_is_told_of_the_build_where_it_was_found() -> None:
+    """Two builds disagree, and the reason is known for the older: then that one is told of."""
+    more = [observe("1.2", P, attempt=2), observe("1.3", P, attempt=2)]
+    verdict = judge(evidence((M, M, M, M), *more, findings=(differing("memory", "1.2"),)))
+    assert "on 1.2" in verdict.headline
+
+
+def test_a_failure_that_was_seen_often_says_how_often() -> None:
+    """Five of five runs leave room for a rate of 57 %, and the reader is told so."""
+    again = [observe("1.3", M, attempt=attempt) for attempt in range(2, 6)]
+    verdict = judge(evidence((M, M, M, M), *again))
+    assert "on 1.3 it fails in 5 of 5 runs (95 % interval 57 to 100 %)" in verdict.reasons
+
+
+def test_a_finding_alone_is_no_verdict() -> None:
+    """The guest wrote it: without a failure that the host saw for itself it explains nothing."""
+    finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="index 17 of 12")
+    assert judge(evidence((P, P, P, P), findings=(finding,))).kind is VerdictKind.NOT_REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("control", "said"),
+    [
+        (
+            "with this call in the place of the old one the testcase runs cleanly on 1.3",
+            "made the new way runs cleanly",
+        ),
+        ("with this call in its place the testcase does not fail as reported on 1.3, nor pass", "a diagnosis re-ran"),
+        (None, "a diagnosis re-ran"),
+    ],
+)
+def test_what_a_fault_rests_on_is_what_was_run(control: str | None, said: str) -> None:
+    """A control is named as a reason only where it ran cleanly, and as the control that it was."""
+    shown = {"call_that_works": "f(x)"} | ({} if control is None else {"control": control})
+    finding = Finding(kind=FindingKind.SIGNATURE_CHANGED, summary="the old way", evidence=shown)
+    verdict = judge(evidence((M, M, M, M), findings=(finding,)))
+    assert verdict.kind is VerdictKind.INVALID_REPRO
+    assert said in verdict.reasons[0]
+
+
+def test_a_finding_that_blames_a_pass_is_no_fault_of_the_repro() -> None:
+    """A pass that mutates its input is the compiler's bug."""
+    finding = Finding(kind=FindingKind.INPUT_MUTATED, summary="RealizeDevice")
+    assert judge(evidence((M, M, M, M), findings=(finding,))).kind is VerdictKind.CONFIRMED
+
+
+def test_a_ported_run_decides_only_where_the_original_cannot() -> None:
+    """Ported evidence is named as such in the headline."""
+    ported_bad = observe("1.3", M, variant=Variant.PORTED)
+    verdict = judge(evidence((I, I, I, I), ported_bad))
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert "port" in verdict.headline
+    verdict = judge(evidence((M, M, I, I), observe("1.3", P, variant=Variant.PORTED)))
+    assert verdict.kind is VerdictKind.FIXED
+    assert "port" in verdict.headline
+
+
+def test_a_report_without_a_failure_to_look_for_is_never_not_reproduced() -> None:
+    """Nothing was claimed, so a clean run refutes nothing."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim())
+    assert judge(evidence((P, P, P, P), plan=plan)).kind is VerdictKind.INCONCLUSIVE
+
+
+def test_an_issue_without_all_its_parts_is_not_run() -> None:
+    """What is missing is the answer."""
+    nothing = NoRepro(reason="no code", claim=Claim(), toolchain=None)
+    partial = NoRepro(
+        reason="no file", claim=Claim(), toolchain="iree", missing=(Missing(kind="file", name="m.mlir"),)
+    )
+    output_only = NoRepro(
+        reason="output only", claim=Claim(), toolchain="tvm", missing=(Missing(kind="code", name="the program"),)
+    )
+    without, incomplete = judge_without_running(nothing), judge_without_running(partial)
+    assert without is not None
+    assert incomplete is not None
+    told = judge_without_running(output_only)
+    assert told is not None
+    assert told.kind is VerdictKind.NO_REPRO
+    assert (without.kind, incomplete.kind) == (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
+
+
+def test_a_wrong_value_that_no_pass_brings_in_is_less_sure() -> None:
+    """Seen everywhere, whatever pass is left out: that it is wrong is the reporter's word, an error not."""
+    none = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "none", "version": "1.3"})
+    llvm = msgspec.structs.replace(none, evidence={"name": "none", "level": "llvm"})
+    wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
+    seen = ((M, M, M, M), observe("1.3", M, attempt=2))
+    doubted = judge(evidence(seen[0], seen[1], plan=wrong, findings=(none,)))
+    assert (doubted.kind, doubted.confidence) == (VerdictKind.CONFIRMED, 0.85)
+    for plan, finding in ((PLAN, none), (wrong, llvm)):
+        assert judge(evidence(seen[0], seen[1], plan=plan, findings=(finding,))).confidence == 0.97
+
+
+def test_a_clean_ported_run_on_the_newest_completes_clean_runs_of_the_original() -> None:
+    """Clean as posted on the reported release and ported on the newest: not reproduced; without the port, unsure."""
+    plan = msgspec.structs.replace(PLAN, reported="1.2")
+    verdict = judge(evidence((P, P, P, I), observe("1.3", P, variant=Variant.PORTED), plan=plan))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert "ported to the API of 1.3" in verdict.headline
+    assert judge(evidence((P, P, P, I), plan=plan)).kind is VerdictKind.INCONCLUSIVE
+    silent_there = evidence((P, P, I, I), observe("1.3", P, variant=Variant.PORTED), plan=plan)
+    assert judge(silent_there).kind is VerdictKind.INCONCLUSIVE
+
+
+def test_a_clean_run_on_the_reported_release_contradicts_the_match() -> None:
+    """What fails elsewhere is then not what the report is about: better no verdict than a reversed one."""
+    claim = msgspec.structs.replace(CLAIM, versions=("v1.3",))
+    plan = msgspec.structs.replace(PLAN, claim=claim, reported="1.3")
+    assert judge(evidence((M, M, P, P), plan=plan)).kind is VerdictKind.INCONCLUSIVE
+    near = msgspec.structs.replace(plan, claim=msgspec.structs.replace(claim, versions=("1.3.dev7",)))
+    assert judge(evidence((M, M, P, P), plan=near)).kind is VerdictKind.FIXED
+
+
+def test_a_fork_is_never_named_as_a_release() -> None:
+    """Wherever the headline names such a build."""
+    seen = [observe(version, outcome) for version, outcome in zip(ORDER, (M, P, P, P), strict=True)]
+    seen[0] = msgspec.structs.replace(seen[0], fork="a077796b, carried by bitblas")
+    verdict = judge(Evidence(plan=PLAN, observations=tuple(seen), findings=()))
+    assert "1.0 (a fork at a077796b, not a release) fails as reported" in verdict.headline
+
+
+def test_what_stand_ins_did_is_told_but_decides_nothing() -> None:
+    """Another backend's failure is no proof about the device that the report names."""
+    plan = msgspec.structs.replace(PLAN, device="hip")
+    seen = [observe(version, U, device="hip") for version in ORDER]
+    on_vmvx = [
+        observe(version, outcome, variant=Variant.RETARGETED, device="vmvx")
+        for version, outcome in zip(ORDER, (P, M, M, P), strict=True)
+    ]
+    verdict = judge(Evidence(plan=plan, observations=(*seen, *on_vmvx), findings=()))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    assert "vmvx it fails as reported on 1.1, 1.2 and runs cleanly on 1.0, 1.3" in verdict.headline
+
+
+OUTCOMES = st.tuples(*[st.sampled_from([M, P, S, I, U, T, Outcome.INFRA, Outcome.OUT_OF_MEMORY, None])] * 4)
+
+
+@given(outcomes=OUTCOMES, seed=st.integers(0, 1000))
+def test_the_order_of_observations_is_irrelevant(outcomes: tuple[Outcome | None, ...], seed: int) -> None:
+    """Cells end in any order."""
+    whole = evidence(outcomes)
+    shuffled = list(whole.observations)
+    random.Random(seed).shuffle(shuffled)
+    other = Evidence(plan=PLAN, observations=tuple(shuffled), findings=())
+    assert judge(other).kind is judge(whole).kind
+
+
+@given(outcomes=OUTCOMES, at=st.lists(st.integers(0, 3), min_size=1, max_size=6))
+def test_an_observation_that_is_told_twice_is_one(outcomes: tuple[Outcome | None, ...], at: list[int]) -> None:
+    """A result that comes in again makes nothing surer, and nothing else."""
+    whole = evidence(outcomes)
+    again = [whole.observations[place] for place in at if place < len(whole.observations)]
+    once, twice = judge(whole), judge(Evidence(plan=PLAN, observations=(*whole.observations, *again), findings=()))
+    assert (twice.kind, twice.confidence, twice.headline) == (once.kind, once.confidence, once.headline)
+
+
+@given(outcomes=OUTCOMES, at=st.integers(0, 3))
+def test_runs_that_contradict_each_other_never_make_a_sure_verdict(
+    outcomes: tuple[Outcome | None, ...], at: int
+) -> None:
+    """One build, good once and bad once: whatever is said of the bug is said with less than high confidence."""
+    both = (observe(ORDER[at], M, attempt=2), observe(ORDER[at], P, attempt=3))
+    verdict = judge(evidence(outcomes, *both))
+    assert verdict.kind in {VerdictKind.FLAKY, VerdictKind.INCONCLUSIVE} or verdict.confidence < 0.9
+
+
+DIRECTED = {VerdictKind.FIXED, VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.NOT_REPRODUCED}
+
+
+@given(outcomes=OUTCOMES, skip=st.sampled_from([T, Outcome.INFRA, U, Outcome.OUT_OF_MEMORY]), at=st.integers(0, 3))
+def test_one_more_skip_never_turns_a_verdict_round(
+    outcomes: tuple[Outcome | None, ...], skip: Outcome, at: int
+) -> None:
+    """A build that cannot answer may make us less sure, never sure of something else."""
+    before = judge(evidence(outcomes)).kind
+    after = judge(evidence(outcomes, observe(ORDER[at], skip, attempt=2))).kind
+    if before in DIRECTED and after in DIRECTED:
+        assert after is before
+
+
+@given(outcomes=OUTCOMES)
+def test_a_verdict_about_the_bug_rests_on_observations_of_it(outcomes: tuple[Outcome | None, ...]) -> None:
+    """No bad run, no confirmation; no good run, no fix."""
+    verdict = judge(evidence(outcomes))
+    if verdict.kind in {VerdictKind.CONFIRMED, VerdictKind.REGRESSION, VerdictKind.FIXED}:
+        assert M in outcomes
+    if verdict.kind in {VerdictKind.FIXED, VerdictKind.REGRESSION, VerdictKind.NOT_REPRODUCED}:
+        assert P in outcomes
+    assert 0.0 <= verdict.confidence <= 1.0
+
+
+def without_device(version: str, why: str, device: str = "hip") -> Observation:
+    return observe(version, U, device=device, why=why)
+
+
+def on_hip(*steps: tuple[str, ...]) -> Plan:
+    testcase = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"a.mlir": ""}, steps=steps)
+    return msgspec.structs.replace(PLAN, testcase=testcase, device="hip")
+
+
+def test_what_only_compiles_here_says_what_running_it_needs() -> None:
+    """The chip comes from the flags: a maintainer with that card knows that it is theirs to run."""
+    plan = on_hip(("iree-compile", "--iree-hip-target=gfx942", "a.mlir"), ("iree-run-module", "--device=hip"))
+    runs = [without_device(version, "compiles; no hip device or runtime here") for version in ORDER]
+    verdict = judge(evidence((None,) * 4, *runs, plan=plan))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    assert verdict.headline.startswith("The testcase compiles on 1.0 … 1.3 (4 releases)")
+    assert "an AMD GPU and its driver (gfx942), which is not here" in verdict.headline
+
+
+def test_a_build_that_is_not_there_is_no_missing_device() -> None:
+    """Hardware is asked for only when the compiler's own words miss it."""
+    runs = [without_device(version, "its requirements cannot be had together") for version in ORDER]
+    assert "needs" not in judge(evidence((None,) * 4, *runs, plan=on_hip(("iree-compile", "a.mlir")))).headline
+
+
+def test_devices_that_did_the_same_are_named_together() -> None:
+    """Three backends, one sentence."""
+    runs = [without_device("1.3", "no hip device or runtime here")]
+    for device in ("vmvx", "llvm-cpu", "vulkan"):
+        seen = observe("1.2", M, variant=Variant.RETARGETED)
+        runs.append(msgspec.structs.replace(seen, device=device))
+    headline = judge(evidence((None,) * 4, *runs, plan=on_hip(("iree-compile", "a.mlir")))).headline
+    assert "Retargeted to llvm-cpu, vmvx and vulkan it fails as reported on 1.2." in headline
+
+
+def control(version: str, outcome: Outcome, *changes: str) -> Observation:
+    return observe(version, outcome, variant=Variant.CONTROL, changes=changes)
+
+
+def test_what_is_said_to_work_and_fails_too_takes_certainty_away() -> None:
+    """The report rests on a contrast that is not there."""
+    steady = judge(evidence((P, M, M, M)))
+    borne_out = judge(evidence((P, M, M, M), control("1.3", P, SAID_TO_WORK)))
+    refuted = judge(evidence((P, M, M, M), control("1.3", M, SAID_TO_WORK)))
+    assert borne_out.confidence == steady.confidence
+    assert "what the report says works does run cleanly on 1.3" in borne_out.reasons
+    assert refuted.confidence < steady.confidence
+    assert "on 1.3 what the report says works fails in the same way" in refuted.reasons
+
+
+def test_our_own_controls_are_not_the_reporters() -> None:
+    """A diagnosis changes the testcase on purpose: its runs say nothing about the report's contrast."""
+    plain, ours = judge(evidence((P, M, M, M))), judge(evidence((P, M, M, M), control("1.3", M)))
+    assert (ours.kind, ours.confidence, ours.reasons) == (plain.kind, plain.confidence, plain.reasons)
+
+
+def refused(version: str, signature: Signature) -> Observation:
+    return observe(version, S, signature=signature)
+
+
+@pytest.mark.parametrize("kind", [ClaimKind.WRONG_RESULT, ClaimKind.CRASH])
+def test_a_newest_release_that_refuses_is_neither_fixed_nor_confirmed(kind: ClaimKind) -> None:
+    """What it did wrong before it declines now, in so many words: the verdict says what changed."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=kind))
+    said = Signature(type="ValueError", message="axis 3 is out of range")
+    verdict = judge(evidence((P, M, M, None), refused("1.3", said), plan=plan))
+    assert verdict.kind is VerdictKind.INCONCLUSIVE
+    assert "1.3, the newest release, refuses it instead, with ValueError: axis 3 is out of range" in verdict.headline
+
+
+def test_a_crash_is_no_refusal() -> None:
+    """Another failure that is no diagnostic stays what it is."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT))
+    crash = Signature(type="SIGSEGV", message="at an address")
+    assert "refuses" not in judge(evidence((P, M, M, None), refused("1.3", crash), plan=plan)).headline
+
+
+CALLS = ("tvm.topi.power", "tvm.relax.block_builder.call_te", "tvm.relax.vm_build.build")
+WORDS = Signature(
+    type="InternalError", message="Check failed: (x.is_float()) is false: only for floats", frames=CALLS
+)
+
+
+def says(version: str, outcome: Outcome, signature: Signature, variant: Variant = Variant.ORIGINAL) -> Observation:
+    return observe(version, outcome, variant=variant, signature=signature)
+
+
+def reworded(
+    message: str, frames: tuple[str, ...] = CALLS, variant: Variant = Variant.ORIGINAL, **plan: object
+) -> Evidence:
+    known = [says(version, M, WORDS) for version in ORDER[:3]]
+    newest = says("1.3", S, Signature(type="InternalError", message=message, frames=frames), variant)
+    gone = [observe("1.3", I)] if variant is Variant.PORTED else []
+    changed = msgspec.structs.replace(PLAN, **plan)
+    return Evidence(plan=changed, observations=(*known, *gone, newest), findings=())
+
+
+@pytest.mark.parametrize("variant", [Variant.ORIGINAL, Variant.PORTED])
+def test_an_error_that_only_its_words_changed_is_the_same(variant: Variant) -> None:
+    """Through the same calls, of the same type, half its words kept; said with less than high confidence."""
+    verdict = judge(reworded("Check failed: (IsFloat(x)) is false: only for floats", variant=variant))
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert verdict.confidence < 0.9
+    assert "other words" in verdict.headline
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        reworded("the pool of buffers has no more room"),
+        reworded("Check failed: (IsFloat(x)) is false: only for floats", frames=(*CALLS[:2], "tvm.other")),
+        reworded("Check failed: (IsFloat(x)) is false: only for floats", frames=()),
+        reworded("Check failed: (IsFloat(x)) is false: only for floats", claim=Claim(kind=ClaimKind.CRASH)),
+    ],
+)
+def test_another_error_is_not_taken_for_it(seen: Evidence) -> None:
+    """Other words, other calls, no calls at all, or a report of no error."""
+    assert judge(seen).kind is VerdictKind.INCONCLUSIVE
+
+
+def test_a_clean_port_is_not_overruled_by_words() -> None:
+    """Ported to the newest release it runs: then it is fixed there, whatever the text as posted says."""
+    said = reworded("Check failed: (IsFloat(x)) is false: only for floats")
+    clean = observe("1.3", P, variant=Variant.PORTED)
+    assert judge(Evidence(plan=PLAN, observations=(*said.observations, clean), findings=())).kind is VerdictKind.FIXED
+
+
+def test_clean_runs_of_what_comes_and_goes_say_how_little_they_exclude() -> None:
+    """Ten of them leave room for a failure in every fourth run."""
+    again = [observe("1.3", P, attempt=attempt) for attempt in range(2, 11)]
+    named, said = (judge(evidence((P, P, P, P), *again, plan=plan)) for plan in (PLAN, SOMETIMES))
+    assert named.kind is said.kind is VerdictKind.NOT_REPRODUCED
+    assert said.confidence < named.confidence
+    assert "on 1.3 it fails in 0 of 10 runs (95 % interval 0 to 28 %)" in said.reasons
+
+
+VARIED = st.builds(
+    Varied,
+    hash_seed=st.integers(0, 3),
+    fill=st.sampled_from([None, 0x55, 0x80]),
+    threads=st.sampled_from([None, 1]),
+)
+REPEATED = st.builds(
+    lambda version, outcome, attempt, varied: observe(version, outcome, attempt=attempt, varied=varied),
+    st.sampled_from(ORDER),
+    st.sampled_from([M, P, S, T]),
+    st.integers(1, 5),
+    VARIED,
+)
+CAUSES = st.sampled_from(["memory", "threads", "hashes", "race", "randomness", "unknown", "made up"])
+
+
+@given(
+    seen=st.lists(REPEATED, max_size=12),
+    found=st.lists(st.builds(differing, CAUSES, st.sampled_from(ORDER)), max_size=3),
+    chance=st.randoms(use_true_random=False),
+)
+def test_no_order_of_repeats_and_findings_changes_a_word(
+    seen: list[Observation], found: list[Finding], chance: random.Random
+) -> None:
+    """Under whatever conditions they were made; and told of twice they are the same runs."""
+    first = judge(Evidence(plan=PLAN, observations=tuple(seen), findings=tuple(found)))
+    shuffled = [*seen, *seen[:1]]
+    chance.shuffle(shuffled)
+    again = judge(Evidence(plan=PLAN, observations=tuple(shuffled), findings=tuple(reversed(found))))
+    assert (again.kind, again.confidence, again.headline, again.reasons) == (
+        first.kind,
+        first.confidence,
+        first.headline,
+        first.reasons,
+    )
+    assert first.kind is VerdictKind.FLAKY or first.confidence < 0.9 or not found_to_vary(found)
+
+
+def found_to_vary(found: Sequence[Finding]) -> bool:
+    return any(one.evidence["cause"] not in ("randomness", "made up") for one in found)
+
+
+ASKED = "Check failed: ErrorContext(fn=main, loc=param[0], param=x) expect Tensor with dtype float32 but get float64"
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (ASKED, True),
+        ("input0 shape dimension 0 mismatch; while invoking native function hal.buffer_view.assert", True),
+        ("no function `forward` exported by module; looking up function 'forward'", True),
+        ("Check failed: (lhs.dtype().is_bool()) is false", False),
+    ],
+)
+def test_a_check_of_the_arguments_is_said_to_be_one(message: str, told: bool) -> None:
+    """The verdict stays, since it fails as reported; whether the refusal is right is left to the reader."""
+    signature = Signature(type="ValueError", message=message)
+    claim = Claim(kind=ClaimKind.ERROR, signature=signature, versions=("1.1",))
+    seen = [observe(version, M, signature=signature) for version in ORDER]
+    verdict = judge(Evidence(plan=msgspec.structs.replace(PLAN, claim=claim), observations=tuple(seen), findings=()))
+    assert verdict.kind is VerdictKind.CONFIRMED
+    assert ("a check of what the testcase passes in" in verdict.headline) is told
+
+
+def test_a_newest_release_that_fails_anew_is_named_beside_the_fix() -> None:
+    """What is reported went away; that the newest release does not do it either is news to its maintainer."""
+    assert judge(evidence((M, M, P, S))).headline.endswith("the newest release, fails in another way.")
+    assert "another way" not in judge(evidence((M, M, P, P))).headline
+    assert "another way" not in judge(evidence((M, P, I, I))).headline
+
+
+def test_a_crash_that_left_nothing_to_compare_is_less_certain() -> None:
+    """The report has a stack; a run that only died by the same signal would have matched any other crash."""
+    claim = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGSEGV", frames=("f", "g")))
+    plan = msgspec.structs.replace(PLAN, claim=claim)
+    told, bare = (Signature(type="SIGSEGV", frames=frames) for frames in (("f", "g"), ()))
+    sure = [
+        judge(
+            Evidence(plan=plan, observations=tuple(observe(v, M, signature=seen) for v in ORDER), findings=())
+        ).confidence
+        for seen in (told, bare)
+    ]
+    assert sure == [0.9, 0.8]
+
+
+def test_a_repro_put_right_that_only_prints_something_else_is_less_certain() -> None:
+    """A clean run shows that the rule was the cause; another value only that it mattered."""
+    sure = [
+        judge(evidence((M, M, M, M), findings=(Finding(kind=FindingKind.BROKEN_RULE, summary="x", evidence=said),)))
+        for said in (
+            {"control": "the failure is gone"},
+            {"control": "it no longer prints what the report calls wrong"},
+        )
+    ]
+    assert [(one.kind, one.confidence) for one in sure] == [
+        (VerdictKind.INVALID_REPRO, 0.95),
+        (VerdictKind.INVALID_REPRO, 0.85),
+    ]

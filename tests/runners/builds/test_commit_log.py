@@ -1,0 +1,118 @@
+"""Commits are read from a clone as data: the right ones, once each, and nothing of the clone's runs."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from runners.builds.commit_log import CommitLog
+from runners.core.errors import UserError
+from tests.support.repository import Repository, make_repository
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return make_repository(tmp_path / "clone")
+
+
+def test_commits_come_oldest_first_with_what_they_say_and_touch(repository: Repository) -> None:
+    """``start`` is left out, ``end`` is not."""
+    repository.commit("first", "a.txt")
+    repository.git("tag", "v1.0")
+    repository.commit(
+        "Fix the parser (#12)\n\nIt read too far.\n\nSigned-off-by: A", "src/parse.cc", day="2026-02-03"
+    )
+    last = repository.commit("third", "src/parse.cc", "tests/ä.py")
+    second, third = CommitLog(repository.path).between("v1.0", "main")
+    assert (second.subject, second.day, second.paths) == (
+        "Fix the parser (#12)",
+        date(2026, 2, 3),
+        ("src/parse.cc",),
+    )
+    assert "It read too far." in second.body
+    assert third.sha == last
+    assert third.paths[0] == "src/parse.cc"
+
+
+def test_a_merge_is_one_commit(repository: Repository) -> None:
+    """With the files that it brought in; the side branch's own commits are not in the line of builds."""
+    repository.commit("first", "a.txt")
+    repository.git("switch", "--quiet", "-c", "side")
+    repository.commit("on the side", "b.txt")
+    repository.git("switch", "--quiet", "main")
+    repository.commit("second", "c.txt")
+    repository.git("merge", "--quiet", "--no-ff", "-m", "Merge side", "side")
+    found = CommitLog(repository.path).between("main~2", "main")
+    assert [(one.subject, one.paths) for one in found] == [("second", ("c.txt",)), ("Merge side", ("b.txt",))]
+
+
+def test_what_a_release_branch_already_holds_is_left_out(repository: Repository) -> None:
+    """A cherry-pick keeps its author's time and subject, or names the same pull request."""
+    repository.commit("first", "a.txt")
+    repository.git("branch", "release")
+    kept = repository.commit("Fix overflow in pad", "pad.cc", day="2026-03-01")
+    numbered = repository.commit("Fix layout (#77)", "layout.cc", day="2026-03-02")
+    repository.commit("Add softmax (#78)", "softmax.cc", day="2026-03-03")
+    repository.git("switch", "--quiet", "release")
+    repository.git("cherry-pick", kept, day="2026-04-01")
+    repository.git("cherry-pick", numbered)
+    repository.git("commit", "--quiet", "--amend", "--reset-author", "-m", "[release] layout (#77) (#90)")
+    repository.git("tag", "v1.0")
+    found = CommitLog(repository.path).between("v1.0", "main")
+    assert [one.subject for one in found] == ["Add softmax (#78)"]
+
+
+def test_a_tag_goes_before_a_branch_of_the_same_name(repository: Repository) -> None:
+    """Releases are tags, and some projects name the release's branch the same; ``1.0`` finds ``v1.0``."""
+    tagged = repository.commit("first", "a.txt")
+    repository.git("tag", "v1.0")
+    repository.commit("second", "a.txt")
+    repository.git("branch", "v1.0")
+    log = CommitLog(repository.path)
+    assert log.resolve("v1.0") == log.resolve("1.0") == tagged
+
+
+@pytest.mark.parametrize(
+    "revision", ["--upload-pack=touch x", "-x", "", "a..b", "a b", "@{-1}", "no-such-tag", "x" * 400]
+)
+def test_what_is_no_revision_is_refused(repository: Repository, revision: str) -> None:
+    """By name, whatever git would make of it."""
+    repository.commit("first", "a.txt")
+    with pytest.raises(UserError):
+        CommitLog(repository.path).resolve(revision)
+
+
+def test_a_folder_that_is_no_clone_is_refused(tmp_path: Path) -> None:
+    """In one sentence, whether it is missing or holds something else."""
+    with pytest.raises(UserError, match="no git repository"):
+        CommitLog(tmp_path).between("a", "b")
+    with pytest.raises(UserError, match="no directory"):
+        CommitLog(tmp_path / "none").between("a", "b")
+
+
+def test_nothing_that_the_clone_configures_is_started(repository: Repository, tmp_path: Path) -> None:
+    """A pager, a monitor, a signature check, a diff or text filter and hooks of its own stay unused."""
+    repository.commit("first", "a.txt")
+    repository.commit("second", "a.txt")
+    trap, mark = tmp_path / "trap.sh", tmp_path / "ran"
+    trap.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    trap.chmod(0o755)
+    for name in ("core.pager", "core.fsmonitor", "gpg.program", "diff.external", "diff.x.textconv", "core.editor"):
+        repository.git("config", name, str(trap))
+    repository.git("config", "log.showSignature", "true")
+    (repository.path / ".git/info/attributes").write_text("* diff=x\n")
+    assert len(CommitLog(repository.path).between("main~1", "main")) == 1
+    assert not mark.exists()
+
+
+def test_the_last_commit_before_a_day(repository: Repository) -> None:
+    """The newest that was there when the day began; None before there was anything."""
+    repository.commit("first", "a.txt", day="2026-01-10")
+    second = repository.commit("second", "a.txt", day="2026-01-20")
+    repository.commit("third", "a.txt", day="2026-01-30")
+    log = CommitLog(repository.path)
+    assert log.last_before(date(2026, 1, 25), "main") == second
+    assert log.last_before(date(2026, 1, 10), "main") is None
+    assert log.day(second) == date(2026, 1, 20)

@@ -1,0 +1,122 @@
+"""A missing name explains a failure only when the testcase itself uses it."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.core.failure.api_drift import explain
+from runners.core.protocol import Testcase, TestcaseKind
+from runners.toolchains import iree, tvm
+
+
+def python(code: str) -> Testcase:
+    return Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": code}, steps=(("python", "r.py"),))
+
+
+def command(*step: str, mlir: str = "") -> Testcase:
+    return Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"m.mlir": mlir}, steps=(step,))
+
+
+@pytest.mark.parametrize(
+    ("code", "failure", "name", "successor"),
+    [
+        ("from tvm import tir", "ImportError: cannot import name 'tir' from 'tvm' (x.py)", "tvm.tir", "tvm.tirx"),
+        ("import tvm.relay", "ModuleNotFoundError: No module named 'tvm.relay'", "tvm.relay", None),
+        ("a = tvm.arith.Analyzer()", "AttributeError: module 'tvm' has no attribute 'arith'", "tvm.arith", "tvm.sym"),
+        (
+            'PassContext(config={"tir.noalias": 1})',
+            "AttributeError: Invalid config option 'tir.noalias' candidates are: tirx.noalias",
+            "tir.noalias",
+            "tirx.noalias",
+        ),
+    ],
+)
+def test_known_drift_of_tvm(code: str, failure: str, name: str, successor: str | None) -> None:
+    """The table names the release and the successor."""
+    moved = explain(failure, python(code), tvm.DRIFT, "0.27.0")
+    assert moved is not None
+    assert (moved.name, moved.successor) == (name, successor)
+    assert "gone since" in moved.why
+
+
+def test_a_name_that_the_table_does_not_know_is_drift_all_the_same() -> None:
+    """Reverse drift: a testcase newer than the build."""
+    failure = "TypeError: relax_call() got an unexpected keyword argument 'layout_hint'"
+    moved = explain(failure, python("relax_call(x, layout_hint=1)"), tvm.DRIFT, "0.25.0")
+    assert moved is not None
+    assert "0.25.0" in moved.why
+
+
+@pytest.mark.parametrize(
+    ("code", "failure", "version", "says"),
+    [
+        (
+            "topi.vision.generate_anchor(x)",
+            "AttributeError: module 'tvm.topi.vision' has no attribute 'generate_anchor'",
+            "0.27.0",
+            "tvm.topi.vision.generate_anchor is gone in every build here from 0.22.0",
+        ),
+        (
+            "relax.transform.FuseTransposeMatmul()",
+            "AttributeError: module 'tvm.relax.transform' has no attribute 'FuseTransposeMatmul'",
+            "0.17.dev0",
+            "does not exist in 0.17.dev0: it came with 0.22.0",
+        ),
+    ],
+)
+def test_a_listed_name_says_between_which_builds_it_went(code: str, failure: str, version: str, says: str) -> None:
+    """Found by listing every build: exactly this name, and no successor invented."""
+    moved = explain(failure, python(code), tvm.DRIFT, version)
+    assert moved is not None
+    assert moved.successor is None
+    assert says in moved.why
+
+
+def test_the_same_message_about_the_compilers_own_names_is_a_fault_of_the_compiler() -> None:
+    """The testcase never wrote that name."""
+    failure = "AttributeError: 'NoneType' object has no attribute 'struct_info'"
+    assert explain(failure, python("tvm.compile(mod)"), tvm.DRIFT, "0.27.0") is None
+
+
+@pytest.mark.parametrize(
+    ("step", "failure"),
+    [
+        (
+            ("iree-compile", "--iree-hal-target-device=llvm-cpu"),
+            'error: unregistered device alias "llvm-cpu"; ensure',
+        ),
+        (("iree-compile", "--iree-old-switch"), "iree-compile: Unknown command line argument '--iree-old-switch'."),
+        (
+            ("iree-compile", "--iree-hal-target-backends=old-backend"),
+            "m.mlir:0:0: error: target backend 'old-backend' not registered; registered backends: [llvm-cpu, vmvx]",
+        ),
+        (
+            ("iree-compile", "--iree-input-type=old-dialect"),
+            "error: unknown custom value for --iree-input-type='old-dialect' (available: 'stablehlo' 'onnx')",
+        ),
+    ],
+)
+def test_flags_of_other_releases(step: tuple[str, ...], failure: str) -> None:
+    """An unknown flag is neither good nor bad."""
+    assert explain(failure, command(*step), iree.DRIFT, "3.13.0") is not None
+
+
+def test_an_op_of_another_release_is_drift() -> None:
+    """Dialects move too."""
+    failure = "m.mlir:1:1: error: custom op 'flow.dispatch.tensor.load' is unknown (tried 'func.flow')"
+    assert explain(failure, command("iree-opt", mlir="%0 = flow.dispatch.tensor.load %a"), iree.DRIFT, "3.5.0")
+
+
+@pytest.mark.parametrize("failure", ["", "AssertionError: wrong", "error: operand #0 does not dominate this use"])
+def test_an_ordinary_failure_is_no_drift(failure: str) -> None:
+    """Only a missing name is."""
+    assert explain(failure, python("assert x"), tvm.DRIFT, "0.27.0") is None
+
+
+def test_a_target_that_is_no_longer_read_is_drift() -> None:
+    """When it is the testcase's own."""
+    failure = 'ValueError: Cannot parse target string "llvm -mcpu=x". CLI target string form is no longer supported.'
+    moved = explain(failure, python('Target("llvm -mcpu=x")'), tvm.DRIFT, "0.27.0")
+    assert moved is not None
+    assert "dictionary" in moved.why
+    assert explain(failure, python('Target("llvm")'), tvm.DRIFT, "0.27.0") is None

@@ -1,0 +1,235 @@
+"""One failure printed in several ways is one; one sentence about several things is several. Texts are our own."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.core.failure.compare import SAME, compare
+from runners.core.failure.parse import parse_signature
+from runners.core.failure.stack_frames import raise_site
+from runners.core.protocol import Exited, Signature, TimedOut
+
+SITE = "/opt/env/lib/python3.11/site-packages"
+
+
+def traceback(site: str, error: str, folder: str = "ir") -> str:
+    return (
+        'Traceback (most recent call last):\n  File "a.py", line 9, in <module>\n    fold(x)\n'
+        f'  File "{SITE}/tvm/ir/fold.py", line 30, in fold\n    return _ffi_api.Fold(x)\n'
+        '  File "python/tvm_ffi/cython/function.pxi", line 968, in tvm_ffi.core.Function.__call__\n'
+        f'  File "/project/src/{folder}/fold.h", line 30, in {site}\n{error}\n'
+    )
+
+
+QUOTIENT = "tvm::ffi::Optional<tvm::PrimExpr> tvm::arith::Fold(tvm::PrimExpr) [with Op = tvm::tirx::FloorDiv]"
+REST = QUOTIENT.replace("FloorDiv", "Mod")
+MOVED = QUOTIENT.replace("tvm::arith::", "tvm::prim::detail::").replace("tirx", "prim")
+ZERO = "tvm.error.InternalError: Check failed: b->value != 0 (0 vs. 0) : Divide by zero"
+WRAPPER = (
+    "\nThe above exception was the direct cause of the following exception:\n\n"
+    'Traceback (most recent call last):\n  File "a.py", line 12, in <module>\n'
+    '    raise RuntimeError("no plan") from e\nRuntimeError: no plan\n'
+)
+MLIR = (
+    "a.mlir:2:3: error: failed to legalize operation 'gpu.sync'\n  gpu.sync\n  ^\n"
+    "a.mlir:1:1: note: called from\na.mlir:0:0: error: conversion failed\n"
+)
+RELAY = (
+    f'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    compile_file("a.mlir")\n'
+    f'  File "{SITE}/iree/compiler/tools/core.py", line 255, in compile_file\n    result = invoke(cl)\n'
+    "iree.compiler.tools.binaries.CompilerToolError: Error invoking IREE compiler tool iree-compile\n"
+    "Error code: {code}\nDiagnostics:\n{text}\n\nInvoked with:\n iree-compile a.mlir\n"
+)
+STACK = (
+    "Stack dump:\n0.\tProgram arguments: iree-compile a.mlir\n"
+    " #0 0x00007f01 llvm::sys::PrintStackTrace(x) S.cpp:0:0\n"
+    " #4 0x00007f02 mlir::FloatType::getWidth() Types.cpp:0:0\n"
+    " #5 0x00007f03 mlir::iree_compiler::{function}(mlir::Location) Fold.cpp:0:0\n"
+    " #6 0x00007f04 mlir::PassManager::run(mlir::Operation*) Pass.cpp:0:0\n"
+)
+
+
+def read(text: str) -> Signature:
+    found = parse_signature(text, Exited(code=1))
+    assert found is not None
+    return found
+
+
+def same(one: str, other: str) -> bool:
+    forth, back = compare(read(one), read(other)).score >= SAME, compare(read(other), read(one)).score >= SAME
+    assert forth is back
+    return forth
+
+
+def test_one_sentence_of_two_functions_is_two_failures() -> None:
+    """The quotient's fold and the remainder's refuse a zero in the same words; only the C++ frame tells."""
+    assert not same(traceback(QUOTIENT, ZERO), traceback(REST, ZERO))
+
+
+def test_a_function_that_moved_is_still_the_same() -> None:
+    """Another file, another namespace, another release."""
+    assert same(traceback(QUOTIENT, ZERO), traceback(MOVED, ZERO, "ir/prim"))
+    assert read(traceback(MOVED, ZERO)).site == "Fold[FloorDiv]"
+
+
+def test_a_function_renamed_with_the_struct_infos_is_still_the_same() -> None:
+    """TVM 0.26 called types what had been struct infos."""
+    wanted = "ValueError: Flip wants an axis of the tensor's own"
+    old, new = (f"tvm::Type tvm::relax::{name}(const Call&)" for name in ("InferStructInfoFlip", "InferTypeFlip"))
+    assert same(traceback(old, wanted), traceback(new, wanted))
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [],
+        ['  File "/x/a.cc", line 0, in tvm::F(int)'],
+        ['  File "/x/a.cc", line 3, in tvm::F(int)', '  File "b.py", line 1, in f'],
+    ],
+)
+def test_a_site_is_the_innermost_frame_and_of_known_place(frames: list[str]) -> None:
+    """A frame without a line is one of the call's; where Python's frame is the innermost, Python raised it."""
+    assert raise_site(frames) == ""
+
+
+def test_what_a_testcase_wraps_around_an_error_does_not_hide_it() -> None:
+    """``raise RuntimeError(...) from e``: the compiler's exception is the failure, whoever reports it how."""
+    plain = traceback(QUOTIENT, ZERO)
+    assert same(plain, plain + WRAPPER)
+    assert same(plain, plain + WRAPPER + WRAPPER)
+    assert not same(traceback(REST, ZERO) + WRAPPER, plain + WRAPPER)
+
+
+def test_an_error_of_the_testcases_own_is_not_looked_behind() -> None:
+    """Where nothing of the compiler's was raised, the last exception is what it always was."""
+    own = 'Traceback (most recent call last):\n  File "a.py", line 2, in f\n    {}["k"]\nKeyError: \'k\'\n'
+    assert read(own + WRAPPER).type == "RuntimeError"
+    compilers = traceback(QUOTIENT, ZERO)
+    behind = "\nThe above exception was the direct cause of the following exception:\n\n"
+    assert read(own + behind + compilers).type == "InternalError"
+
+
+def test_a_relayed_diagnostic_is_the_compilers() -> None:
+    """The same message from the command line and from Python; the relay's own words are those of every failure."""
+    relayed = RELAY.format(code=1, text=MLIR)
+    assert same(MLIR, relayed)
+    assert not same(relayed, relayed.replace("gpu.sync", "gpu.lane"))
+
+
+def test_a_relayed_crash_keeps_its_signal_and_its_stack() -> None:
+    """The child's status is in the relay's text."""
+    seen = read(RELAY.format(code=-11, text=STACK.format(function="Fold")))
+    assert seen.type == "SIGSEGV"
+    assert seen.frames == ("mlir::iree_compiler::Fold",)
+
+
+def test_two_crashes_in_one_accessor_are_two() -> None:
+    """The width of a type is asked for everywhere: who asked tells, not MLIR's own classes."""
+    one, other = (RELAY.format(code=-11, text=STACK.format(function=name)) for name in ("Fold", "Pack"))
+    assert same(one, one)
+    assert not same(one, other)
+
+
+def test_a_parser_that_passes_an_error_on_does_not_change_it() -> None:
+    """TVM's script parser raises it again as its own, with the line of the script."""
+    words = "Flip wants an axis of the tensor's own, this is not one"
+    assert same(f"ValueError: {words}", f"tvm.error.DiagnosticError: error: {words}\n --> a.py:3:4")
+    assert not same(f"AssertionError: {words}", f"tvm.error.DiagnosticError: error: {words}")
+    assert not same("ValueError: no axis", "tvm.error.DiagnosticError: error: no axis")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            'ValueError: In ir.Op(span=None, name="relax.argmax", support_level=10), the axis 7 is too large',
+            'ValueError: In ir.Op(span=None, name="relax.softmax", support_level=10), the axis 7 is too large',
+        ),
+        (
+            "ScheduleError: An error occurred in the schedule primitive 'rfactor'.\nError message: no reduction here",
+            "ScheduleError: An error occurred in the schedule primitive 'split-reduction'.\n"
+            "Error message: no reduction here",
+        ),
+        (
+            "RuntimeError: Check failed: shape[i] == r (4 vs. 3) : In(fn=f, p=q)  mismatch to the fixed constant",
+            "RuntimeError: Check failed: shape[i] == heap[r] (4 vs. 3) : In(fn=f, p=q)  mismatch to an earlier one",
+        ),
+    ],
+    ids=["operator", "primitive", "condition and sentence"],
+)  # fmt: skip
+def test_a_helper_that_two_reach_fails_twice(one: str, other: str) -> None:
+    """One function checks for many: what it was asked about is part of the failure."""
+    assert not same(one, other)
+
+
+def test_a_condition_may_be_written_anew() -> None:
+    """The sentence behind it is the same, word for word."""
+    words = ": Expected an integer on the left of the operator, but received n of type float32"
+    condition = "a.dtype().is_int() || a.dtype().is_uint() || a.dtype().is_bool()"
+    old = f"InternalError: Check failed: ({condition}) is false{words}"
+    assert same(old, f"InternalError: Check failed: (a.ty().Matches(kInt, kUInt, kBool)) is false{words}")
+
+
+def test_what_a_program_calls_its_own_does_not_tell() -> None:
+    """Another variant of the testcase has other names; an operation's name is the compiler's."""
+    assert same(
+        "a.mlir:1:1: error: 'util.load' op type mismatch; global \"weight\" is 'tensor<4xf32>' but load is 'f32'",
+        "a.mlir:9:1: error: 'util.load' op type mismatch; global \"b\" is 'tensor<17xf32>' but load is 'f32'",
+    )
+    assert not same(
+        "INTERNAL; no driver `vulkan` in this build of it", "INTERNAL; no driver `metal` in this build of it"
+    )
+
+
+def test_a_result_other_than_the_expected_one_is_a_failure() -> None:
+    """iree-run-module compares by itself; a shape is not a value."""
+    value = (
+        "[FAILED] result[0]: element at index 0 (4) does not match the expected (8); expected that the view is equal"
+    )
+    shape = (
+        "[FAILED] result[0]: metadata is 4xf32; expected that the view matches 5xf32; expected that the view is equal"
+    )
+    assert same(value, value.replace("(4)", "(5)"))
+    assert not same(value, shape)
+
+
+INVOKED = (
+    'Traceback (most recent call last):\n  File "a.py", line 9, in <module>\n    module.f(x)\n'
+    f'  File "{SITE}/iree/runtime/function.py", line 166, in _invoke\n    self._context.invoke(x)\n'
+)
+STATUS = "c/runtime/diagnostics.c:225: INVALID_ARGUMENT; input0 shape dimension 0 mismatch; expected 4 but have 5"
+
+
+def test_a_status_that_python_passes_on_is_the_runtimes() -> None:
+    """iree-run-module prints it, iree.runtime raises it; words of a testcase that look like one are its own."""
+    assert same(f"EXEC @f\n{STATUS}", f"{INVOKED}ValueError: Error invoking function: {STATUS}")
+    other = STATUS.replace("shape dimension 0 mismatch", "element type mismatch")
+    assert not same(f"{INVOKED}ValueError: Error invoking function: {STATUS}", f"{INVOKED}ValueError: Error: {other}")
+    assert read(f"ValueError: I saw INTERNAL; {STATUS}").type == "ValueError"
+
+
+def test_another_requirement_of_the_same_function_is_another_failure() -> None:
+    """One opening, one function, two sentences: words in the place of words. A cut report has none in their place."""
+    groups = "ValueError: Norm expects that the size of the channel axis must be divisible by 3, but got 4"
+    length = (
+        "ValueError: Norm expects that the size of input 1 must be equal to the size of the axis, but got 5 and 4"
+    )
+    assert not same(groups, length)
+    assert same(length, "ValueError: Norm expects that the size of input 1 must be equal to the size")
+
+
+def test_where_the_time_was_up_tells_and_after_how_long_does_not() -> None:
+    """Compiling for ever is not running for ever."""
+    first, later, second = (
+        parse_signature("", TimedOut(where=where))
+        for where in (
+            "step 1 (iree-compile a), after 10 s",
+            "step 1 (iree-compile b), after 60 s",
+            "step 2 (c), after 10 s",
+        )
+    )
+    assert first is not None
+    assert later is not None
+    assert second is not None
+    assert compare(first, later).score >= SAME
+    assert compare(first, second).score < SAME

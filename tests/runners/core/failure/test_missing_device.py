@@ -1,0 +1,87 @@
+"""What a failure's text says of the device rather than of the compiler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.core.failure.missing_device import device_trouble, missing_device
+from runners.sandbox.bubblewrap import mount_options
+from runners.sandbox.containers.command_line import devices_of
+from runners.sandbox.contract import SandboxSpec
+
+NODES = ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("InternalError: CUDA: out of memory", "memory was used up"),
+        ("--task_topology_nodes=current selected 2 node(s) but none contain any usable cores", "no processor to use"),
+        ("CUDA_ERROR_OUT_OF_MEMORY (2)", "memory was used up"),
+        ("iree: RESOURCE_EXHAUSTED; hip driver failed to allocate", "memory was used up"),
+        ("CUDA_ERROR_ECC_UNCORRECTABLE", "could not be corrected"),
+        ("CUDA driver version is insufficient for CUDA runtime version", "does not fit"),
+    ],
+)
+def test_a_device_in_trouble_is_told(text: str, why: str) -> None:
+    """It says nothing about any compiler."""
+    found = device_trouble(text)
+    assert found is not None
+    assert why in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access", "MemoryError", "out of memory", "CUDA launch failed"],
+)
+def test_what_a_program_can_do_itself_is_no_trouble(text: str) -> None:
+    """A wrongly compiled kernel reads outside its tensors: that may be the very bug."""
+    assert device_trouble(text) is None
+    assert missing_device(text) is None
+
+
+def test_a_container_gets_one_gpu_by_its_name(tmp_path: Path) -> None:
+    """Where the toolkit has described the GPUs, by number; never all of them."""
+    (tmp_path / "nvidia.yaml").touch()
+    spec = SandboxSpec(argv=("true",), mounts=(), devices=NODES)
+    assert devices_of(spec, [tmp_path]) == ["nvidia.com/gpu=1"]
+    assert devices_of(SandboxSpec(argv=("true",), mounts=()), [tmp_path]) == []
+
+
+def test_without_a_description_it_gets_the_device_files_that_are_there(tmp_path: Path) -> None:
+    """Files, not privileges."""
+    spec = SandboxSpec(argv=("true",), mounts=(), devices=("/dev/null", "/dev/nvidia-nothing"))
+    assert devices_of(spec, [tmp_path]) == ["/dev/null"]
+
+
+def test_bubblewrap_binds_nothing_of_dev_unasked() -> None:
+    """Only the accelerator's own files, and those before /dev is made read-only."""
+    plain = mount_options((), {}, 1)
+    assert "--dev-bind-try" not in plain
+    given = mount_options((), {}, 1, NODES)
+    assert [given[i + 1] for i, word in enumerate(given) if word == "--dev-bind-try"] == list(NODES)
+    assert given.index("--dev-bind-try") < given.index("--remount-ro")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ValueError: Cannot find global function target.build.llvm",
+        "Check failed: (bf != nullptr) is false: target.build.llvm is not enabled",
+    ],
+)
+def test_a_build_without_llvm_says_nothing_about_a_bug(text: str) -> None:
+    """One of the forks runs passes only: a program that compiles there is neither good nor bad."""
+    why = missing_device(text)
+    assert why is not None
+    assert "no LLVM" in why
+
+
+@pytest.mark.parametrize(
+    "text", ["target='llvm'", 'f = tvm.get_global_func("target.build.llvm")', "LLVM ERROR: abort"]
+)
+def test_the_mere_word_is_no_sign(text: str) -> None:
+    """Programs and backtraces name LLVM all the time."""
+    assert missing_device(text) is None

@@ -1,0 +1,169 @@
+"""How a probe ended x what was claimed -> what it shows. Only a match is bad, only a clean run is good."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from runners.core.failure.oracle import Context, Drift, Ruling, answer_of, rule
+from runners.core.protocol import (
+    Answer,
+    Claim,
+    ClaimKind,
+    Ended,
+    Exited,
+    NotRun,
+    Outcome,
+    OutOfMemory,
+    Signalled,
+    Signature,
+    StepResult,
+    TimedOut,
+)
+
+ERROR = Claim(
+    kind=ClaimKind.ERROR,
+    signature=Signature(
+        type="InternalError", message="Check failed: (slot != end) is false: no slot for the variable"
+    ),
+)
+CRASH = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGSEGV"))
+PRINTED = Claim(kind=ClaimKind.WRONG_RESULT, actual="equal? False", expected="equal? True")
+HANG = Claim(kind=ClaimKind.HANG)
+UNKNOWN = Claim()
+NUMERIC = Claim(
+    kind=ClaimKind.WRONG_RESULT,
+    signature=Signature(type="AssertionError", message="Not equal to tolerance rtol=1e-05, atol=0"),
+)
+
+REPORTED_ERROR = """\
+Traceback (most recent call last):
+  File "repro.py", line 9, in <module>
+    f()
+tvm.error.InternalError: Check failed: (slot != end) is false: no slot for the variable
+"""
+OTHER_ERROR = """\
+Traceback (most recent call last):
+  File "repro.py", line 2, in <module>
+    from tvm import tir
+ImportError: cannot import name 'tir' from 'tvm'
+"""
+ASSERTION = "Traceback (most recent call last):\nAssertionError: \nNot equal to tolerance rtol=1e-05, atol=0\n"
+
+
+def steps(ended: Ended, *, stdout: str = "", stderr: str = "") -> list[StepResult]:
+    return [StepResult(argv=("python", "repro.py"), ended=ended, stdout=stdout, stderr=stderr)]
+
+
+def judge(claim: Claim, ended: Ended, *, stdout: str = "", stderr: str = "", **facts: object) -> Ruling:
+    return rule(ended, steps(ended, stdout=stdout, stderr=stderr), Context(claim=claim, **facts))  # type: ignore[arg-type]  # facts are keywords of Context
+
+
+@pytest.mark.parametrize(
+    ("claim", "ended", "stdout", "stderr", "outcome"),
+    [
+        (ERROR, Exited(code=1), "", REPORTED_ERROR, Outcome.MATCH),
+        (ERROR, Exited(code=1), "", OTHER_ERROR, Outcome.OTHER_FAILURE),
+        (ERROR, Exited(code=0), "done", "", Outcome.PASS),
+        (ERROR, Exited(code=0), REPORTED_ERROR, "", Outcome.MATCH),
+        (ERROR, Signalled(code=11), "", "", Outcome.OTHER_FAILURE),
+        (CRASH, Signalled(code=11), "", "", Outcome.MATCH),
+        (CRASH, Exited(code=139), "", "", Outcome.MATCH),
+        (CRASH, Exited(code=1), "", OTHER_ERROR, Outcome.OTHER_FAILURE),
+        (CRASH, Exited(code=0), "", "", Outcome.PASS),
+        (CRASH, Exited(code=0), "", "Fatal Python error: Segmentation fault", Outcome.MATCH),
+        (PRINTED, Exited(code=0), "equal? False", "", Outcome.MATCH),
+        (PRINTED, Exited(code=0), "equal? True", "", Outcome.PASS),
+        (PRINTED, Exited(code=0), "nothing of the kind", "", Outcome.OTHER_FAILURE),
+        (PRINTED, Exited(code=1), "", ASSERTION, Outcome.MATCH),
+        (NUMERIC, Exited(code=1), "", ASSERTION, Outcome.MATCH),
+        (NUMERIC, Exited(code=1), "", OTHER_ERROR, Outcome.OTHER_FAILURE),
+        (HANG, TimedOut(where="step 1"), "", "", Outcome.MATCH),
+        (ERROR, TimedOut(where="step 1"), "", "", Outcome.TIMEOUT),
+        (HANG, TimedOut(where="step 1", clock="processor"), "", "", Outcome.MATCH),
+        (ERROR, TimedOut(where="step 1", clock="processor"), "", "", Outcome.TIMEOUT),
+        (ERROR, OutOfMemory(limit_bytes=2**30), "", "", Outcome.OUT_OF_MEMORY),
+        (ERROR, NotRun(why="no wheel", cause="unavailable"), "", "", Outcome.UNAVAILABLE),
+        (ERROR, NotRun(why="engine gone"), "", "", Outcome.INFRA),
+        (UNKNOWN, Exited(code=0), "", "", Outcome.PASS),
+        (UNKNOWN, Exited(code=1), "", OTHER_ERROR, Outcome.OTHER_FAILURE),
+    ],
+)
+def test_table(claim: Claim, ended: Ended, stdout: str, stderr: str, outcome: Outcome) -> None:
+    """The table of the module's docstring, row by row."""
+    ruling = judge(claim, ended, stdout=stdout, stderr=stderr)
+    assert ruling.outcome is outcome
+    assert ruling.why
+
+
+def test_a_moved_name_is_incompatible_and_a_missing_device_unavailable() -> None:
+    """Neither says anything about the reported failure."""
+    moved = Drift(name="tvm.tir", successor="tvm.tirx", why="tvm.tir is gone")
+    assert judge(ERROR, Exited(code=1), stderr=OTHER_ERROR, drift=moved).outcome is Outcome.INCOMPATIBLE
+    absent = judge(ERROR, Exited(code=1), stderr=OTHER_ERROR, missing_device="no cuda device here")
+    assert absent.outcome is Outcome.UNAVAILABLE
+
+
+def test_a_reported_failure_that_looks_like_drift_is_still_a_match() -> None:
+    """The report may be about exactly that missing name: adding the name would hide the reported failure."""
+    claim = Claim(
+        kind=ClaimKind.ERROR, signature=Signature(type="ImportError", message="cannot import name 'tir' from 'tvm'")
+    )
+    moved = Drift(name="tvm.tir", successor="tvm.tirx", why="tvm.tir is gone")
+    assert judge(claim, Exited(code=1), stderr=OTHER_ERROR, drift=moved).outcome is Outcome.MATCH
+
+
+def test_a_wrong_result_that_nothing_tells_is_neither_good_nor_bad() -> None:
+    """Exit status 0 is not "fixed" when the testcase only prints and the report quotes nothing."""
+    claim = Claim(kind=ClaimKind.WRONG_RESULT)
+    assert judge(claim, Exited(code=0), stdout="[1 2 3]").answer is Answer.SKIP
+    assert judge(claim, Exited(code=0), stdout="[1 2 3]", checks_itself=True).answer is Answer.GOOD
+
+
+def test_a_check_that_is_said_to_fail_and_holds_outweighs_quoted_output() -> None:
+    """ "Some runs print 1 and go through": what is quoted need not be what is wrong, but the check tells."""
+    check = Signature(type="AssertionError", message="not fused")
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, signature=check, actual="1 kernels")
+    assert judge(claim, Exited(code=0), stdout="1 kernels", checks_itself=True).answer is Answer.GOOD
+    assert judge(claim, Exited(code=0), stdout="1 kernels").answer is Answer.BAD
+
+
+@given(outcome=st.sampled_from(list(Outcome)))
+def test_only_match_is_bad_and_only_pass_is_good(outcome: Outcome) -> None:
+    """The first law."""
+    expected = {Outcome.MATCH: Answer.BAD, Outcome.PASS: Answer.GOOD}.get(outcome, Answer.SKIP)
+    assert answer_of(outcome) is expected
+
+
+@given(stdout=st.text(max_size=500), stderr=st.text(max_size=500), code=st.integers(-5, 300))
+def test_any_output_gets_a_ruling(stdout: str, stderr: str, code: int) -> None:
+    """Guest output never makes the oracle fail, whatever it says."""
+    for claim in (ERROR, CRASH, PRINTED, HANG, UNKNOWN):
+        assert judge(claim, Exited(code=code), stdout=stdout, stderr=stderr).why
+
+
+def test_a_compilers_diagnostic_needs_no_device_to_be_gone() -> None:
+    """The report fails in iree-compile; a build that compiles has passed there, whatever hardware lacks behind it."""
+    claim = Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message="failed to legalize 'a.b'"))
+    steps = (
+        StepResult(argv=("iree-compile",), ended=Exited(code=0)),
+        StepResult(argv=("iree-run-module",), ended=Exited(code=1), stderr="UNAVAILABLE; HIP runtime"),
+    )
+    context = Context(claim=claim, missing_device="no hip device or runtime here")
+    assert rule(Exited(code=1), steps, context).outcome is Outcome.PASS
+    assert rule(Exited(code=1), steps[1:], context).outcome is Outcome.UNAVAILABLE
+    at_run_time = Claim(kind=ClaimKind.ERROR, signature=Signature(type="status:INTERNAL", message="bad"))
+    unavailable = rule(
+        Exited(code=1), steps, Context(claim=at_run_time, missing_device="no hip device or runtime here")
+    )
+    assert unavailable.outcome is Outcome.UNAVAILABLE
+    assert unavailable.why.startswith("compiles; ")
+
+
+def test_the_two_clocks_are_told_apart() -> None:
+    """A reader learns whether it ran too long or computed too much."""
+    wall, processor = (
+        judge(ERROR, TimedOut(where="step 1", clock=one), stdout="", stderr="").why for one in ("wall", "processor")
+    )
+    assert wall == "still running when the time was up (step 1)"
+    assert processor == "used up its processor time (step 1)"

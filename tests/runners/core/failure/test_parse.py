@@ -1,0 +1,285 @@
+"""What is the same failure, and what is not. Texts are our own, in the shapes that compilers print."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from runners.core.failure.compare import SAME, compare
+from runners.core.failure.normalize import normalise
+from runners.core.failure.parse import parse_signature
+from runners.core.protocol import Exited, OutOfMemory, Signalled, Signature
+
+PYTHON_TRACEBACK = """\
+building
+Traceback (most recent call last):
+  File "/home/kim/work/net.py", line 31, in <module>
+    lib = tvm.compile(Net, target="llvm")
+  File "/opt/env/lib/python3.11/site-packages/tvm/driver/build_module.py", line 104, in compile
+    return relax.build(mod)
+  File "/opt/env/lib/python3.11/site-packages/tvm/relax/vm_build.py", line 263, in build
+    mod = pipeline(mod)
+tvm.error.InternalError: Check failed: (it != slots.end()) is false: no slot for variable h_12
+"""
+NESTED_TVM = """\
+Traceback (most recent call last):
+  File "t.py", line 3, in <module>
+    f()
+tvm._ffi.base.TVMError: Traceback (most recent call last):
+  3: TVMFuncCall
+  2: tvm::runtime::PackedFuncObj::Extractor<tvm::relax::Lower>::Call(tvm::runtime::TVMArgs)
+  1: tvm::relax::LowerSlots::VisitExpr_(tvm::relax::CallNode const*)
+  0: tvm::relax::SlotMap::Find(tvm::relax::Var)
+  File "/src/relax/slots.cc", line 77
+TVMError: Check failed: (it != slots.end()) is false: no slot for variable h_3
+"""
+MLIR = """\
+net.mlir:4:9: error: 'flow.slice' op expected 2 offsets, got 3
+    %0 = flow.slice %a
+         ^
+net.mlir:4:9: note: see current operation: %7 = "flow.slice"(%4)
+net.mlir:1:1: error: failed to translate executables
+"""
+STACK = """\
+Please report issues to the tracker and include the crash backtrace.
+Stack dump:
+0.\tProgram arguments: /opt/x/iree-compile a.mlir
+ #0 0x00007f00 llvm::sys::PrintStackTrace(llvm::raw_ostream&, int) (/x/lib.so+0x63b49a8)
+ #1 0x00007f01 mlir::iree_compiler::(anonymous namespace)::Fold<mlir::CastOp>::run(mlir::Op*) const F.cpp:0:0
+ #2 0x00007f02 mlir::iree_compiler::FoldPass::runOnOperation() Fold.cpp:0:0
+Segmentation fault (core dumped)
+"""
+NUMPY = """\
+Traceback (most recent call last):
+  File "t.py", line 9, in <module>
+    np.testing.assert_allclose(a, b, rtol=1e-5)
+AssertionError:
+Not equal to tolerance rtol=1e-05, atol=0
+
+Mismatched elements: 3 / 16 (18.8%)
+Max absolute difference: 0.25
+"""
+SCHEDULE = """\
+Traceback (most recent call last):
+  File "t.py", line 9, in <module>
+    s.compute_inline(b)
+tvm.s_tir.schedule.ScheduleError: An error occurred in the schedule primitive 'compute-inline'.
+
+The IR with diagnostic is:
+# from tvm.script import ir
+Error message: The block T_add is the only consumer of nothing
+"""
+
+
+def test_an_exception_is_named_without_its_module_and_without_paths() -> None:
+    """The same class is known by several module paths over the years."""
+    seen = parse_signature(PYTHON_TRACEBACK)
+    assert seen is not None
+    assert seen.type == "InternalError"
+    assert seen.message == "Check failed: (it != slots.end()) is false: no slot for variable h_12"
+    assert seen.frames == ("tvm.relax.vm_build.build", "tvm.driver.build_module.compile")
+
+
+def test_the_nested_native_traceback_gives_its_last_line_and_native_frames() -> None:
+    """TVM prints a second traceback inside the message; the check failure is what tells."""
+    seen = parse_signature(NESTED_TVM)
+    assert seen is not None
+    assert seen.message.startswith("Check failed: (it != slots.end())")
+    assert "tvm::relax::SlotMap::Find" in seen.frames
+
+
+def test_the_same_check_failing_under_two_class_names_is_one_failure() -> None:
+    """TVMError became InternalError; variables are numbered differently in each run."""
+    a, b = parse_signature(NESTED_TVM), parse_signature(PYTHON_TRACEBACK)
+    assert a is not None
+    assert b is not None
+    assert compare(a, b).score >= SAME
+
+
+def test_an_exception_class_may_have_any_name() -> None:
+    """Below the frames of a traceback the class is what stands there, whether or not it is called an error."""
+    text = PYTHON_TRACEBACK.replace("tvm.error.InternalError: Check", "tvm.error.OpNotImplemented: Check")
+    seen = parse_signature(text)
+    assert seen is not None
+    assert seen.type == "OpNotImplemented"
+
+
+def test_the_first_diagnostic_is_the_cause() -> None:
+    """Errors that follow are its echoes."""
+    seen = parse_signature(MLIR)
+    assert seen == Signature(type="mlir-error", message="'flow.slice' op expected 2 offsets, got 3")
+
+
+def test_a_stack_dump_gives_the_compilers_functions() -> None:
+    """Signal plumbing and arguments are left out."""
+    seen = parse_signature(STACK)
+    assert seen is not None
+    assert seen.type == "SIGSEGV"
+    assert seen.frames[0] == ("mlir::iree_compiler::(anonymous namespace)::Fold<mlir::CastOp>::run")
+    assert seen.frames[1] == "mlir::iree_compiler::FoldPass::runOnOperation"
+
+
+def test_a_message_on_the_next_line_is_found() -> None:
+    """numpy begins its message with a line break."""
+    seen = parse_signature(NUMPY)
+    assert seen is not None
+    assert seen.message == "Not equal to tolerance rtol=1e-05, atol=0 | Mismatched elements: 3 / 16 (18.8%)"
+
+
+def test_a_generic_header_is_completed_by_the_telling_line() -> None:
+    """Two schedule errors with one header differ in their last line."""
+    one = parse_signature(SCHEDULE)
+    other = parse_signature(SCHEDULE.replace("is the only consumer of nothing", "reads a buffer that it also writes"))
+    assert one is not None
+    assert other is not None
+    assert "only consumer" in one.message
+    assert compare(one, other).score < 1.0
+
+
+@pytest.mark.parametrize(
+    ("ended", "kind"),
+    [
+        (Signalled(code=11), "SIGSEGV"),
+        (Exited(code=139), "SIGSEGV"),
+        (Exited(code=245), "SIGSEGV"),
+        (Exited(code=248), "SIGFPE"),
+        (Signalled(code=6), "SIGABRT"),
+        (Exited(code=251), "SIGTRAP"),
+        (OutOfMemory(), "out-of-memory"),
+    ],
+)
+def test_how_it_ended_outranks_what_it_printed(ended: Signalled | Exited | OutOfMemory, kind: str) -> None:
+    """Exit statuses that stand for a signal (128 + n, 256 - n) are read as one."""
+    seen = parse_signature("AssertionError: nothing to do with it", ended)
+    assert seen is not None
+    assert seen.type == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "all good\n", "no error: 0 warnings", "def error(): pass", "expected error rate 0.1", "x = ValueError"],
+)
+def test_ordinary_text_tells_of_no_failure(text: str) -> None:
+    """The word error alone is not a failure."""
+    assert parse_signature(text) is None
+
+
+@pytest.mark.parametrize(
+    ("reported", "observed"),
+    [
+        (Signature(type="AssertionError", message="bad scale"), Signature(type="ValueError", message="bad scale")),
+        (
+            Signature(type="InternalError", message="Check failed: (n > 0) is false: empty shape in reshape"),
+            Signature(type="InternalError", message="Check failed: (lhs.dtype == rhs.dtype) is false: types differ"),
+        ),
+        (
+            Signature(type="mlir-error", message="operand #0 does not dominate this use"),
+            Signature(type="mlir-error", message="'hal.interface.binding' op lowering failed to a common type"),
+        ),
+        (
+            Signature(type="SIGSEGV", frames=("mlir::A::run", "mlir::B::visit")),
+            Signature(type="SIGSEGV", frames=("mlir::C::run", "mlir::D::visit")),
+        ),
+        (
+            Signature(type="AttributeError", message="module 'tvm.relax.frontend' has no attribute 'onnx'"),
+            Signature(type="AttributeError", message="module 'tvm' has no attribute 'relay'"),
+        ),
+    ],
+)  # fmt: skip
+def test_other_failures_do_not_match(reported: Signature, observed: Signature) -> None:
+    """Another class, another check, another diagnostic, another stack: another bug."""
+    assert compare(reported, observed).score < SAME
+
+
+def test_a_crash_in_the_same_function_is_the_same_whatever_the_signal() -> None:
+    """A report names the signal it believes in; the stack is what tells."""
+    reported = Signature(type="SIGSEGV", frames=("mlir::A::run",))
+    assert compare(reported, Signature(type="SIGTRAP", frames=("mlir::A::run", "mlir::B::visit"))).score >= SAME
+    assert compare(reported, Signature(type="SIGTRAP", frames=("mlir::C::run",))).score < SAME
+    assert compare(reported, Signature(type="SIGTRAP")).score < SAME
+
+
+def test_messages_that_drift_with_the_api_still_match() -> None:
+    """A class renamed between releases does not make another failure."""
+    old = Signature(
+        type="InternalError", message="expects a relax.TensorStructInfo but got relax.TupleStructInfo here"
+    )
+    new = Signature(type="InternalError", message="expects a relax.TensorType but got relax.TupleType here")
+    renames = {"relax.TensorStructInfo": "relax.TensorType", "relax.TupleStructInfo": "relax.TupleType"}
+    assert compare(old, new, renames).score >= SAME
+
+
+@given(st.text(max_size=300))
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    """Idempotence: a stored message compares like a fresh one."""
+    once = normalise(text)
+    assert normalise(once) == once
+
+
+@given(st.text(max_size=2000))
+def test_any_text_is_parsed_without_failing(text: str) -> None:
+    """The parser reads strangers' output."""
+    parse_signature(text)
+    parse_signature(text, Signalled(code=11))
+
+
+@pytest.mark.parametrize(
+    "name", ["tvm.error.OpNotImplemented", "torch.onnx.errors.Unsupported", "a.exceptions.Refused"]
+)
+def test_an_exception_of_an_errors_module_needs_no_frames_above_it(name: str) -> None:
+    """Pasted alone, an exception is known by the module it comes from where its own name does not say what it is."""
+    found = parse_signature(f"{name}: the operator Blur is not known")
+    assert found is not None
+    assert (found.type, found.message) == (
+        name.rpartition(".")[2],
+        "the operator Blur is not known",
+    )
+    assert parse_signature("relay.op.Blur: the operator is not known") is None
+    bare = parse_signature("OpAttributeInvalid: a mode of Blur")
+    assert bare is not None
+    assert bare.type == "OpAttributeInvalid"
+
+
+def test_the_last_line_of_a_schedule_error_matches_the_whole() -> None:
+    """Reporters copy the line that tells; the exception that it belongs to prints it last."""
+    whole = parse_signature(
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 3, in <module>\n    sch.fuse(i, j)\n'
+        "tvm.s_tir.schedule.schedule.ScheduleError: ScheduleError: An error occurred in the primitive 'fuse'.\n"
+        "Error message: The loop tirx.For#0 is bound to a thread"
+    )
+    part = parse_signature("Error message: The loop tirx.For#0 is bound to a thread\n")
+    assert whole is not None
+    assert part is not None
+    assert compare(part, whole).score >= SAME
+    assert whole.message.startswith("An error occurred in the primitive")  # the type is said once
+    other = parse_signature("Error message: The block tirx.SBlock#1 has two writers")
+    assert other is not None
+    assert compare(other, whole).score < SAME
+
+
+def test_a_slash_between_two_words_is_no_directory() -> None:
+    """``I/O`` stays; directories, whole or relative, go."""
+    found = parse_signature("a.mlir:1:1: error: I/O type of /tmp/x/dump.mlir and out/dump.mlir and b/c/dump is wrong")
+    assert found is not None
+    assert found.message == "I/O type of dump.mlir and dump.mlir and dump is wrong"
+
+
+@pytest.mark.parametrize(
+    ("reported", "observed", "same"),
+    [
+        ("Check failed: pads.size() == 1 (2 vs. 1) : One pad is needed, however two are given",
+         "Check failed: steps.size() == 1 (2 vs. 1) : One step is needed, however two are given", False),
+        ("Check failed: (lhs_info.as<A>()) is false: The left side must be a tensor, but it is a shape",
+         "Check failed: (lhs_type.as<B>()) is false: The left side must be a tensor, but it is a tuple", True),
+        ("No kernel has an input type like this: int32", "No kernel has an output type like this: int8", False),
+        ("No kernel has an input type like this: int32", "No kernel has an input type like this: int8", True),
+        ("The rank of the operand must be 2. However, the given one is a vector",
+         "The rank of the operand must be 2. However, the given one is a scalar", True),
+    ],
+)  # fmt: skip
+def test_one_sentence_about_two_things_is_two_failures(reported: str, observed: str, same: bool) -> None:
+    """What is required names the subject; what was given, types and figures are the testcase's."""
+    first, second = (Signature(type="InternalError", message=text) for text in (reported, observed))
+    assert (compare(first, second).score >= SAME) is same
+    assert (compare(second, first).score >= SAME) is same

@@ -1,0 +1,64 @@
+"""Printed output is held against what the report quotes: precision before recall."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from runners.core.failure.printed_output import Reading, read_output
+
+IREE = "EXEC @f\nresult[0]: hal.buffer_view\n"
+ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "actual", "expected", "reading"),
+    [
+        (ARRAYS, ARRAYS, "equal? True", Reading.WRONG),
+        (ARRAYS.replace("2.75 3.25 4.75", "5.25").replace("False", "True"), ARRAYS, "equal? True", Reading.RIGHT),
+        ("4x2xf32=[1.5 0][2.5 0]", "4x2xf32=[1.5 2.5][0 0]", "4x2xf32=[1.5 0][2.5 0]", Reading.RIGHT),
+        ("EXEC @f\n4x2xf32=[1.5 2.5][0 0]", "4x2xf32=[1.5 2.5][0 0]", "4x2xf32=[1.5 0][2.5 0]", Reading.WRONG),
+        ("max diff: 0.0", "max diff: 0.53", "", Reading.CHANGED),
+        ("max diff: 0.7", "max diff: 0.53", "", Reading.UNTOLD),
+        ("sum 12.0", "sum nan", "", Reading.CHANGED),
+        ("same: True", "same: False", "", Reading.CHANGED),
+        ("same: False", "", "same: True", Reading.WRONG),
+        ("f p + q\ns T.max(q, p + q)", "f p + q\ns T.max(q, p + q)", "f p + q\ns p + q", Reading.WRONG),
+        ("f p + q\ns p + q", "f p + q\ns T.max(q, p + q)", "f p + q\ns p + q", Reading.RIGHT),
+        ("f p + q\ns 2 * q", "f p + q\ns T.max(q, p + q)", "f p + q\ns p + q", Reading.UNTOLD),
+        ("result 3", "", "", Reading.UNTOLD),
+        (f"{IREE}2xi32=1 2", f"{IREE}2xi32=3 4", "", Reading.UNTOLD),
+        (f"{IREE}2xi32=3 4", f"{IREE}2xi32=3 4", "", Reading.WRONG),
+        ("loading\nshape 3 4\nsum 9", "loading\nshape 3 4\nsum 7\nmax 5\nmin 1", "", Reading.UNTOLD),
+        ("done", "done", "", Reading.UNTOLD),
+        ("sum of it: 0.0", "sum of it: 168.0", "0.0", Reading.RIGHT),
+        ("sum of it: 168.0", "sum of it: 168.0", "0.0", Reading.WRONG),
+        ("sum of it: 7.0", "sum of it: 168.0", "0.0", Reading.UNTOLD),
+        ("EXEC @f\n2xi64=1 0", "2xi64=2 4", "1, 0", Reading.RIGHT),
+        ("EXEC @f\n2xi64=3 0", "2xi64=2 4", "1, 0", Reading.UNTOLD),
+        ("EXEC @f\n2xi64=2 4", "2xi64=2 4", "1, 0", Reading.WRONG),
+        ("", "x 1", "x 2", Reading.UNTOLD),
+        ("loaded 16 files", "3", "4", Reading.UNTOLD),
+    ],
+)  # fmt: skip
+def test_reading(output: str, actual: str, expected: str, reading: Reading) -> None:
+    """Wrong and right are told only by the quoted values; everything else stays untold."""
+    assert read_output(output, actual=actual, expected=expected) is reading
+
+
+def test_numbers_differ_a_little_between_machines() -> None:
+    """The last digit of a float is no evidence."""
+    assert read_output("loss 0.123457", actual="loss 0.123456", expected="loss 0.5") is Reading.WRONG
+
+
+@given(output=st.text(max_size=400), actual=st.text(max_size=200), expected=st.text(max_size=200))
+def test_any_text_has_a_reading(output: str, actual: str, expected: str) -> None:
+    """Guest output and report text never make the reader fail."""
+    read_output(output, actual=actual, expected=expected)
+
+
+@example("0\n0:")
+@given(st.text(max_size=300))
+def test_a_report_that_wants_what_it_has_tells_nothing(text: str) -> None:
+    """Equal actual and expected output have no telling line."""
+    assert read_output(text, actual=text, expected=text) is Reading.UNTOLD

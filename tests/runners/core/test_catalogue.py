@@ -1,0 +1,293 @@
+"""The catalogue: what versions there are, and which of them stands in for what people write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from runners.core.catalogue import (
+    Catalogue,
+    Listing,
+    Release,
+    committed,
+    decode_listing,
+    encode_listing,
+    load_catalogue,
+)
+from runners.core.errors import UserError
+from runners.environments.refresh import save
+from runners.toolchains import TOOLCHAINS
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load_catalogue()
+
+
+def versions(releases: tuple[Release, ...]) -> list[str]:
+    return [release.version for release in releases]
+
+
+# ------------------------------------------------------------------------------------------------- the snapshot
+
+
+def test_the_snapshot_has_every_toolchain_and_no_addresses() -> None:
+    """What ships names versions, never places to fetch them from."""
+    assert {listing.toolchain for listing in committed()} == set(TOOLCHAINS)
+    for listing in committed():
+        assert b"://" not in encode_listing(listing)
+
+
+@pytest.mark.parametrize("listing", committed(), ids=lambda listing: listing.toolchain)
+def test_the_snapshot_hangs_together(listing: Listing) -> None:
+    """Ascending, without repeats, with the distributions and repository that the toolchain itself states."""
+    toolchain = TOOLCHAINS[listing.toolchain]
+    assert listing.repository == toolchain.REPOSITORY
+    orders = [release.order for release in listing.releases]
+    assert orders == sorted(set(orders))
+    for release in listing.releases:
+        assert release.distributions == toolchain.distributions(release.version)
+        assert release.prerelease == release.order.is_prerelease
+        assert release.pythons
+        assert release.commit is None or len(release.commit) == 40
+
+
+def test_a_snapshot_survives_the_round_trip() -> None:
+    """Writing and reading a listing changes nothing."""
+    for listing in committed():
+        assert decode_listing(encode_listing(listing)) == listing
+
+
+def test_dependencies_are_resolved_as_of_the_release(catalogue: Catalogue) -> None:
+    """0.25.0 must not see what was published after it: a later FFI breaks its import."""
+    release = catalogue.find("tvm", "0.25.0")
+    assert release.as_of == datetime(2026, 6, 21, tzinfo=UTC)
+
+
+def test_history_orders_builds_as_versions_do(catalogue: Catalogue) -> None:
+    """On main, a later version is never made from an earlier commit."""
+    for toolchain in ("tvm", "iree"):
+        ordinals = [r.ordinal for r in catalogue.releases(toolchain) if r.ordinal is not None and not r.leaf]
+        assert ordinals == sorted(ordinals)
+    assert catalogue.find("iree", "3.7.1").leaf
+    assert catalogue.find("tvm", "0.25.0").leaf
+    assert not catalogue.find("iree", "3.7.0").leaf
+
+
+# ------------------------------------------------------------------------------------------------- selecting
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "spec", "chosen"),
+    [
+        ("tvm", "0.26.0,0.25.0", ["0.25.0", "0.26.0"]),
+        ("tvm", "0.25.0.post1..0.27.0", ["0.25.0.post1", "0.26.0", "0.27.0"]),
+        ("tvm", "0.27.0rc0..0.27.0", ["0.27.0rc0", "0.27.0"]),
+        ("tvm", "v0.26", ["0.26.0"]),
+        ("iree", ">=3.4,<3.8", ["3.4.0", "3.5.0", "3.6.0", "3.7.0", "3.7.1"]),
+        ("iree", "3.4.0..3.6.0,3.9.0", ["3.4.0", "3.5.0", "3.6.0", "3.9.0"]),
+        ("iree", "~=3.7.0", ["3.7.0", "3.7.1"]),
+        ("tvm", "==0.25.0rc1", ["0.25.0rc1"]),
+        ("python", "all", ["3.10", "3.11", "3.12", "3.13"]),
+    ],
+)
+def test_selecting(catalogue: Catalogue, toolchain: str, spec: str, chosen: list[str]) -> None:
+    """Lists, ranges and specifiers choose what they say, ascending."""
+    assert versions(catalogue.select(toolchain, spec)) == chosen
+
+
+def test_all_leaves_out_prereleases(catalogue: Catalogue) -> None:
+    """``all`` means releases; candidates must be asked for by name."""
+    assert not any(release.prerelease for release in catalogue.select("tvm", "all"))
+    assert any(release.prerelease for release in catalogue.releases("tvm", prereleases=True))
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "spec", "says"),
+    [
+        ("tvm", "0.24.0", "older than every release"),
+        ("iree", "3.7.5", "nearest is 3.7.1"),
+        ("iree", "3.8.0..3.4.0", "write the older version first"),
+        ("iree", ">=99", "no iree version matches"),
+        ("iree", ">=x", "is not a version range"),
+        ("tvm", "banana", "names no version"),
+        ("tvm", "", "no tvm version matches"),
+        ("gcc", "14", "unknown toolchain"),
+    ],
+)
+def test_selecting_what_is_not_there(catalogue: Catalogue, toolchain: str, spec: str, says: str) -> None:
+    """Every mistake is answered with the value and what to write instead."""
+    with pytest.raises(UserError, match=says):
+        catalogue.select(toolchain, spec)
+
+
+# ------------------------------------------------------------------------------------------------- as people write
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "text", "version"),
+    [
+        ("tvm", "0.26.0", "0.26.0"),
+        ("tvm", "v0.25", "0.25.0"),
+        ("tvm", "apache-tvm 0.25.0.post1 (pip)", "0.25.0.post1"),
+        ("tvm", "apache_tvm-0.26.0-py3-none-manylinux_2_28_x86_64.whl", "0.26.0"),
+        ("tvm", "0.25.0rc1", "0.25.0rc1"),
+        ("tvm", "0.26.dev0", "0.26.0"),
+        ("tvm", "0.26.dev112+g1234abcde", "0.26.0"),
+        ("tvm", "main", "0.27.0.post1"),
+        ("tvm", "latest main branch", "0.27.0.post1"),
+        ("tvm", "0.99", "0.27.0.post1"),
+        ("tvm", "b3e249b7d7", "0.25.0.post1"),
+        ("iree", "3.5.0rc20250605", "3.5.0"),
+        ("iree", "3.5.0rc20250609", "3.5.0"),
+        ("iree", "3.7.0rc20250904 @ b4da7b202cf21e07c418250f697565734f9e5f19", "3.7.0"),
+        ("iree", "IREE compiler version 3.9.0rc20251107 @ 0123456789abcdef0123456789abcdef01234567", "3.9.0"),
+        ("iree", "iree_base_compiler-3.4.0-cp311-cp311-manylinux_2_28_x86_64.whl", "3.4.0"),
+        ("iree", "3.7.9", "3.7.1"),
+        ("iree", "nightly of 2025-11-07", "3.9.0"),
+        ("iree", "candidate-20251107", "3.9.0"),
+        ("iree", "20251107.1234", "3.9.0"),
+        ("tvm", "main at 2026/08/01", "0.26.0"),
+    ],
+)
+def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, text: str, version: str) -> None:
+    """Each is mapped to the nearest build that can be had, with a reason."""
+    match = catalogue.nearest(toolchain, text)
+    assert match.release is not None
+    assert match.release.version == version
+    assert match.reason
+
+
+@pytest.mark.parametrize("text", ["main", "nightly of main"])
+def test_a_name_that_moves_is_said_with_what_stands_for_it(text: str) -> None:
+    """The newest release is not the reporter's build, and the word is the first of the alphabet, not of a hash."""
+    assert load_catalogue().nearest("tvm", text).reason.startswith("main, for which 0.27.0.post1 stands")
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "text", "says"),
+    [
+        ("tvm", "0.18.dev0", "older than every release"),
+        ("tvm", "0.9", "older than every release"),
+        ("iree", "2.8.0rc20240901", "older than every release"),
+        ("iree", "20230815.614", "a build of 2023-08-15 is older than every release"),
+        ("tvm", "commit 0a1b2c3d4e", "not one that a build here was made from"),
+        ("tvm", "the one from conda", "names no version"),
+        ("tvm", "", "names no version"),
+    ],
+)
+def test_versions_that_nothing_stands_for(catalogue: Catalogue, toolchain: str, text: str, says: str) -> None:
+    """Where no build is near, none is invented."""
+    match = catalogue.nearest(toolchain, text)
+    assert match.release is None
+    assert says in match.reason
+
+
+@pytest.mark.parametrize("text", ["0.17.dev0", "TVM 0.17.dev0 (built from source)", "0.17.0"])
+def test_a_fork_stands_for_what_is_older_than_every_release(catalogue: Catalogue, text: str) -> None:
+    """A bundle of the same development cycle is offered, named as the fork that it is."""
+    match = catalogue.nearest("tvm", text)
+    assert match.release is not None
+    assert match.release.source == "bundle"
+    assert "fork at a077796b" in match.reason
+    assert "bitblas 0.0.1.dev13" in match.reason
+
+
+def test_a_fork_of_a_releases_own_name_is_not_that_release(catalogue: Catalogue) -> None:
+    """A wheel's TVM calls itself 0.22.0, like the release; the reason says that it is not."""
+    for text in ("0.22.0", "v0.22.0", "apache-tvm 0.22.0", "0.22.dev0"):
+        match = catalogue.nearest("tvm", text)
+        assert match.release is not None
+        assert not match.release.ordinary
+        assert "fork at 3a32b763, carried by tilelang 0.1.7" in match.reason
+        assert "is that build" not in match.reason
+
+
+def test_forks_are_chosen_only_by_name(catalogue: Catalogue) -> None:
+    """They are no releases, and no part of ``all`` or of a range around them."""
+    assert all(release.source == "index" for release in catalogue.select("tvm", "all"))
+    assert versions(catalogue.select("tvm", "0.17.dev0..0.25.0")) == ["0.17.dev0", "0.25.0"]
+    assert versions(catalogue.select("tvm", "0.22.0")) == ["0.22.0"]
+    assert catalogue.releases("tvm")[0].version == "0.25.0"
+
+
+def test_a_range_from_a_fork_starts_at_the_nearest_commit_upstream(catalogue: Catalogue) -> None:
+    """The fork's own commit is unknown upstream; the number of commits is not claimed."""
+    found = catalogue.commit_range(catalogue.find("tvm", "0.17.dev0"), catalogue.find("tvm", "0.25.0"))
+    assert found.start.startswith("2d7663ceeb")
+    assert found.count is None
+
+
+def test_a_nightly_stands_nearest_in_time(catalogue: Catalogue) -> None:
+    """A nightly a day after 3.5.0 was built is nearer to 3.5.0 than to 3.6.0, six weeks later."""
+    assert catalogue.nearest("iree", "3.6.0rc20250610").release == catalogue.find("iree", "3.5.0")
+    assert catalogue.nearest("iree", "3.6.0rc20250715").release == catalogue.find("iree", "3.6.0")
+
+
+# ------------------------------------------------------------------------------------------------- commit ranges
+
+
+def test_a_range_between_nightlies_is_counted(catalogue: Catalogue) -> None:
+    """Both ends on main: the commits between them are known without a network."""
+    found = catalogue.commit_range(catalogue.find("iree", "3.5.0"), catalogue.find("iree", "3.6.0"))
+    assert found.count == 236
+    assert found.start == "2e8738e81cb205197eb636440038d0c4e37b6f4d"
+    assert found.compare_url == "https://github.com/iree-org/iree/compare/v3.5.0...v3.6.0"
+
+
+def test_a_range_from_a_leaf_is_not_counted(catalogue: Catalogue) -> None:
+    """Cherry-picks of a release branch would be counted again on main: no number is better than a wrong one."""
+    found = catalogue.commit_range(catalogue.find("tvm", "0.25.0"), catalogue.find("tvm", "0.26.0"))
+    assert found.count is None
+    assert found.compare_url == "https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"
+    assert found.start == "c7ba0735a4f346c67b761e1fde38a68a60be8adb"
+
+
+def test_a_range_to_a_leaf_includes_its_branch(catalogue: Catalogue) -> None:
+    """3.7.1 is one commit on top of 3.7.0, and off main."""
+    found = catalogue.commit_range(catalogue.find("iree", "3.7.0"), catalogue.find("iree", "3.7.1"))
+    assert found.count == 1
+
+
+# ------------------------------------------------------------------------------------------------- refreshed
+
+BAD_VERSION = b"""{"toolchain": "tvm", "repository": null, "taken": "2027-01-01", "releases": [
+    {"toolchain": "tvm", "version": "x", "released": "2027-01-01", "distributions": [], "pythons": []}]}"""
+
+
+def test_a_refreshed_listing_adds_to_the_committed_one(tmp_path: Path) -> None:
+    """What the index has besides becomes known, per toolchain."""
+    known = load_catalogue().listing("tvm")
+    extra = replace(known.releases[-1], version="9.0.0", commit=None)
+    save(replace(known, taken=date(2027, 1, 1), releases=(*known.releases, extra)), tmp_path)
+    merged = load_catalogue(tmp_path)
+    assert versions(merged.select("tvm", "latest")) == ["9.0.0"]
+    assert merged.listing("iree") == load_catalogue().listing("iree")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"toolchain": "zzz", "repository": null}',
+        b"\xff",
+        BAD_VERSION,
+    ],
+)
+def test_an_unreadable_refreshed_listing_is_ignored(tmp_path: Path, content: bytes) -> None:
+    """The committed snapshot always works."""
+    (tmp_path / "tvm.json").write_bytes(content)
+    assert load_catalogue(tmp_path) == load_catalogue()
+
+
+def test_the_committed_listing_knows_its_versions_better(tmp_path: Path) -> None:
+    """A version that both have keeps the commit that shipped with us: a refresh cannot know it."""
+    known = load_catalogue().listing("iree")
+    vague = tuple(replace(r, commit=None, ordinal=None) for r in known.releases)
+    save(replace(known, taken=date(2020, 1, 1), releases=vague), tmp_path)
+    assert load_catalogue(tmp_path) == load_catalogue()

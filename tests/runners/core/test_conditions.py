@@ -1,0 +1,45 @@
+"""The conditions of repeated runs: none like another, and all that anybody needs to have them again."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from runners.core.conditions import FILLS, USUAL, in_words, late, of_attempt, shell, variables
+from runners.core.protocol import Varied
+from runners.probe.task import conditions_of
+from runners.toolchains.tvm import VARIABLES
+
+
+def test_no_two_runs_of_a_build_are_made_under_the_same_conditions() -> None:
+    """Ten hash seeds, and every pattern with every number of threads within the first six runs."""
+    runs = [of_attempt(attempt, memory=True) for attempt in range(1, 11)]
+    assert runs[0] == USUAL
+    assert len({run.hash_seed for run in runs}) == 10
+    assert {(run.fill, run.threads) for run in runs[:6]} == set(product((None, *FILLS), (None, 1)))
+
+
+def test_an_error_is_repeated_under_another_order_alone() -> None:
+    """What memory holds does not matter to it, and filling it costs time."""
+    assert of_attempt(2, memory=False) == Varied(hash_seed=1)
+
+
+def test_words_and_variables_tell_the_same() -> None:
+    """What is said of a run, what it gets, and what a reader types are one set of conditions."""
+    varied = Varied(hash_seed=3, fill=0x55, threads=1)
+    assert in_words(varied) == "hash seed 3, new memory filled with 0xaa, 1 thread"
+    assert shell(varied, VARIABLES) == {
+        "PYTHONHASHSEED": "3",
+        "TVM_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "MALLOC_PERTURB_": "85",
+        "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0",
+    }
+    assert shell(USUAL, VARIABLES)["PYTHONHASHSEED"] == "0"
+    assert (in_words(USUAL), variables(USUAL), late(USUAL)) == ("", {}, {})
+
+
+def test_a_zygote_serves_only_its_own_hash_seed() -> None:
+    """The seed is fixed when an interpreter starts: a fork would have the usual one and say another."""
+    assert conditions_of(Varied(fill=0x55), 1).fork
+    assert not conditions_of(Varied(hash_seed=1), 1).fork
+    assert not conditions_of(USUAL, 2).scripts

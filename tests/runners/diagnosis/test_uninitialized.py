@@ -1,0 +1,96 @@
+"""What a claim to have read unwritten memory is worth: whether the failure follows what that memory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runners.core.guest_programs import launch
+from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase, TestcaseKind, Variant
+from runners.diagnosis.uninitialized import FILLS, traced
+from tests.support.observed import observe
+
+TESTCASE = Testcase(
+    kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": "import tvm\n"}, steps=(("python", "r.py", "-x"),)
+)
+CLAIM = Finding(
+    kind=FindingKind.UNINITIALIZED_READ,
+    summary="f reads t[0]",
+    evidence={"origin": "testcase", "fill": ["f/t", "f/t; rm -rf /"]},
+)
+FAILING = observe("1.0", Outcome.MATCH)
+
+
+class Filled:
+    """Runs that end by the constant that is filled in; ``again`` says how later ones with the same end."""
+
+    def __init__(self, ends: Mapping[str, Outcome], again: Mapping[str, Outcome] | None = None) -> None:
+        self._ends = ends
+        self._again = again or {}
+        self.fills: list[str] = []
+
+    def __call__(self, version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
+        *program, fill, script, argument = testcase.steps[0]
+        fill = fill.removesuffix("=f/t")
+        assert (*program, script, argument) == launch("tvm.diagnose", "r.py", "-x")
+        assert variant is Variant.CONTROL
+        ends = self._again if fill in self.fills and fill in self._again else self._ends
+        self.fills.append(fill)
+        return observe(version, ends.get(fill, Outcome.MATCH))
+
+
+def origin(run: Filled) -> object:
+    _, (found,) = traced((CLAIM,), TESTCASE, FAILING, run)
+    return found.evidence["origin"]
+
+
+def test_clean_with_one_constant_and_failing_with_another_blames_the_testcase() -> None:
+    """Each of the two twice; the runs are returned, and say how they were changed."""
+    run = Filled({"fill-zero": Outcome.PASS})
+    controls, (found,) = traced((CLAIM,), TESTCASE, FAILING, run)
+    assert found.evidence["origin"] == "testcase"
+    assert run.fills == ["fill-zero", "fill-highest", "fill-zero", "fill-highest"]
+    assert [one.changes for one in controls][:1] == [("what it never wrote filled with 0",)]
+    assert "filled with 0 the testcase runs cleanly, twice" in str(found.evidence["control"])
+
+
+def test_any_of_the_constants_may_be_the_one_that_mends_it() -> None:
+    """A maximum starts with the lowest number, a product with one."""
+    for fill in FILLS:
+        assert origin(Filled({fill: Outcome.PASS})) == "testcase"
+
+
+def test_a_failure_that_stays_whatever_is_filled_in_blames_nobody() -> None:
+    """Then something else is wrong, whatever the guest says of the origin."""
+    assert origin(Filled({})) == "unknown"
+
+
+def test_a_failure_that_goes_whatever_is_filled_in_blames_nobody() -> None:
+    """Such as a compiler's crash that more code in the function avoids."""
+    assert origin(Filled(dict.fromkeys(FILLS, Outcome.PASS))) == "unknown"
+
+
+def test_a_failure_that_comes_and_goes_with_one_constant_blames_nobody() -> None:
+    """The second pair of runs has to end as the first."""
+    assert origin(Filled({"fill-zero": Outcome.PASS}, again={"fill-zero": Outcome.MATCH})) == "unknown"
+    assert origin(Filled({"fill-zero": Outcome.PASS}, again={"fill-highest": Outcome.PASS})) == "unknown"
+
+
+def test_a_run_that_shows_nothing_counts_for_neither_side() -> None:
+    """Out of time or memory is no failure."""
+    assert origin(Filled(dict.fromkeys(FILLS, Outcome.TIMEOUT) | {"fill-zero": Outcome.PASS})) == "unknown"
+
+
+def test_nothing_is_run_where_nothing_is_claimed() -> None:
+    """The six runs are for a claim alone; other findings stay as they are."""
+    other = Finding(kind=FindingKind.INPUT_MUTATED, summary="s")
+    run = Filled({})
+    assert traced((other,), TESTCASE, FAILING, run) == ((), (other,))
+    assert run.fills == []
+
+
+def test_what_is_no_name_is_not_passed_on() -> None:
+    """The guest's names go on a command line: letters, digits, dots, and one stroke."""
+    run = Filled(dict.fromkeys(FILLS, Outcome.PASS))
+    forged = Finding(kind=FindingKind.UNINITIALIZED_READ, summary="s", evidence={"fill": ["a b/c", 7, "../x", "f/"]})
+    _, (found,) = traced((forged,), TESTCASE, FAILING, run)
+    assert (found.evidence["origin"], run.fills) == ("unknown", [])

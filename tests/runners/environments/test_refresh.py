@@ -1,0 +1,134 @@
+"""Asking the index for new builds, with an index that is a folder of tiny wheels."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from runners.core.catalogue import Listing, Release
+from runners.core.errors import InfraError
+from runners.environments import interpreters, refresh
+from runners.environments.uv import NoSolution, Pin
+from runners.environments.wheel_sources import PYTHONS
+from runners.toolchains import TOOLCHAINS
+
+DAY = datetime(2026, 5, 5, 12, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class FakeIndex:
+    """An index with these versions of every package, published one a day, on all Python minors but some."""
+
+    versions: tuple[str, ...] = ("0.1.0", "0.2.0rc1", "0.2.0", "0.2.0.post1")
+    without: tuple[str, ...] = ()
+
+    def resolve(
+        self,
+        requirements: Sequence[str],
+        *,
+        python: Path,
+        minor: str,
+        newest: datetime | None = None,
+        deps: bool = True,
+        prereleases: bool = False,
+    ) -> tuple[Pin, ...]:
+        return tuple(self._newest(Requirement(text), minor) for text in requirements)
+
+    def _newest(self, wanted: Requirement, minor: str) -> Pin:
+        fits = [v for v in self.versions if wanted.specifier.contains(v, prereleases=True)]
+        if not fits or minor in self.without:
+            raise NoSolution(str(wanted))
+        day = DAY + timedelta(days=self.versions.index(fits[-1]))
+        return Pin(name=wanted.name, version=fits[-1], sha256="0", url="", uploaded=day)
+
+
+@pytest.fixture
+def python() -> interpreters.Interpreter:
+    return interpreters.choose(interpreters.PREFERRED)
+
+
+def known(*releases: Release) -> Listing:
+    return Listing(toolchain="tvm", repository="apache/tvm", taken=date(2026, 1, 1), releases=releases)
+
+
+def test_new_builds_are_found_with_their_dates(python: interpreters.Interpreter) -> None:
+    """Candidates and post-releases included; each with the day it was published, and no commit invented."""
+    said: list[str] = []
+    found = refresh.refresh(known(), TOOLCHAINS["tvm"], FakeIndex(), python, say=said.append)
+    assert [(r.version, r.released.day, r.prerelease) for r in found.releases] == [
+        ("0.1.0", 5, False),
+        ("0.2.0rc1", 6, True),
+        ("0.2.0", 7, False),
+        ("0.2.0.post1", 8, False),
+    ]
+    assert all(r.commit is None and r.pythons == PYTHONS for r in found.releases)
+    assert len(said) == 4
+
+
+def test_what_is_known_stays_as_it_is(python: interpreters.Interpreter) -> None:
+    """Commits and ordinals of the snapshot survive a refresh."""
+    old = Release(
+        toolchain="tvm",
+        version="0.2.0",
+        released=date(2020, 1, 1),
+        distributions=("apache-tvm==0.2.0",),
+        pythons=("3.11",),
+        commit="a" * 40,
+        ordinal=7,
+    )
+    found = refresh.refresh(known(old), TOOLCHAINS["tvm"], FakeIndex(), python, say=lambda _: None)
+    assert old in found.releases
+    assert len(found.releases) == 4
+    assert found.taken > date(2026, 1, 1)
+
+
+def test_pythons_are_those_with_wheels(python: interpreters.Interpreter) -> None:
+    """A minor for which nothing fits is not offered."""
+    index = FakeIndex(without=("3.13", "3.10"))
+    found = refresh.refresh(known(), TOOLCHAINS["tvm"], index, python, say=lambda _: None)
+    assert {r.pythons for r in found.releases} == {("3.11", "3.12")}
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    """A repository: three commits on main, and a release branch of two commits from the second, tagged."""
+    clone = tmp_path / "clone"
+    clone.mkdir()
+
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b.invalid")
+        subprocess.run(["git", *identity, *arguments], cwd=clone, check=True, capture_output=True)
+
+    git("init", "--initial-branch", "main")
+    for message in ("one", "two"):
+        git("commit", "--allow-empty", "-m", message)
+    git("tag", "v0.1.0")
+    git("checkout", "-b", "release")
+    for message in ("pick", "bump"):
+        git("commit", "--allow-empty", "-m", message)
+    git("tag", "v0.2.0")
+    git("checkout", "main")
+    git("commit", "--allow-empty", "-m", "three")
+    return clone
+
+
+def test_history_places_builds(history: Path, python: interpreters.Interpreter) -> None:
+    """Ordinals count commits on main up to where a build joins it; its own branch is counted apart."""
+    found = refresh.refresh(
+        known(), TOOLCHAINS["tvm"], FakeIndex(("0.1.0", "0.2.0", "0.3.0")), python, say=lambda _: None
+    )
+    placed = refresh.with_history(found, history).releases
+    assert [(r.ordinal, r.ahead, r.leaf) for r in placed] == [(2, 0, False), (2, 2, True), (None, 0, False)]
+    assert [r.commit is not None for r in placed] == [True, True, False]
+
+
+def test_history_must_be_a_clone(tmp_path: Path) -> None:
+    """A folder that is none is said to be none."""
+    with pytest.raises(InfraError, match="not a git clone"):
+        refresh.with_history(known(), tmp_path)

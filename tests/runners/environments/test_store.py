@@ -1,0 +1,519 @@
+"""The store of environments, with tiny wheels built on the spot: no network, no compiler."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import multiprocessing
+import os
+import random
+import signal
+import stat
+import subprocess
+import tarfile
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+import uv as uv_package
+
+from runners.core.catalogue import Release
+from runners.core.errors import InfraError, UserError
+from runners.core.requirements import allowed_requirements, check_requirements, parse_allowance
+from runners.environments import interpreters
+from runners.environments.store import Environment, Store, Unresolvable, render_lock
+from runners.environments.uv import Pin, Uv
+
+RELEASE = Release(
+    toolchain="python",
+    version="3.11",
+    released=date(2026, 1, 1),
+    distributions=("tiny==1.0",),
+    pythons=interpreters.PREFERRED,
+    source="machine",
+)
+
+
+def build_wheel(folder: Path, name: str, version: str, files: Mapping[str, str], requires: str = "") -> Path:
+    """A pure-Python wheel with these files and a RECORD that is right."""
+    info = f"{name}-{version}.dist-info"
+    needs = f"Requires-Dist: {requires}\n" if requires else ""
+    every = {
+        **files,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    lines = [f"{path},{_record_hash(text)},{len(text.encode())}" for path, text in every.items()]
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for inside, text in {**every, f"{info}/RECORD": "\n".join([*lines, f"{info}/RECORD,,\n"])}.items():
+            archive.writestr(inside, text)
+    return path
+
+
+def _record_hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return "sha256=" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    build_wheel(folder, "tiny", "1.0", {"tiny/__init__.py": "VALUE = 1\n", "tiny/more.py": "MORE = 2\n"})
+    return folder
+
+
+def make_store(root: Path, wheels: Path, said: list[str] | None = None, binary: str = "") -> Store:
+    said = [] if said is None else said
+    binary = binary or uv_package.find_uv_bin()
+    uv = Uv(cache=root / "uv", binary=binary, options=("--no-index", "--find-links", str(wheels)))
+    return Store(root=root, uv=uv, say=said.append)
+
+
+@pytest.fixture
+def store(tmp_path: Path, wheels: Path) -> Store:
+    return make_store(tmp_path / "store", wheels)
+
+
+def run_in(environment: Environment, code: str) -> str:
+    """What a snippet prints with the environment's packages; these wheels are our own, so no sandbox is needed."""
+    done = subprocess.run(
+        [environment.interpreter.executable, "-c", code],
+        env={"PYTHONPATH": str(environment.site_packages)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+# ------------------------------------------------------------------------------------------------- building
+
+
+def test_an_environment_holds_what_was_asked_for(store: Store) -> None:
+    """What is built can be imported, is compiled, and says what is in it."""
+    environment = store.environment(RELEASE)
+    assert run_in(environment, "import tiny; print(tiny.VALUE)") == "1"
+    assert list(environment.site_packages.rglob("tiny/__pycache__/__init__.*.pyc"))
+    assert environment.packages() == {"tiny": "1.0"}
+    assert environment.digest.startswith("sha256:")
+
+
+def test_the_second_time_nothing_is_started(store: Store) -> None:
+    """A warm run needs no uv: neither its cache nor its binary is touched."""
+    first = store.environment(RELEASE)
+    without = replace(store, uv=Uv(cache=store.root / "uv", binary="/nonexistent/uv"))
+    assert without.environment(RELEASE) == first
+
+
+def test_content_names_the_environment(store: Store, wheels: Path) -> None:
+    """Two releases with the same wheels share one environment; other wheels make another."""
+    build_wheel(wheels, "tiny", "2.0", {"tiny/__init__.py": "VALUE = 2\n"})
+    one = store.environment(RELEASE)
+    same = store.environment(replace(RELEASE, version="3.11.0"))
+    other = store.environment(replace(RELEASE, distributions=("tiny==2.0",)))
+    assert same.digest == one.digest
+    assert other.digest != one.digest
+
+
+def test_a_wheel_may_bring_bytecode(store: Store, wheels: Path) -> None:
+    """A stray .pyc in a wheel (numpy 2.1.3 has one) is replaced by a fresh one, and is no damage."""
+    stray = f"byte/__pycache__/code.cpython-{RELEASE.version.replace('.', '')}.pyc"
+    build_wheel(wheels, "byte", "1.0", {"byte/__init__.py": "", "byte/code.py": "OK = 1\n", stray: "stale"})
+    environment = store.environment(replace(RELEASE, distributions=("byte==1.0",)))
+    assert run_in(environment, "import byte.code; print(byte.code.OK)") == "1"
+
+
+def test_environments_share_their_wheels(store: Store, wheels: Path) -> None:
+    """A wheel is unpacked and compiled once, however many environments have it."""
+    build_wheel(wheels, "other", "1.0", {"other.py": ""})
+    one = store.environment(RELEASE)
+    two = store.environment(replace(RELEASE, distributions=("tiny==1.0", "other==1.0")))
+    assert one.digest != two.digest
+    for file in one.site_packages.rglob("tiny/**/*.py*"):
+        assert file.samefile(two.site_packages / file.relative_to(one.site_packages))
+
+
+def test_nobody_can_read_it(store: Store) -> None:
+    """Folders and files of an environment are readable by every user, because sandboxes run as nobody."""
+    old = os.umask(0o077)
+    try:
+        environment = store.environment(RELEASE)
+    finally:
+        os.umask(old)
+    for path in [environment.folder, *environment.folder.rglob("*")]:
+        wanted = 0o555 if path.is_dir() else 0o444
+        assert stat.S_IMODE(path.stat().st_mode) & wanted == wanted, path
+
+
+def test_nothing_in_a_wheel_runs_when_it_is_built(store: Store, wheels: Path, tmp_path: Path) -> None:
+    """A wheel full of hooks (.pth, sitecustomize, modules named like the standard library's) runs none of them."""
+    trap = tmp_path / "sprung"
+    spring = f"open({str(trap)!r}, 'a').write(__name__)\n"
+    names = ("__init__", "sitecustomize", "usercustomize", "py_compile", "concurrent", "importlib", "encodings", "os")
+    files = {f"{name}.py": spring for name in names[1:]} | {"hostile/__init__.py": spring}
+    build_wheel(wheels, "hostile", "1.0", files | {"hostile.pth": f"import os; {spring}"})
+    environment = store.environment(replace(RELEASE, distributions=("hostile==1.0",)))
+    assert (environment.site_packages / "hostile.pth").exists()
+    assert not trap.exists()
+
+
+def test_a_source_distribution_is_never_built(store: Store, wheels: Path) -> None:
+    """A package that exists only as source is no candidate, whatever its setup.py would do."""
+    with tarfile.open(wheels / "sdist-1.0.tar.gz", "w:gz") as archive:
+        for name, text in (("setup.py", "raise SystemExit('ran')"), ("PKG-INFO", "Name: sdist\nVersion: 1.0\n")):
+            entry = tarfile.TarInfo(f"sdist-1.0/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    with pytest.raises(InfraError, match="cannot be resolved"):
+        store.environment(replace(RELEASE, distributions=("sdist==1.0",)))
+
+
+# ------------------------------------------------------------------------------------------------- faults
+
+
+def test_a_lost_record_is_built_again(store: Store) -> None:
+    """An entry without its record, or with one that doesn't read back, does not exist."""
+    environment = store.environment(RELEASE)
+    for damage in (None, b"", b'{"schema": 99}', b"\xff\xfe"):
+        record = environment.folder / "record.json"
+        record.unlink() if damage is None else record.write_bytes(damage)
+        assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+
+
+def test_a_truncated_file_is_built_again_even_in_the_cache(tmp_path: Path, wheels: Path) -> None:
+    """Files are shared with uv's cache: damage to one is damage to both, and both are mended."""
+    said: list[str] = []
+    store = make_store(tmp_path / "store", wheels, said)
+    environment = store.environment(RELEASE)
+    os.truncate(environment.site_packages / "tiny/__init__.py", 0)
+    assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+    assert any("damaged" in line for line in said)
+
+
+def test_a_garbled_file_is_built_again(store: Store) -> None:
+    """Something else of the same length in a file's place is damage too: it was written later."""
+    environment = store.environment(RELEASE)
+    code = environment.site_packages / "tiny/__init__.py"
+    code.write_text("VALUE = 7\n")
+    for copy in (store.root / "wheels").glob("*/site/tiny/__init__.py"):
+        assert copy.samefile(code)
+    assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+
+
+def test_a_lost_file_is_built_again(store: Store) -> None:
+    """A file that somebody removed comes back."""
+    environment = store.environment(RELEASE)
+    (environment.site_packages / "tiny/more.py").unlink()
+    assert run_in(store.environment(RELEASE), "import tiny.more; print(tiny.more.MORE)") == "2"
+
+
+def test_a_garbled_resolution_is_made_again(store: Store) -> None:
+    """The cache of resolutions may hold anything."""
+    first = store.environment(RELEASE)
+    for path in (store.root / "resolutions").iterdir():
+        path.write_text("[]")
+    assert store.environment(RELEASE) == first
+
+
+def _build_in_process(root: Path, wheels: Path, gate: str, said: str) -> None:
+    lines: list[str] = []
+    while not Path(gate).exists():
+        time.sleep(0.01)
+    make_store(root, wheels, lines).environment(RELEASE)
+    Path(said).write_text("\n".join(lines))
+
+
+@pytest.mark.thorough
+def test_builders_of_the_same_environment_build_it_once(tmp_path: Path, wheels: Path) -> None:
+    """However many processes want it at once, one builds and the others wait for it."""
+    spawn = multiprocessing.get_context("spawn")
+    gate = tmp_path / "gate"
+    notes = [tmp_path / f"said-{n}" for n in range(20)]
+    root = tmp_path / "store"
+    builders = [spawn.Process(target=_build_in_process, args=(root, wheels, str(gate), str(note))) for note in notes]
+    for builder in builders:
+        builder.start()
+    gate.touch()
+    for builder in builders:
+        builder.join(120)
+    assert [b.exitcode for b in builders] == [0] * len(builders)
+    assert sum(note.read_text().count("for Python") for note in notes) == 1
+
+
+def _build_forever(root: Path, wheels: Path) -> None:
+    os.setpgid(0, 0)
+    store = make_store(root, wheels)
+    while True:
+        environment = store.environment(RELEASE)
+        (environment.folder / "record.json").unlink(missing_ok=True)
+        for record in (root / "wheels").glob("*/record.json"):
+            record.unlink(missing_ok=True)
+
+
+@pytest.mark.thorough
+def test_a_builder_killed_at_any_moment_leaves_nothing_half_built(tmp_path: Path, wheels: Path) -> None:
+    """kill -9 at moments spread over several builds: what is on the shelf is whole, and the next build succeeds."""
+    spawn = multiprocessing.get_context("spawn")
+    root = tmp_path / "store"
+    chance = random.Random(20261121)
+    for _ in range(8):
+        builder = spawn.Process(target=_build_forever, args=(root, wheels))
+        builder.start()
+        while not (root / "locks").exists():
+            time.sleep(0.01)
+        time.sleep(0.4 + chance.random())  # an interpreter's start, then a few builds of some tenths of a second
+        assert builder.pid is not None
+        os.killpg(builder.pid, signal.SIGKILL)
+        builder.join()
+        environment = make_store(root, wheels).environment(RELEASE)
+        assert run_in(environment, "import tiny, tiny.more; print(tiny.VALUE + tiny.more.MORE)") == "3"
+        assert not list((root / "building").iterdir())
+
+
+def slow_uv(folder: Path) -> tuple[str, Path]:
+    """A uv that hangs after it has installed everything, and the file that appears when it does."""
+    flag, script = folder / "installed", folder / "slow-uv"
+    real = uv_package.find_uv_bin()
+    script.write_text(f'#!/bin/sh\n{real} "$@" || exit\n[ "$2" = install ] || exit 0\ntouch {flag}\nexec sleep 600\n')
+    script.chmod(0o755)
+    return str(script), flag
+
+
+def _build_slowly(root: Path, wheels: Path, binary: str) -> None:
+    os.setpgid(0, 0)
+    make_store(root, wheels, binary=binary).environment(RELEASE)
+
+
+@pytest.fixture
+def killed_builder(tmp_path: Path, wheels: Path) -> Path:
+    """A store's root in which a builder was killed with everything installed and nothing recorded."""
+    root = tmp_path / "store"
+    binary, flag = slow_uv(tmp_path)
+    spawn = multiprocessing.get_context("spawn")
+    builder = spawn.Process(target=_build_slowly, args=(root, wheels, binary))
+    builder.start()
+    while not flag.exists():
+        assert builder.is_alive()
+        time.sleep(0.02)
+    assert builder.pid is not None
+    os.killpg(builder.pid, signal.SIGKILL)
+    builder.join()
+    return root
+
+
+def test_a_killed_builder_leaves_nothing_that_is_used(killed_builder: Path, wheels: Path) -> None:
+    """kill -9 half-way leaves a draft, which the next build removes, and no environment."""
+    assert list((killed_builder / "building").iterdir())
+    assert not list(killed_builder.glob("environments/*"))
+    environment = make_store(killed_builder, wheels).environment(RELEASE)
+    assert run_in(environment, "import tiny; print(tiny.VALUE)") == "1"
+    assert not list((killed_builder / "building").iterdir())
+
+
+def test_no_network_and_an_empty_store(tmp_path: Path) -> None:
+    """Said in one sentence, as a failure of infrastructure."""
+    store = Store(root=tmp_path, uv=Uv(cache=tmp_path / "uv", offline=True))
+    with pytest.raises(InfraError, match="package index cannot be reached") as failure:
+        store.environment(replace(RELEASE, distributions=("apache-tvm==0.26.0",)))
+    assert "\n" not in str(failure.value)
+    assert not list(tmp_path.glob("environments/*"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 128 KiB, where this user may mount one."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", folder], capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip("needs the right to mount a small file system")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk(small_disk: Path, wheels: Path) -> None:
+    """Said in one sentence; nothing half-built is left, and what was there still works."""
+    store = make_store(small_disk / "store", wheels)
+    small = store.environment(RELEASE)
+    build_wheel(wheels, "large", "1.0", {"large.bin": "x" * 4_000_000})
+    with pytest.raises(InfraError, match=r"full|cannot be written"):
+        store.environment(replace(RELEASE, distributions=("large==1.0",)))
+    assert not list((store.root / "building").iterdir())
+    assert len(list((store.root / "environments").iterdir())) == 1
+    assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+    assert store.environment(RELEASE) == small
+
+
+def test_a_read_only_store(small_disk: Path, wheels: Path) -> None:
+    """What it has is used; what it lacks is refused in one sentence."""
+    store = make_store(small_disk / "store", wheels)
+    environment = store.environment(RELEASE)
+    build_wheel(wheels, "other", "1.0", {"other.py": ""})
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    assert store.environment(RELEASE) == environment
+    assert run_in(environment, "import tiny; print(tiny.VALUE)") == "1"
+    with pytest.raises(InfraError, match=r"read-only|cannot be written") as failure:
+        store.environment(replace(RELEASE, distributions=("other==1.0",)))
+    assert "\n" not in str(failure.value)
+    assert store.keep_within(0) == 0
+
+
+def test_no_python_fits(store: Store) -> None:
+    """A release for Pythons that aren't here is named as such, with what to install."""
+    with pytest.raises(InfraError, match="no CPython"):
+        store.environment(replace(RELEASE, pythons=("2.7",)))
+
+
+def test_trimming_removes_what_was_used_longest_ago(store: Store, wheels: Path) -> None:
+    """The newest use survives, with the wheels it shares with what is removed; others go, from uv's cache too."""
+    build_wheel(wheels, "large", "1.0", {"large.bin": "x" * 3_000_000})
+    old = store.environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0")))
+    kept = store.environment(RELEASE)
+    for folder in (old.folder, *(store.root / "wheels").iterdir()):
+        os.utime(folder, (1, 1))
+    assert store.trim(2_000_000) > 3_000_000
+    assert not old.folder.exists()
+    assert store.size() < 2_000_000
+    without = replace(store, uv=Uv(cache=store.root / "uv", binary="/nonexistent/uv"))
+    assert without.environment(RELEASE) == kept
+    assert store.environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0"))) == old
+
+
+def test_the_store_keeps_within_its_limit(store: Store, wheels: Path) -> None:
+    """Longest unused first; nothing is even measured while the wheels' records stay below it."""
+    build_wheel(wheels, "large", "1.0", {"large.bin": "x" * 3_000_000})
+    old = store.environment(replace(RELEASE, distributions=("large==1.0",)))
+    kept = store.environment(RELEASE)
+    assert store.keep_within(4_000_000) == 0
+    for folder in (old.folder, *(store.root / "wheels").iterdir()):
+        os.utime(folder, (1, 1))
+    assert store.keep_within(2_000_000) > 3_000_000
+    assert kept.folder.exists()
+    assert not old.folder.exists()
+
+
+def test_trimming_leaves_what_may_be_in_use(store: Store) -> None:
+    """What was used just now stays, however small the limit."""
+    environment = store.environment(RELEASE)
+    assert store.trim(0) == 0
+    assert environment.folder.exists()
+
+
+def test_clean_removes_everything(store: Store) -> None:
+    """After cleaning, the store takes no space and can be used again."""
+    store.environment(RELEASE)
+    assert store.size() > 0
+    assert store.clean() > 0
+    assert store.size() == 0
+    assert store.environment(RELEASE).packages() == {"tiny": "1.0"}
+
+
+# ------------------------------------------------------------------------------------------------- requirements
+
+
+def test_requirements_join_the_environment(store: Store, wheels: Path) -> None:
+    """A testcase's requirements are resolved together with the toolchain, into an environment of their own."""
+    build_wheel(wheels, "einops", "0.8.0", {"einops.py": "NAME = 'einops'\n"}, requires="tiny>=1")
+    base, more = store.environment(RELEASE), store.environment(RELEASE, ("einops",))
+    assert more.packages() == {"einops": "0.8.0", "tiny": "1.0"}
+    assert base.digest != more.digest
+    assert run_in(more, "import einops, tiny; print(einops.NAME)") == "einops"
+
+
+def _source_only(folder: Path, name: str, trap: Path) -> None:
+    """A package whose every hook springs the trap."""
+    spring = f"open({str(trap)!r}, 'a').write('ran')\n"
+    with tarfile.open(folder / f"{name}-9.0.tar.gz", "w:gz") as archive:
+        for inside, text in (
+            ("setup.py", spring + "raise SystemExit('ran')"),
+            ("pyproject.toml", '[build-system]\nrequires = []\nbuild-backend = "setup"\nbackend-path = ["."]\n'),
+            ("PKG-INFO", f"Metadata-Version: 2.1\nName: {name}\nVersion: 9.0\nDynamic: Requires-Dist\n"),
+        ):
+            entry = tarfile.TarInfo(f"{name}-9.0/{inside}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+
+
+def test_what_a_stranger_requires_is_never_built(store: Store, wheels: Path, tmp_path: Path) -> None:
+    """Source only: not to be had. Newer as source than as a wheel: the wheel. Neither runs a line of it here."""
+    trap = tmp_path / "sprung"
+    _source_only(wheels, "einops", trap)
+    with pytest.raises(Unresolvable, match="einops"):
+        store.environment(RELEASE, ("einops",))
+    build_wheel(wheels, "einops", "0.8.0", {"einops.py": ""})
+    assert store.environment(RELEASE, ("einops",)).packages()["einops"] == "0.8.0"
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    "where", ["file://{0}/evil-9.0.tar.gz", "git+file://{0}/evil", "https://127.0.0.1:9/evil.whl"]
+)
+def test_a_wheel_cannot_send_us_elsewhere(store: Store, wheels: Path, tmp_path: Path, where: str) -> None:
+    """A dependency by address, in the metadata of an allowed package, is not followed."""
+    trap = tmp_path / "sprung"
+    _source_only(wheels, "evil", trap)
+    build_wheel(wheels, "einops", "0.8.0", {"einops.py": ""}, requires=f"evil @ {where.format(wheels)}")
+    with pytest.raises((Unresolvable, InfraError)):
+        store.environment(RELEASE, ("einops",))
+    assert not trap.exists()
+
+
+def test_requirements_that_do_not_fit_are_told_from_our_own_failures(store: Store, wheels: Path) -> None:
+    """That no wheels fit says nothing about the compiler, and is no failure of infrastructure."""
+    build_wheel(wheels, "einops", "0.8.0", {"einops.py": ""}, requires="tiny>=9")
+    with pytest.raises(Unresolvable, match="einops"):
+        store.environment(RELEASE, ("einops",))
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        "left-pad",
+        "numpy @ https://example.invalid/numpy.whl",
+        "git+https://example.invalid/x",
+        "-r other.txt",
+        "--pre",
+        "",
+    ],
+)
+def test_only_listed_names_are_installed(store: Store, requirement: str) -> None:
+    """Names off the list, addresses and options are refused before uv hears of them."""
+    kept, refused = check_requirements([requirement])
+    assert not kept
+    assert len(refused) == 1
+    with pytest.raises(Unresolvable):
+        store.environment(RELEASE, (requirement,))
+
+
+def test_spelling_and_order_of_requirements_do_not_matter() -> None:
+    """The same wishes make the same environment."""
+    assert (
+        check_requirements(["SciPy >= 1.10", "ml_dtypes"])[0] == check_requirements(["ml-dtypes", "scipy>=1.10"])[0]
+    )
+    assert "numpy" in allowed_requirements()
+
+
+def test_a_lock_has_no_addresses() -> None:
+    """The same wheels give the same text wherever they come from."""
+    pins = [Pin(name=n, version="1", sha256=n * 64, url=f"https://{n}.invalid/x") for n in ("b", "a")]
+    assert render_lock(pins) == f"a==1 --hash=sha256:{'a' * 64}\nb==1 --hash=sha256:{'b' * 64}\n"
+
+
+def test_an_operator_may_allow_more_packages() -> None:
+    """By the import's name, or by import and distribution where they differ."""
+    allowance = parse_allowance(["einx", "cv2=opencv-python", "my-package"])
+    assert allowance == {"einx": "einx", "cv2": "opencv-python", "my_package": "my-package"}
+    assert check_requirements(["einx"])[0] == ()
+    assert check_requirements(["einx"], frozenset(allowance.values()))[0] == ("einx",)
+    for nonsense in ("", "a b", "x=", "=x", "../x", "x=y;z"):
+        with pytest.raises(UserError, match="allows no package"):
+            parse_allowance([nonsense])

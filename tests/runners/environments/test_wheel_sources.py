@@ -1,0 +1,202 @@
+"""Builds from nightly indexes, pages of links and directories, with tiny wheels and a server on loopback."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.extract.types import Repro
+from bot.plan import Wishes, make_plan
+from runners.core.catalogue import load_catalogue
+from runners.core.errors import InfraError, UserError
+from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
+from runners.environments.config import Config, Place, read_config
+from runners.environments.store import Store
+from runners.environments.uv import Uv
+from runners.environments.wheel_sources import links_in, on_the_network, open_catalogue, read_name, with_releases
+from tests.runners.environments.test_store import build_wheel, run_in
+
+NIGHTLIES = ("3.99.0rc20270101", "3.99.0rc20270102", "3.99.0rc20270103")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A directory with three nightlies of a toolchain's package, and things that are no such wheel."""
+    place = tmp_path / "wheels"
+    place.mkdir()
+    for version in NIGHTLIES:
+        build_wheel(place, "tiny", version, {"tiny.py": f"VERSION = {version!r}\n"})
+    (place / "README.txt").write_text("not a wheel")
+    (place / "tiny-1.0.tar.gz").write_bytes(b"source")
+    (place / "not_a_name.whl").write_bytes(b"")
+    (place / "tiny-4.0-cp311-cp311-win_amd64.whl").write_bytes(b"for another system")
+    return place
+
+
+@pytest.fixture
+def site(folder: Path) -> Iterator[str]:
+    """The same directory on loopback, as an index: its package's page lies at <address>/tiny/."""
+    root = folder.parent / "site"
+    root.mkdir()
+    (root / "tiny").symlink_to(folder)
+    serve = functools.partial(Quiet, directory=str(root))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """A test's output is not a log."""
+
+
+def place(**where: str) -> Place:
+    return Place(toolchain="iree", packages=("tiny",), **where)
+
+
+@pytest.mark.parametrize("kind", ["index", "page"])
+def test_nightlies_on_the_network_are_releases(site: str, kind: str, tmp_path: Path) -> None:
+    """Each with the day in its name and where its wheels are; the store builds one and runs what it holds."""
+    found = on_the_network(place(**{kind: site if kind == "index" else f"{site}/tiny/"}))
+    assert [r.version for r in found] == list(NIGHTLIES)
+    newest = found[-1]
+    assert (newest.released, newest.prerelease, newest.source) == (date(2027, 1, 3), True, "wheels")
+    assert newest.distributions == ("tiny==3.99.0rc20270103",)
+    store = Store(root=tmp_path / "store", uv=Uv(cache=tmp_path / "store/uv", options=("--no-index",)))
+    assert run_in(store.environment(newest), "import tiny; print(tiny.VERSION)") == newest.version
+
+
+def test_a_directory_of_wheels_joins_the_catalogue(folder: Path, tmp_path: Path) -> None:
+    """Its builds are found by name and by day, ordered among the releases, and installed from there."""
+    catalogue = open_catalogue(config=Config(wheels=(place(folder=str(folder)),)))
+    assert catalogue.find("iree", "3.99.0rc20270102").links == (str(folder),)
+    assert [r.version for r in catalogue.select("iree", f"{NIGHTLIES[0]}..{NIGHTLIES[2]}")] == list(NIGHTLIES)
+    assert catalogue.nearest("iree", "IREE compiler version 3.99.0rc20270102 @ abc").release is not None
+    store = Store(root=tmp_path / "store", uv=Uv(cache=tmp_path / "store/uv", options=("--no-index",)))
+    environment = store.environment(catalogue.find("iree", NIGHTLIES[1]))
+    assert run_in(environment, "import tiny; print(tiny.VERSION)") == NIGHTLIES[1]
+
+
+def test_nightlies_are_not_run_unasked(folder: Path) -> None:
+    """They are no releases; but whoever names their directory means them to be run."""
+    catalogue = open_catalogue(config=Config(wheels=(place(folder=str(folder)),)))
+    assert not any(r.version in NIGHTLIES for r in catalogue.releases("iree"))
+    repro = Repro(
+        testcase=Testcase(
+            kind=TestcaseKind.PYTHON, toolchain="iree", files={"r.py": ""}, steps=(("python", "r.py"),)
+        ),
+        spans=(),
+        claim=Claim(kind=ClaimKind.UNKNOWN),
+        device="llvm-cpu",
+    )
+    assert NIGHTLIES[2] not in make_plan(repro, catalogue, Wishes()).plan.order
+    asked = make_plan(repro, catalogue, Wishes(wheels=(str(folder),))).plan.order
+    assert asked[-3:] == NIGHTLIES
+
+
+def test_a_directory_given_by_hand_serves_the_toolchains_it_has_wheels_of(tmp_path: Path) -> None:
+    """By the names of their packages; all packages of a build must be there; the commit is read out of the wheel."""
+    commit = "0123456789abcdef" * 2 + "01234567"
+    said = f'VERSION = "9.1.0rc20270101"\nREVISIONS = {{"IREE": "{commit}"}}\n'
+    build_wheel(tmp_path, "iree_base_compiler", "9.1.0", {"iree/compiler/version.py": said})
+    build_wheel(tmp_path, "iree_base_runtime", "9.1.0", {"iree/runtime.py": ""})
+    build_wheel(tmp_path, "iree_base_compiler", "9.2.0", {"iree/compiler/version.py": said})
+    catalogue = open_catalogue(folders=(str(tmp_path),))
+    (newest,) = catalogue.select("iree", "latest")
+    assert (newest.version, newest.commit, newest.built) == ("9.1.0", commit, "9.1.0rc20270101")
+    assert catalogue.listing("tvm") == load_catalogue().listing("tvm")
+
+
+def test_what_is_known_of_a_release_stays(tmp_path: Path) -> None:
+    """A mirror adds a place where a release can be had, and takes away neither its commit nor its day."""
+    known = load_catalogue().find("iree", "3.13.0")
+    for package in ("iree_base_compiler", "iree_base_runtime"):
+        build_wheel(tmp_path, package, "3.13.0", {f"{package}.py": ""})
+    found = open_catalogue(folders=(str(tmp_path),)).find("iree", "3.13.0")
+    assert (found.commit, found.released, found.source) == (known.commit, known.released, "index")
+    assert found.links == (str(tmp_path),)
+
+
+def test_a_directory_without_wheels_is_a_mistake(tmp_path: Path) -> None:
+    """So is one that isn't there; both are said with what was expected."""
+    with pytest.raises(UserError, match="apache-tvm, iree-base-compiler"):
+        open_catalogue(folders=(str(tmp_path),))
+    with pytest.raises(UserError, match="cannot be read"):
+        open_catalogue(folders=(str(tmp_path / "nowhere"),))
+
+
+def test_a_place_that_cannot_be_reached(tmp_path: Path) -> None:
+    """Our failure, named with its address."""
+    with pytest.raises(InfraError, match=r"127\.0\.0\.1:9/ cannot be read"):
+        on_the_network(place(page="http://127.0.0.1:9/"))
+
+
+def test_a_page_is_read_as_html() -> None:
+    """Relative, absolute, escaped and hashed links; what was withdrawn, and what is no wheel, is left out."""
+    page = """<!DOCTYPE html><html><body><h1>Links</h1>
+      <a href="../files/tiny-1.0-py3-none-any.whl#sha256=00">tiny</a>
+      <a href='https://x.invalid/d/tiny-1.1%2Bg1234567-py3-none-any.whl'>x</a>
+      <a href="tiny-1.2-py3-none-any.whl" data-yanked="broken">x</a> <a name="top">x</a>
+      <!-- <a href="tiny-1.3-py3-none-any.whl"> --> <a href="?C=M;O=A">sort</a></body>"""
+    names = [wheel for name in links_in(page) if (wheel := read_name(name)) is not None]
+    assert [str(wheel.version) for wheel in names] == ["1.0", "1.1+g1234567"]
+
+
+def test_a_later_listing_adds_and_never_repeats() -> None:
+    """Versions stay ascending and distinct."""
+    listing = load_catalogue().listing("iree")
+    assert with_releases(listing, ()) == listing
+    assert [r.version for r in with_releases(listing, listing.releases).releases] == [
+        r.version for r in listing.releases
+    ]
+
+
+def test_without_a_configuration_nothing_is_configured(tmp_path: Path) -> None:
+    """The file is the user's, and optional."""
+    assert read_config(tmp_path / "none.toml") == Config()
+
+
+def test_a_configuration_is_read(tmp_path: Path) -> None:
+    """Each table is one place."""
+    path = tmp_path / "config.toml"
+    path.write_text(
+        '[[wheels]]\ntoolchain = "iree"\npage = "https://example.invalid/nightlies.html"\n'
+        '[[wheels]]\ntoolchain = "tvm"\nfolder = "~/wheels"\npackages = ["my-tvm"]\n'
+    )
+    config = read_config(path)
+    assert [place.toolchain for place in config.wheels] == ["iree", "tvm"]
+    assert config.wheels[1].packages == ("my-tvm",)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[[wheels]]\n", "toolchain"),
+        ('[[wheels]]\ntoolchain = "iree"\n', "exactly one of index, page and folder, not none"),
+        ('[[wheels]]\ntoolchain = "iree"\nindex = "https://a"\npage = "https://b"\n', "not index and page"),
+        ('[[wheels]]\ntoolchain = "iree"\npage = "/srv/wheels"\n', "a directory is a folder"),
+        ('[[wheels]]\ntoolchain = "iree"\nurl = "https://a"\n', "url"),
+        ("wheels = 3\n", "wheels"),
+        ("= =", "config.toml"),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_named(tmp_path: Path, text: str, says: str) -> None:
+    """With the file, the table and the key."""
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(UserError, match=says):
+        read_config(path)
+
+
+def test_a_day_without_a_name_is_the_files(folder: Path) -> None:
+    """A wheel without a day in its version is as old as its file."""
+    built = build_wheel(folder, "tiny", "4.1", {"tiny.py": ""})
+    (release,) = open_catalogue(config=Config(wheels=(place(folder=str(folder)),))).select("iree", "4.1")
+    assert release.released == datetime.fromtimestamp(built.stat().st_mtime, UTC).date()

@@ -1,0 +1,129 @@
+"""Valid IREE programs whose accesses come close to the edges of their tensors, and larger ones: no diagnoser may
+find fault with any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runners.core.protocol import Testcase
+from tests.runners.guest.iree import faults, larger as iree_larger
+from tests.runners.guest.iree.faults import executed
+
+LAST_ELEMENT = """\
+func.func @f(%t: tensor<6x4xf32>, %i: index) -> tensor<1xf32> {
+  %c3 = arith.constant 3 : index
+  %two = arith.constant 2 : index
+  %row = arith.addi %i, %two : index
+  %v = tensor.extract %t[%row, %c3] : tensor<6x4xf32>
+  %r = tensor.from_elements %v : tensor<1xf32>
+  return %r : tensor<1xf32>
+}
+"""
+GUARDED = """\
+func.func @f(%t: tensor<6xf32>, %i: index) -> tensor<1xf32> {
+  %c6 = arith.constant 6 : index
+  %z = arith.constant 0.0 : f32
+  %inside = arith.cmpi ult, %i, %c6 : index
+  %v = scf.if %inside -> (f32) {
+    %w = tensor.extract %t[%i] : tensor<6xf32>
+    scf.yield %w : f32
+  } else {
+    scf.yield %z : f32
+  }
+  %r = tensor.from_elements %v : tensor<1xf32>
+  return %r : tensor<1xf32>
+}
+"""
+CLAMPED = """\
+func.func @f(%t: tensor<6xf32>, %i: index) -> tensor<1xf32> {
+  %c5 = arith.constant 5 : index
+  %c0 = arith.constant 0 : index
+  %low = arith.maxsi %i, %c0 : index
+  %at = arith.minsi %low, %c5 : index
+  %v = tensor.extract %t[%at] : tensor<6xf32>
+  %r = tensor.from_elements %v : tensor<1xf32>
+  return %r : tensor<1xf32>
+}
+"""
+GATHER = """\
+func.func @f(%t: tensor<5x3xf32>, %rows: tensor<4xi32>) -> tensor<4x3xf32> {
+  %e = tensor.empty() : tensor<4x3xf32>
+  %r = linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%rows : tensor<4xi32>) outs(%e : tensor<4x3xf32>) {
+  ^bb0(%row: i32, %o: f32):
+    %i = arith.index_cast %row : i32 to index
+    %j = linalg.index 1 : index
+    %v = tensor.extract %t[%i, %j] : tensor<5x3xf32>
+    linalg.yield %v : f32
+  } -> tensor<4x3xf32>
+  return %r : tensor<4x3xf32>
+}
+"""
+RECURRENCE = """\
+func.func @f(%x: tensor<7xf32>, %by: tensor<7xf32>) -> tensor<7xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %r = scf.for %i = %c0 to %c9 step %c1 iter_args(%h = %x) -> (tensor<7xf32>) {
+    %a = arith.mulf %h, %by : tensor<7xf32>
+    %b = arith.addf %a, %x : tensor<7xf32>
+    scf.yield %b : tensor<7xf32>
+  }
+  return %r : tensor<7xf32>
+}
+"""
+OVERWRITTEN = """\
+func.func @f(%x: tensor<8x8xf32>, %part: tensor<3x8xf32>) -> tensor<8x8xf32> {
+  %y = tensor.insert_slice %part into %x[5, 0] [3, 8] [1, 1] : tensor<3x8xf32> into tensor<8x8xf32>
+  %z = arith.addf %y, %x : tensor<8x8xf32>
+  return %z : tensor<8x8xf32>
+}
+"""
+CONVOLUTION = """\
+func.func @f(%x: tensor<1x9x9x3xf32>, %w: tensor<3x3x3x8xf32>) -> tensor<1x4x4x8xf32> {
+  %z = arith.constant dense<0.0> : tensor<1x4x4x8xf32>
+  %c = linalg.conv_2d_nhwc_hwcf {dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x9x9x3xf32>, tensor<3x3x3x8xf32>) outs(%z : tensor<1x4x4x8xf32>) -> tensor<1x4x4x8xf32>
+  %r = arith.maximumf %c, %z : tensor<1x4x4x8xf32>
+  return %r : tensor<1x4x4x8xf32>
+}
+"""
+DYNAMIC = """\
+func.func @f(%a: tensor<?x8xf32>, %b: tensor<8x5xf32>) -> tensor<?x5xf32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %a, %c0 : tensor<?x8xf32>
+  %e = tensor.empty(%n) : tensor<?x5xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?x5xf32>) -> tensor<?x5xf32>
+  %m = linalg.matmul ins(%a, %b : tensor<?x8xf32>, tensor<8x5xf32>) outs(%z : tensor<?x5xf32>) -> tensor<?x5xf32>
+  return %m : tensor<?x5xf32>
+}
+"""
+SOFTMAX = """\
+func.func @f(%q: tensor<6x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>) -> tensor<6x8xf32> {
+  %z = arith.constant dense<0.0> : tensor<6x6xf32>
+  %e = tensor.empty() : tensor<6x6xf32>
+  %s = linalg.matmul ins(%q, %k : tensor<6x8xf32>, tensor<8x6xf32>) outs(%z : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %p = linalg.softmax dimension(1) ins(%s : tensor<6x6xf32>) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %y = arith.constant dense<0.0> : tensor<6x8xf32>
+  %r = linalg.matmul ins(%p, %v : tensor<6x6xf32>, tensor<6x8xf32>) outs(%y : tensor<6x8xf32>) -> tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}
+"""
+
+
+def valid() -> Iterator[tuple[str, Testcase]]:
+    """These, the programs of several dispatches in ``iree_faults``, and those of ``iree_larger``."""
+    yield "last element, by a sum", executed(LAST_ELEMENT, "6x4xf32=1", "3")
+    yield "index beyond, guarded", executed(GUARDED, "6xf32=1", "9")
+    yield "index below, clamped", executed(CLAMPED, "6xf32=1", "-4")
+    yield "gather of first and last rows", executed(GATHER, "5x3xf32=2", "4xi32=0,4,4,0")
+    yield "recurrence", executed(RECURRENCE, "7xf32=1,2,3,4,5,6,7", "7xf32=0.5")
+    yield "last rows overwritten", executed(OVERWRITTEN, "8x8xf32=1", "3x8xf32=2")
+    yield "convolution with strides", executed(CONVOLUTION, "1x9x9x3xf32=0.5", "3x3x3x8xf32=0.25")
+    yield "matmul of any number of rows", executed(DYNAMIC, "11x8xf32=0.5", "8x5xf32=2")
+    yield "attention", executed(SOFTMAX, "6x8xf32=0.1", "8x6xf32=0.2", "6x8xf32=0.3")
+    yield from faults.valid()
+    yield from iree_larger.valid()

@@ -1,0 +1,104 @@
+"""Programs that never end, or not soon, with where each is when its time is up; and what must not be called a hang.
+
+Labels were written down before any of them was stopped: what the program's threads do, and whose code its main
+thread is in (``runners.core.protocol.Hang``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runners.core.catalogue import load_catalogue
+from runners.core.protocol import Hang, Limits, Testcase, TestcaseKind
+from runners.environments.store import Environment, open_store
+from runners.probe.layout import layout_of, task_of
+from runners.probe.run import run_probe
+from runners.probe.task import FORKED, Conditions, Probe
+from runners.sandbox.bubblewrap import Bubblewrap
+from tests.runners.guest.iree.faults import compiled, executed
+from tests.runners.guest.tvm.sweep import PROGRAMS, environment
+
+Label = tuple[str, str]
+
+TVM: dict[str, Label] = {
+    "own_loop": ("computing", "testcase"),
+    "own_pass_never_ends": ("computing", "testcase"),
+    "sleeps": ("waiting", "testcase"),
+    "lock_taken_twice": ("waiting", "testcase"),
+    "waits_within_a_kernel": ("waiting", "testcase"),
+    "child_process_never_ends": ("waiting", "library"),
+    "slow_lowering": ("computing", "compiler"),
+    "slow_code_generation": ("computing", "compiler"),
+    "endless_kernel": ("computing", "compiled"),
+    "endless_kernel_in_a_graph": ("computing", "compiled"),
+}
+"""Files of ``programs/hang``."""
+
+ENDLESS = """\
+func.func @f(%x: tensor<i32>) -> tensor<i32> {
+  %a = tensor.extract %x[] : tensor<i32>
+  %z = arith.constant 0 : i32
+  %m = arith.constant 1023 : i32
+  %one = arith.constant 1 : i32
+  %r = scf.while (%g = %a) : (i32) -> i32 {
+    %more = arith.cmpi sge, %g, %z : i32
+    scf.condition(%more) %g : i32
+  } do {
+  ^bb0(%g: i32):
+    %s = arith.addi %g, %one : i32
+    %n = arith.andi %s, %m : i32
+    scf.yield %n : i32
+  }
+  %t = tensor.from_elements %r : tensor<i32>
+  return %t : tensor<i32>
+}
+"""
+
+
+def chain_of_additions(length: int) -> str:
+    lines = [f"  %{n + 1} = arith.addf %{n}, %x : tensor<4xf32>" for n in range(length)]
+    first = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = arith.addf %x, %x : tensor<4xf32>"
+    return "\n".join([first, *lines, f"  return %{length} : tensor<4xf32>", "}", ""])
+
+
+def of_iree() -> Iterator[tuple[str, Testcase, Label]]:
+    yield "40,000 additions", compiled(chain_of_additions(40_000)), ("computing", "compiler")
+    yield "a loop without an end", executed(ENDLESS, "i32=0"), ("computing", "compiled")
+
+
+def in_time() -> Iterator[tuple[str, Testcase]]:
+    """Programs that are slow, or wait, and end well before their time is up."""
+    start = "import numpy as np\nimport tvm\nimport time\n"
+    yield (
+        "computes for a while",
+        _script(start + "until = time.monotonic() + 4\nwhile time.monotonic() < until: pass\n"),
+    )
+    yield "sleeps for a while", _script(start + "time.sleep(4)\n")
+
+
+def of_tvm(name: str) -> Testcase:
+    return _script((PROGRAMS / f"{name}.repro").read_text())
+
+
+def _script(code: str) -> Testcase:
+    return Testcase(
+        kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
+    )
+
+
+def used_by(testcase: Testcase, version: str) -> Environment:
+    if testcase.toolchain == "tvm":
+        return environment(version)
+    return open_store().environment(load_catalogue().find(testcase.toolchain, version))
+
+
+def stopped(testcase: Testcase, version: str, *, wall_s: float, conditions: Conditions = FORKED) -> Probe:
+    """One probe, as long as it may take."""
+    used = used_by(testcase, version)
+    task = task_of(used, testcase, Limits(wall_s=wall_s), conditions=conditions)
+    return run_probe(Bubblewrap(), layout_of(used), task, run_id="hangs")
+
+
+def where(probe: Probe) -> Hang | None:
+    record = probe.steps[-1].record if probe.steps else None
+    return record.hang if record is not None else None

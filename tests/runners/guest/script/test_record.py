@@ -1,0 +1,143 @@
+"""What a script's run leaves of itself besides its output, with a real compiler and a real numpy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.probe.guest_records import StepRecord, read_record
+from tests.runners.guest.tvm.guilty import COMPILE, MODEL, RUN
+from tests.runners.guest.tvm.sweep import LAUNCHER, ROOT, environment, variables
+
+pytestmark = pytest.mark.compilers
+
+VERSION = "0.27.0"
+ARRAYS = """\
+import numpy as np
+a = np.array([[1.0, 2.0, np.nan], [4.0, 5.0, 6.0]])
+b = np.array([[1.0, 2.5, 3.0], [4.0, np.inf, 6.001]])
+"""
+
+
+AFTER_IMPORTS = """\
+import sys
+import tvm, tvm.relax
+sys.path.insert(0, sys.argv[1])
+from runners.guest.script import run as script
+script.run([sys.argv[4]], script.out_of_the_way(int(sys.argv[2])), script.out_of_the_way(int(sys.argv[3])), None)
+"""
+"""As in a zygote's child: what the script begins with is imported, so that its functions can be watched."""
+
+
+def told(
+    code: str, folder: Path, *, imported: bool = False
+) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
+    """The lines of the record that ``script.py`` leaves of a program, and how it ended."""
+    script = folder / "repro.py"
+    script.write_text(code)
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    stacks = os.open(os.devnull, os.O_WRONLY)
+    python = str(environment(VERSION).interpreter.executable)
+    words = ["-c", AFTER_IMPORTS, str(ROOT), str(writer), str(stacks)] if imported else [
+        str(LAUNCHER), "script.run", f"{writer},{stacks},"
+    ]  # fmt: skip
+    done = subprocess.run(
+        [python, *words, str(script)],
+        env=variables(VERSION), pass_fds=(writer, stacks), capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    lines = os.read(reader, 48 * 1024).decode().splitlines()
+    for descriptor in (reader, writer, stacks):
+        os.close(descriptor)
+    step = StepRecord(
+        argv=("python", "repro.py"), status=1, timed_out=False, seconds=1.0, maxrss_bytes=1, stdout="", stderr="",
+        truncated=False, claims="\n".join(lines),
+    )  # fmt: skip
+    record = read_record(step, script="repro.py")
+    said = [json.loads(line) for line in lines]
+    assert len(record.chain) == len(said[-1].get("failed", []))  # the host reads what the guest writes
+    assert (record.mismatch is None) is not said[-1].get("mismatch")
+    return said, done
+
+
+@pytest.mark.parametrize(
+    ("check", "name", "tolerance"),
+    [
+        ("np.testing.assert_allclose(a, b, rtol=1e-3, atol=0.1)", "assert_array_compare", [1e-3, 0.1]),
+        ("assert np.allclose(a, b, rtol=1e-3, atol=0.1)", "allclose", [1e-3, 0.1]),
+        ("np.testing.assert_array_equal(a, b)", "assert_array_compare", [0.0, 0.0]),
+    ],
+)
+def test_arrays_that_a_check_compared_are_described(
+    check: str, name: str, tolerance: list[float], tmp_path: Path
+) -> None:
+    """Where the assertion was raised: how many differ, by how much, where first, and where NaN and infinity are."""
+    lines, _ = told(ARRAYS + check + "\n", tmp_path)
+    seen = lines[-1]["mismatch"]
+    assert (seen["check"], seen["shape"], seen["dtype"]) == (name, [2, 3], "float64")
+    assert seen["tolerance"] == tolerance
+    assert (seen["elements"], seen["mismatched"]) == (6, 4 if tolerance == [0.0, 0.0] else 3)
+    assert seen["max_absolute"] == pytest.approx(0.5)
+    assert seen["max_relative"] == pytest.approx(0.2)
+    assert (seen["actual_nan"], seen["desired_nan"], seen["desired_infinite"]) == (1, 0, 1)
+    assert seen["first"][0] == [[0, 1], "2", "2.5"]
+
+
+def test_of_arrays_of_other_shapes_the_shapes_are_told(tmp_path: Path) -> None:
+    """There is nothing to compare element by element."""
+    lines, _ = told(ARRAYS + "np.testing.assert_allclose(a, b[:, :2])\n", tmp_path)
+    assert lines[-1]["mismatch"] == {
+        "check": "assert_array_compare", "shape": [2, 3], "desired_shape": [2, 2], "dtype": "float64",
+        "desired_dtype": "float64",
+    }  # fmt: skip
+
+
+def test_the_chain_has_each_exception_with_its_frames(tmp_path: Path) -> None:
+    """The one that ended it first, frames innermost first, and why the next one stands behind it."""
+    code = (
+        "def inner():\n    return {}['a']\n\ndef outer():\n    try:\n        inner()\n"
+        "    except KeyError as e:\n        raise ValueError('b') from e\n\nouter()\n"
+    )
+    lines, done = told(code, tmp_path)
+    ended_it, cause = lines[-1]["failed"]
+    assert done.returncode == 1
+    assert (ended_it["type"], ended_it["message"], ended_it["because"]) == ("ValueError", "b", "")
+    assert [frame[1:] for frame in ended_it["frames"]] == [[8, "outer"], [10, "<module>"]]
+    assert (cause["type"], cause["because"]) == ("KeyError", "cause")
+    assert [frame[1:] for frame in cause["frames"]] == [[2, "inner"], [6, "outer"]]
+
+
+def test_warnings_are_told_and_printed_as_ever(tmp_path: Path) -> None:
+    """With their category; each once."""
+    code = "import warnings\nfor _ in range(3):\n    warnings.warn('careful')\nwarnings.warn('old', FutureWarning)\n"
+    lines, done = told(code, tmp_path)
+    assert lines[-1]["warnings"] == [["UserWarning", "careful"], ["FutureWarning", "old"]]
+    assert (done.stderr.count("careful"), done.returncode) == (2, 0)  # the text, and the line of code
+
+
+@pytest.mark.parametrize("imported", [True, False])
+def test_compiling_and_running_are_phases_with_times(tmp_path: Path, imported: bool) -> None:
+    """In their order, in a fork and in a process of its own; what fails in the end fails after both."""
+    lines, _ = told(MODEL + COMPILE + RUN + "raise ValueError('wrong')\n", tmp_path, imported=imported)
+    assert [line.get("phase") for line in lines] == ["compile", "run", None]
+    times = [line["at"] for line in lines]
+    assert times == sorted(times)
+    assert lines[-1]["failed"][0]["type"] == "ValueError"
+
+
+@pytest.mark.parametrize("imported", [True, False])
+def test_a_crash_in_the_compiler_leaves_the_phase(tmp_path: Path, imported: bool) -> None:
+    """All that a process which is gone can have said of itself."""
+    crash = (
+        "@tvm.transform.module_pass(opt_level=0, name='Crash')\ndef crash(module, _context):\n"
+        "    import ctypes\n    ctypes.string_at(8)\n"
+        "tvm.compile(module, target='llvm', relax_pipeline=crash)\n"
+    )
+    lines, done = told(MODEL + crash, tmp_path, imported=imported)
+    assert done.returncode < 0
+    assert [line.get("phase") for line in lines] == ["compile"]

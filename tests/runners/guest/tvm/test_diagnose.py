@@ -1,0 +1,273 @@
+"""The diagnosers on real releases: each faulty program diagnosed, no valid one accused, and no outcome changed.
+
+The full sweep over releases, with its table, is bench/diagnosis/diagnosers.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.runners.guest.tvm import sweep
+from tests.runners.guest.tvm.sweep import (
+    EXPECTED,
+    LAUNCHER,
+    MODES,
+    Ran,
+    environment,
+    filled_alike,
+    programs,
+    run_all,
+    variables,
+)
+
+pytestmark = pytest.mark.compilers
+
+NEWEST, OLDEST = "0.27.0", "0.25.0"
+
+READ = tuple(name for name in programs("unwritten") if name not in sweep.MISSED)
+
+SAMPLE = (
+    "bounds/take_rows_beyond",
+    "bounds/take_of_computed_indices",
+    "bounds/scatter_elements_spills_into_next_row",
+    "bounds/te_lookup",
+    "bounds/tir_far_away_crashes",
+    "signature/lifted_in_a_sequence",
+    "mutation/inside_a_sequence",
+    "nan/nan_of_other_sign",
+    "values/second_of_two_passes_does_it",
+    "unwritten/border_of_a_stencil",
+    "unwritten/call_tir_leaves_the_last_row",
+    "unwritten/largest_without_a_start",
+    "written/the_pipeline_drops_an_init",
+    "written/flat_alias_of_the_same_memory",
+    "valid/transformer_block",
+    "valid/te_padded_stencil",
+    "valid/lift_transform_params_used_rightly",
+)
+"""Programs that between them use each hook, for the release whose API differs most."""
+
+
+@cache
+def ran(version: str, names: tuple[str, ...]) -> dict[str, Ran]:
+    return {result.program: result for result in run_all(version, names)}
+
+
+@cache
+def ran_plain(version: str, names: tuple[str, ...]) -> dict[str, Ran]:
+    return {result.program: result for result in run_all(version, names, "plain")}
+
+
+def expected(program: str) -> set[str]:
+    wanted = EXPECTED.get(program.split("/")[0])
+    return {wanted} if wanted else set()
+
+
+@pytest.mark.parametrize("group", EXPECTED)
+def test_every_faulty_program_is_diagnosed(group: str) -> None:
+    """With its own kind of finding, and no other but a second change by a pass that changes its input."""
+    names = tuple(name for name in programs(group) if name not in sweep.MISSED)
+    assert len(names) >= (12 if group in ("bounds", "unwritten") else 5)
+    for program, result in ran(NEWEST, names).items():
+        extra = {"not-idempotent"} if group == "mutation" else set()
+        assert result.kinds - extra == expected(program), (program, result.claims, result.stderr[-2000:])
+
+
+def test_no_valid_program_is_accused_or_changed() -> None:
+    """Same status and same standard output as the plain run, and no finding."""
+    names = programs("valid")
+    assert len(names) >= 60
+    plain = ran_plain(NEWEST, names)
+    for program, result in ran(NEWEST, names).items():
+        assert not result.findings, (program, result.claims)
+        assert (result.code, result.stdout) == (plain[program].code, plain[program].stdout), program
+        assert result.code == 0, (program, result.stderr[-2000:])
+
+
+def test_what_is_written_after_all_or_does_not_matter_is_no_fault() -> None:
+    """Padding that nobody looks at, memory with a second name, and stores that a pass of the program's own loses."""
+    names = programs("written")
+    assert len(names) >= 20
+    for program, result in ran(NEWEST, names).items():
+        assert not result.findings, (program, result.claims)
+
+
+def test_the_buffer_that_was_never_written_is_named() -> None:
+    """As the program's label says, with an element that it reads."""
+    for program, result in ran(NEWEST, READ).items():
+        assert [one.evidence["buffer"] for one in result.findings] == [sweep.labelled_buffer(program)], program
+
+
+def test_a_failure_follows_what_the_memory_is_filled_with() -> None:
+    """Each faulty program is clean with one constant and fails with another."""
+    ended = [{one.program: one.code for one in filled_alike(NEWEST, READ, fill)} for fill in sweep.FILLS]
+    for program in READ:
+        assert {codes[program] for codes in ended} == {0, 1}, program
+
+
+def test_the_oldest_release_gives_the_same_answers() -> None:
+    """Its IR, buffers and annotations are other classes under other names."""
+    for program, result in ran(OLDEST, SAMPLE).items():
+        assert result.kinds == expected(program), (program, result.claims, result.stderr[-2000:])
+
+
+def test_an_access_is_described_so_that_it_can_be_checked() -> None:
+    """Operator, kernel, axis, extent, the range of the indices and the variable that holds them."""
+    name = "bounds/take_rows_beyond"
+    (finding,) = ran(NEWEST, programs("bounds"))[name].findings
+    seen = finding.evidence
+    assert (seen["operator"], seen["axis"], seen["extent"]) == ("relax.take", 0, 10)
+    assert (seen["index_range"], seen["outside_range"]) == ([0, 200], [10, 200])
+    assert seen["testcase_value"] == "`wanted`"
+    assert seen["origin"] == "testcase-data"
+    assert "`wanted`" in finding.summary
+
+
+def test_an_index_computed_on_the_way_is_named_as_such() -> None:
+    """No variable of the testcase holds it; the evidence says so rather than guess."""
+    (finding,) = ran(NEWEST, programs("bounds"))["bounds/take_of_computed_indices"].findings
+    assert finding.evidence["origin"] == "computed-data"
+    assert finding.evidence["testcase_value"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "extent", "value"),
+    [
+        ("bounds/topk_of_more_than_there_is", [9, 9], 5, "the number 9"),
+        ("bounds/te_argsort_counts_beyond", [4, 7], 4, "`how_many`"),
+    ],
+)
+def test_what_a_kernel_that_cannot_be_looked_into_is_asked_for_is_told(
+    name: str, asked: list[int], extent: int, value: str
+) -> None:
+    """By its arguments, before it is called: more elements than its axis has, and where the number stands."""
+    (finding,) = ran(NEWEST, programs("bounds"))[name].findings
+    seen = finding.evidence
+    assert (seen["index_range"], seen["extent"], seen["testcase_value"]) == (asked, extent, value)
+    assert (seen["axis"], seen["origin"]) == (1, "testcase-data")
+
+
+def test_a_crash_out_of_bounds_becomes_a_report() -> None:
+    """The plain run dies of SIGSEGV; the instrumented one lives to say why."""
+    name = "bounds/tir_far_away_crashes"
+    assert ran_plain(NEWEST, (name,))[name].code == -11
+    (finding,) = ran(NEWEST, programs("bounds"))[name].findings
+    assert finding.evidence["outside_range"][1] >= 1 << 40
+
+
+def test_the_call_that_works_is_shown() -> None:
+    """Pass, parameters before and after, the function that has to run first."""
+    (finding,) = ran(NEWEST, programs("signature"))["signature/lifted_in_a_sequence"].findings
+    assert finding.evidence["pass"] == "LiftTransformParams"
+    assert finding.evidence["new_functions"] == ["main_transform_params"]
+    working = 'prepared = vm["main_transform_params"]([w]); vm["main"](x, *prepared)'
+    assert finding.evidence["call_that_works"] == working
+
+
+def test_the_call_that_works_makes_the_difference_disappear() -> None:
+    """Every program for which such a call is shown fails as it is, and runs cleanly with that call."""
+    shown = [
+        one.program
+        for one in ran(NEWEST, programs("signature")).values()
+        if any(finding.evidence.get("call_that_works") for finding in one.findings)
+    ]
+    assert len(shown) == 5
+    repaired = run_all(NEWEST, tuple(shown), "repair")
+    assert [one.code for one in repaired] == [0] * len(shown), [one.stderr[-300:] for one in repaired]
+    assert all(one.code != 0 for one in ran_plain(NEWEST, tuple(shown)).values())
+
+
+def test_what_was_called_before_is_told_from_how_it_is_called() -> None:
+    """Two calls on one module, in each way: one that counts differs in all, one that annotates in none."""
+    names = ("mutation/changes_more_each_time", "mutation/annotate_entry_by_hand")
+    counting, annotating = (ran(NEWEST, names)[name].findings[0] for name in names)
+    assert set(counting.evidence["called_twice_on_one_module"].values()) == {"differs"}
+    assert len(counting.evidence["called_twice_on_one_module"]) == 4
+    assert "in whichever way" in counting.summary
+    assert set(annotating.evidence["called_twice_on_one_module"].values()) == {"same"}
+
+
+def test_the_first_pass_that_lost_the_values_is_named() -> None:
+    """Neither the passes before it nor those that carry its constants on."""
+    (finding,) = ran(NEWEST, programs("values"))["values/second_of_two_passes_does_it"].findings
+    assert finding.evidence["pass"] == "Lose"
+    assert finding.evidence["outputs"] == [1]
+
+
+# ---------------------------------------------------------------------------------------------- as a program
+
+
+def run_script(
+    tmp_path: Path, text: str, *arguments: str, modes: str | None = MODES
+) -> subprocess.CompletedProcess[str]:
+    """The testcase as a process of its own; plain without ``modes``."""
+    (tmp_path / "repro.py").write_text(text)
+    hooks = [] if modes is None else [str(LAUNCHER), "tvm.diagnose", modes]
+    python = str(environment(NEWEST).interpreter.executable)
+    env = {**variables(NEWEST), "REPROBOT_FINDINGS": str(tmp_path / "findings")}
+    return subprocess.run(
+        [python, *hooks, "repro.py", *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+
+
+ENDINGS = {
+    "exception": "import tvm\nprint('before')\n\ndef f():\n    raise KeyError('no such thing')\n\nf()\n",
+    "chained": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise RuntimeError('worse') from e\n",
+    "status": "import sys\nprint(__name__, sys.argv, sys.path[0] != '')\nsys.exit(7)\n",
+    "words": "raise SystemExit('in words')\n",
+    "syntax": "def broken(:\n",
+    "module": "import no_such_module\n",
+    "assertion": "class T:\n    def test(self):\n        assert 1 == 2\n\n\nT().test()\n",
+    "sibling": "try:\n    import tvm_findings\nexcept ImportError:\n    print('not importable')\n",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_testcase_ends_as_it_would_alone(tmp_path: Path, ending: str) -> None:
+    """Same status, same output, same traceback."""
+    plain = run_script(tmp_path, ENDINGS[ending], "argument", modes=None)
+    seen = run_script(tmp_path, ENDINGS[ending], "argument")
+    assert (seen.returncode, seen.stdout) == (plain.returncode, plain.stdout)
+    assert seen.stderr == plain.stderr
+
+
+def test_a_toolchain_that_cannot_be_imported_is_noted(tmp_path: Path) -> None:
+    """The testcase still runs and fails by itself; the file says why nothing was found."""
+    (tmp_path / "repro.py").write_text("print('ran')\nimport tvm\n")
+    (tmp_path / "tvm").mkdir()
+    (tmp_path / "tvm" / "__init__.py").write_text("raise ImportError('undefined symbol')\n")
+    python = str(environment(NEWEST).interpreter.executable)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "REPROBOT_FINDINGS": str(tmp_path / "findings")}
+    done = subprocess.run(
+        [python, str(LAUNCHER), "tvm.diagnose", MODES, "repro.py"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "ran\n")
+    assert "undefined symbol" in done.stderr
+    (note,) = map(json.loads, (tmp_path / "findings").read_text().splitlines())
+    assert note["kind"] == "note"
+
+
+def test_an_unknown_diagnoser_is_refused(tmp_path: Path) -> None:
+    """By name, with the known ones."""
+    done = run_script(tmp_path, "print('ran')\n", modes="bounds,astrology")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "astrology" in done.stderr
+    assert "signature" in done.stderr
+
+
+def test_groups_and_programs_agree() -> None:
+    """Each folder of programs is a group that is swept: here; or without instruments, by bench/diagnosis/repeats.py
+    and with a limit in time."""
+    folders = {path.name for path in sweep.PROGRAMS.iterdir()}
+    assert folders == {*EXPECTED, "valid", "written", "nondeterministic", "hang"}

@@ -1,0 +1,37 @@
+"""The programs beside this file, run in a room under chosen conditions, as the workbench does it for a testcase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from runners.core.protocol import Limits, Testcase, TestcaseKind
+from runners.diagnosis.nondeterminism import AS_IT_IS, Repeats, Run, Way, make_run, repeat
+from runners.probe.layout import layout_of, task_of
+from runners.probe.run import open_room
+from runners.probe.task import conditions_of
+from runners.sandbox.bubblewrap import Bubblewrap
+from tests.runners.guest.tvm.sweep import PROGRAMS, environment
+
+LIMITS = Limits(wall_s=60)
+
+
+@contextmanager
+def repeating(version: str) -> Iterator[Callable[[str], Repeats]]:
+    """A function that repeats a program, named as in ``sweep.programs``, on a release of TVM."""
+    used = environment(version)
+    with open_room(Bubblewrap(), layout_of(used), limits=LIMITS, run_id="vary") as room:
+
+        def run(program: str, way: Way) -> Run | None:
+            code = (PROGRAMS / f"{program}.repro").read_text()
+            how = conditions_of(way.varied, 1)
+            how = replace(how, seed=way.seed, fork=how.fork and way != AS_IT_IS)
+            testcase = Testcase(
+                kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
+            )
+            probe = room.probe(task_of(used, testcase, LIMITS, conditions=how))
+            assert not room.over, (program, room.over)
+            return make_run(way, probe.ended, probe.steps)
+
+        yield lambda program: repeat(lambda way: run(program, way))

@@ -1,0 +1,292 @@
+"""The course of an investigation: what it runs, what it repeats, when it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pytest
+
+from runners.core.progress import Silent
+from runners.core.protocol import (
+    SAID_TO_WORK,
+    Budget,
+    Cell,
+    Claim,
+    ClaimKind,
+    Exited,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Testcase,
+    TestcaseKind,
+    Variant,
+    Varied,
+)
+from runners.investigation.investigate import Investigation, investigate
+from runners.investigation.state import HOPELESS, Tools
+from runners.toolchains.iree.dispatches import Side
+from tests.support.observed import observe
+
+ORDER = tuple(f"3.{minor}.0" for minor in range(12))
+TESTCASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
+
+
+def make_plan(**changes: object) -> Plan:
+    plan = Plan(
+        testcase=TESTCASE,
+        claim=Claim(),
+        device="llvm",
+        order=ORDER,
+        first=(ORDER[5], ORDER[-1], ORDER[0]),
+        reported=ORDER[5],
+    )
+    return msgspec.structs.replace(plan, **changes)
+
+
+def probed(cell: Cell, attempt: int, outcome: Outcome) -> Observation:
+    return observe(
+        cell.version, outcome, toolchain=cell.toolchain, device=cell.device, attempt=attempt, variant=cell.variant,
+        ended=Exited(code=0), changes=cell.changes, varied=cell.varied,
+    )  # fmt: skip
+
+
+def run(plan: Plan, truth: Callable[[Cell, int], Outcome], **changes: object) -> Investigation:
+    with ThreadPoolExecutor(2) as executor:
+        settings: dict[str, object] = {
+            "run": lambda cell, attempt: probed(cell, attempt, truth(cell, attempt)),
+            "port": lambda testcase, version: None,
+            "retarget": lambda testcase, device: None,
+            "diagnose": lambda plan, failing, clean: ((), ()),
+            "executor": executor,
+            "progress": Silent(),
+        }
+        return investigate(plan, Tools(**(settings | changes)))  # type: ignore[arg-type]  # merged for brevity
+
+
+def runs(seen: Investigation) -> list[str]:
+    return [observation.version for observation in seen.observations]
+
+
+def test_a_fix_is_bisected_and_both_of_its_sides_are_run_again() -> None:
+    """The pair of releases is found, and what it rests on was seen twice."""
+    seen = run(make_plan(), lambda cell, _: Outcome.MATCH if ORDER.index(cell.version) < 8 else Outcome.PASS)
+    assert runs(seen).count("3.7.0") == 2
+    assert runs(seen).count("3.8.0") == 2
+    assert len(seen.observations) <= 10
+
+
+def test_the_matrix_is_run_whatever_happens() -> None:
+    """Reporter's, newest and oldest release come first, in that order."""
+    seen = run(make_plan(), lambda *_: Outcome.PASS)
+    assert runs(seen)[:3] == ["3.5.0", "3.11.0", "3.0.0"]
+
+
+def test_clean_builds_between_failing_ones_are_looked_for() -> None:
+    """Oldest, reported and newest fail; two in the middle of a gap do not, and where it came in again is found."""
+    seen = run(make_plan(), lambda cell, _: Outcome.PASS if ORDER.index(cell.version) in {7, 8} else Outcome.MATCH)
+    clean = {observation.version for observation in seen.observations if observation.outcome is Outcome.PASS}
+    assert ORDER[8] in clean
+    assert ORDER[9] in runs(seen)
+
+
+def test_no_more_hangs_are_waited_for_than_are_needed() -> None:
+    """Each costs all the time that there is."""
+    claim = Claim(kind=ClaimKind.HANG, versions=("3.5.0",))
+    seen = run(make_plan(claim=claim), lambda *_: Outcome.MATCH)
+    assert set(runs(seen)) == {"3.5.0", "3.11.0", "3.0.0"}
+
+
+def test_without_bisection_only_the_matrix_is_run() -> None:
+    """--no-bisect means no more releases; the newest answer is still repeated."""
+    seen = run(make_plan(bisect=False), lambda *_: Outcome.MATCH)
+    assert set(runs(seen)) == {"3.5.0", "3.11.0", "3.0.0"}
+
+
+def test_a_testcase_that_no_release_can_run_is_given_up() -> None:
+    """Skips teach nothing: the search ends long before the releases do."""
+    seen = run(make_plan(), lambda *_: Outcome.INCOMPATIBLE)
+    assert len(seen.observations) == HOPELESS
+
+
+def test_the_budget_is_kept() -> None:
+    """Never more runs than allowed, repeats included."""
+    seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
+    assert len(seen.observations) == 4
+
+
+def test_an_infrastructure_failure_is_tried_again_before_it_counts() -> None:
+    """One hiccup of ours is not an observation."""
+    tries: list[int] = []
+
+    def hiccup(cell: Cell, attempt: int) -> Observation:
+        tries.append(attempt)
+        return probed(cell, attempt, Outcome.INFRA if len(tries) == 1 else Outcome.PASS)
+
+    seen = run(make_plan(order=ORDER[:1], first=ORDER[:1], reported=None), lambda *_: Outcome.PASS, run=hiccup)
+    assert [observation.outcome for observation in seen.observations] == [Outcome.PASS, Outcome.PASS]
+
+
+def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
+    """The port is an observation of its own; the original's stays incompatible."""
+    ported = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        if cell.variant is Variant.PORTED:
+            assert cell.testcase == ported
+            return Outcome.MATCH
+        return Outcome.INCOMPATIBLE if ORDER.index(cell.version) > 5 else Outcome.MATCH
+
+    seen = run(make_plan(), truth, port=lambda testcase, version: (ported, ("a → b",)))
+    assert [(o.version, o.changes) for o in seen.observations if o.variant is Variant.PORTED] == [
+        ("3.11.0", ("a → b",))
+    ]
+
+
+def test_only_a_failure_is_diagnosed() -> None:
+    """Clean runs have no cause to look for."""
+
+    def diagnose(
+        plan: Plan, failing: Observation, clean: Observation | None
+    ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+        return (), (Finding(kind=FindingKind.MISSING, summary=failing.version),)
+
+    assert run(make_plan(), lambda *_: Outcome.PASS, diagnose=diagnose).findings == ()
+    found = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=diagnose).findings
+    assert [finding.summary for finding in found] == ["3.11.0"]
+
+
+@pytest.mark.parametrize("bad", [{3}, {0}, {11}, {4, 5, 6}])
+def test_a_failure_on_any_release_is_found_when_the_budget_allows(bad: set[int]) -> None:
+    """A short-lived failure between clean releases is not missed."""
+    seen = run(make_plan(), lambda cell, _: Outcome.MATCH if ORDER.index(cell.version) in bad else Outcome.PASS)
+    assert any(observation.outcome is Outcome.MATCH for observation in seen.observations)
+
+
+def test_a_testcase_for_an_absent_device_is_tried_on_a_stand_in() -> None:
+    """Marked as retargeted, and searched along only when it shows the failure there."""
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        if cell.variant is Variant.ORIGINAL:
+            return Outcome.UNAVAILABLE
+        return Outcome.MATCH if 3 <= ORDER.index(cell.version) <= 5 else Outcome.PASS
+
+    seen = run(make_plan(), truth, retarget=lambda testcase, device: testcase, stand_ins=("vmvx",))
+    retargeted = {o.version: o.outcome for o in seen.observations if o.variant is Variant.RETARGETED}
+    assert {o.device for o in seen.observations if o.variant is Variant.RETARGETED} == {"vmvx"}
+    assert retargeted["3.5.0"] is Outcome.MATCH
+    assert retargeted["3.6.0"] is Outcome.PASS
+    assert retargeted["3.2.0"] is Outcome.PASS
+
+
+def test_a_finding_of_any_shape_is_carried() -> None:
+    """Its evidence is a guest's: even what should be a name may be a list."""
+    odd = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"name": [["a"], {"b": 1}]})
+    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda plan, failing, clean: ((), (odd, odd)))
+    assert seen.findings == (odd,)
+
+
+def test_a_build_whose_runs_disagree_is_run_until_its_rate_can_be_told() -> None:
+    """Ten runs of the newest unsteady build; the steady ones are left alone."""
+    seen = run(
+        make_plan(bisect=False),
+        lambda cell, attempt: Outcome.MATCH if cell.version != ORDER[-1] or attempt % 3 == 0 else Outcome.PASS,
+    )
+    seen_twice = run(
+        make_plan(bisect=False),
+        lambda cell, attempt: Outcome.MATCH if cell.version != ORDER[-1] or attempt % 2 == 0 else Outcome.PASS,
+    )
+    assert runs(seen).count(ORDER[-1]) == 2  # two runs that agree: nothing tells that the third would not
+    assert runs(seen_twice).count(ORDER[-1]) == 10
+    assert runs(seen_twice).count(ORDER[0]) <= 2
+
+
+def test_what_the_report_says_works_is_run_where_it_fails() -> None:
+    """On the newest failing build, once, marked as the reporter's control."""
+    works = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
+    seen = run(
+        make_plan(controls=(works,)),
+        lambda cell, _: Outcome.PASS if cell.testcase == works else Outcome.MATCH,
+    )
+    controls = [one for one in seen.observations if one.variant is Variant.CONTROL]
+    assert [(one.version, one.outcome, one.changes) for one in controls] == [
+        (ORDER[-1], Outcome.PASS, (SAID_TO_WORK,))
+    ]
+    clean = run(make_plan(controls=(works,)), lambda *_: Outcome.PASS)
+    assert all(one.variant is not Variant.CONTROL for one in clean.observations)
+
+
+def test_a_wrong_result_is_compared_with_the_nearest_right_one() -> None:
+    """The newest wrong run of a wrong result, and beside it the release on which it is right, not the oldest one."""
+    asked: list[tuple[str, str]] = []
+
+    def dispatches(bad: Side, good: Side) -> tuple[Finding, ...]:
+        asked.append((bad.seen.version, good.seen.version))
+        return (Finding(kind=FindingKind.GUILTY_PASS, summary="", evidence={"name": "f_dispatch_0"}),)
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        return Outcome.MATCH if ORDER.index(cell.version) < 8 else Outcome.PASS
+
+    wrong = make_plan(claim=Claim(kind=ClaimKind.WRONG_RESULT))
+    seen = run(wrong, truth, dispatches=dispatches)
+    assert asked == [("3.7.0", "3.8.0")]
+    assert [finding.kind for finding in seen.findings] == [FindingKind.GUILTY_PASS]
+    run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), truth, dispatches=dispatches)
+    run(wrong, lambda *_: Outcome.MATCH, dispatches=dispatches)
+    assert len(asked) == 1
+
+
+def conditions(seen: Investigation, version: str) -> list[Varied]:
+    return [o.varied for o in seen.observations if o.version == version and o.variant is Variant.ORIGINAL]
+
+
+def test_the_first_run_is_as_usual_and_later_ones_are_not() -> None:
+    """Another order of sets for an error; for what values may decide, other memory and threads as well."""
+    error = run(make_plan(claim=Claim(kind=ClaimKind.ERROR)), lambda *_: Outcome.MATCH)
+    assert conditions(error, ORDER[-1]) == [Varied(), Varied(hash_seed=1)]
+    crash = run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), lambda *_: Outcome.MATCH)
+    assert conditions(crash, ORDER[-1]) == [Varied(), Varied(hash_seed=1, fill=0x55, threads=1)]
+
+
+def test_a_build_that_depends_on_the_hash_seed_is_run_until_its_rate_can_be_told() -> None:
+    """Each run under a seed of its own; the diagnosis is told that runs disagree."""
+    told: list[Observation | None] = []
+
+    def diagnose(
+        plan: Plan, failing: Observation, clean: Observation | None
+    ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
+        told.append(clean)
+        return (), ()
+
+    def truth(cell: Cell, _: int) -> Outcome:
+        return Outcome.MATCH if cell.varied.hash_seed % 2 else Outcome.PASS
+
+    plan = make_plan(order=ORDER[:1], first=ORDER[:1], reported=None)
+    seen = run(plan, truth, diagnose=diagnose)
+    assert [one.hash_seed for one in conditions(seen, ORDER[0])] == list(range(10))
+    assert [one and one.varied for one in told] == [Varied()]
+
+
+@pytest.mark.parametrize(
+    ("cause", "varied"), [("memory", [1, 2, 3, 4]), ("hashes", [1, 2, 3, 4]), ("randomness", [1, 0, 0, 0])]
+)
+def test_runs_that_agree_while_what_they_print_does_not_are_repeated(cause: str, varied: list[int]) -> None:
+    """Five in all; where the testcase draws random numbers nothing else is varied, so that forks do."""
+    found = Finding(kind=FindingKind.NONDETERMINISTIC, summary="s", evidence={"version": ORDER[0], "cause": cause})
+    plan = make_plan(order=ORDER[:1], first=ORDER[:1], reported=None)
+    seen = run(plan, lambda *_: Outcome.MATCH, diagnose=lambda *_: ((), (found,)))
+    assert [one.hash_seed for one in conditions(seen, ORDER[0])[1:]] == varied
+
+
+@pytest.mark.parametrize(("outcome", "times"), [(Outcome.PASS, 10), (Outcome.MATCH, 5)])
+def test_a_report_that_says_it_comes_and_goes_takes_more_than_two_runs(outcome: Outcome, times: int) -> None:
+    """Of the release that it names and of the newest, clean runs more than others; other releases as ever."""
+    seen = run(make_plan(claim=Claim(sometimes=True), bisect=False), lambda *_: outcome)
+    assert {version: runs(seen).count(version) for version in (ORDER[5], ORDER[-1])} == {
+        ORDER[5]: times,
+        ORDER[-1]: times,
+    }
+    assert runs(seen).count(ORDER[0]) <= 2

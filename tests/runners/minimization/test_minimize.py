@@ -1,0 +1,302 @@
+"""Testcases are cut down without losing their failure, within what they may cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, strategies as st
+
+from runners.core.errors import NotReducible
+from runners.core.failure.oracle import answer_of
+from runners.core.protocol import (
+    Claim,
+    ClaimKind,
+    Exited,
+    Observation,
+    Outcome,
+    Signature,
+    Smaller,
+    Testcase,
+    TestcaseKind,
+    Variant,
+)
+from runners.minimization.ddmin import Pass, shrink
+from runners.minimization.minimize import CONFIRMATIONS, minimize
+from runners.minimization.mlir import reduce_mlir
+from runners.minimization.python import reduce_python, unbound_names
+
+CRASH = Signature(type="InternalError", message="Check failed: (slot->value_computed) is false")
+CLAIM = Claim(kind=ClaimKind.ERROR, signature=CRASH)
+
+
+def case_of(code: str, *steps: tuple[str, ...], file: str = "repro.py", **files: str) -> Testcase:
+    return Testcase(
+        kind=TestcaseKind.PYTHON, toolchain="tvm", files={file: code, **files}, steps=steps or (("python", file),)
+    )
+
+
+class Lab:
+    """Runs testcases by a rule instead of a compiler, and remembers what it was asked."""
+
+    def __init__(self, fails: Callable[[Testcase], bool], fine_on: str = "") -> None:
+        self.fails = fails
+        self.fine_on = fine_on
+        self.asked: list[tuple[Testcase, str]] = []
+        self.signature = CRASH
+
+    def run(self, testcase: Testcase, claim: Claim, version: str) -> Observation:
+        self.asked.append((testcase, version))
+        outcome = Outcome.MATCH if self.fails(testcase) and version != self.fine_on else Outcome.PASS
+        return Observation(
+            toolchain="tvm", version=version, device="llvm", attempt=1, variant=Variant.CONTROL, outcome=outcome,
+            answer=answer_of(outcome), ended=Exited(code=1), signature=self.signature,
+        )  # fmt: skip
+
+    def cut(self, testcase: Testcase, claim: Claim = CLAIM, **options: object) -> Smaller:
+        return minimize(testcase, claim, "0.27.0", self.run, **options)  # type: ignore[arg-type]  # keywords by name
+
+
+def says(*words: str) -> Callable[[Testcase], bool]:
+    return lambda testcase: all(any(word in text for text in testcase.files.values()) for word in words)
+
+
+# ------------------------------------------------------------------------------------------ delta debugging
+
+
+@given(st.integers(1, 40), st.data())
+def test_what_is_needed_stays_and_all_else_goes(pieces: int, data: st.DataObject) -> None:
+    """For any set of pieces that a failure needs, exactly that set is left."""
+    needed = data.draw(st.frozensets(st.integers(0, pieces - 1)))
+    part = Pass(pieces, lambda gone: frozenset(range(pieces)) - gone)
+    left = shrink(part, lambda kept: needed <= kept)
+    assert (frozenset(range(pieces)) if left is None else left) == needed
+
+
+# ------------------------------------------------------------------------------------------ Python
+
+SCRIPT = '''\
+"""A report."""
+import os  # for nothing
+import numpy as np
+from tvm import relax, tir
+
+
+class Unused:
+    size = 4
+
+
+def build(shape, dtype="float32", layout="NCHW"):
+    # builds it
+    with open_scope(level=3):
+        for axis in range(3):
+            if axis:
+                value = relax.boom(shape, dtype=dtype)
+                print(value)
+    return shape
+
+
+def open_scope(level):
+    return np.zeros(level)
+
+
+print("begin")
+build([1, 2, 3])
+print("end")
+'''
+
+
+def test_a_script_is_cut_to_the_statements_that_matter() -> None:
+    """Out of their blocks, without arguments, names and comments that the failure does not need."""
+    left = reduce_python(SCRIPT, lambda text: "relax.boom" in text)
+    assert "relax.boom(" in left
+    assert len(left.splitlines()) <= 4
+    assert "#" not in left
+    assert unbound_names(left) == frozenset()
+
+
+def test_every_text_that_is_tried_is_a_program_with_its_names() -> None:
+    """What cannot run costs no probe."""
+    tried: list[str] = []
+
+    def keeps(text: str) -> bool:
+        tried.append(text)
+        return "relax.boom" in text
+
+    reduce_python(SCRIPT, keeps)
+    assert tried
+    assert {unbound_names(text) for text in tried} == {frozenset()}
+
+
+@pytest.mark.parametrize("source", ["def (", "", "x = 1", "\tif x:\n  y"])
+def test_what_cannot_be_parsed_or_cut_stays(source: str) -> None:
+    """Whole, with a line end."""
+    assert reduce_python(source, lambda text: False).rstrip("\n") == source
+
+
+# ------------------------------------------------------------------------------------------ MLIR
+
+MODULE = """\
+// RUN: nothing
+#map = affine_map<(d0) -> (d0)>
+module @main {
+  func.func private @other(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    return %arg0 : tensor<4xf32>
+  }
+  func.func @step(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %cst = arith.constant 0.0 : f32
+    %0 = tensor.empty() : tensor<4xf32>
+    %1 = arith.addf %x, %y : tensor<4xf32>
+    %2 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel"]}
+        ins(%1 : tensor<4xf32>) outs(%0 : tensor<4xf32>) {
+      ^bb0(%in: f32, %out: f32):
+        %5 = bad.op %in : f32
+        %6 = arith.mulf %5, %cst : f32
+        linalg.yield %6 : f32
+    } -> tensor<4xf32>
+    %3 = arith.mulf %2, %2 : tensor<4xf32> loc("x.mlir":3:4)
+    %4 = arith.subf %3, %y : tensor<4xf32>
+    return %4, %3 : tensor<4xf32>, tensor<4xf32>
+  }
+}
+"""
+
+
+def test_a_module_is_cut_to_the_operation_that_matters() -> None:
+    """It returns early, its inputs become arguments, other functions and the module around them go."""
+    left = reduce_mlir(MODULE, lambda text: "bad.op %in" in text and "linalg.generic" in text and "return" in text)
+    assert "bad.op %in" in left
+    assert not re.search(r"@other|arith\.subf|arith\.addf|module|loc\(|// ", left)
+    assert re.search(r"return %2 : tensor<4xf32>$", left, re.MULTILINE)
+    assert "-> tensor<4xf32> {" in left
+
+
+def test_no_module_is_tried_that_uses_a_value_without_its_definition() -> None:
+    """The compiler would only refuse it."""
+    tried: list[str] = []
+
+    def keeps(text: str) -> bool:
+        tried.append(text)
+        return "bad.op" in text
+
+    reduce_mlir(MODULE, keeps)
+    for text in tried:
+        for name in set(re.findall(r"%\w+", text)):
+            first = text.index(name)
+            assert re.match(r"%\w+(?:, %\w+)*\s*[=:]", text[first:]), (name, text)
+
+
+def test_resources_after_the_module_are_no_part_of_it() -> None:
+    """They go by themselves, and the module around its function too."""
+    resources = '{-#\n  dialect_resources: {\n    builtin: {\n      one: "0x04"\n    }\n  }\n#-}\n'
+    left = reduce_mlir(MODULE + resources, lambda text: "bad.op %in" in text and "@step" in text)
+    assert "{-#" not in left
+    assert "module" not in left
+
+
+# ------------------------------------------------------------------------------------------ whole testcases
+
+
+def test_the_result_fails_as_the_whole_testcase_did() -> None:
+    """It was seen to, and again at the end; the figures say how much is left."""
+    lab = Lab(says("relax.boom"))
+    smaller = lab.cut(case_of(SCRIPT, **{"data.txt": "x"}))
+    assert says("relax.boom")(smaller.testcase)
+    assert [asked for asked, _ in lab.asked[-CONFIRMATIONS:]] == [smaller.testcase] * CONFIRMATIONS
+    assert (smaller.stopped, smaller.confirmed) == ("minimal", CONFIRMATIONS)
+    assert list(smaller.testcase.files) == ["repro.py"]
+    assert smaller.after < smaller.before == 21
+    assert smaller.probes == len(lab.asked)
+
+
+def test_another_failure_is_not_the_same() -> None:
+    """A candidate that fails with other words is not taken, however small."""
+
+    class Shifting(Lab):
+        def run(self, testcase: Testcase, claim: Claim, version: str) -> Observation:
+            whole = "print" in testcase.files["repro.py"]
+            self.signature = CRASH if whole else Signature(type="InternalError", message="no such operator: boom")
+            return super().run(testcase, claim, version)
+
+    smaller = Shifting(says("relax.boom")).cut(case_of(SCRIPT))
+    assert "print" in smaller.testcase.files["repro.py"]
+
+
+def test_commands_lose_the_steps_and_flags_that_do_not_matter() -> None:
+    """``-o`` goes with its name; the program and its file stay."""
+    steps = (
+        ("iree-compile", "a.mlir", "--iree-hal-target-backends=llvm-cpu", "--iree-opt-level=O3", "-o", "a.vmfb"),
+        ("iree-run-module", "--module=a.vmfb"),
+    )
+    lab = Lab(lambda testcase: "--iree-opt-level=O3" in testcase.steps[0] and testcase.steps[0][0] == "iree-compile")
+    smaller = lab.cut(case_of("x", *steps, file="a.mlir"))
+    assert smaller.testcase.steps == (("iree-compile", "a.mlir", "--iree-opt-level=O3"),)
+
+
+WRONG = Claim(kind=ClaimKind.WRONG_RESULT)
+
+
+def test_a_wrong_result_needs_a_release_that_gives_the_right_one() -> None:
+    """Otherwise a smaller testcase could be wrong by itself: refused, with the option to give."""
+    with pytest.raises(NotReducible, match="--good"):
+        Lab(says("relax.boom")).cut(case_of(SCRIPT), WRONG)
+
+
+@pytest.mark.parametrize("option", ["control", "passing"])
+def test_each_step_passes_on_the_release_that_is_right(option: str) -> None:
+    """Every text that was taken was run there too."""
+    lab = Lab(says("relax.boom"), fine_on="0.26.0")
+    smaller = lab.cut(case_of(SCRIPT), WRONG, **{option: "0.26.0"})
+    assert smaller.control == "0.26.0"
+    assert (smaller.testcase, "0.26.0") in lab.asked
+    refused = Lab(says("relax.boom"))
+    with pytest.raises(NotReducible, match=r"0\.26\.0, which should pass"):
+        refused.cut(case_of(SCRIPT), WRONG, **{option: "0.26.0"})
+
+
+def test_a_crash_needs_no_other_release() -> None:
+    """One that passes is not run for a failure that says what it is."""
+    lab = Lab(says("relax.boom"), fine_on="0.26.0")
+    assert lab.cut(case_of(SCRIPT), passing="0.26.0").control == ""
+    assert {version for _, version in lab.asked} == {"0.27.0"}
+
+
+def test_it_stops_when_it_has_spent_what_it_may() -> None:
+    """Runs and time; what was found until then is given, and that it may not be the end."""
+    lab = Lab(says("relax.boom"))
+    smaller = lab.cut(case_of(SCRIPT), probes=6)
+    assert smaller.stopped == "probes"
+    assert len(lab.asked) == smaller.probes == 6 + CONFIRMATIONS
+    ticks = iter(range(1000))
+    late = Lab(says("relax.boom")).cut(case_of(SCRIPT), seconds=8, clock=lambda: float(next(ticks)))
+    assert late.stopped == "time"
+
+
+def test_the_same_text_is_not_run_twice() -> None:
+    """Until the end, where the result is confirmed."""
+    lab = Lab(says("relax.boom"))
+    lab.cut(case_of(SCRIPT))
+    texts = [asked.files["repro.py"] for asked, _ in lab.asked[:-CONFIRMATIONS]]
+    assert len(texts) == len(set(texts))
+
+
+def test_what_does_not_fail_is_refused() -> None:
+    """At the first run."""
+    lab = Lab(says("nothing like it"))
+    with pytest.raises(NotReducible, match="does not show the reported failure"):
+        lab.cut(case_of(SCRIPT))
+    assert len(lab.asked) == 1
+
+
+def test_a_failure_that_comes_and_goes_is_refused() -> None:
+    """What was left by chance is not shown as a testcase."""
+
+    class Fading(Lab):
+        def run(self, testcase: Testcase, claim: Claim, version: str) -> Observation:
+            if len(self.asked) == 12:
+                self.fails = says("nothing like it")
+            return super().run(testcase, claim, version)
+
+    with pytest.raises(NotReducible, match="flaky"):
+        Fading(says("relax.boom")).cut(case_of(SCRIPT), probes=12)

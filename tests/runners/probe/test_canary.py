@@ -1,0 +1,123 @@
+"""Canaries: asked once, remembered for as long as what they were asked of stays the same."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from runners.core.protocol import Exited, NotRun, Signalled, Testcase, TimedOut
+from runners.environments.store import Environment, Store
+from runners.probe.canary import Canaries, canary_name, why_not
+from runners.sandbox.unprotected import Unprotected
+from runners.toolchains import canary_testcase, find_toolchain
+from tests.runners.environments.test_store import RELEASE, build_wheel, make_store
+
+PROGRAM = canary_testcase(find_toolchain("python"), "3.11")
+
+
+@dataclass(slots=True)
+class Asked:
+    """A canary that gives these answers, and counts how often it was run."""
+
+    answers: list[NotRun | None]
+    times: int = 0
+
+    def __call__(self) -> NotRun | None:
+        self.times += 1
+        return self.answers.pop(0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    build_wheel(wheels, "tiny", "1.0", {"tiny/__init__.py": "VALUE = 1\n"})
+    return make_store(tmp_path / "store", wheels)
+
+
+def name_of(environment: Environment, program: Testcase = PROGRAM) -> str:
+    return canary_name(environment, Unprotected(), program, {})
+
+
+def test_a_canary_that_lived_is_not_asked_again(tmp_path: Path) -> None:
+    """Not by this process, nor by the next one."""
+    run = Asked([None])
+    for canaries in (Canaries(tmp_path), Canaries(tmp_path)):
+        assert canaries.ask("a~1", run) is None
+        assert canaries.ask("a~1", run) is None
+    assert run.times == 1
+
+
+def test_a_canary_that_died_is_asked_again_by_the_next_process(tmp_path: Path) -> None:
+    """This one believes it; the environment may have been mended since."""
+    dead = NotRun(why="it fails", cause="unavailable")
+    run = Asked([dead, None])
+    first = Canaries(tmp_path)
+    assert first.ask("a~1", run) == dead
+    assert first.ask("a~1", run) == dead
+    assert Canaries(tmp_path).ask("a~1", run) is None
+    assert run.times == 2
+
+
+def test_our_own_failure_is_no_answer(tmp_path: Path) -> None:
+    """It is given once, and asked again at once."""
+    run = Asked([NotRun(why="no disk", cause="infra"), None])
+    canaries = Canaries(tmp_path)
+    assert canaries.ask("a~1", run) is not None
+    assert canaries.ask("a~1", run) is None
+
+
+def test_an_answer_is_of_one_copy_of_an_environment(store: Store) -> None:
+    """A damaged one is built again under the same digest, and has to prove itself again."""
+    before = store.environment(RELEASE)
+    (before.site_packages / "tiny/__init__.py").unlink()
+    after = store.environment(RELEASE)
+    assert before.digest == after.digest
+    os.utime(after.folder / "record.json", ns=(1, 1))  # an inode may be given out again within the clock's tick
+    assert name_of(after) != name_of(replace(after, folder=after.folder.parent))
+    assert name_of(after) == name_of(store.environment(RELEASE))
+
+
+def test_an_answer_is_of_one_program_and_engine(store: Store) -> None:
+    """Another canary, other variables, another engine or another of its images: asked anew."""
+    environment = store.environment(RELEASE)
+    other = canary_testcase(find_toolchain("tvm"), "0.27.0")
+    names = {
+        name_of(environment),
+        name_of(environment, other),
+        canary_name(environment, Unprotected(), PROGRAM, {"A": "1"}),
+        canary_name(environment, Unprotected(name="other"), PROGRAM, {}),
+        canary_name(environment, Unprotected(image="sha256:1"), PROGRAM, {}),
+    }
+    assert len(names) == 5
+
+
+def test_answers_go_with_their_environment(store: Store) -> None:
+    """What is trimmed leaves no word of having worked."""
+    environment = store.environment(RELEASE)
+    Canaries(store.root).ask(name_of(environment), Asked([None]))
+    assert list((store.root / "canaries").iterdir())
+    os.utime(environment.folder, (1, 1))
+    store.trim(0)
+    assert not list((store.root / "canaries").iterdir())
+
+
+def test_a_store_that_cannot_be_written_costs_a_canary_only(tmp_path: Path) -> None:
+    """The answer is given all the same."""
+    (tmp_path / "canaries").write_text("in the way")
+    assert Canaries(tmp_path).ask("a~1", Asked([None])) is None
+
+
+def test_a_canary_that_was_too_slow_says_nothing_of_its_build() -> None:
+    """Ours to try again, and told apart from its last words; one that dies makes the build unavailable."""
+    slow = why_not("Apache TVM 0.27.0", TimedOut(where="step 1"), "canary ok 0.27.0")
+    assert slow.cause == "infra"
+    assert slow.why == (
+        "Apache TVM 0.27.0 fails its canary here: it ran out of time, having printed: canary ok 0.27.0"
+    )
+    for ended, how in ((Exited(code=1), "exits with 1"), (Signalled(code=11), "is killed by signal 11")):
+        died = why_not("Apache TVM 0.27.0", ended, "")
+        assert (died.cause, died.why) == ("unavailable", f"Apache TVM 0.27.0 fails its canary here: it {how}")

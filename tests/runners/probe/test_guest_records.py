@@ -1,0 +1,179 @@
+"""What is made of the words of a script about itself, and of stacks at a time-out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from runners.core.protocol import Frame, Phase, Record
+from runners.probe.guest_records import StepRecord, read_record, without_our_frames
+
+sys.path.append(str(Path("runners/guest").resolve()))  # the guest's modules import each other by name
+from runners.guest.script import record as guest
+
+
+def step(**changes: Any) -> StepRecord:
+    given: dict[str, Any] = {"argv": ["/opt/env/bin/python", "repro.py"], "status": 0, "timed_out": False}
+    rest = {"seconds": 1.0, "maxrss_bytes": 7, "stdout": "", "stderr": "", "truncated": False}
+    return msgspec.convert({**given, **rest, **changes}, StepRecord)
+
+
+def read(**changes: Any) -> Record:
+    return read_record(step(**changes), script="repro.py")
+
+
+def lines(*objects: object) -> str:
+    return "".join(json.dumps(one) + "\n" for one in objects)
+
+
+def test_a_record_is_read_whole() -> None:
+    """Chain, warnings, phases and the time of the end."""
+    failed = {
+        "failed": [
+            {"type": "ValueError", "message": "m", "frames": [["a.py", 3, "f"]], "because": ""},
+            {"type": "KeyError", "message": "k", "frames": [], "because": "cause"},
+        ],
+        "warnings": [["UserWarning", "w"]],
+        "mismatch": None,
+        "at": 2.5,
+    }
+    found = read(claims=lines({"phase": "compile", "at": 0.5}, {"phase": "run", "at": 1.5}, failed))
+    assert [one.type for one in found.chain] == ["ValueError", "KeyError"]
+    assert found.chain[0].frames == (Frame(file="a.py", line=3, function="f"),)
+    assert found.warnings == (("UserWarning", "w"),)
+    assert found.phases == (Phase(name="compile", at=0.5), Phase(name="run", at=1.5))
+    assert (found.seconds, found.peak_bytes) == (2.5, 7)
+
+
+def test_a_script_that_crashed_leaves_the_phase_it_was_in() -> None:
+    """It did not come to tell how it ended: no time of its end, and no exception."""
+    found = read(claims=lines({"phase": "compile", "at": 0.5}), status=11)
+    assert found.phases == (Phase(name="compile", at=0.5),)
+    assert (found.seconds, found.chain) == (None, ())
+
+
+@given(
+    st.text(max_size=300)
+    | st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.dictionaries(st.text(), inner)).map(
+        json.dumps
+    )
+)
+def test_whatever_a_script_writes_is_read_without_harm(claims: str) -> None:
+    """What is no record is dropped, and the result can always be sent on."""
+    msgspec.json.encode(read(claims=claims, stacks=claims, last_words=claims, timed_out=True))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"at": 1, "failed": [{"type": "T" * 900, "message": "m" * 2999, "frames": [["f" * 400, 1, "g"]] * 40}] * 3},
+        {"at": 1, "failed": [], "mismatch": {"check": "c", "shape": [1] * 99}},
+        {"at": "late", "failed": []},
+        {"at": 1, "phase": "sleep"},
+        {"at": 1, "ended": 0, "warnings": [["a" * 900, "b" * 900]] * 20},
+    ],
+)
+def test_what_is_too_long_or_no_record_is_cut_or_dropped(line: object) -> None:
+    """The bounds of the protocol hold for every record that is made."""
+    found = read(claims=lines(line))
+    assert msgspec.convert(msgspec.to_builtins(found), Record) == found
+
+
+# ------------------------------------------------------------------------------------------- where it hangs
+
+COMPUTING = [{"process": 2, "name": "python", "state": "R", "busy": 0.4, "waits_in": ""}]
+WAITING = [{"process": 2, "name": "python", "state": "S", "busy": 0.0, "waits_in": "futex_wait_queue"}]
+HEAD = "Current thread 0x1 (most recent call first):\n"
+OWN = '  File "/opt/reprobot/runners/guest/script/run.py", line 61 in execute\n'
+LOOP = f'{HEAD}  File "/work/repro.py", line 4 in spin\n{OWN}'
+BUILD = f'{HEAD}  File "/opt/env/lib/python3.11/site-packages/tvm/driver/build_module.py", line 9 in compile\n{OWN}'
+CALL = f'{HEAD}  File "/opt/env/lib/python3.11/site-packages/tvm/runtime/vm.py", line 9 in invoke\n{OWN}'
+APPLY = '  File "/opt/env/lib/python3.11/site-packages/tvm/ir/transform.py", line 9 in __call__\n'
+LENGTH = '  File "/opt/env/lib/python3.11/site-packages/tvm_ffi/container.py", line 9 in __len__\n'
+SCRIPT = '  File "/work/repro.py", line 4 in settle\n'
+OWN_PASS = f"{HEAD}{LENGTH}{SCRIPT}{APPLY}{SCRIPT}{OWN}"
+COMPILER_WITHIN = f"{HEAD}{APPLY}{SCRIPT}{APPLY}{SCRIPT}{OWN}"
+DONE = lines({"phase": "compile", "at": 0.1}, {"phase": "run", "at": 0.2})
+
+
+@pytest.mark.parametrize(
+    ("threads", "stacks", "claims", "expected"),
+    [
+        (COMPUTING, LOOP, "", ("computing", "testcase")),
+        (COMPUTING, BUILD, "", ("computing", "compiler")),
+        (COMPUTING, LOOP, lines({"phase": "compile", "at": 0.1}), ("computing", "compiler")),
+        (COMPUTING, OWN_PASS, "", ("computing", "testcase")),
+        (COMPUTING, OWN_PASS, lines({"phase": "compile", "at": 0.1}), ("computing", "testcase")),
+        (COMPUTING, COMPILER_WITHIN, "", ("computing", "compiler")),
+        (COMPUTING, CALL, DONE, ("computing", "compiled")),
+        (WAITING, CALL, DONE, ("waiting", "compiled")),
+        (WAITING, LOOP, DONE, ("waiting", "testcase")),
+        (COMPUTING, CALL, "", ("computing", "library")),
+        ([], "", "", ("unknown", "unknown")),
+    ],
+)
+def test_the_causes_of_a_time_out_are_told_apart(
+    threads: list[Any], stacks: str, claims: str, expected: tuple[str, str]
+) -> None:
+    """A slow compilation, a loop of the testcase's own, and a deadlock are different things to mend."""
+    hang = read(timed_out=True, threads=threads, stacks=stacks, claims=claims).hang
+    assert hang is not None
+    assert (hang.doing, hang.place) == expected
+    assert all("reprobot" not in frame.file for frame in hang.frames)
+
+
+def test_a_program_of_the_toolchain_hangs_in_the_compiler_or_in_what_it_compiled() -> None:
+    """Its name tells which."""
+    for program, place in (("iree-compile", "compiler"), ("iree-run-module", "compiled")):
+        hang = read(argv=[f"/opt/env/x/{program}"], timed_out=True, threads=COMPUTING).hang
+        assert hang is not None
+        assert hang.place == place
+
+
+def test_native_frames_are_those_of_libraries_not_of_the_interpreter() -> None:
+    """As TVM's handler prints them, and as LLVM's does."""
+    tvm = '  File "<unknown>", line 0, in tvm::relax::FuseOps(tvm::IRModule)\n  File "x.c", line 1, in run_mod\n'
+    llvm = " #0 0x00007f12 llvm::sys::PrintStackTrace(int) (/opt/env/x.so+0x12)\n #1 0x00007f13 main (/x+0x1)\n"
+    llvm += (
+        " #2 0x00007f14 (/lib/libc.so.6+0x3)\n #3 0x00007f15 mlir::verify(mlir::Operation*, bool) Verifier.cpp:0:0\n"
+    )
+    found = [read(timed_out=True, threads=COMPUTING, last_words=text).hang for text in (tvm, llvm)]
+    assert [hang.native for hang in found if hang] == [
+        ("tvm::relax::FuseOps(tvm::IRModule)",),
+        ("mlir::verify(mlir::Operation*, bool)",),
+    ]
+
+
+def test_our_own_frames_are_no_part_of_what_a_testcase_prints() -> None:
+    """Of a traceback both lines go, of a stack one; everything else stays as it is."""
+    text = (
+        'x\n  File "/opt/reprobot/runners/guest/script/run.py", line 61, in execute\n    exec(code)\n'
+        '  File "/work/repro.py", line 1, in f\n    g()\n'
+        '  File "/opt/reprobot/runners/guest/script/zygote.py", line 9 in main\nend\n'
+    )
+    assert without_our_frames(text) == 'x\n  File "/work/repro.py", line 1, in f\n    g()\nend\n'
+
+
+# ------------------------------------------------------------------------------------------- as the guest writes it
+
+
+def test_a_chain_goes_from_last_to_first() -> None:
+    """As a traceback tells it: a cause, or a context that was not suppressed; a circle ends."""
+    try:
+        try:
+            raise KeyError("a")
+        except KeyError as first:
+            raise ValueError("b") from first
+    except ValueError as error:
+        found = guest.chained(error)
+        found[1][0].__cause__ = error
+        again = guest.chained(error)
+    assert [because for _, because in again] == ["", "cause"]
+    assert [type(one).__name__ for one, _ in found] == ["ValueError", "KeyError"]
+    assert guest.described(found[0][0], "")["frames"][0][2] == "test_a_chain_goes_from_last_to_first"

@@ -1,0 +1,64 @@
+"""Where a testcase hangs, on a real compiler: what is slow, what waits, and whose it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.core.protocol import Hang, Testcase, TestcaseKind, TimedOut
+from runners.probe.task import Probe
+from runners.sandbox.bubblewrap import Bubblewrap
+from tests.runners.guest.script import hangs
+from tests.runners.guest.tvm import sweep
+
+pytestmark = [pytest.mark.compilers, pytest.mark.sandbox]
+
+VERSION = "0.27.0"
+
+
+def stopped(testcase: Testcase, version: str, *, wall_s: float) -> tuple[Probe, Hang]:
+    if (why := Bubblewrap().unusable()) is not None:
+        pytest.skip(why)
+    probe = hangs.stopped(testcase, version, wall_s=wall_s)
+    assert isinstance(probe.ended, TimedOut), probe
+    found = hangs.where(probe)
+    assert found is not None
+    return probe, found
+
+
+def test_a_slow_compilation_by_a_program_shows_the_compilers_own_functions() -> None:
+    """LLVM's handler prints them, and none of it is taken for output."""
+    testcase = next(testcase for title, testcase, _ in hangs.of_iree() if "additions" in title)
+    _, found = stopped(testcase, "3.13.0", wall_s=4)
+    assert (found.doing, found.place) == ("computing", "compiler")
+    assert any("mlir::" in name for name in found.native)
+    assert not any("PrintStackTrace" in name for name in found.native)
+
+
+@pytest.mark.parametrize("name", ["own_loop", "lock_taken_twice", "slow_lowering", "endless_kernel"])
+def test_the_ways_to_hang_are_told_apart(name: str) -> None:
+    """Each needs another mend, and the comment says which it is. bench/diagnosis/hangs.py has the whole set."""
+    probe, found = stopped(hangs.of_tvm(f"hang/{name}"), VERSION, wall_s=6)
+    assert (found.doing, found.place) == hangs.TVM[name], found
+    assert isinstance(probe.ended, TimedOut)
+    assert any(frame.file == "/work/repro.py" for frame in found.frames)
+    if found.place == "testcase":
+        assert "/work/repro.py" in probe.ended.where
+    # What was printed in order to find this out is no output of the testcase.
+    assert "Segfault" not in probe.steps[-1].stderr
+
+
+def test_every_program_that_hangs_has_its_label() -> None:
+    """A file without one would never be looked at."""
+    assert {name.partition("/")[2] for name in sweep.programs("hang")} == set(hangs.TVM)
+
+
+@pytest.mark.parametrize("seconds", [2.0, 2.05, 2.1])
+def test_a_step_that_ends_while_it_is_asked_where_it_is_has_used_up_its_time(seconds: float) -> None:
+    """It is no failure of the supervisor's, and none that the testcase is blamed for."""
+    code = (
+        f"import tvm\nimport time\nuntil = time.monotonic() + {seconds}\nwhile time.monotonic() < until:\n    pass\n"
+    )
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
+    )
+    stopped(testcase, VERSION, wall_s=2)

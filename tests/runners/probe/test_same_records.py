@@ -1,0 +1,196 @@
+"""A probe shows the same whether it is forked, run by our script runner, or as ``python FILE``, on real compilers."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from runners.core.catalogue import load_catalogue
+from runners.core.protocol import Limits, Record, Testcase, TestcaseKind
+from runners.environments.store import Environment, open_store
+from runners.probe.layout import layout_of, task_of
+from runners.probe.run import Room, open_room, run_probe
+from runners.probe.task import FORKED, PLAIN, Conditions, Probe
+from runners.sandbox.bubblewrap import Bubblewrap
+
+pytestmark = [pytest.mark.compilers, pytest.mark.sandbox]
+
+PROGRAMS = Path(__file__).parents[1] / "guest" / "tvm" / "programs"
+LIMITS = Limits(wall_s=60)
+NATIVE_FRAMES = 3
+
+TVM = """\
+import sys
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.script import ir as I, relax as R
+"""
+ADD = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            y = R.add(x, x)
+            R.output(y)
+        return y
+vm = relax.VirtualMachine(tvm.compile(Module, "llvm"), tvm.cpu())
+out = vm["main"](tvm.runtime.tensor(np.arange(4, dtype="float32"))).numpy()
+"""
+TVM_ENDS = {
+    "result": ADD + "print(out, Module)",
+    "wrong-result": ADD + "np.testing.assert_allclose(out, np.array([0, 2, np.nan, 7]))",
+    "assert-on-names": ADD + "ref = out + 1\nassert np.allclose(out, ref)",
+    "error-of-the-compiler": ADD + "vm['main'](tvm.runtime.tensor(np.zeros(5, 'float32')))",
+    "script-error": "@R.function\ndef f(x: R.Tensor((4,), 'float32')):\n    y = R.no_such_op(x)\n    return y\n",
+    "undefined-name": ADD.replace("R.add(x, x)", "R.add(x, z)"),
+    "chain": "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('b') from e\n",
+    "context": "def f():\n    try:\n        1 / 0\n    finally:\n        [][3]\nf()\n",
+    "exit-code": ADD + "sys.exit(3)",
+    "exit-text": "sys.exit('that is all')",
+    "exit-none": "print('x', end='')\nraise SystemExit\n",
+    "interrupt": "raise KeyboardInterrupt('now')",
+    "syntax-error": "print('x'\n",
+    "indentation-error": "if 1:\n    x = 1\n  y = 2\n",
+    "null-pointer": "import ctypes\nprint('before')\nctypes.string_at(8)\n",
+    "abort": ADD + "import os\nprint('before')\nos.abort()\n",
+    "quick-exit": "import os\nsys.stdout.write('lost?')\nos._exit(4)\n",
+    "warnings": "import warnings\nwarnings.warn('careful')\nwarnings.warn('old', DeprecationWarning)\nprint('ok')\n",
+    "at-exit": "import atexit\natexit.register(print, 'bye')\nprint(__name__, __file__, sys.argv, sys.path[0])\n",
+    "failing-at-exit": "import atexit\natexit.register(lambda: 1 / 0)\n",
+    "thread": "import threading\nthreading.Thread(target=lambda: 1 / 0).start()\n",
+    "pickle": "import pickle\nclass A: pass\nprint(pickle.loads(pickle.dumps(A())).__class__)\n",
+    "inspect": "import inspect\ndef f(): pass\nprint(inspect.getsource(f), inspect.stack()[0][1:])",
+    "processes": "import multiprocessing\ndef f(x): return x * x\nif __name__ == '__main__':\n"
+    "    with multiprocessing.get_context('spawn').Pool(1) as p: print(p.map(f, [1, 2]))\n",
+    "own-module": "import helper\nprint(helper.__file__, helper.VALUE)\n",
+    "missing-attribute": "tvm.relax.frontend.onnx_of_no_such_name\n",
+    "own-hook": "sys.excepthook = lambda kind, *_: print('hooked', kind.__name__)\n1 / 0\n",
+    "recursion": "def f(): f()\ntry:\n    f()\nexcept RecursionError as e:\n    print(e)\n",
+    "hash-order": "print({'a', 'b', 'c', 'd'})\nprint(hash('tvm'))\n",
+}
+GROUPS = ("signature", "mutation", "nan", "values")
+"""Of each of these kinds of programs beside this file, the first is run as well."""
+
+IREE = "import numpy as np\nimport iree.compiler as compiler\nimport iree.runtime as runtime\n"
+MLIR = '''
+TEXT = """
+func.func @double(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = arith.addf %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+binary = compiler.compile_str(TEXT, target_backends=["vmvx"])
+'''
+RUN = """
+module = runtime.load_vm_flatbuffer(binary, driver="local-sync")
+out = module.double(np.arange(4, dtype=np.float32)).to_host()
+"""
+IREE_ENDS = {
+    "compiles": MLIR + "print(len(binary) > 100)",
+    "runs": MLIR + RUN + "print(out)",
+    "wrong-result": MLIR + RUN + "np.testing.assert_array_equal(out, np.array([0, 2, 4, 7.0]))",
+    "error-of-the-compiler": MLIR.replace("arith.addf", "arith.addi"),
+    "wrong-shape": MLIR + RUN + "module.double(np.zeros((2, 2), np.float32))",
+    "exception": MLIR + "raise RuntimeError(binary is None)",
+}
+
+
+@cache
+def environment(toolchain: str) -> Environment:
+    version = {"tvm": "0.27.0", "iree": "3.13.0"}[toolchain]
+    return open_store().environment(load_catalogue().find(toolchain, version))
+
+
+def programs() -> dict[tuple[str, str], str]:
+    found = {("tvm", name): TVM + code for name, code in TVM_ENDS.items()}
+    for group in GROUPS:
+        for path in sorted((PROGRAMS / group).glob("*.repro"))[:1]:
+            found["tvm", f"{group}/{path.stem}"] = path.read_text()
+    return found | {("iree", name): IREE + code for name, code in IREE_ENDS.items()}
+
+
+def written(toolchain: str, code: str) -> Testcase:
+    return Testcase(
+        kind=TestcaseKind.PYTHON,
+        toolchain=toolchain,
+        files={"repro.py": code, "helper.py": "VALUE = 3\n"},
+        steps=(("python", "repro.py", "--flag"),),
+    )
+
+
+@pytest.fixture(scope="module", params=["tvm", "iree"])
+def room(request: pytest.FixtureRequest) -> Iterator[tuple[str, Room]]:
+    if (why := Bubblewrap().unusable()) is not None:
+        pytest.skip(why)
+    layout = layout_of(environment(request.param))
+    with open_room(Bubblewrap(), layout, limits=LIMITS, run_id="same") as room:
+        yield request.param, room
+
+
+def forked(room: Room, toolchain: str, code: str) -> Probe:
+    return room.probe(task_of(environment(toolchain), written(toolchain, code), LIMITS, conditions=FORKED))
+
+
+def alone(toolchain: str, code: str, conditions: Conditions) -> Probe:
+    used = environment(toolchain)
+    task = task_of(used, written(toolchain, code), LIMITS, conditions=conditions)
+    return run_probe(Bubblewrap(), layout_of(used), task, run_id="same")
+
+
+def shown(probe: Probe) -> tuple[object, str, str]:
+    """How it ended and what it printed, without addresses and clocks; of a native stack the innermost frames.
+
+    Further out it shows how the interpreter came to run the script, which is all that may differ.
+    """
+    (step,) = probe.steps
+    text = re.sub(r"0x[0-9a-f]+|\[\d\d:\d\d:\d\d\]", "…", step.stderr)
+    head, native, stack = text.partition("!!!!!!! Segfault encountered !!!!!!!\n")
+    return probe.ended, step.stdout, head + native + "".join(stack.splitlines(keepends=True)[:NATIVE_FRAMES])
+
+
+def told(probe: Probe) -> Record:
+    """What it says of itself, without what one run has and another has not: times, and who had imported what."""
+    record = probe.steps[0].record
+    assert record is not None
+    phases = tuple(msgspec.structs.replace(phase, at=0.0) for phase in record.phases)
+    return msgspec.structs.replace(record, seconds=None, peak_bytes=0, forked=False, not_forked="", phases=phases)
+
+
+def test_forked_and_plain_show_the_same(room: tuple[str, Room]) -> None:
+    """Status, output, errors; and between a fork and our runner's own process the record as well."""
+    toolchain, open_one = room
+    different = []
+    for (of, name), code in programs().items():
+        if of != toolchain:
+            continue
+        one = forked(open_one, of, code)
+        assert not open_one.over, (name, open_one.over)
+        assert one.steps[0].record is not None
+        assert one.steps[0].record.forked or "error" in name, (name, one.steps[0].record.not_forked)
+        different += difference(name, shown(one), shown(alone(of, code, PLAIN)))
+        if name in BY_OUR_RUNNER:
+            by_runner = alone(of, code, Conditions(scripts=True))
+            different += difference(f"{name}, by our runner", shown(by_runner), shown(one))
+            different += difference(f"{name}, record", told(by_runner), told(one))
+    assert not different, "\n".join(different)
+
+
+BY_OUR_RUNNER = ("wrong-result", "chain", "script-error", "warnings", "exit-code", "abort", "runs")
+
+
+def as_lines(what: object) -> list[str]:
+    return json.dumps(msgspec.to_builtins(what), indent=1).replace("\\n", "\n").splitlines()
+
+
+def difference(name: str, one: object, other: object) -> list[str]:
+    lines = list(difflib.unified_diff(as_lines(one), as_lines(other), lineterm="", n=1))
+    return [f"== {name}", *lines] if lines else []

@@ -1,0 +1,143 @@
+"""The same commands on another device: the input stays, the target goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.core.guest_programs import launch
+from runners.core.protocol import Testcase, TestcaseKind
+from runners.rewrite.retarget import BACKENDS, in_words, is_hooked, retarget
+
+HIP = Testcase(
+    kind=TestcaseKind.COMMAND_LINE,
+    toolchain="iree",
+    files={"m.mlir": "func.func @f()"},
+    steps=(
+        (
+            "iree-compile",
+            "--iree-hal-target-backends=rocm",
+            "--iree-hip-target=gfx942",
+            "-O2",
+            "m.mlir",
+            "-o",
+            "m.vmfb",
+        ),
+        ("iree-run-module", "--module=m.vmfb", "--device=hip://0", "--function=f", "--input=4xf32=1"),
+    ),
+)
+
+
+def with_steps(*steps: tuple[str, ...]) -> Testcase:
+    return Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files=HIP.files, steps=steps)
+
+
+def test_target_and_device_are_replaced_and_the_old_backends_flags_left_out() -> None:
+    """Everything else is as posted."""
+    moved = retarget(HIP, "vmvx")
+    assert moved is not None
+    assert moved.steps == (
+        ("iree-compile", "--iree-hal-target-backends=vmvx", "-O2", "m.mlir", "-o", "m.vmfb"),
+        ("iree-run-module", "--module=m.vmfb", "--device=local-task", "--function=f", "--input=4xf32=1"),
+    )
+    assert moved.files == HIP.files
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--iree-hal-target-device=hip",), ("-iree-hal-target-device=hip",), ("--iree-hal-target-device", "hip")],
+)
+def test_every_spelling_of_a_flag_is_understood(words: tuple[str, ...]) -> None:
+    """One dash, two dashes, a value behind a space."""
+    moved = retarget(with_steps(("iree-compile", *words, "m.mlir")), "llvm-cpu")
+    assert moved is not None
+    assert moved.steps == (("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir"),)
+
+
+def test_what_names_no_target_is_not_retargeted() -> None:
+    """There is nothing to replace, and nothing is invented."""
+    assert retarget(with_steps(("iree-opt", "--canonicalize", "m.mlir")), "vmvx") is None
+    assert retarget(HIP, "tpu") is None
+    python = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": ""}, steps=(("python", "a.py"),))
+    assert retarget(python, "vmvx") is None
+
+
+def test_retargeting_twice_changes_nothing_more() -> None:
+    """Idempotence."""
+    once = retarget(HIP, "vmvx")
+    assert once is not None
+    assert retarget(once, "vmvx") is None
+
+
+def test_flags_of_the_backend_stay_with_it() -> None:
+    """Another thread count is no reason to forget the processor."""
+    cpu = with_steps(
+        ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host", "m.mlir"),
+        ("iree-run-module", "--device=local-task", "--module=m.vmfb"),
+    )
+    moved = retarget(cpu, "local-sync")
+    assert moved is not None
+    assert moved.steps == (cpu.steps[0], ("iree-run-module", "--device=local-sync", "--module=m.vmfb"))
+
+
+def test_a_value_behind_a_space_goes_with_its_flag_and_a_file_stays() -> None:
+    """A switch is followed by what it does not own."""
+    gpu = with_steps(
+        ("iree-compile", "--iree-hip-target", "gfx942", "--iree-hal-target-device", "hip", "--iree-hip-x", "m.mlir"),
+    )
+    moved = retarget(gpu, "vmvx")
+    assert moved is not None
+    assert moved.steps == (("iree-compile", "--iree-hal-target-backends=vmvx", "m.mlir"),)
+
+
+def test_what_runs_on_the_default_device_is_told_the_other() -> None:
+    """A module for Vulkan does not run where modules run by default."""
+    cpu = with_steps(
+        ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir", "-o", "m.vmfb"),
+        ("iree-run-module", "--module=m.vmfb"),
+    )
+    moved = retarget(cpu, "vulkan")
+    assert moved is not None
+    assert moved.steps[1] == ("iree-run-module", "--module=m.vmfb", "--device=vulkan")
+
+
+def test_input_that_names_its_own_target_is_not_retargeted() -> None:
+    """It would override the flags."""
+    text = 'module attributes {hal.device.targets = [#hal.device.target<"hip">]} {}'
+    own = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"m.mlir": text}, steps=HIP.steps)
+    assert retarget(own, "vmvx") is None
+
+
+@pytest.mark.parametrize("device", sorted(BACKENDS))
+def test_a_retargeted_testcase_is_of_its_device(device: str) -> None:
+    """Its command lines name that device's backend and runtime, and no other."""
+    moved = retarget(HIP, device) or HIP
+    flags = [word for step in moved.steps for word in step if word.startswith(("--iree-hal-target", "--device"))]
+    assert {flag.partition("=")[2].partition(":")[0] for flag in flags} == set(BACKENDS[device])
+
+
+TVM = Testcase(
+    kind=TestcaseKind.PYTHON,
+    toolchain="tvm",
+    files={"repro.py": 'import tvm\ntvm.compile(mod, target="cuda")\n'},
+    steps=(("python", "repro.py", "--size", "4"),),
+)
+
+
+def test_a_tvm_testcase_keeps_its_text() -> None:
+    """The hook that runs it is given the target; what the reporter wrote is what runs."""
+    moved = retarget(TVM, "llvm")
+    assert moved is not None
+    assert moved.files == TVM.files
+    assert moved.steps == (launch("tvm.retarget", "llvm", "repro.py", "--size", "4"),)
+    assert is_hooked(moved)
+    assert not is_hooked(TVM)
+    assert "every target is llvm" in in_words(moved)[0]
+
+
+def test_a_tvm_testcase_for_the_cpu_is_not_moved_there() -> None:
+    """It runs there as posted."""
+    plain = Testcase(
+        kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "import tvm"}, steps=(("python", "a.py"),)
+    )
+    assert retarget(plain, "llvm") is None
+    assert retarget(plain, "toaster") is None

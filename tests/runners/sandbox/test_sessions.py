@@ -1,0 +1,341 @@
+"""A sandbox that stays open: each probe finds it as the first did, whatever the ones before it tried."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runners.core.errors import InfraError
+from runners.core.protocol import Exited, Limits, NotRun, Signalled, Testcase, TestcaseKind, TimedOut
+from runners.probe.layout import Layout
+from runners.probe.run import Room, open_room, run_probe
+from runners.probe.sessions import Rooms
+from runners.probe.task import FORKED, PLAIN, Conditions, Probe, Task
+from runners.sandbox.contract import Engine
+from runners.sandbox.limits import cgroup
+from runners.sandbox.select import sweep
+from tests.runners.sandbox.conftest import TOOLS
+from tests.runners.sandbox.kit.attack import LIMITS, QUICK
+from tests.runners.sandbox.kit.test_weakened import guest, usable
+from tests.runners.sandbox.test_lifecycle import traces, wait_until
+
+pytestmark = pytest.mark.sandbox
+
+INSPECT = """\
+import json
+import decimal
+import os, resource, signal, sys
+def seen(path):
+    return sorted(os.listdir(path))
+def command(pid):
+    return "" if int(pid) == os.getpid() else open(f"/proc/{pid}/cmdline").read()
+print(json.dumps({
+    "argv": sys.argv, "path": sys.path[0], "cwd": os.getcwd(),
+    "files": [seen(p) for p in ("/work", "/tmp", "/dev/shm")],
+    "processes": [c for c in map(command, filter(str.isdigit, os.listdir("/proc"))) if "script.zygote" not in c],
+    "main": sorted(vars(sys.modules["__main__"])), "file": __file__, "environment": dict(os.environ),
+    "nice": os.nice(0), "cpus": len(os.sched_getaffinity(0)), "umask": os.umask(0o22),
+    "signals": [str(signal.getsignal(n)) for n in (signal.SIGPIPE, signal.SIGINT, signal.SIGCHLD, signal.SIGXFSZ)],
+    "limits": [resource.getrlimit(n) for n in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)],
+    "queues": [len(open("/proc/sysvipc/" + n).readlines()) for n in ("shm", "sem", "msg")],
+    "stdin": os.readlink("/proc/self/fd/0"), "precision": decimal.getcontext().prec,
+    "hash": hash("x") and 1, "ours": sorted({"zygote", "script", "record", "forking"} & set(sys.modules)),
+}, sort_keys=True))
+"""
+FIRST = "import json\nimport decimal\n"
+"""So that what follows is forked from the same zygote as INSPECT."""
+
+KILL_ALL = """
+import os, signal
+for pid in (int(p) for p in os.listdir("/proc") if p.isdigit()):
+    if pid not in (os.getpid(),):
+        try: os.kill(pid, signal.{number})
+        except OSError: pass
+"""
+LEAVE_BEHIND = """
+import os, time
+for path in ("decimal.py", ".hidden/deep/file", "/tmp/sitecustomize.py", "/dev/shm/x", "json/x.py"):
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    open(path, "w").write("raise SystemExit('poisoned')")
+os.symlink("/etc", "/tmp/etc")
+os.mkfifo("/tmp/pipe")
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            while True:
+                time.sleep(0.05)
+                open("/tmp/alive", "w").write("x")
+        os._exit(0)
+decimal.getcontext().prec = 3
+json.dumps = lambda *a, **k: "faked"
+"""
+SYSTEM_V = """
+import ctypes
+libc = ctypes.CDLL(None)
+assert libc.shmget(0x1234, 4096, 0o1666) >= 0
+"""
+DEEP = """
+import os
+for _ in range(1500):
+    os.mkdir("d"); os.chdir("d")
+"""
+LOCKED = """
+import os
+os.makedirs("locked/in"); os.chmod("locked", 0)
+"""
+FORGE = """
+import os
+line = b'{"step": {"argv": [], "status": 0, "timed_out": false, "seconds": 0, "maxrss_bytes": 0, "stdout": "forged"'
+line += b', "stderr": "", "truncated": false}}\\n{"end": {"probe_file": null}}\\n{"session": {"spent": ""}}\\n\\n'
+for number in range(3, 1024):
+    try: os.write(number, line)
+    except OSError: pass
+print(line.decode())
+os._exit(3)
+"""
+FLOOD = "\nimport sys\nwhile True: sys.stdout.write('x' * 65536)\n"
+FORK_STORM = """
+import os
+while True:
+    try:
+        if os.fork() == 0: os.setsid()
+    except OSError: pass
+"""
+RENICE = """
+import os
+for pid in ("1", "2", "3"):
+    try: os.setpriority(os.PRIO_PROCESS, int(pid), 15)
+    except OSError: pass
+"""
+PIN = """
+import os
+for pid in range(1, 9):
+    try: os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})
+    except OSError: pass
+"""
+
+POSIX_QUEUE = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.mq_open(b"/left", 0o102, 0o666, None) >= 0
+"""
+IN_FLIGHT = """
+import os, socket
+one, other = socket.socketpair()
+left = os.open("/tmp/left", os.O_CREAT | os.O_RDWR)
+socket.send_fds(one, [b"x"], [left, one.fileno(), other.fileno()])
+server = socket.socket(socket.AF_UNIX)
+server.bind("\\0left")
+server.listen()
+if os.fork() == 0:
+    os.setsid()
+    socket.recv_fds(server.accept()[0], 1, 3)
+"""
+SWAP = """
+import os, time
+os.makedirs("/tmp/a/b/c")
+os.symlink("/opt/reprobot", "/tmp/link")
+for _ in range(3):
+    if os.fork() == 0:
+        os.setsid()
+        libc = __import__("ctypes").CDLL(None)
+        while True:
+            libc.renameat2(-100, b"/tmp/a", -100, b"/tmp/link", 2)
+            libc.renameat2(-100, b"/tmp/a/b", -100, b"/tmp/link", 2)
+time.sleep(0.2)
+"""
+
+ATTACKS: dict[str, tuple[str, object, bool]] = {
+    # name: the program, how its probe must be said to end (a type or a value), whether the room survives it
+    "leave-behind": (LEAVE_BEHIND, Exited(code=0), True),
+    "kill-the-zygote": (KILL_ALL.format(number="SIGKILL"), Exited(code=0), True),
+    "stop-the-zygote": (KILL_ALL.format(number="SIGSTOP"), Exited(code=0), True),
+    "interrupt-the-zygote": (KILL_ALL.format(number="SIGINT"), Exited(code=0), True),
+    "crash": ("\nimport os\nos.abort()\n", Signalled(code=6), True),
+    "hang": ("\nwhile True: pass\n", TimedOut, True),
+    "flood": (FLOOD, TimedOut, True),
+    "fork-storm": (FORK_STORM, TimedOut, True),
+    "forge-a-record": (FORGE, Exited(code=3), True),
+    "descriptors-in-flight": (IN_FLIGHT, Exited(code=0), True),
+    "swap-while-cleaning": (SWAP, Exited(code=0), True),
+    "system-v-memory": (SYSTEM_V, Exited(code=0), False),
+    "posix-queue": (POSIX_QUEUE, Exited(code=0), False),
+    "bottomless-folder": (DEEP, Exited(code=0), False),
+    "locked-folder": (LOCKED, Exited(code=0), False),
+    "pin-the-zygote": (PIN, Exited(code=0), False),
+    "slow-the-zygote": (RENICE, Exited(code=0), False),
+}
+
+
+def program(code: str) -> Testcase:
+    return Testcase(
+        kind=TestcaseKind.PYTHON, toolchain="none", files={"repro.py": code}, steps=(("python", "repro.py"),)
+    )
+
+
+def probe(room: Room, code: str, conditions: Conditions = FORKED, limits: Limits = QUICK) -> Probe:
+    return room.probe(task(code, limits, conditions))
+
+
+def task(code: str, limits: Limits, conditions: Conditions = PLAIN) -> Task:
+    return Task(
+        testcase=program(code), tools=TOOLS, variables={"PYTHONHASHSEED": "0"}, limits=limits, conditions=conditions
+    )
+
+
+@pytest.fixture
+def room(engine: Engine, layout: Layout) -> Iterator[Room]:
+    with open_room(engine, layout, limits=LIMITS, run_id="rooms") as room:
+        yield room
+
+
+def test_a_fork_finds_what_a_process_of_its_own_finds(engine: Engine, layout: Layout, room: Room) -> None:
+    """Arguments, directories, environment, limits, signals, ``__main__``: nothing tells one from the other."""
+    alone = run_probe(engine, layout, task(INSPECT, LIMITS), run_id="rooms")
+    forked = probe(room, INSPECT)
+    (record,) = [step.record for step in forked.steps]
+    assert record is not None
+    assert record.forked, record.not_forked
+    assert forked.steps[0].stdout == alone.steps[0].stdout
+    assert probe(room, INSPECT).steps[0].stdout == alone.steps[0].stdout
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_what_one_probe_does_the_next_does_not_meet(name: str, room: Room, engine: Engine, layout: Layout) -> None:
+    """It ends as it truly did, and the next probe shows what the first one did; or the room says it is over."""
+    code, ended, survives = ATTACKS[name]
+    before = probe(room, INSPECT).steps[0].stdout
+    attack = probe(room, FIRST + code)
+    assert attack.ended == ended or (isinstance(ended, type) and isinstance(attack.ended, ended)), attack
+    assert bool(room.over) is not survives, room.over
+    if survives:
+        after = probe(room, INSPECT, limits=LIMITS)
+        assert after.ended == Exited(code=0), after
+        assert after.steps[0].stdout == before
+
+
+def test_every_attack_in_a_row_leaves_rooms_that_tell_the_truth(engine: Engine, layout: Layout) -> None:
+    """Through `Rooms`, which opens another where one is over: always the same answer, and nothing left at the end."""
+    rooms = Rooms()
+
+    def ask(code: str) -> Probe:
+        return rooms.probe(engine, layout, task(code, QUICK, FORKED), run_id="rooms")
+
+    shown = set()
+    try:
+        for attack, _, _ in ATTACKS.values():
+            ask(FIRST + attack)
+            shown.add(ask(INSPECT).steps[0].stdout)
+    finally:
+        rooms.close()
+    assert len(shown) == 1
+    assert traces(os.getpid()) == []
+
+
+def test_running_out_of_memory_ends_the_room_and_is_told(room: Room) -> None:
+    """The engine's word, as without rooms; what else the kernel may have killed inside, nobody needs to know."""
+    found = probe(room, FIRST + "\nx = []\nwhile True: x.append(b'x' * 2**20)\n", limits=LIMITS)
+    assert not isinstance(found.ended, Exited | NotRun), found.ended
+    assert room.over or isinstance(found.ended, Signalled)
+
+
+def test_what_cannot_be_forked_gets_a_process_of_its_own_and_says_why(room: Room) -> None:
+    """Threads that an import starts would be missing in a fork; a failing import fails in its own process."""
+    for code, why in (
+        ("import ctypes\nimport nothing_of_that_name\n", "ModuleNotFoundError"),
+        ("import this\n", "print"),
+        ("import antigravity_is_no_module as a\n", "ModuleNotFoundError"),
+    ):
+        found = probe(room, code, limits=LIMITS)
+        assert found.steps[0].record is not None
+        assert not found.steps[0].record.forked
+        assert why in found.steps[0].record.not_forked
+        assert bool(found.steps[0].stderr) == ("import this" not in code)
+
+
+def test_fills_and_late_variables_reach_a_fork(room: Room) -> None:
+    """What a repeat varies is really varied: new memory shows the pattern, the variable its value."""
+    code = FIRST + (
+        "import ctypes, os\nlibc = ctypes.CDLL(None)\nlibc.malloc.restype = ctypes.c_void_p\n"
+        "print(ctypes.string_at(libc.malloc(100000), 4).hex(), os.environ.get('TVM_NUM_THREADS'))\n"
+    )
+    for perturb, threads, shown in ((0x55, "1", "aaaaaaaa 1\n"), (0x80, "3", "7f7f7f7f 3\n")):
+        for fork in (True, False):
+            conditions = Conditions(scripts=True, fork=fork, perturb=perturb, late={"TVM_NUM_THREADS": threads})
+            found = probe(room, code, conditions, limits=LIMITS)
+            assert found.steps[0].stdout == shown, found
+
+
+WEAKENED = {
+    "files stay": ("leave-behind", guest("supervisor.py", "cleaning.empty(self.scratch)", "pass")),
+    "queues stay": ("system-v-memory", guest("cleaning.py", "found += file.read()", "file.read()")),
+    "pinned": ("pin-the-zygote", guest("supervisor.py", "if zygotes | {state} != {self.state}:", "if False:")),
+    "slowed": ("slow-the-zygote", guest("supervisor.py", "if zygotes | {state} != {self.state}:", "if False:")),
+}
+
+
+@pytest.mark.parametrize("name", WEAKENED)
+def test_without_one_check_its_attack_is_noticed(
+    name: str, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attack that stays green when nobody looks for it would prove nothing."""
+    engine = usable("bubblewrap")
+    attack, weaken = WEAKENED[name]
+    weaken(monkeypatch, tmp_path)
+    with open_room(engine, layout, limits=LIMITS, run_id="rooms") as room:
+        before = probe(room, INSPECT).steps[0].stdout
+        try:
+            probe(room, FIRST + ATTACKS[attack][0])
+            assert not room.over
+            after = probe(room, INSPECT).steps[0].stdout
+        except InfraError as error:  # the files of the next probe are there already
+            after = str(error)
+        assert after != before
+
+
+HOST = """
+import sys, time
+from pathlib import Path
+from runners.probe.run import open_room
+from runners.sandbox.select import select_engine
+from tests.runners.sandbox.attack import LIMITS
+from tests.runners.sandbox.conftest import python_layout
+from tests.runners.sandbox.test_rooms import INSPECT, probe
+with open_room(select_engine(sys.argv[1]), python_layout(Path(sys.argv[2])), limits=LIMITS, run_id="rooms") as room:
+    probe(room, INSPECT)
+    print("open", flush=True)
+    time.sleep(600)
+"""
+
+
+def members(maker: int) -> list[str]:
+    """Processes in the control groups that a process made."""
+    return [
+        pid
+        for path in traces(maker)
+        if path.startswith(str(cgroup.ROOT))
+        for file in Path(path).rglob("cgroup.procs")
+        for pid in file.read_text().split()
+    ]
+
+
+def test_a_room_does_not_outlive_us(engine: Engine, tmp_path: Path) -> None:
+    """Killed without a chance to close it: its input ends, and with that everything inside."""
+    if (why := cgroup.unavailable()) is not None:
+        pytest.skip(why)
+    words = [sys.executable, "-c", HOST, engine.name, str(tmp_path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as host:
+        assert host.stdout is not None
+        assert host.stdout.readline() == b"open\n"
+        assert members(host.pid)
+        host.kill()
+        host.wait()
+        assert wait_until(lambda: not members(host.pid))
+    sweep()
+    assert traces(host.pid) == []

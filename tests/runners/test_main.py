@@ -1,0 +1,87 @@
+"""The watcher's hands: a process without its secrets, that ends when the watcher does."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runners.__main__ import PASSES, bare, run_apart
+from runners.core.errors import InfraError
+from runners.core.protocol import Claim, JobCell, Plan, Testcase, TestcaseKind, digest_of
+
+ROOT = Path(__file__).parents[2]
+SECRETS = {
+    "GITHUB_TOKEN": "t",
+    "GH_TOKEN": "t",
+    "REPROBOT_APP_KEY": "/key.pem",
+    "REPROBOT_WEBHOOK_SECRET": "s",
+    "ACTIONS_RUNTIME_TOKEN": "t",
+    "AWS_SECRET_ACCESS_KEY": "k",
+    "SOMETHING_NOBODY_KNOWS": "s",
+}
+
+
+def test_a_child_gets_what_is_on_the_list_and_nothing_else() -> None:
+    """A list of what may pass; what nobody thought of does not."""
+    assert bare({**SECRETS, "PATH": "/bin", "HOME": "/h"}) == {"PATH": "/bin", "HOME": "/h"}
+
+
+def test_the_list_is_the_one_of_the_actions_jobs() -> None:
+    """Beside what tells a job of GitHub's that it is one."""
+    script = (ROOT / "tools/bare-env.sh").read_text(encoding="utf-8")
+    listed = re.search(r"passes=\((.*?)\n\)", script, re.DOTALL)
+    assert listed is not None
+    names = set(re.sub(r"#.*", "", listed[1]).split())
+    assert names - PASSES <= {"GITHUB_ACTIONS", "RUNNER_ENVIRONMENT", "RUNNER_TEMP", "RUNNER_TOOL_CACHE"} | {
+        "REPROBOT_EPHEMERAL"
+    }
+    assert PASSES - names <= {"CONTAINERS_CONF"}
+
+
+def test_what_a_child_says_last_is_why_it_failed(tmp_path: Path) -> None:
+    """A real child, which refuses a plan that is not the one with this digest."""
+    case = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
+    plan = Plan(testcase=case, claim=Claim(), device="llvm", order=("0.27.0",), first=("0.27.0",))
+    cell = JobCell(id="any", plan=plan, testcase_sha256=digest_of(case))
+    (tmp_path / "plan.json").write_bytes(b"{}")
+    with pytest.raises(InfraError, match="status 2: the plan's sha256 is"):
+        run_apart(tmp_path / "plan.json", "0" * 64, cell, tmp_path / "results", os.environ)
+
+
+def test_a_child_ends_with_the_watcher(tmp_path: Path) -> None:
+    """Even when the watcher is killed and can do nothing any more: after its restart two would run the same."""
+    child = (
+        "import os, sys, time; from runners.__main__ import _end_with; _end_with(int(sys.argv[1])); time.sleep(60)"
+    )
+    parent = (
+        "import os, subprocess, sys, time\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}, str(os.getpid())])\n"
+        "time.sleep(1); print(child.pid, flush=True); time.sleep(60)"
+    )
+    watcher = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, cwd=ROOT)
+    assert watcher.stdout is not None
+    with watcher.stdout:
+        pid = int(watcher.stdout.readline())
+        watcher.send_signal(signal.SIGKILL)
+        watcher.wait()
+    for _ in range(100):
+        if not _alive(pid):
+            return
+        time.sleep(0.1)
+    os.kill(pid, signal.SIGKILL)
+    raise AssertionError("the child lives on")
+
+
+def _alive(pid: int) -> bool:
+    """Not a zombie that nobody waits for here."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return False

@@ -1,0 +1,283 @@
+"""Two traces of one program: the dispatch at which they part is named, and never one that merely looks so."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import zlib
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from runners.core.failure.oracle import answer_of
+from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
+from runners.diagnosis.device_difference import Tensor, differing
+from runners.guest.iree.dispatch_trace import packed, read
+from runners.toolchains.iree.dispatch_matching import first_parting
+from runners.toolchains.iree.dispatch_traces import Dispatch, Seen, read_trace
+from runners.toolchains.iree.dispatches import Side, compare_dispatches
+
+TESTCASE = Testcase(
+    kind=TestcaseKind.COMMAND_LINE,
+    toolchain="iree",
+    files={"m.mlir": ""},
+    steps=(("iree-compile", "m.mlir", "-o", "m.vmfb"), ("iree-run-module", "--module=m.vmfb")),
+)
+
+
+def seen(text: str) -> Seen:
+    kind, _, values = text.partition("=")
+    return Seen(kind, text, values.replace("[", " ").replace("]", " "))
+
+
+def dispatch(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Dispatch:
+    executable = "_".join(
+        name.split("_")[:2]
+    )  # as the compiler names it: f_dispatch_0::f_dispatch_0_elementwise_2_f32
+    return Dispatch(f"f_{executable}::f_{name}", tuple(map(seen, inputs)), tuple(map(seen, outputs)))
+
+
+DOUBLE = dispatch("dispatch_0_elementwise_2_f32", ["2xf32=1 2"], ["2xf32=2 4"])
+SUM = dispatch("dispatch_1_reduction_2_f32", ["2xf32=2 4"], ["f32=6"])
+WRONG_SUM = dispatch("dispatch_1_reduction_2_f32", ["2xf32=2 4"], ["f32=4"])
+AFTER = dispatch("dispatch_2_elementwise_f32", ["f32=6"], ["f32=36"])
+AFTER_WRONG = dispatch("dispatch_2_elementwise_f32", ["f32=4"], ["f32=16"])
+
+
+def test_the_first_that_gives_something_else_is_named() -> None:
+    """Not the one after it, which was handed something else."""
+    parting = first_parting([DOUBLE, WRONG_SUM, AFTER_WRONG], [DOUBLE, SUM, AFTER])
+    assert parting is not None
+    assert (parting.at, parting.matched, parting.values) == (2, 1, (4.0, 6.0))
+
+
+def test_rounding_is_no_difference() -> None:
+    """The last digits of a float mean nothing; those of an integer do."""
+    close = dispatch("dispatch_1_reduction_2_f32", ["2xf32=2 4"], ["f32=6.00001"])
+    assert first_parting([DOUBLE, close], [DOUBLE, SUM]) is None
+    assert first_parting(
+        [dispatch("d", ["2xi32=1 2"], ["i32=600000"])], [dispatch("d", ["2xi32=1 2"], ["i32=600001"])]
+    )
+
+
+def test_a_difference_out_of_sight_blames_no_later_dispatch() -> None:
+    """Of a large tensor only the first values are known: one that differs behind them is not the same input."""
+    long, other = Seen("9xi32", "one digest", "1 2"), Seen("9xi32", "another", "1 2")
+    sink = (seen("i32=1"),), (seen("i32=2"),)
+    these = [Dispatch("f_dispatch_0_x", (), (long,)), Dispatch("f_dispatch_1_y", (long,), sink[0])]
+    those = [Dispatch("f_dispatch_0_x", (), (other,)), Dispatch("f_dispatch_1_y", (other,), sink[1])]
+    assert first_parting(these, those) is None
+
+
+def test_other_numbers_and_names_are_still_the_same_dispatch() -> None:
+    """Another release numbers and names its dispatches otherwise: their inputs tell which is which."""
+    renumbered = dispatch("dispatch_4_reduction_2_f32", ["2xf32=2 4"], ["f32=6"])
+    renamed = dispatch("dispatch_4_generic_2_f32", ["2xf32=2 4"], ["f32=6"])
+    for other in (renumbered, renamed):
+        parting = first_parting([DOUBLE, WRONG_SUM], [DOUBLE, other])
+        assert parting is not None
+        assert parting.other is other
+
+
+def test_dispatches_that_only_take_the_same_are_not_compared() -> None:
+    """Two functions of one tensor: with other names, which of them is meant cannot be told."""
+    these = [dispatch("dispatch_0_exp", ["2xf32=1 2"], ["2xf32=3 7"])]
+    those = [
+        dispatch("dispatch_0_a", ["2xf32=1 2"], ["2xf32=0 0"]),
+        dispatch("dispatch_1_b", ["2xf32=1 2"], ["2xf32=1 1"]),
+    ]
+    assert first_parting(these, those) is None
+    nothing_taken = dispatch("dispatch_0_fill", [], ["f32=1"]), dispatch("dispatch_0_iota", [], ["f32=2"])
+    assert first_parting([nothing_taken[0]], [nothing_taken[1]]) is None
+
+
+def test_dispatches_of_one_name_on_parts_of_one_tensor_are_not_mixed_up() -> None:
+    """Two slices of a tensor, in another order there: neither is the other gone wrong."""
+    first = dispatch("dispatch_4_slice", ["2xf32=1 2"], ["f32=1"])
+    second = dispatch("dispatch_5_slice", ["2xf32=1 2"], ["f32=2"])
+    wrong = dispatch("dispatch_5_slice", ["2xf32=1 2"], ["f32=9"])
+    assert first_parting([first, second], [second, first]) is None
+    assert first_parting([second], [first]) is not None
+    assert first_parting([first, wrong], [first, second]) is None  # one of them is, and which cannot be told
+
+
+def test_a_trace_in_another_order_never_parts() -> None:
+    """Some releases move dispatches that do not depend on one another."""
+    draw = random.Random(5)
+    for _ in range(200):
+        trace = [
+            dispatch(f"dispatch_{draw.randrange(3)}_x", [f"i32={draw.randrange(3)}"], [f"i32={draw.randrange(9)}"])
+            for _ in range(draw.randrange(9))
+        ]
+        assert first_parting(trace, draw.sample(trace, len(trace))) is None
+
+
+def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim of 2,000 dispatches has two million pairs of tensors: what is beyond the bound counts as different."""
+    asked = 0
+
+    def counted(a: Tensor, b: Tensor, share: float = 1.0) -> list[tuple[int, float, float]]:
+        nonlocal asked
+        asked += len(a.values)
+        return differing(a, b, share)
+
+    monkeypatch.setattr("runners.toolchains.iree.dispatch_matching.differing", counted)
+    monkeypatch.setattr("runners.toolchains.iree.dispatch_matching.MAX_VALUES", 1_000)
+    these = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 2 3 4"], ["i32=1"]) for at in range(80)]
+    those = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 9 3 4"], ["i32=2"]) for at in range(80)]
+    assert first_parting(these, those) is None
+    assert asked <= 1_000 + 4
+
+
+def test_a_trace_never_parts_from_itself() -> None:
+    """Whatever its dispatches are, loops of one name included."""
+    draw = random.Random(4)
+    for _ in range(200):
+        trace = [
+            dispatch(
+                f"dispatch_{draw.randrange(3)}_x",
+                [f"i32={draw.randrange(2)}" for _ in range(draw.randrange(3))],
+                [f"i32={draw.randrange(9)}"],
+            )
+            for _ in range(draw.randrange(12))
+        ]
+        assert first_parting(trace, trace) is None
+
+
+# ---------------------------------------------------------------------------------------------- as claims
+
+PRINTED = """\
+=== f_dispatch_0::f_dispatch_0_elementwise_4x2_i32 inputs ===
+2x2xi32=[11 12][13 14]
+4x2xi32=[0 0][0 0][0 0][0 0]
+
+=== f_dispatch_0::f_dispatch_0_elementwise_4x2_i32 outputs ===
+4x2xi32={values}
+
+"""
+RIGHT, WRONG = "[1 0][2 0][3 0][4 0]", "[1 2][3 4][0 0][0 0]"
+
+
+def claim(values: str, results: str | None = None) -> str:
+    told = read(PRINTED.format(values=values).splitlines())
+    data = packed({**told, "results": results or f"EXEC @f\n4x2xi32={values}\n"})
+    return json.dumps({"kind": "dispatch-trace", "data": data})
+
+
+def side(version: str, values: str) -> Side:
+    observed = Observation(
+        toolchain="iree", version=version, device="llvm-cpu", attempt=1, variant=Variant.ORIGINAL,
+        outcome=Outcome.MATCH, answer=answer_of(Outcome.MATCH), ended=Exited(code=0),
+        excerpt=f"EXEC @f\n4x2xi32={values}\n",
+    )  # fmt: skip
+    return Side(testcase=TESTCASE, seen=observed)
+
+
+def compared(search: Callable[[str, Testcase], str]) -> tuple[Finding, ...]:
+    return compare_dispatches(side("3.5.0", WRONG), side("3.6.0", RIGHT), search)
+
+
+def test_a_finding_says_where_and_what() -> None:
+    """Dispatch, output, first index, both values: what a maintainer looks for first."""
+    (finding,) = compared(lambda version, _testcase: claim(WRONG if version == "3.5.0" else RIGHT))
+    assert "dispatch 1 of 1, f_dispatch_0_elementwise_4x2_i32, takes the same on 3.5.0 on llvm-cpu" in finding.summary
+    assert "output 0 (4x2xi32) first differs at [0, 1]: 2 against 0" in finding.summary
+    assert finding.evidence["level"] == "dispatch"
+    assert finding.evidence["refuted_by"]
+
+
+def test_a_program_that_prints_something_else_when_traced_shows_nothing() -> None:
+    """Tracing keeps buffers alive and may hide what it looks for; then it says nothing about the untraced run."""
+    assert (
+        compared(
+            lambda version, _testcase: claim(WRONG if version == "3.5.0" else RIGHT, "4x2xi32=[9 9][9 9][9 9][9 9]")
+        )
+        == ()
+    )
+
+
+def test_a_result_that_is_not_a_number_is_compared_like_any_other() -> None:
+    """NaN is what many a wrong program prints: that it is not equal to itself is no reason to say nothing."""
+    nan, one = "[nan 0][2 0][3 0][4 0]", "[1 0][2 0][3 0][4 0]"
+    (finding,) = compare_dispatches(
+        side("3.5.0", nan), side("3.6.0", one), lambda version, _testcase: claim(nan if version == "3.5.0" else one)
+    )
+    assert "first differs at [0, 0]: nan against 1" in finding.summary
+
+
+def unpackable(text: bytes) -> str:
+    return json.dumps({"kind": "dispatch-trace", "data": base64.b64encode(zlib.compress(text)).decode()})
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        "",
+        "not json",
+        '{"kind": "dispatch-trace"}',
+        '{"kind": "dispatch-trace", "data": "?"}',
+        '{"kind": "dispatch-trace", "data": "AAAA"}',
+        unpackable(b"0" * (64 << 20)),
+        unpackable(b"[" * 100_000),
+        unpackable(b'{"dispatches": [{"name": "x", "inputs": [5], "outputs": []}], "tensors": [], "results": ""}'),
+        unpackable(b'{"dispatches": [{"name": "`x`", "inputs": [], "outputs": []}], "tensors": [], "results": ""}'),
+        unpackable(b'{"dispatches": [], "tensors": [["<b>", "", ""]], "results": ""}'),
+        unpackable(b'{"dispatches": [], "tensors": [["' + b"1x" * 500 + b'f32", "", ""]], "results": ""}'),
+    ],
+)
+def test_a_malformed_trace_is_dropped(claims: str) -> None:
+    """However large it makes itself, and whatever it points to."""
+    assert read_trace(claims) is None
+
+
+def test_values_that_are_no_numbers_do_not_end_the_comparison() -> None:
+    """A program may print anything where values belong."""
+    for text in ("1 2 three", "", "nan inf -inf 4 5 6 7 8", "9" * 400):
+        compared(lambda _version, _testcase, text=text: claim(text))  # type: ignore[misc]  # a lambda can't be typed
+
+
+def test_a_large_trace_is_cut_to_fit() -> None:
+    """Fewer values of each tensor, until the claim has room for it; what is left still reads."""
+    draw = random.Random(1)
+    lines = []
+    for number in range(60):
+        values = " ".join(str(draw.random()) for _ in range(2000))
+        lines += [f"=== f_dispatch_{number}::f_dispatch_{number} inputs ===", f"2000xf32={values}", ""]
+        lines += [f"=== f_dispatch_{number}::f_dispatch_{number} outputs ===", f"2000xf32={values} ", ""]
+    told = json.dumps({"kind": "dispatch-trace", "data": packed({**read(lines), "results": "f32=1\n"})})
+    trace = read_trace(told)
+    assert len(told) < 48 * 1024
+    assert trace is not None
+    assert len(trace.dispatches) == 60
+    assert 0 < len(trace.dispatches[0].inputs[0].tensor.values) < 2000
+
+
+def test_each_output_goes_to_its_dispatch() -> None:
+    """The same dispatch run twice, and one that gives nothing."""
+    lines = [
+        "=== a::a inputs ===", "i32=1", "", "=== a::a outputs ===", "i32=2", "",
+        "=== a::a inputs ===", "i32=3", "", "=== a::a outputs ===", "i32=4", "",
+        "=== b::b inputs ===", "", "i32=99", "=== c::c outputs ===", "i32=5",
+    ]  # fmt: skip
+    told = read(lines)
+    words = [tensor[2] for tensor in told["tensors"]]
+    shown = [
+        (one["name"], [words[at] for at in one["inputs"]], [words[at] for at in one["outputs"]])
+        for one in told["dispatches"]
+    ]
+    assert shown == [("a::a", [["1"]], [["2"]]), ("a::a", [["3"]], [["4"]]), ("b::b", [], [])]
+
+
+def test_outputs_of_calls_that_overlap_belong_to_none() -> None:
+    """Inputs of two calls, then outputs of both: whose they are is not said, and a guess would accuse a dispatch."""
+    lines = [
+        "=== a::a inputs ===", "i32=1", "", "=== a::a inputs ===", "i32=2", "",
+        "=== b::b inputs ===", "i32=7", "", "=== b::b outputs ===", "i32=8", "",
+        "=== a::a outputs ===", "i32=10", "", "=== a::a outputs ===", "i32=20", "",
+        "=== a::a inputs ===", "i32=3", "", "=== a::a outputs ===", "i32=30",
+    ]  # fmt: skip
+    told = read(lines)
+    words = [tensor[2] for tensor in told["tensors"]]
+    shown = [(one["name"], [words[at] for at in one["outputs"]]) for one in told["dispatches"]]
+    assert shown == [("a::a", []), ("a::a", []), ("b::b", [["8"]]), ("a::a", [["30"]])]

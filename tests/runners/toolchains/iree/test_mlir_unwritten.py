@@ -1,0 +1,126 @@
+"""What the text of an MLIR testcase shows to be read of a ``tensor.empty``, and what it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.core.protocol import Testcase, TestcaseKind
+from runners.toolchains.iree.mlir_unwritten import find_unwritten
+from tests.runners.guest.iree import valid as iree_valid
+
+GENERIC = """#map = affine_map<(d0) -> (d0)>
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {{
+  %e = tensor.empty() : tensor<4xf32>
+  %r = linalg.generic {{indexing_maps = [#map, #map],
+      iterator_types = ["parallel"]}} ins(%a : tensor<4xf32>) outs(%e : tensor<4xf32>) {{
+  ^bb0(%in: f32, %out: f32):
+    %s = arith.addf %in, {other} : f32
+    linalg.yield %s : f32
+  }} -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}}
+"""
+MATMUL = """func.func @f(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {{
+  %e = tensor.empty() : tensor<4x4xf32>
+  %z = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r = linalg.matmul ins(%a, %a : tensor<4x4xf32>, tensor<4x4xf32>) outs({to} : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %r : tensor<4x4xf32>
+}}
+"""
+REDUCE = """func.func @f(%a: tensor<4x8xi32>) -> tensor<4xi32> {
+  %e = tensor.empty() : tensor<4xi32>
+  %r = linalg.reduce { arith.addi } ins(%a : tensor<4x8xi32>) outs(%e : tensor<4xi32>) dimensions = [1]
+  return %r : tensor<4xi32>
+}
+"""
+EXTRACT = """func.func @f() -> i8 {
+  %0 = tensor.empty() : tensor<4xi8>
+  %c = arith.constant 2 : index
+  %v = tensor.extract %0[%c] : tensor<4xi8>
+  return %v : i8
+}
+"""
+POOLING = """func.func @f(%x: tensor<1x4x4x1xf32>) -> tensor<1x2x2x1xf32> {{
+  %w = tensor.empty() : tensor<3x3xf32>
+  %z = arith.constant dense<0.0> : tensor<1x2x2x1xf32>
+  // only the shape of the second input counts
+  %r = linalg.pooling_nhwc_sum ins(%x, {window} : tensor<1x4x4x1xf32>, tensor<3x3xf32>) outs(%z : tensor<1x2x2x1xf32>)
+  return %r : tensor<1x2x2x1xf32>
+}}
+"""
+INPUT = """func.func @f() -> tensor<4xf16> {
+  %e = tensor.empty() : tensor<4xf16>
+  %o = tensor.empty() : tensor<4xf16>
+  %r = linalg.exp ins(%e : tensor<4xf16>) outs(%o : tensor<4xf16>) -> tensor<4xf16>
+  return %r : tensor<4xf16>
+}
+"""
+
+
+def of_text(text: str) -> Testcase:
+    steps = (("iree-compile", "m.mlir", "-o", "m.vmfb"), ("iree-run-module", "--module=m.vmfb"))
+    return Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"m.mlir": text}, steps=steps)
+
+
+@pytest.mark.parametrize(
+    ("text", "operation", "line"),
+    [
+        (GENERIC.format(other="%out"), "linalg.generic", 4),
+        (MATMUL.format(to="%e"), "linalg.matmul", 5),
+        (REDUCE, "linalg.reduce", 3),
+        (EXTRACT, "tensor.extract", 4),
+        (INPUT, "linalg.exp", 4),
+        (POOLING.format(window="%x").replace("ins(%x", "ins(%w"), "linalg.pooling_nhwc_sum", 5),
+    ],
+)
+def test_what_reads_an_empty_tensor_is_named(text: str, operation: str, line: int) -> None:
+    """The operation and its line."""
+    found = find_unwritten(of_text(text))
+    assert found is not None
+    assert (found.operation, found.line) == (operation, line)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GENERIC.format(other="%in"),
+        MATMUL.format(to="%f"),
+        MATMUL.format(to="%f").replace("  return", "  // outs(%e : tensor<4x4xf32>)\n  return"),
+        EXTRACT.replace("%0[%c]", "%01[%c]"),
+        POOLING.format(window="%w"),
+    ],
+)
+def test_what_only_gives_a_shape_is_no_fault(text: str) -> None:
+    """An output that is overwritten, one that was filled, a comment, another value of a longer name."""
+    assert find_unwritten(of_text(text)) is None
+
+
+@pytest.mark.parametrize(("title", "valid"), list(iree_valid.valid()))
+def test_no_valid_program_reads_an_empty_tensor(title: str, valid: Testcase) -> None:
+    """Of those that every diagnoser of IREE's is tried with."""
+    assert find_unwritten(valid) is None, title
+
+
+@pytest.mark.parametrize(
+    ("text", "fill", "constant"),
+    [
+        (REDUCE, "fill-lowest", "    %e = arith.constant dense<-2147483648> : tensor<4xi32>"),
+        (EXTRACT, "fill-one", "    %0 = arith.constant dense<1> : tensor<4xi8>"),
+        (INPUT, "fill-highest", "    %e = arith.constant dense<0x7BFF> : tensor<4xf16>"),
+        (MATMUL.format(to="%e"), "fill-zero", "    %e = arith.constant dense<0.0> : tensor<4x4xf32>"),
+    ],
+)
+def test_it_is_filled_in_its_place_and_nothing_else_is_changed(text: str, fill: str, constant: str) -> None:
+    """One line of the file differs."""
+    found = find_unwritten(of_text(text))
+    assert found is not None
+    before, after = text.splitlines(), found.filled(fill).files["m.mlir"].splitlines()
+    assert [new for old, new in zip(before, after, strict=True) if old != new] == [constant]
+
+
+def test_a_text_that_is_made_to_be_slow_is_read_in_bounds() -> None:
+    """One tensor that is the output of a thousand regions which never end: only so much of each is looked at."""
+    generic = "  %r = linalg.generic {{}} outs(%e : tensor<4xf32>) {{\n  ^bb0(%out{n}: f32):\n" + "{{" * 50 + "\n"
+    text = "".join(generic.format(n=n) for n in range(1_500))
+    assert find_unwritten(of_text("func.func @f() {\n  %e = tensor.empty() : tensor<4xf32>\n" + text)) is None

@@ -1,0 +1,107 @@
+"""The pass that a search inside the sandbox names is believed only as far as two runs of ours show it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from runners.core.guest_programs import is_launch
+from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
+from runners.toolchains.tvm.pass_bisect import find_guilty
+from tests.support.observed import observe
+
+TESTCASE = Testcase(
+    kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": ""}, steps=(("python", "r.py", "--size", "4"),)
+)
+CLAIM: dict[str, Any] = {
+    "pass": "FuseOps", "inside": "sequential", "application": 7, "passes_without": 6, "of": 20, "scope": "pipeline",
+    "always": ["LegalizeOps"], "outer": ["sequential"], "difference": ["@@ -1 +1 @@", "-a", "+b"], "trials": 9,
+}  # fmt: skip
+
+
+def saw(outcome: Outcome) -> Observation:
+    return observe("1.0", outcome, ended=Exited(code=1))
+
+
+def find(claims: str, *, with_it: Outcome = Outcome.MATCH, without: Outcome = Outcome.PASS) -> tuple[Finding, ...]:
+    """Runs with at least as many passes as the claim's have the one outcome, others the other."""
+
+    def run(_version: str, variant: Variant, testcase: Testcase, _device: str) -> Observation:
+        assert variant is Variant.CONTROL
+        assert is_launch(testcase.steps[0], "tvm.pass_bisect.search")
+        mode, setting, *rest = testcase.steps[0][3:]
+        assert (mode, rest) == ("limit", ["r.py", "--size", "4"])
+        return saw(with_it if json.loads(setting)["limit"] >= CLAIM["application"] else without)
+
+    return find_guilty(TESTCASE, saw(Outcome.MATCH), lambda _version, _testcase: claims, run)
+
+
+def claimed(**changes: Any) -> str:
+    return json.dumps({"kind": "guilty-pass", "summary": "anything", "evidence": {**CLAIM, **changes}})
+
+
+def test_a_pass_is_named_when_both_sides_are_seen() -> None:
+    """The failure with it, a clean run without it: by our oracle, outside."""
+    (finding,) = find(claimed())
+    assert "pass 7 of the 20 that compiling applies, FuseOps (inside sequential)" in finding.summary
+    assert finding.evidence["difference"] == CLAIM["difference"]
+    assert finding.evidence["refuted_by"]
+
+
+@pytest.mark.parametrize(
+    ("with_it", "without"),
+    [
+        (Outcome.MATCH, Outcome.MATCH),
+        (Outcome.PASS, Outcome.PASS),
+        (Outcome.OTHER_FAILURE, Outcome.PASS),
+        (Outcome.MATCH, Outcome.OTHER_FAILURE),
+        (Outcome.INFRA, Outcome.INFRA),
+    ],
+)
+def test_what_our_own_runs_do_not_show_is_not_said(with_it: Outcome, without: Outcome) -> None:
+    """A testcase can write any claim; it cannot make our two runs differ without the passes differing."""
+    assert find(claimed(), with_it=with_it, without=without) == ()
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        "",
+        "not json\n{}",
+        '{"kind": "guilty-pass", "evidence": []}',
+        claimed(application=-1),
+        claimed(application=10**9),
+        claimed(scope="everything"),
+        claimed(always=["x" * 200]),
+        claimed(always=["two words; rm"]),
+        claimed(**{"pass": "@everyone"}),
+        claimed(difference=["x" * 5000]),
+        claimed(difference=["x"] * 5000),
+        "[" * 100_000,
+    ],
+)
+def test_a_malformed_claim_is_dropped(claims: str) -> None:
+    """Bounded in every field before anything is run for it."""
+    assert find(claims) == ()
+
+
+def test_a_range_is_called_a_range() -> None:
+    """Where trials between fail in another way, no single pass is named."""
+    (finding,) = find(claimed(passes_without=3, **{"pass": ""}))
+    assert "passes 4 to 7 of the 20" in finding.summary
+
+
+def test_no_pass_at_all_is_said_without_blame() -> None:
+    """The failure needs none: nobody is named."""
+    (finding,) = find(claimed(application=0, **{"pass": ""}))
+    assert "every pass left out" in finding.summary
+
+
+def test_what_ran_when_it_failed_is_told_with_it() -> None:
+    """A pass that nothing works without can be named no other way; nobody has checked it, and it says so."""
+    (finding,) = find(claimed(application=0, under_way=["sequential", "tirx.LowerIntrin"], **{"pass": ""}))
+    assert "the search saw it fail while tirx.LowerIntrin ran" in finding.summary
+    assert finding.evidence["under_way"] == ["sequential", "tirx.LowerIntrin"]
+    assert find(claimed(application=0, under_way=["![](x)"], **{"pass": ""})) == ()
