@@ -24,9 +24,8 @@ from bot.plan import Wishes, make_plan
 from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError, UserError
 from runners.core.progress import Silent
-from runners.core.protocol import FindingKind, Observation, Outcome
+from runners.core.protocol import FindingKind, Investigation, Observation, Outcome
 from runners.hardware import gpu
-from runners.investigation.investigate import Investigation
 from runners.workbench import Workbench, open_workbench
 
 IREE, TVM = "3.13.0", "0.27.0.post1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date
 
@@ -53,3 +54,20 @@ class Issue:
     comments: tuple[Comment, ...] = ()
     attachments: tuple[Attachment, ...] = ()
     refused: tuple[Refused, ...] = ()
+
+
+_NUMBER = re.compile(r"(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})#(?P<number>\d{1,9})")
+_ADDRESS = re.compile(
+    r"https://[\w.-]+/(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})/issues/(?P<number>\d{1,9})(?:[#?].*)?"
+)
+
+
+def remote_issue(source: str) -> tuple[str, int] | None:
+    """Repository and number if ``source`` names an issue on GitHub; None if it names a file."""
+    found = _NUMBER.fullmatch(source) or _ADDRESS.fullmatch(source)
+    return (found["repository"], int(found["number"])) if found else None
+
+
+def is_remote(source: str) -> bool:
+    """True if ``source`` names an issue on GitHub."""
+    return remote_issue(source) is not None

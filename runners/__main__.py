@@ -16,8 +16,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runners.cell import run_cell, write_result
+from runners.cell import run_cell
 from runners.core.errors import InfraError, ReprobotError, UserError
+from runners.core.job_files import write_result
 from runners.core.progress import Silent
 from runners.core.protocol import MAX_PLAN_BYTES, JobCell
 from runners.core.requirements import parse_allowance

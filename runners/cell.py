@@ -6,28 +6,28 @@ in the result as the claim it is, and the door (``bot/requests/result_files.py``
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from hashlib import sha256
-from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
+from runners.core.bench import Bench
+from runners.core.bisection.commits import Prior
 from runners.core.errors import InfraError, UserError
-from runners.core.protocol import MAX_PLAN_BYTES, SCHEMA, CellResult, JobCell, JobPlan, Plan, Smaller, digest_of
+from runners.core.job_files import read_plan
+from runners.core.protocol import CellResult, Investigation, JobCell, Plan, digest_of
 from runners.hardware.gpu import EPHEMERAL
-from runners.investigation.investigate import Investigation
 from runners.minimization.minimize import cut_down
 
 
-class Bench(Protocol):
-    @property
-    def conditions(self) -> tuple[str, ...]: ...
+def run_plan(bench: Bench, plan: Plan, *, smaller: bool = False, prior: Prior | None = None) -> Investigation:
+    """Run a plan and, with ``smaller``, reduce its testcase.
 
-    def run(self, plan: Plan) -> Investigation: ...
-
-    def minimize(self, plan: Plan, version: str, *, passing: str = "") -> Smaller: ...
+    Raises:
+        InfraError: no run could be made, through no fault of the testcase.
+    """
+    seen = bench.run(plan, prior=prior)
+    found, why = cut_down(bench, plan, seen.observations) if smaller else (None, ())
+    return msgspec.structs.replace(seen, smaller=found, conditions=(*bench.conditions, *why))
 
 
 def run_cell(data: bytes, *, digest: str, cell: str, open_bench: Callable[[JobCell], Bench]) -> CellResult:
@@ -45,57 +45,10 @@ def run_cell(data: bytes, *, digest: str, cell: str, open_bench: Callable[[JobCe
     if digest_of(found.plan.testcase) != found.testcase_sha256:
         raise UserError(f"the testcase of {cell} is not the one that was approved: plan it again")
     try:
-        bench = open_bench(found)
-        seen = bench.run(found.plan)
-        smaller, why = cut_down(bench, found.plan, seen.observations) if found.minimize else (None, ())
+        seen = run_plan(open_bench(found), found.plan, smaller=found.minimize)
     except InfraError as error:
         return CellResult(cell=found.id, plan_sha256=digest, problem=str(error)[:2000])
-    return CellResult(
-        cell=found.id,
-        plan_sha256=digest,
-        observations=seen.observations,
-        findings=seen.findings,
-        smaller=smaller,
-        conditions=(*bench.conditions, *why),
-    )
-
-
-def read_plan(data: bytes, digest: str) -> JobPlan:
-    """The plan in ``data``.
-
-    Raises:
-        UserError: it is not the one with this sha256, or none at all.
-    """
-    if len(data) > MAX_PLAN_BYTES:
-        raise UserError(f"the plan has more than {MAX_PLAN_BYTES // 1024} KiB: it is none of ours")
-    if (found := sha256(data).hexdigest()) != digest:
-        raise UserError(
-            f"the plan's sha256 is {found}, not {digest[:64]!r}: it was changed on its way, or is another"
-        )
-    try:
-        plan = msgspec.json.decode(data, type=JobPlan)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"the plan cannot be read ({str(error)[:200]}): was it made by another version?") from None
-    if plan.schema != SCHEMA:
-        raise UserError(f"the plan has schema {plan.schema}, this is {SCHEMA}: use one version for all jobs")
-    return plan
-
-
-def write_result(result: CellResult, folder: Path) -> Path:
-    """``folder/<cell>.json``, whole or not at all.
-
-    Raises:
-        InfraError: the disk refuses.
-    """
-    path = folder / f"{result.cell}.json"
-    part = folder / f".{result.cell}.{os.getpid()}.part"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(msgspec.json.encode(result))
-        part.replace(path)
-    except OSError as error:
-        raise InfraError(f"{path} cannot be written: {error.strerror}") from None
-    return path
+    return CellResult(cell=found.id, plan_sha256=digest, seen=seen)
 
 
 def check_machine(environment: Mapping[str, str]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import assert_never
 
-from runners.core.hardware import VULKAN
 from runners.core.protocol import Wire
+from runners.core.toolchain.hardware import VULKAN
 from runners.environments import interpreters
 from runners.environments.store import default_root
 from runners.hardware import lavapipe

@@ -19,17 +19,18 @@ from runners.builds.commit_range import Between, Registry
 from runners.builds.opening import Surroundings, open_between
 from runners.builds.source import Unbuildable
 from runners.core import conditions as varied
+from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.bisection.commits import Prior
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError, ReprobotError
 from runners.core.guest_programs import launch
-from runners.core.hardware import NVIDIA
 from runners.core.progress import Sink
 from runners.core.protocol import (
     Cell,
     Claim,
     ClaimKind,
     Exited,
+    Investigation,
     Limits,
     NotRun,
     Observation,
@@ -40,6 +41,7 @@ from runners.core.protocol import (
     Variant,
     Varied,
 )
+from runners.core.toolchain.hardware import NVIDIA
 from runners.diagnosis.diagnose import Means, diagnose, instrumented_limits
 from runners.diagnosis.nondeterminism import AS_IT_IS, Run, Way, make_run
 from runners.environments.config import read_config
@@ -48,9 +50,9 @@ from runners.hardware import gpu, lavapipe
 from runners.hardware.detect import Absent, look
 from runners.hardware.lavapipe import Driver
 from runners.investigation.bisect_builds import Supply
-from runners.investigation.investigate import Investigation, investigate
+from runners.investigation.investigate import investigate
 from runners.investigation.state import Deeper, Tools, make_cell
-from runners.minimization.minimize import MOST_PROBES, MOST_SECONDS, minimize
+from runners.minimization.minimize import minimize
 from runners.probe.canary import Canaries, canary_name, why_not
 from runners.probe.layout import layout_of, task_of
 from runners.probe.observe import observed, words

@@ -11,16 +11,18 @@ from typing import Annotated
 import msgspec
 import typer
 
-from bot.cli import daemon, jobs, terminal, verbs as shell
+from bot.cli import daemon, jobs, terminal, verbs
 from bot.extract import extract
 from bot.forge import github
 from bot.forge.attachments import hosts_of, web_get, with_attachments
-from bot.forge.source import is_remote, read_source
-from bot.issue import Issue
+from bot.forge.source import read_source
+from bot.issue import Issue, is_remote
 from bot.plan import Wishes
 from bot.report.document import dumps, extract_document, smaller_document, suspects_document
+from bot.report.files import Outputs, write_file, write_report
 from runners.builds.commit_log import CommitLog
 from runners.builds.history import open_history
+from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
 from runners.core.progress import Sink
@@ -31,7 +33,6 @@ from runners.environments.config import read_config
 from runners.environments.refresh import refresh_catalogue
 from runners.environments.store import default_root, open_store
 from runners.environments.wheel_sources import open_catalogue
-from runners.minimization.minimize import MOST_PROBES, MOST_SECONDS
 from runners.sandbox.select import check_name, drop_skeleton, sweep, use_image
 from runners.toolchains import find_toolchain
 from runners.workbench import Workbench, open_workbench
@@ -162,7 +163,7 @@ def reproduce(
     )
     catalogue = open_catalogue(default_root() / "catalogue", wishes.wheels)
     with terminal.progress() as progress:
-        report = shell.reproduce(
+        report = verbs.reproduce(
             read,
             toolchain=toolchain,
             wishes=wishes,
@@ -171,7 +172,7 @@ def reproduce(
             allowed=allowed,
             history=None if history is None else CommitLog(history),
         )
-    text = shell.write(report, shell.Outputs(json=json, html=html, comment=comment))
+    text = write_report(report, Outputs(json=json, html=html, comment=comment))
     terminal.show(report, text)
 
 
@@ -211,7 +212,7 @@ def bisect(
     )
     catalogue = open_catalogue(default_root() / "catalogue", wishes.wheels)
     with terminal.progress() as progress:
-        report = shell.bisect(
+        report = verbs.bisect(
             read,
             toolchain=toolchain,
             wishes=wishes,
@@ -220,7 +221,7 @@ def bisect(
             allowed=allowed,
             history=None if history is None else CommitLog(history),
         )
-    text = shell.write(report, shell.Outputs(json=json, html=html, comment=comment))
+    text = write_report(report, Outputs(json=json, html=html, comment=comment))
     terminal.show(report, text)
 
 
@@ -239,7 +240,7 @@ def suspects(
     find_toolchain(toolchain)
     catalogue = open_catalogue(default_root() / "catalogue")
     read = _read(issue, toolchain, None)
-    commits, found = shell.find_suspects(
+    commits, found = verbs.find_suspects(
         read,
         toolchain=toolchain,
         start=start,
@@ -249,7 +250,7 @@ def suspects(
         dated=is_remote(issue) or read.created < datetime.now(tz=UTC).date(),
     )
     if json is not None:
-        shell.write_file(json, dumps(suspects_document(commits, found)))
+        write_file(json, dumps(suspects_document(commits, found)))
     terminal.show_suspects(commits, found)
 
 
@@ -291,7 +292,7 @@ def minimize_(
     wishes = Wishes(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
     catalogue = open_catalogue(default_root() / "catalogue")
     with terminal.progress() as progress:
-        smaller = shell.minimize(
+        smaller = verbs.minimize(
             read,
             toolchain=toolchain,
             wishes=wishes,
@@ -303,9 +304,9 @@ def minimize_(
             seconds=60 * minutes,
         )
     if json is not None:
-        shell.write_file(json, dumps(smaller_document(read, smaller)))
+        write_file(json, dumps(smaller_document(read, smaller)))
     if out is not None:
-        shell.write_file(out, max(smaller.testcase.files.values(), key=len, default=""))
+        write_file(out, max(smaller.testcase.files.values(), key=len, default=""))
     terminal.show_smaller(smaller)
 
 
@@ -323,7 +324,7 @@ def extract_(
     if json is None:
         terminal.write(text + "\n")
     else:
-        shell.write_file(json, text)
+        write_file(json, text)
 
 
 @app.command()
@@ -331,7 +332,7 @@ def doctor(json: JsonOption = None) -> None:
     """What works on this machine, and why the rest does not."""
     checks = examine()
     if json is not None:
-        shell.write_file(json, dumps({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
+        write_file(json, dumps({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
     terminal.show_checks(checks)
 
 

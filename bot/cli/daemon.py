@@ -27,9 +27,9 @@ from bot.issue import Issue
 from bot.settings import Settings, load_settings
 from bot.tracker.sweep import Sweep, sweep as read_tracker
 from runners.__main__ import run_apart
-from runners.cell import write_result
 from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
+from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
 from runners.environments.store import default_root
 from runners.environments.wheel_sources import open_catalogue

@@ -10,15 +10,16 @@ from typing import Annotated
 
 import typer
 
-from bot.cli import terminal, verbs as shell
-from bot.cli.verbs import Asked, unrun
+from bot.cli import terminal
 from bot.extract import Repro
 from bot.forge import actions, github
 from bot.forge.attachments import hosts_of, web_get, with_attachments
 from bot.forge.contract import Forge
-from bot.forge.source import is_remote, read_source
-from bot.issue import Issue
+from bot.forge.source import read_source
+from bot.issue import Issue, is_remote
 from bot.plan import make_plan
+from bot.report.assemble import Asked, report_without_run
+from bot.report.files import Outputs, write_file, write_report
 from bot.report.quote import prose
 from bot.requests import deliver as answer
 from bot.requests.commands import Command, Verb
@@ -29,8 +30,9 @@ from bot.requests.result_files import read_results
 from bot.requests.start_run import wishes_of
 from bot.settings import Settings, load_settings
 from bot.verdict.verdict import Report
-from runners.cell import check_machine, read_plan, run_cell, write_result
+from runners.cell import check_machine, run_cell
 from runners.core.errors import InfraError, UserError
+from runners.core.job_files import read_plan, write_result
 from runners.core.protocol import MAX_PLAN_BYTES, JobCell
 from runners.core.requirements import parse_allowance
 from runners.environments.store import default_root
@@ -61,7 +63,7 @@ def plan(
     handled = _from_event(step) if issue is None else _from_source(issue, settings, step)
     sealed = handled.sealed
     if sealed is not None:
-        shell.write_file(out, sealed.data.decode())
+        write_file(out, sealed.data.decode())
     actions.set_outputs(
         step,
         {
@@ -129,7 +131,7 @@ def _sealed(issue: Issue, settings: Settings) -> Sealed | None:
     wishes = wishes_of(settings, Command(verb=Verb.RUN))
     extraction = read_issue(issue, toolchain=settings.toolchain, allow=settings.allow)
     asked = Asked(issue=issue, toolchain=settings.toolchain, wishes=wishes, extraction=extraction)
-    if unrun(asked) is not None or not isinstance(extraction, Repro):
+    if report_without_run(asked) is not None or not isinstance(extraction, Repro):
         return None
     planned = make_plan(extraction, open_catalogue(default_root() / "catalogue", ()), wishes)
     case = Case(
@@ -163,7 +165,7 @@ def probe(
 
         result = run_cell(_read(plan), digest=sha256, cell=cell, open_bench=open_bench)
     path = write_result(result, results)
-    typer.echo(f"{path}: {len(result.observations)} runs" + (", a failure of ours" if result.problem else ""))
+    typer.echo(f"{path}: {len(result.seen.observations)} runs" + (", a failure of ours" if result.problem else ""))
 
 
 def report(
@@ -186,7 +188,7 @@ def report(
     except InfraError as error:
         _tell(step, forge, case, str(error))
         raise
-    text = shell.write(made, shell.Outputs(json=json, html=html, comment=comment))
+    text = write_report(made, Outputs(json=json, html=html, comment=comment))
     actions.add_summary(step, text)
     url = _post(forge, case, made) if forge is not None else ""
     actions.set_outputs(step, {"verdict": str(made.verdict.kind), "comment-url": url})

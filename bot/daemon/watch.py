@@ -18,19 +18,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import assert_never
 
-from bot.cli import verbs as shell
 from bot.daemon.feed import SWEEP, Hub, poll, swept
 from bot.daemon.ledger import Event, Ledger, State
 from bot.issue import Issue
+from bot.report.files import Outputs, write_report
 from bot.requests.deliver import deliver, deliver_failure
 from bot.requests.handle import Desk, handle
 from bot.requests.plan_file import Case, judged, open_case
 from bot.requests.request import Ignored, Request, read_request
 from bot.requests.result_files import read_results
 from bot.settings import Settings, load_settings
-from runners.cell import read_plan
 from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
+from runners.core.job_files import read_plan
 from runners.core.protocol import JobPlan
 
 MAX_ATTEMPTS = 8
@@ -176,7 +176,7 @@ def _report(watcher: Watcher, event: Event) -> None:
     place = watcher.folder / "reports"
     place.mkdir(exist_ok=True)
     name = (case.issue.source or event.key).replace("/", "-").replace("#", "-")
-    shell.write(report, shell.Outputs(json=place / f"{name}.json", html=place / f"{name}.html"))
+    write_report(report, Outputs(json=place / f"{name}.json", html=place / f"{name}.html"))
     watcher.say(f"{event.key}: {delivered.said}")
     _finish(watcher, event, delivered.said)
 

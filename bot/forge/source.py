@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -12,17 +11,12 @@ from typing import Any
 
 import yaml
 
-from bot.issue import Comment, Issue
+from bot.issue import Comment, Issue, remote_issue
 from runners.core.errors import UserError
 
 MAX_BYTES = 1024 * 1024
 """GitHub stores issue bodies of at most 256 KiB; a file may also carry comments."""
 MAX_FRONT_MATTER = 16 * 1024
-
-_NUMBER = re.compile(r"(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})#(?P<number>\d{1,9})")
-_ADDRESS = re.compile(
-    r"https://[\w.-]+/(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})/issues/(?P<number>\d{1,9})(?:[#?].*)?"
-)
 
 Fetch = Callable[[str, int], Issue]
 """Repository and number → the issue, from GitHub."""
@@ -35,16 +29,11 @@ def read_source(source: str, *, today: date, fetch: Fetch) -> Issue:
         UserError: there is no such file, or what it holds is no issue text.
         InfraError: GitHub could not be asked.
     """
-    if remote := _NUMBER.fullmatch(source) or _ADDRESS.fullmatch(source):
-        return fetch(remote["repository"], int(remote["number"]))
+    if (remote := remote_issue(source)) is not None:
+        return fetch(*remote)
     if source == "-":
         return parse_issue(sys.stdin.buffer.read(MAX_BYTES + 1), source="standard input", today=today)
     return parse_issue(_read_file(Path(source)), source=source, today=today)
-
-
-def is_remote(source: str) -> bool:
-    """Whether ``source`` names an issue on GitHub rather than a file."""
-    return bool(_NUMBER.fullmatch(source) or _ADDRESS.fullmatch(source))
 
 
 def _read_file(path: Path) -> bytes:

@@ -13,11 +13,11 @@ from hashlib import sha256
 
 import msgspec
 
-from bot.cli.verbs import Asked, finished
 from bot.extract import Extraction, NoRepro, Repro, extract
 from bot.forge.run_record import Run
 from bot.issue import Issue
 from bot.plan import Wishes
+from bot.report.assemble import Asked, assemble_report
 from bot.requests.commands import Block
 from bot.requests.result_files import Results
 from bot.settings import Settings
@@ -26,7 +26,6 @@ from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import MAX_PLAN_BYTES, Claim, ClaimKind, JobCell, JobPlan, Plan, digest_of
 from runners.core.requirements import parse_allowance
-from runners.investigation.investigate import Investigation
 
 ORDINARY = "any"
 """The cell for machines that need no approval; also the name of its matrix."""
@@ -190,16 +189,15 @@ def judged(case: Case, results: Results, catalogue: Catalogue) -> Report:
         InfraError: nothing was run anywhere, through failures of ours.
     """
     extraction = read_issue(case.issue, toolchain=case.toolchain, blocks=case.blocks, allow=case.wishes.allowed)
-    if not results.observations and results.problems:
+    if not results.seen.observations and results.problems:
         raise InfraError("; ".join(f"{one.cell}: {one.why}" for one in results.problems))
-    report = finished(
+    return assemble_report(
         Asked(issue=case.issue, toolchain=case.toolchain, wishes=case.wishes, extraction=extraction),
         case.plan,
-        Investigation(observations=results.observations, findings=results.findings),
-        notes=(*case.notes, *results.conditions, *_said(results)),
+        results.seen,
+        notes=(*case.notes, *_said(results)),
         catalogue=catalogue,
     )
-    return replace(report, smaller=results.smaller)
 
 
 def _said(results: Results) -> Iterable[str]:

@@ -13,12 +13,13 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
 from runners.core.failure.oracle import answer_of
-from runners.core.protocol import SCHEMA, CellResult, Finding, JobCell, Observation, Smaller
+from runners.core.protocol import SCHEMA, CellResult, Investigation, JobCell, Plan, Smaller, Trail
 from runners.toolchains import find_toolchain
 
 MAX_RESULT_BYTES = 4 * 1024 * 1024
@@ -36,22 +37,22 @@ class Refused:
 class Results:
     """What the jobs showed, in the order of the plan's cells, and which of them showed nothing."""
 
-    observations: tuple[Observation, ...]
-    findings: tuple[Finding, ...]
-    smaller: Smaller | None = None
-    conditions: tuple[str, ...]
-    problems: tuple[Refused, ...]
+    seen: Investigation
+    problems: tuple[Refused, ...] = ()
 
 
 def read_results(folder: Path, cells: Sequence[JobCell], plan_sha256: str) -> Results:
     """Everything under ``folder`` that may be believed. Never raises for what a file holds."""
     read = [_read_cell(folder, cell, plan_sha256) for cell in cells]
-    good = [one for one in read if isinstance(one, CellResult)]
+    good = [one.seen for one in read if isinstance(one, CellResult)]
     return Results(
-        observations=tuple(seen for one in good for seen in one.observations),
-        findings=tuple(finding for one in good for finding in one.findings),
-        smaller=next((one.smaller for one in good if one.smaller is not None), None),
-        conditions=tuple(dict.fromkeys(said for one in good for said in one.conditions)),
+        seen=Investigation(
+            observations=tuple(seen for one in good for seen in one.observations),
+            findings=tuple(finding for one in good for finding in one.findings),
+            trail=next((one.trail for one in good if one.trail is not None), None),
+            smaller=next((one.smaller for one in good if one.smaller is not None), None),
+            conditions=tuple(dict.fromkeys(said for one in good for said in one.conditions)),
+        ),
         problems=tuple(one for one in read if isinstance(one, Refused)),
     )
 
@@ -111,20 +112,49 @@ def _faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str
         yield "its result belongs to another plan"
     if result.problem:
         yield "it could not be run: " + result.problem
-    if len(result.observations) > most_observations(cell):
+    seen = result.seen
+    if len(seen.observations) > most_observations(cell):
         yield "it claims more runs than its budget allows"
-    if (smaller := result.smaller) is not None and not _fits(smaller, cell):
+    if (smaller := seen.smaller) is not None and not _fits(smaller, cell):
         yield "its smaller testcase is not one of what was planned"
+    if (trail := seen.trail) is not None and not _is_trail_of(trail, cell.plan):
+        yield "its builds between releases do not belong to what was planned"
+    builds = {*cell.plan.order, *(build.name for build in trail.builds)} if trail else set(cell.plan.order)
     known = _devices(cell)
-    for seen in result.observations:
-        if seen.toolchain != cell.plan.testcase.toolchain or seen.version not in cell.plan.order:
+    for run in seen.observations:
+        if run.toolchain != cell.plan.testcase.toolchain or run.version not in builds:
             yield "it claims runs of a release that was not planned"
-        if seen.device not in known:
+        if run.device not in known:
             yield "it claims runs on a device that was not planned"
-        if seen.answer is not answer_of(seen.outcome):
+        if run.answer is not answer_of(run.outcome):
             yield "an answer in it is not what its outcome means"
-        if seen.attempt < 1 or not _sane(seen.seconds) or seen.peak_bytes < 0:
+        if run.attempt < 1 or not _sane(run.seconds) or run.peak_bytes < 0:
             yield "a number in it is none that a run can have"
+
+
+def _is_trail_of(trail: Trail, plan: Plan) -> bool:
+    """True if a trail is the plan's own, or lies between two of its releases and the plan asks to go on there.
+
+    Every number in it is shown or counted with, so each must be one that a search can have.
+    """
+    if plan.trail is not None:
+        return trail == plan.trail
+    ends = {trail.builds[0].name, trail.builds[-1].name}
+    beliefs = (trail.confidence, trail.publish)
+    return (
+        plan.deepen
+        and ends <= set(plan.order)
+        and all(0.5 <= belief < 1 for belief in beliefs)
+        and 0 <= trail.calibration <= 100
+        and 0 < trail.probes <= 10_000
+        and all(0 <= build.commits < 10_000_000 and _finite(build.weight) for build in trail.builds)
+        and all(earlier.commits <= later.commits for earlier, later in pairwise(trail.builds))
+        and trail.repository in ("", find_toolchain(plan.testcase.toolchain).REPOSITORY)
+    )
+
+
+def _finite(number: float) -> bool:
+    return math.isfinite(number) and number >= 0
 
 
 def _fits(smaller: Smaller, cell: JobCell) -> bool:

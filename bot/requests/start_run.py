@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from bot.cli.verbs import Asked, unrun
 from bot.extract import Repro
 from bot.forge import sticky_comment
 from bot.forge.run_record import Run, RunState, short
 from bot.plan import Planned, Wishes, make_plan
+from bot.report.assemble import Asked, report_without_run
 from bot.report.comment import render_comment
 from bot.report.quote import code, prose
 from bot.requests import labels
@@ -34,7 +34,7 @@ def plan_run(talk: Talk, command: Command, standing: Standing) -> Sealed | None:
     wishes = wishes_of(settings, command)
     extraction = read_issue(issue, toolchain=settings.toolchain, blocks=command.blocks, allow=settings.allow)
     asked = Asked(issue=issue, toolchain=settings.toolchain, wishes=wishes, extraction=extraction)
-    if (report := unrun(asked)) is not None:
+    if (report := report_without_run(asked)) is not None:
         _without_code(talk, report)
         return None
     assert isinstance(extraction, Repro)

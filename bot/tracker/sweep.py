@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from bot.cli import verbs as shell
-from bot.cli.verbs import Asked, unrun
 from bot.daemon.ledger import Ledger
 from bot.daemon.watch import Probe
 from bot.extract import Repro
 from bot.forge.contract import IssueBrief
 from bot.issue import Issue
 from bot.plan import make_plan
+from bot.report.assemble import Asked, report_without_run
+from bot.report.files import Outputs, write_report
 from bot.report.quote import code
 from bot.report.sections.headline import under_its_label
 from bot.requests.commands import Command, Verb
@@ -27,9 +27,9 @@ from bot.requests.result_files import read_results
 from bot.requests.start_run import wishes_of
 from bot.settings import Settings
 from bot.verdict.verdict import Report
-from runners.cell import read_plan
 from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
+from runners.core.job_files import read_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +69,9 @@ def _one(sweep: Sweep, number: int) -> str:
         return known
     report = _report(sweep, issue, number)
     name = sweep.repository.replace("/", "-")
-    shell.write(
+    write_report(
         report,
-        shell.Outputs(
+        Outputs(
             json=sweep.out / f"{name}-{number}.json",
             html=sweep.out / f"{name}-{number}.html",
             comment=sweep.out / f"{name}-{number}.md",
@@ -97,7 +97,7 @@ def _report(sweep: Sweep, issue: Issue, number: int) -> Report:
     wishes = wishes_of(settings, Command(verb=Verb.RUN))
     extraction = read_issue(issue, toolchain=settings.toolchain, allow=settings.allow)
     asked = Asked(issue=issue, toolchain=settings.toolchain, wishes=wishes, extraction=extraction)
-    if (report := unrun(asked)) is not None:
+    if (report := report_without_run(asked)) is not None:
         return report
     assert isinstance(extraction, Repro)
     planned = make_plan(extraction, sweep.catalogue, wishes)

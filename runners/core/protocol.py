@@ -521,6 +521,18 @@ class Smaller(Wire, frozen=True, kw_only=True):
     """Whether no piece could go any more, or what ran out first."""
 
 
+class Investigation(Wire, frozen=True, kw_only=True):
+    """Everything that the runs of one plan showed. ``observations`` are in the order of their runs."""
+
+    observations: Annotated[tuple[Observation, ...], msgspec.Meta(max_length=1000)] = ()
+    findings: Annotated[tuple[Finding, ...], msgspec.Meta(max_length=200)] = ()
+    trail: Trail | None = None
+    """The builds between releases along which a search went on."""
+    smaller: Smaller | None = None
+    conditions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=50)] = ()
+    """Facts about the machine and the sandbox that a reader of the verdict must know."""
+
+
 # ---------------------------------------------------------------------------------------------- jobs, over files
 
 CellId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")]
@@ -557,19 +569,15 @@ class JobPlan(Wire, frozen=True, kw_only=True):
 
 
 class CellResult(Wire, frozen=True, kw_only=True):
-    """``results/<cell>.json``, written on the host by what started the sandbox, never from inside it."""
+    """``results/<cell>.json``: written on the host by the process that started the sandbox, never inside it."""
 
     schema: int = SCHEMA
     cell: CellId
     plan_sha256: Digest
     """Of the ``plan.json`` that was run."""
-    observations: Annotated[tuple[Observation, ...], msgspec.Meta(max_length=1000)] = ()
-    findings: Annotated[tuple[Finding, ...], msgspec.Meta(max_length=200)] = ()
-    smaller: Smaller | None = None
-    conditions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=50)] = ()
-    """What a reader of the verdict must know of how it was run."""
+    seen: Investigation = Investigation()
     problem: Text = ""
-    """Why nothing was run, when it is our own failure."""
+    """The reason why no run was made, if the failure is ours."""
 
 
 def digest_of(testcase: Testcase) -> str:

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from runners.core.errors import InfraError
-from runners.core.toolchain_facts import Bundle
+from runners.core.toolchain.facts import Bundle
 from runners.environments.atomic_dirs import make_folder
 
 LAYOUT = "bundle 3"

@@ -6,25 +6,14 @@ What is decided here is only what to run next; what it means is the bot's to jud
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from runners.core.bisection import releases as search
-from runners.core.protocol import Answer, Finding, Observation, Plan, Trail, Variant
-from runners.diagnosis.device_difference import device_findings
+from runners.core.failure.tensor_difference import device_findings
+from runners.core.protocol import Answer, Finding, Investigation, Observation, Plan, Trail, Variant
 from runners.investigation.bisect_builds import follow
 from runners.investigation.rerun import confirm, contrast, insist, settle
 from runners.investigation.state import Course, Tools, make_cell, search_along
 from runners.investigation.variants import on_other_devices, parting, run_ported, run_retargeted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Investigation:
-    """Everything seen. ``observations`` in the order of their runs."""
-
-    observations: tuple[Observation, ...]
-    findings: tuple[Finding, ...]
-    trail: Trail | None = None
-    """Along which builds between releases were searched, where they were."""
 
 
 def investigate(plan: Plan, tools: Tools) -> Investigation:

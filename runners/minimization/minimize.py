@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
+from runners.core.bench import MOST_PROBES, MOST_SECONDS, Bench
 from runners.core.errors import NotReducible
 from runners.core.failure.compare import SAME, compare
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Signature, Smaller, Testcase, Variant
@@ -24,8 +25,6 @@ from runners.minimization.python import reduce_python
 
 CONFIRMATIONS = 2
 """Runs of the result at the end, all of which must fail the same way."""
-MOST_PROBES = 300
-MOST_SECONDS = 900.0
 
 Run = Callable[[Testcase, Claim, str], Observation]
 """Runs a testcase on a release and rules on it by a claim."""
@@ -239,15 +238,7 @@ class _Reduction:
 _REDUCERS: Mapping[str, Callable[[str, Callable[[str], bool]], str]] = {"py": reduce_python, "mlir": reduce_mlir}
 
 
-class Cutter(Protocol):
-    """The part of a bench that cuts testcases down."""
-
-    def minimize(self, plan: Plan, version: str, *, passing: str = "") -> Smaller: ...
-
-
-def cut_down(
-    bench: Cutter, plan: Plan, observations: Sequence[Observation]
-) -> tuple[Smaller | None, tuple[str, ...]]:
+def cut_down(bench: Bench, plan: Plan, observations: Sequence[Observation]) -> tuple[Smaller | None, tuple[str, ...]]:
     """The smaller testcase, or why there is none."""
     try:
         version, passing = ends(plan, observations)

@@ -13,7 +13,7 @@ import msgspec
 from packaging.version import Version
 
 from runners.core.protocol import Testcase
-from runners.core.toolchain_facts import DriftEntry
+from runners.core.toolchain.facts import DriftEntry
 from runners.rewrite.names import Names, names_in
 from runners.rewrite.python import Language, port_python
 from runners.rewrite.text import Change, Unportable, port_mlir, port_steps

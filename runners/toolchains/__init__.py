@@ -13,7 +13,7 @@ from typing import Protocol
 
 from runners.core.errors import UserError
 from runners.core.protocol import Testcase
-from runners.core.toolchain_facts import Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
 from runners.toolchains import iree, python, tvm
 
 __all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain", "drift_named", "find_toolchain"]

@@ -15,13 +15,12 @@ from bot.extract import Repro, extract
 from bot.issue import Issue
 from bot.plan import Wishes, make_plan
 from runners.core.catalogue import load_catalogue
-from runners.core.hardware import NVIDIA
 from runners.core.progress import Silent
-from runners.core.protocol import Finding, FindingKind, Outcome
+from runners.core.protocol import Finding, FindingKind, Investigation, Outcome
+from runners.core.toolchain.hardware import NVIDIA
 from runners.environments.store import default_root
 from runners.hardware import lavapipe
 from runners.hardware.detect import Absent, look
-from runners.investigation.investigate import Investigation
 from runners.workbench import Workbench, open_workbench
 from tests.flow.test_command_line import ROOT
 

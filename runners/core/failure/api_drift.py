@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from runners.core.failure.oracle import Drift
 from runners.core.protocol import Testcase
-from runners.core.toolchain_facts import DriftEntry
+from runners.core.toolchain.facts import DriftEntry
 
 _NO_ATTRIBUTE = r"'(?P<owner>[\w.]{1,200})' (?:object )?has no attribute '(?P<name>\w{1,200})'"
 _MISSING_NAME = (

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.core.hardware import NVIDIA
+from runners.core.toolchain.hardware import NVIDIA
 from runners.sandbox import owner
 from runners.sandbox.containers.podman_store import settings
 from runners.sandbox.contract import SCRATCH, WORK, Mount, SandboxSpec

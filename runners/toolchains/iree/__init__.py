@@ -9,9 +9,9 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from runners.core.hardware import AMD, APPLE, BROWSER, NVIDIA, VULKAN
 from runners.core.protocol import TestcaseKind
-from runners.core.toolchain_facts import QUIET, Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, NVIDIA, VULKAN
 
 NAME = "iree"
 TITLE = "IREE"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from runners.diagnosis.device_difference import differing
+from runners.core.failure.tensor_difference import differing
 from runners.toolchains.iree.dispatch_traces import Dispatch, Seen
 
 MAX_VALUES = 5_000_000

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import msgspec
 
-from runners.diagnosis.device_difference import Tensor, read_tensors
+from runners.core.failure.tensor_difference import Tensor, read_tensors
 
 MAX_TRACE_BYTES = 4 << 20
 """Of the unpacked claim."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from runners.core.failure.tensor_difference import Tensor, differing, read_tensors
 from runners.core.guest_programs import launch
 from runners.core.protocol import Finding, FindingKind, Observation, Testcase
-from runners.diagnosis.device_difference import Tensor, differing, read_tensors
 from runners.toolchains.iree.dispatch_matching import Parting, first_parting
 from runners.toolchains.iree.dispatch_traces import Trace, read_trace
 

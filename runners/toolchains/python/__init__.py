@@ -6,7 +6,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from runners.core.protocol import TestcaseKind
-from runners.core.toolchain_facts import QUIET, Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
 
 NAME = "python"
 TITLE = "CPython"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from runners.core.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
 from runners.core.protocol import TestcaseKind
-from runners.core.toolchain_facts import QUIET, Bundle, Canary, Device
+from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device
+from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
 from runners.toolchains.tvm.drift import DRIFT as READ
 from runners.toolchains.tvm.names import LISTED
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from runners.core.toolchain_facts import DriftEntry, Kind
+from runners.core.toolchain.facts import DriftEntry, Kind
 
 
 def _gone(gone_in: str, old: str, new: str | None, kind: Kind = "attribute", **more: Any) -> DriftEntry:

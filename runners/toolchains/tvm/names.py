@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from importlib import resources
 
-from runners.core.toolchain_facts import DriftEntry
+from runners.core.toolchain.facts import DriftEntry
 
 Span = tuple[str | None, str | None]
 """First build with a name (None: the oldest here), first one without it again (None: the newest has it)."""

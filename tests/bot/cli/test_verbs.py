@@ -8,16 +8,17 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.app import app
-from bot.cli.verbs import Bench, minimize, repeat_command, reproduce
+from bot.cli.verbs import minimize, reproduce
 from bot.issue import Issue
 from bot.plan import Wishes
+from bot.report.assemble import repeat_command
 from bot.report.comment import render_comment
 from bot.verdict.verdict import VerdictKind
+from runners.core.bench import Bench
 from runners.core.bisection.commits import Prior
 from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError, NotReducible, UserError
-from runners.core.protocol import Exited, Outcome, Plan, Smaller
-from runners.investigation.investigate import Investigation
+from runners.core.protocol import Exited, Investigation, Outcome, Plan, Smaller
 from tests.support.observed import observe
 
 CODE = "```python\nimport tvm\nassert tvm.compile is None\n```\nAssertionError\n"

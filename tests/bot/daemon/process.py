@@ -18,9 +18,9 @@ from bot.daemon import ledger, watch as loop
 from bot.daemon.ledger import Ledger
 from bot.daemon.watch import Watcher, watch
 from bot.forge import github
-from runners.cell import write_result
 from runners.core.catalogue import Catalogue, load_catalogue
-from runners.core.protocol import CellResult, JobPlan, Outcome, Signalled
+from runners.core.job_files import write_result
+from runners.core.protocol import CellResult, Investigation, JobPlan, Outcome, Signalled
 from tests.bot.forge.fake import REPOSITORY
 from tests.support.observed import observe
 
@@ -53,7 +53,10 @@ def canned(folder: Path, plan: JobPlan, sha256: str) -> None:
             for version in cell.plan.first
             for attempt in (1, 2)
         ]
-        write_result(CellResult(cell=cell.id, plan_sha256=sha256, observations=tuple(seen)), folder / "results")
+        write_result(
+            CellResult(cell=cell.id, plan_sha256=sha256, seen=Investigation(observations=tuple(seen))),
+            folder / "results",
+        )
 
 
 @cache

@@ -19,8 +19,8 @@ from bot.daemon.feed import key_of, poll, sweep_event, unlabeled
 from bot.daemon.ledger import Cursor, State, open_ledger
 from bot.daemon.watch import MAX_ATTEMPTS, Watcher, watch
 from bot.forge.run_record import RunState, decode
-from runners.cell import write_result
 from runners.core.errors import InfraError
+from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
 from tests.bot.daemon import process as daemon
 from tests.bot.forge.fake import REPOSITORY, FakeGithub, Fault

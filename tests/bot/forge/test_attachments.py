@@ -19,7 +19,6 @@ from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
 from bot.cli.app import app
-from bot.cli.verbs import repeat_command
 from bot.extract import NoRepro, Repro, Span, extract
 from bot.extract.files.links import Link
 from bot.forge.attachments import (
@@ -35,6 +34,7 @@ from bot.forge.attachments import (
 )
 from bot.issue import Attachment, Comment, Issue, Refused
 from bot.plan import Wishes
+from bot.report.assemble import repeat_command
 from bot.report.document import extract_document
 from bot.report.quote import clean
 from bot.report.sections.request import request

@@ -18,6 +18,7 @@ from runners.core.protocol import (
     SAID_TO_WORK,
     Answer,
     CellResult,
+    Investigation,
     JobCell,
     Observation,
     Outcome,
@@ -115,7 +116,7 @@ TURNED = tuple(
     observe(version, Outcome.PASS if seen.answer is Answer.BAD else Outcome.MATCH, attempt=2)
     for version, seen in zip(ORDER, SEEN, strict=True)
 )
-TEXT = msgspec.json.encode(CellResult(cell="other", plan_sha256=SHA, observations=TURNED))
+TEXT = msgspec.json.encode(CellResult(cell="other", plan_sha256=SHA, seen=Investigation(observations=TURNED)))
 ALONE = told(verdict_of(PLAN, SEEN))
 
 
@@ -123,12 +124,12 @@ def beside(data: bytes, name: str = "other.json") -> tuple[tuple[object, ...], l
     """The verdict, and why what was refused was, when ``data`` lies beside an honest cell's result."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        honest = CellResult(cell="honest", plan_sha256=SHA, observations=SEEN)
+        honest = CellResult(cell="honest", plan_sha256=SHA, seen=Investigation(observations=SEEN))
         (folder / "honest.json").write_bytes(msgspec.json.encode(honest))
         (folder / name).write_bytes(data)
         results = read_results(folder, (HONEST, OTHER), SHA)
     assert all(one.cell == "other" for one in results.problems)
-    return told(verdict_of(PLAN, results.observations)), [one.why for one in results.problems]
+    return told(verdict_of(PLAN, results.seen.observations)), [one.why for one in results.problems]
 
 
 def test_a_whole_result_does_count() -> None:

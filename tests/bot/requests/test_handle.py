@@ -21,9 +21,9 @@ from bot.requests.request import Ignored, read_request
 from bot.requests.result_files import Refused, Results
 from bot.settings import load_settings
 from bot.verdict.verdict import Report
-from runners.cell import read_plan
 from runners.core.catalogue import load_catalogue
-from runners.core.protocol import Exited, Outcome, Signalled, Smaller
+from runners.core.job_files import read_plan
+from runners.core.protocol import Exited, Investigation, Outcome, Signalled, Smaller
 from tests.bot.requests.fake_forge import ME, REPOSITORY, MemoryForge, issue_of
 from tests.bot.requests.payloads import comment_event, dispatch_event, issue_event
 from tests.support.observed import observe
@@ -88,7 +88,7 @@ def seen(case: Case, outcome: Outcome, *versions: str) -> Results:
         observations += [
             observe(version, how, device=case.plan.device, attempt=attempt, ended=ended) for attempt in (1, 2)
         ]
-    return Results(observations=tuple(observations), findings=(), conditions=(), problems=())
+    return Results(seen=Investigation(observations=tuple(observations)))
 
 
 def answered(forge: MemoryForge, sealed: Sealed, outcome: Outcome = Outcome.MATCH, *passing: str) -> Report:
@@ -235,7 +235,9 @@ def test_a_smaller_testcase_is_asked_of_the_probing_job() -> None:
         testcase=case.plan.testcase, version=case.plan.order[-1], device="llvm", before=40, after=2, probes=20,
         seconds=3.0, confirmed=3, stopped="minimal",
     )  # fmt: skip
-    deliver(forge, case, judged(case, replace(seen(case, Outcome.MATCH), smaller=smaller), load_catalogue()))
+    results = seen(case, Outcome.MATCH)
+    results = replace(results, seen=msgspec.structs.replace(results.seen, smaller=smaller))
+    deliver(forge, case, judged(case, results, load_catalogue()))
     assert "Smaller testcase: 2 lines instead of 40" in forge.ours()[0]
 
 
@@ -450,7 +452,7 @@ def test_our_own_failure_is_no_verdict_and_keeps_the_old_one() -> None:
     sealed = says(forge, "wil", "/repro rerun", run="2.1").sealed
     assert sealed is not None
     case = case_of(sealed)
-    none = Results(observations=(), findings=(), conditions=(), problems=(Refused(cell="any", why="it was lost"),))
+    none = Results(seen=Investigation(), problems=(Refused(cell="any", why="it was lost"),))
     with pytest.raises(Exception, match="it was lost"):
         judged(case, none, load_catalogue())
     deliver_failure(forge, case, "any: it was lost")

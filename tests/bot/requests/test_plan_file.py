@@ -13,12 +13,15 @@ from bot.forge.actions import add_summary, set_outputs, step_of
 from bot.requests.commands import Block
 from bot.requests.plan_file import cells_of, encodable, packed, read_issue
 from bot.settings import load_settings
-from runners.cell import check_machine, read_plan, run_cell, write_result
+from runners.cell import check_machine, run_cell
+from runners.core.bisection.commits import Prior
 from runners.core.errors import InfraError, NotReducible, UserError
+from runners.core.job_files import read_plan, write_result
 from runners.core.protocol import (
     MAX_PLAN_BYTES,
     CellResult,
     Claim,
+    Investigation,
     JobCell,
     JobPlan,
     Plan,
@@ -27,7 +30,6 @@ from runners.core.protocol import (
     TestcaseKind,
     digest_of,
 )
-from runners.investigation.investigate import Investigation
 from tests.bot.requests.fake_forge import issue_of
 
 CASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
@@ -104,38 +106,40 @@ def sealed(plan: Plan) -> tuple[bytes, str]:
     return data, sha256(data).hexdigest()
 
 
-class Bench:
+class SmallBench:
     conditions = ("said",)
 
-    def run(self, plan: Plan) -> Investigation:
-        return Investigation(observations=(), findings=())
+    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+        return Investigation()
 
-    def minimize(self, plan: Plan, version: str, *, passing: str = "") -> Smaller:
+    def minimize(
+        self, plan: Plan, version: str, *, control: str = "", passing: str = "", probes: int = 0, seconds: float = 0
+    ) -> Smaller:
         raise NotReducible("it is small already")
 
 
 def test_a_cell_is_run_and_its_result_written_whole(tmp_path: Path) -> None:
     data, digest = sealed(plan_of(2))
-    result = run_cell(data, digest=digest, cell="any", open_bench=lambda cell: Bench())
+    result = run_cell(data, digest=digest, cell="any", open_bench=lambda cell: SmallBench())
     path = write_result(result, tmp_path / "results")
     assert msgspec.json.decode(path.read_bytes(), type=CellResult) == result
     assert [file.name for file in path.parent.iterdir()] == ["any.json"]
-    assert result.conditions == ("said",)
+    assert result.seen.conditions == ("said",)
 
 
 def test_what_cannot_be_cut_down_is_a_condition_of_the_result() -> None:
     """The answer says why there is no smaller testcase."""
     cell = JobCell(id="any", plan=plan_of(2), testcase_sha256=digest_of(CASE), minimize=True)
     data = msgspec.json.encode(JobPlan(cells=(cell,), case=msgspec.Raw(b"{}")))
-    result = run_cell(data, digest=sha256(data).hexdigest(), cell="any", open_bench=lambda cell: Bench())
-    assert result.smaller is None
-    assert any("no smaller testcase" in said for said in result.conditions)
+    result = run_cell(data, digest=sha256(data).hexdigest(), cell="any", open_bench=lambda cell: SmallBench())
+    assert result.seen.smaller is None
+    assert any("no smaller testcase" in said for said in result.seen.conditions)
 
 
 def test_a_failure_of_ours_is_a_result_too() -> None:
     """The report can say what happened; the job's log is read by nobody."""
 
-    def broken(cell: JobCell) -> Bench:
+    def broken(cell: JobCell) -> SmallBench:
         raise InfraError("no space left on the disk")
 
     data, digest = sealed(plan_of(2))
@@ -166,7 +170,7 @@ def test_what_is_no_plan_is_a_sentence(data: bytes) -> None:
 def test_a_cell_that_is_not_in_the_plan_is_named() -> None:
     data, digest = sealed(plan_of(2))
     with pytest.raises(UserError, match="it has any"):
-        run_cell(data, digest=digest, cell="$(id)", open_bench=lambda cell: Bench())
+        run_cell(data, digest=digest, cell="$(id)", open_bench=lambda cell: SmallBench())
 
 
 @pytest.mark.parametrize(

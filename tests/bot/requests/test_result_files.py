@@ -24,6 +24,7 @@ from runners.core.protocol import (
     CellResult,
     Claim,
     Exited,
+    Investigation,
     JobCell,
     Observation,
     Outcome,
@@ -31,6 +32,8 @@ from runners.core.protocol import (
     Smaller,
     Testcase,
     TestcaseKind,
+    Trail,
+    TrailBuild,
     Variant,
     digest_of,
 )
@@ -60,7 +63,7 @@ SMALLER = Smaller(
     confirmed=3,
     stopped="minimal",
 )
-GOOD = CellResult(cell="any", plan_sha256=SHA, observations=(SEEN,))
+GOOD = CellResult(cell="any", plan_sha256=SHA, seen=Investigation(observations=(SEEN,)))
 TEXT = msgspec.json.encode(GOOD)
 SECRET = b"a-word-that-is-in-no-message"
 
@@ -91,7 +94,7 @@ def read(folder: Path) -> Results:
 @pytest.mark.parametrize("name", ["any.json", "cell-any/any.json"])
 def test_a_result_is_read_as_written_and_as_an_artifact(name: str, tmp_path: Path) -> None:
     write(tmp_path, GOOD, name)
-    assert read(tmp_path).observations == (SEEN,)
+    assert read(tmp_path).seen.observations == (SEEN,)
     assert read(tmp_path).problems == ()
 
 
@@ -101,7 +104,7 @@ def test_files_that_were_not_planned_are_not_looked_at(tmp_path: Path) -> None:
     write(tmp_path, b"x", "other.json")
     write(tmp_path, b"x", "cell-other/other.json")
     os.mkfifo(tmp_path / "pipe.json")
-    assert read(tmp_path).observations == (SEEN,)
+    assert read(tmp_path).seen.observations == (SEEN,)
 
 
 def symlink(folder: Path) -> None:
@@ -214,7 +217,7 @@ def test_only_a_plain_file_of_bearable_size_is_read(make: Callable[[Path], None]
     folder.mkdir()
     make(folder)
     results = read(folder)
-    assert results.observations == ()
+    assert results.seen.observations == ()
     assert [one.cell for one in results.problems] == ["any"]
     assert SECRET.decode() not in results.problems[0].why
 
@@ -232,12 +235,14 @@ def test_a_flood_of_files_is_not_looked_through(tmp_path: Path, monkeypatch: pyt
         return real(path, *more, **how)
 
     monkeypatch.setattr("bot.requests.result_files.os.open", counting)
-    assert read(tmp_path).observations == (SEEN,)
+    assert read(tmp_path).seen.observations == (SEEN,)
     assert opened == [tmp_path, "any.json", tmp_path / "cell-any", "any.json"]
 
 
 def with_(**changes: Any) -> bytes:
-    return msgspec.json.encode(msgspec.structs.replace(GOOD, **changes))
+    of_run = {name: changes.pop(name) for name in list(changes) if name in Investigation.__struct_fields__}
+    seen = msgspec.structs.replace(GOOD.seen, **of_run)
+    return msgspec.json.encode(msgspec.structs.replace(GOOD, seen=seen, **changes))
 
 
 def saw(**changes: Any) -> bytes:
@@ -306,7 +311,7 @@ def test_what_is_not_exactly_a_result_of_this_cell_is_refused(data: bytes, why: 
     """A job that was taken over can only speak about its own cell, and only in our words."""
     write(tmp_path, data)
     results = read(tmp_path)
-    assert results.observations == ()
+    assert results.seen.observations == ()
     assert why in results.problems[0].why
 
 
@@ -329,6 +334,48 @@ def test_a_smaller_testcase_is_believed_where_one_was_asked_for(change: dict[str
     smaller = msgspec.structs.replace(SMALLER, **change)
     checked = check_result(with_(smaller=smaller), cell, SHA)
     assert isinstance(checked, str) is bool(change)
+
+
+TRAIL = Trail(
+    direction="introduced",
+    builds=(
+        TrailBuild(name="0.26.0", commits=0),
+        TrailBuild(name="0.26.1.dev7", commits=7),
+        TrailBuild(name="0.27.0", commits=90),
+    ),
+    repository="apache/tvm",
+)
+DEEP = msgspec.structs.replace(CELL, plan=msgspec.structs.replace(PLAN, deepen=True))
+
+
+def test_a_search_between_releases_is_part_of_the_result() -> None:
+    """Its builds are in no plan: they are believed as far as the trail that names them is."""
+    between = msgspec.structs.replace(SEEN, version="0.26.1.dev7")
+    checked = check_result(with_(observations=(SEEN, between), trail=TRAIL), DEEP, SHA)
+    assert isinstance(checked, CellResult)
+    assert checked.seen.trail == TRAIL
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"builds": (TrailBuild(name="0.1.0", commits=0), TrailBuild(name="0.27.0", commits=9))},
+        {"builds": (TrailBuild(name="0.26.0", commits=9), TrailBuild(name="0.27.0", commits=0))},
+        {"builds": (TrailBuild(name="0.26.0", commits=0), TrailBuild(name="0.27.0", commits=10**12))},
+        {"builds": (TrailBuild(name="0.26.0", commits=0), TrailBuild(name="0.27.0", commits=9, weight=-1.0))},
+        {"repository": "someone/else"},
+        {"publish": 0.0},
+        {"confidence": 1.0},
+        {"probes": 10**9},
+    ],
+)
+def test_a_trail_that_no_search_of_the_plan_can_have_is_refused(change: dict[str, Any]) -> None:
+    """Its ends are two releases of the plan; its links lead to the toolchain's repository."""
+    assert isinstance(check_result(with_(trail=msgspec.structs.replace(TRAIL, **change)), DEEP, SHA), str)
+
+
+def test_a_trail_is_refused_where_none_was_asked_for() -> None:
+    assert isinstance(check_result(with_(trail=TRAIL), CELL, SHA), str)
 
 
 @given(st.binary(max_size=300) | st.recursive(st.none() | st.text() | st.floats(), st.lists).map(

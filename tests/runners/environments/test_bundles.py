@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runners.core.errors import InfraError
-from runners.core.toolchain_facts import Bundle
+from runners.core.toolchain.facts import Bundle
 from runners.environments.bundles import complete, render_loader, stub_source
 from runners.toolchains.tvm import BUNDLES
 

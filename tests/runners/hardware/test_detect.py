@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.core import hardware
-from runners.core.hardware import Hardware
+from runners.core.toolchain import hardware
+from runners.core.toolchain.hardware import Hardware
 from runners.hardware.detect import Absent, Present, look
 from runners.toolchains import TOOLCHAINS
 

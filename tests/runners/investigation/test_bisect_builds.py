@@ -8,9 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 from runners.core.bisection.commits import narrowed, soon
 from runners.core.progress import Silent
-from runners.core.protocol import Answer, Bisection, Cell, Exited, Observation, Outcome, Plan, Trail, TrailBuild
+from runners.core.protocol import (
+    Answer,
+    Bisection,
+    Cell,
+    Exited,
+    Investigation,
+    Observation,
+    Outcome,
+    Plan,
+    Trail,
+    TrailBuild,
+)
 from runners.investigation.bisect_builds import MOST_HICCUPS, Supply, follow
-from runners.investigation.investigate import Investigation, investigate
+from runners.investigation.investigate import investigate
 from runners.investigation.state import Deeper, Tools
 from tests.runners.investigation.test_investigate import ORDER, make_plan, probed
 from tests.support.observed import observe

@@ -18,6 +18,7 @@ from runners.core.protocol import (
     Exited,
     Finding,
     FindingKind,
+    Investigation,
     Observation,
     Outcome,
     Plan,
@@ -26,7 +27,7 @@ from runners.core.protocol import (
     Variant,
     Varied,
 )
-from runners.investigation.investigate import Investigation, investigate
+from runners.investigation.investigate import investigate
 from runners.investigation.state import HOPELESS, Tools
 from runners.toolchains.iree.dispatches import Side
 from tests.support.observed import observe

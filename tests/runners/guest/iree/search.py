@@ -8,10 +8,20 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runners.core.protocol import Claim, ClaimKind, Exited, Finding, FindingKind, Outcome, Plan, Testcase, Variant
+from runners.core.protocol import (
+    Claim,
+    ClaimKind,
+    Exited,
+    Finding,
+    FindingKind,
+    Investigation,
+    Outcome,
+    Plan,
+    Testcase,
+    Variant,
+)
 from runners.diagnosis.diagnose import _checked_bounds
 from runners.diagnosis.nondeterminism import repeat
-from runners.investigation.investigate import Investigation
 from runners.rewrite.retarget import retarget
 from runners.toolchains.iree.dispatch_matching import Parting, first_parting
 from runners.toolchains.iree.dispatch_traces import Trace

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from runners.core.failure.oracle import answer_of
+from runners.core.failure.tensor_difference import Tensor, differing
 from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
-from runners.diagnosis.device_difference import Tensor, differing
 from runners.guest.iree.dispatch_trace import packed, read
 from runners.toolchains.iree.dispatch_matching import first_parting
 from runners.toolchains.iree.dispatch_traces import Dispatch, Seen, read_trace

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from runners.core.failure.tensor_difference import device_findings, read_tensors
 from runners.core.protocol import Answer, Exited, FindingKind, Observation, Outcome, Signalled, Variant
-from runners.diagnosis.device_difference import device_findings, read_tensors
 
 ORDER = ("3.3.0", "3.4.0", "3.5.0", "3.6.0")
 

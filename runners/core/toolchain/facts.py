@@ -8,8 +8,8 @@ from typing import Literal
 
 from packaging.version import Version
 
-from runners.core.hardware import Hardware
 from runners.core.protocol import TestcaseKind
+from runners.core.toolchain.hardware import Hardware
 
 QUIET = {
     "PYTHONDONTWRITEBYTECODE": "1",

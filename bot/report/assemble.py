@@ -1,0 +1,132 @@
+"""Put a report together: what was asked, what the runs showed, and the verdict on them. Pure.
+
+Whoever ran the plan, a verb on this machine or three jobs on GitHub, gets the report here.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.extract.types import Extraction, Missing
+from bot.issue import Issue, is_remote
+from bot.plan import Wishes
+from bot.suspects.ranges import History, Lineup, line_up
+from bot.suspects.rank import query_of
+from bot.verdict.bisections import bisections
+from bot.verdict.evidence import Evidence
+from bot.verdict.judge import judge, judge_without_running
+from bot.verdict.verdict import Report
+from runners.core.catalogue import Catalogue
+from runners.core.errors import InfraError
+from runners.core.protocol import Answer, Finding, FindingKind, Investigation, Observation, Outcome, Plan, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An issue, what was read from it, and what the caller wants to know."""
+
+    issue: Issue
+    toolchain: str | None
+    wishes: Wishes
+    extraction: Extraction
+
+    @property
+    def command(self) -> str:
+        return repeat_command(self.issue, self.toolchain, self.wishes)
+
+
+def report_without_run(asked: Asked) -> Report | None:
+    """The report of an issue in which there is nothing to run; None when there is."""
+    if (verdict := judge_without_running(asked.extraction)) is None:
+        return None
+    return Report(
+        issue=asked.issue,
+        extraction=asked.extraction,
+        observations=(),
+        findings=tuple(_missing(item) for item in asked.extraction.missing),
+        bisections=(),
+        verdict=verdict,
+        command=asked.command,
+    )
+
+
+def assemble_report(
+    asked: Asked,
+    plan: Plan,
+    seen: Investigation,
+    *,
+    notes: tuple[str, ...],
+    catalogue: Catalogue,
+    history: History | None = None,
+) -> Report:
+    """The report of what was seen, wherever it was run.
+
+    Raises:
+        InfraError: nothing could be run, through no fault of the testcase.
+    """
+    refuse_mere_infrastructure(seen.observations)
+    evidence = Evidence(plan=plan, observations=seen.observations, findings=seen.findings, trail=seen.trail)
+    verdict = judge(evidence)
+    found = bisections(evidence, verdict.kind, catalogue)
+    lineup = Lineup(bisections=found)
+    if history is not None:
+        query = query_of(asked.issue, asked.extraction)
+        lineup = line_up(evidence, verdict.kind, found, query, catalogue, history)
+    return Report(
+        issue=asked.issue,
+        extraction=asked.extraction,
+        observations=seen.observations,
+        findings=seen.findings,
+        bisections=lineup.bisections,
+        verdict=verdict,
+        command=asked.command,
+        notes=(*notes, *seen.conditions, *_stand_for_hardware(seen.observations), *lineup.notes),
+        likely=lineup.likely,
+        smaller=seen.smaller,
+    )
+
+
+def _stand_for_hardware(observations: Sequence[Observation]) -> tuple[str, ...]:
+    """Devices of the matrix that are software here."""
+    used = {seen.device: seen.driver for seen in observations if seen.driver}
+    return tuple(f"{device} here is {driver}" for device, driver in used.items())
+
+
+def _missing(item: Missing) -> Finding:
+    return Finding(
+        kind=FindingKind.MISSING,
+        summary=f"the testcase needs the {item.kind} {item.name}, which the report does not give"
+        + (f": it {item.why}" if item.why else ""),
+        evidence={"kind": item.kind, "name": item.name},
+    )
+
+
+def refuse_mere_infrastructure(observations: Sequence[Observation]) -> None:
+    """Without any answer, and mostly failures of ours, there is no verdict to give, only an apology."""
+    originals = [seen for seen in observations if seen.variant is Variant.ORIGINAL]
+    ours = [seen for seen in originals if seen.outcome is Outcome.INFRA]
+    answered = any(seen.answer is not Answer.SKIP for seen in observations)
+    if not answered and 2 * len(ours) >= len(originals) > 0:
+        raise InfraError(ours[0].why)
+
+
+def repeat_command(issue: Issue, toolchain: str | None, wishes: Wishes) -> str:
+    """The shell line that repeats the run, with every option that shaped it."""
+    verb = "reproduce" if wishes.ends is None else "bisect"
+    words = ["reprobot", verb, issue.source if issue.source != "standard input" else "-"]
+    words += ["--toolchain", toolchain] if toolchain else []
+    words += ["--good", wishes.ends[0], "--bad", wishes.ends[1]] if wishes.ends is not None else []
+    words += ["--history", wishes.history] if wishes.history else []
+    words += ["--minutes", f"{wishes.minutes:g}"] if wishes.minutes is not None else []
+    words += ["--versions", wishes.versions] if wishes.versions else []
+    words += ["--devices", ",".join(wishes.devices)] if wishes.devices else []
+    words += [] if wishes.bisect else ["--no-bisect"]
+    words += ["--minimize"] if wishes.minimize else []
+    words += ["--sandbox", wishes.sandbox] if wishes.sandbox != "auto" else []
+    words += ["--timeout", f"{wishes.timeout_s:g}"] if wishes.timeout_s is not None else []
+    words += [word for name in wishes.allowed for word in ("--allow", name)]
+    words += [word for folder in wishes.wheels for word in ("--wheels", folder)]
+    words += ["--fetch-attachments"] if issue.attachments and not is_remote(issue.source) else []
+    return shlex.join(words)

@@ -1,0 +1,50 @@
+"""The contract of the workbench: the object that runs plans. Verbs, jobs and tests' fakes share it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from runners.core.bisection.commits import Prior
+from runners.core.protocol import Investigation, Plan, Smaller, Trail
+
+MOST_PROBES = 300
+"""Runs that one reduction of a testcase may take."""
+MOST_SECONDS = 900.0
+
+
+class Bench(Protocol):
+    """Runs plans in sandboxes. `runners.workbench.Workbench` is the implementation."""
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Facts about the machine and the sandbox that a reader of the verdict must know."""
+
+    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+        """Run a plan. ``prior`` weighs the commits between two releases for a search that goes on there."""
+
+    def minimize(
+        self,
+        plan: Plan,
+        version: str,
+        *,
+        control: str = "",
+        passing: str = "",
+        probes: int = MOST_PROBES,
+        seconds: float = MOST_SECONDS,
+    ) -> Smaller:
+        """Reduce the plan's testcase on ``version``.
+
+        Raises:
+            NotReducible: no run shows the reported failure, or only a control could tell a wrong reduction.
+        """
+
+
+class DeepBench(Bench, Protocol):
+    """A bench that also knows builds between releases."""
+
+    def lay(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> Trail:
+        """List the builds between two versions, tags or commits.
+
+        Raises:
+            UserError: one of the two does not exist, or no build lies between them.
+        """
