@@ -13,11 +13,12 @@ ARG GPU_BASE=nvidia/cuda:12.8.1-base-ubuntu22.04
 
 FROM ${BASE} AS system
 ARG DEBIAN_SOURCES=""
+ARG CERTIFICATES=""
 # compilers: libstdc++6, libgomp1, libxml2, zlib1g and libtinfo6 are what their libraries link; g++ is what
 # TVM calls to link what it exports. Vulkan: the loader, and Mesa's driver for the CPU.
 ARG PACKAGES="ca-certificates g++ libc6-dev libgomp1 libstdc++6 libtinfo6 libvulkan1 libxml2 mesa-vulkan-drivers python3 zlib1g"
 COPY tools/image/install.sh tools/image/lavapipe.sh /opt/build/
-RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" /opt/build/install.sh ${PACKAGES} && /opt/build/lavapipe.sh && rm -r /opt/build
+RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" CERTIFICATES="${CERTIFICATES}" /opt/build/install.sh ${PACKAGES} && /opt/build/lavapipe.sh && rm -r /opt/build
 
 FROM system AS runner
 LABEL org.opencontainers.image.title="reprobot runner" \
@@ -31,9 +32,10 @@ CMD ["/usr/bin/python3", "--version"]
 
 FROM ${GPU_BASE} AS runner-gpu
 ARG DEBIAN_SOURCES=""
+ARG CERTIFICATES=""
 ARG PACKAGES="ca-certificates g++ libc6-dev libgomp1 libstdc++6 libtinfo6 libvulkan1 libxml2 mesa-vulkan-drivers python3 zlib1g"
 COPY tools/image/install.sh tools/image/lavapipe.sh /opt/build/
-RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" /opt/build/install.sh ${PACKAGES} && /opt/build/lavapipe.sh && rm -r /opt/build
+RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" CERTIFICATES="${CERTIFICATES}" /opt/build/install.sh ${PACKAGES} && /opt/build/lavapipe.sh && rm -r /opt/build
 LABEL org.opencontainers.image.title="reprobot runner with CUDA" \
       org.opencontainers.image.licenses="Apache-2.0" \
       io.reprobot.stage="runner-gpu"
@@ -45,13 +47,14 @@ CMD ["/usr/bin/python3", "--version"]
 
 FROM ${BASE} AS bot
 ARG DEBIAN_SOURCES=""
+ARG CERTIFICATES=""
 COPY tools/image/install.sh /opt/build/
-RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" /opt/build/install.sh bubblewrap ca-certificates git libseccomp2 python3 python3-venv && rm -r /opt/build
+RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" CERTIFICATES="${CERTIFICATES}" /opt/build/install.sh bubblewrap ca-certificates git libseccomp2 python3 python3-venv && rm -r /opt/build
 COPY requirements.run.lock pyproject.toml README.md LICENSE /opt/reprobot/
 COPY bot /opt/reprobot/bot
 COPY runners /opt/reprobot/runners
 RUN python3 -m venv /opt/venv \
-    && /opt/venv/bin/pip install --no-cache-dir --quiet --require-hashes --only-binary :all: -r /opt/reprobot/requirements.run.lock \
+    && /opt/venv/bin/pip install ${CERTIFICATES:+--cert "$CERTIFICATES"} --no-cache-dir --quiet --require-hashes --only-binary :all: -r /opt/reprobot/requirements.run.lock \
     && /opt/venv/bin/pip install --no-cache-dir --quiet --no-deps --no-index --no-build-isolation /opt/reprobot \
     && find /opt /root -name __pycache__ -prune -exec rm -r {} + \
     && rm -rf /opt/reprobot "$HOME/.cache" /tmp/*

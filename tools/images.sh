@@ -42,11 +42,15 @@ bootstrapped_base() {
 }
 
 base=${BASE:-$(bootstrapped_base)}
-# What the machine needs to reach its package index and archive, if anything: not part of the image.
+# The settings and certificates with which this machine reaches its package index and archive. They are mounted while
+# the image is built and are no part of it. The certificates get a path of their own: the package ca-certificates
+# replaces /etc/ssl/certs/ca-certificates.crt, which fails where that is a mount.
 mounts=()
-for file in /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
-    [ -e "$file" ] && mounts+=("--volume=$file:$file:ro")
-done
+[ -e /etc/pip.conf ] && mounts+=("--volume=/etc/pip.conf:/etc/pip.conf:ro")
+if [ -e /etc/ssl/certs/ca-certificates.crt ]; then
+    mounts+=("--volume=/etc/ssl/certs/ca-certificates.crt:/mnt/host-certificates.crt:ro")
+    mounts+=("--build-arg=CERTIFICATES=/mnt/host-certificates.crt")
+fi
 say "building $name from $base"
 podman build ${REBUILD:+--no-cache} --quiet --pull=never --network=host --target="$stage" --tag="$name" --timestamp="$SOURCE_DATE_EPOCH" \
     --build-arg="BASE=$base" --build-arg="GPU_BASE=${GPU_BASE:-$base}" "${mounts[@]}" . >&2

@@ -2,6 +2,7 @@
 # Install Debian packages into an image and leave nothing that differs from build to build.
 #
 #   install.sh PACKAGE…        DEBIAN_SOURCES: lines for sources.list, such as a dated snapshot of the archive
+#                              CERTIFICATES: a file of certificates that the archive is trusted by
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 if [ -n "${DEBIAN_SOURCES:-}" ]; then
@@ -16,8 +17,11 @@ path-exclude=/usr/share/locale/*
 path-exclude=/usr/share/info/*
 path-include=/usr/share/doc/*/copyright
 CONF
-apt-get update -qq
-apt-get install -y -qq --no-install-recommends "$@"
+trust=${CERTIFICATES:+-o Acquire::https::CaInfo=$CERTIFICATES}
+# shellcheck disable=SC2086  # two words or none
+apt-get $trust update -qq
+# shellcheck disable=SC2086
+apt-get $trust install -y -qq --no-install-recommends "$@"
 apt-get clean
 rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /tmp/* /run/* /etc/machine-id /var/lib/dpkg/*-old
 rm -rf /usr/share/doc/*/changelog* /usr/share/man/* /usr/share/locale/* /usr/share/info/*

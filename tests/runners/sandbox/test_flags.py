@@ -12,6 +12,8 @@ from runners.sandbox.contract import Mount, SandboxSpec
 from tests.runners.sandbox.kit.attack import LIMITS
 from tests.runners.sandbox.kit.test_weakened import DOUBLED, ORPHANS, WEAKENED
 
+pytestmark = pytest.mark.sandbox  # asks bwrap which options it has
+
 SPEC = SandboxSpec(argv=("/bin/true",), mounts=(Mount(host=Path("/usr"), guest="/usr"),), limits=LIMITS, run_id="x")
 
 MISSED = {
