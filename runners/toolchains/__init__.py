@@ -1,79 +1,20 @@
-"""What is particular about each toolchain, as data and small pure functions: one module each.
+"""One folder for each compiler: everything that holds for that compiler only.
 
-A toolchain is a module that satisfies `Toolchain`. Adding one means writing that module and naming it in
-`TOOLCHAINS`.
+A toolchain is a package that satisfies `runners.core.toolchain.contract.Toolchain`. To add one, write the package
+and name it in `TOOLCHAINS` (docs/add-a-toolchain.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib.resources.abc import Traversable
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Mapping
 
 from runners.core.errors import UserError
 from runners.core.protocol import Testcase
+from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
 from runners.toolchains import iree, python, tvm
 
 __all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain", "drift_named", "find_toolchain"]
-
-
-class Toolchain(Protocol):
-    """The contract of a toolchain module. Everything is a fact; nothing here runs anything."""
-
-    @property
-    def NAME(self) -> str:
-        """Short name on the command line and in the JSON."""
-
-    @property
-    def TITLE(self) -> str:
-        """Name in prose."""
-
-    @property
-    def REPOSITORY(self) -> str | None:
-        """``owner/name`` of its history."""
-
-    @property
-    def COMPANIONS(self) -> tuple[str, ...]:
-        """Requirements that every environment of it gets besides its distributions."""
-
-    @property
-    def PROVIDES(self) -> frozenset[str]:
-        """Modules that every environment of it has, for which a testcase's import asks for nothing more."""
-
-    @property
-    def VARIABLES(self) -> Mapping[str, str]:
-        """Process environment that makes it talk and keeps it still."""
-
-    @property
-    def DEVICES(self) -> Sequence[Device]: ...
-
-    @property
-    def DRIFT(self) -> Sequence[DriftEntry]: ...
-
-    @property
-    def CANARY(self) -> Canary: ...
-
-    def distributions(self, version: str) -> tuple[str, ...]:
-        """The pinned distributions of a version; the first names the toolchain's versions."""
-
-    def tag(self, version: str) -> str | None:
-        """The git ref of a version, by the project's custom; it may not exist."""
-
-    def bundle(self, version: str) -> Bundle | None:
-        """How a version that another project's wheel carries is laid out; None for the toolchain's own."""
-
-    def tools(self, site_packages: Path) -> dict[str, tuple[str, ...]]:
-        """Programs in an environment: name → argv prefix.
-
-        A first word ``python`` stands for the interpreter; any other is a path relative to ``site_packages``. It is
-        the program itself rather than its console script, which would hide a signal behind an exit status.
-        """
-
-    def built_from(self, site_packages: Traversable) -> tuple[str | None, str | None]:
-        """Version and full commit sha that the wheel says it was built from; read as text, never imported."""
-
 
 TOOLCHAINS: Mapping[str, Toolchain] = {"tvm": tvm, "iree": iree, "python": python}
 
