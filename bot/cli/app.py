@@ -34,7 +34,7 @@ from runners.environments.refresh import refresh_catalogue
 from runners.environments.store import default_root, open_store
 from runners.environments.wheel_sources import open_catalogue
 from runners.sandbox.select import check_name, drop_skeleton, sweep, use_image
-from runners.toolchains import find_toolchain
+from runners.toolchains import find_toolchain, list_compilers
 from runners.workbench import Workbench, open_workbench
 
 app = typer.Typer(
@@ -50,7 +50,7 @@ IssueArgument = Annotated[
     typer.Argument(metavar="ISSUE", help="A Markdown file ('# title' first), '-', owner/repo#N, or an issue's URL."),
 ]
 ToolchainOption = Annotated[
-    str | None, typer.Option(help="tvm or iree; found from the text when not given.", metavar="NAME")
+    str | None, typer.Option(help=f"{list_compilers()}; found from the text when not given.", metavar="NAME")
 ]
 AllowOption = Annotated[
     list[str] | None,
@@ -129,7 +129,7 @@ def reproduce(
         str | None,
         typer.Option(help="'0.25.0,0.26.0', '3.4.0..3.8.0', '>=3.4,<3.8', 'latest' or 'all'.", metavar="LIST|RANGE"),
     ] = None,
-    devices: Annotated[str, typer.Option(help="Further devices to run it on, such as 'vmvx'.", metavar="LIST")] = "",
+    devices: Annotated[str, typer.Option(help="Further devices to run it on: 'vulkan'.", metavar="LIST")] = "",
     bisect: Annotated[
         bool, typer.Option("--bisect/--no-bisect", help="Look for the releases where it changes.")
     ] = True,
@@ -228,7 +228,7 @@ def bisect(
 @app.command()
 def suspects(
     issue: IssueArgument,
-    toolchain: Annotated[str, typer.Option(help="tvm or iree.", metavar="NAME")],
+    toolchain: Annotated[str, typer.Option(help=f"{list_compilers()}.", metavar="NAME")],
     start: Annotated[
         str, typer.Option("--from", help="The commits after this one: a release, tag or commit.", metavar="REV")
     ],
