@@ -273,10 +273,10 @@ def test_fills_and_late_variables_reach_a_fork(room: Room) -> None:
 
 
 WEAKENED = {
-    "files stay": ("leave-behind", guest("supervisor.py", "cleaning.empty(self.scratch)", "pass")),
-    "queues stay": ("system-v-memory", guest("cleaning.py", "found += file.read()", "file.read()")),
-    "pinned": ("pin-the-zygote", guest("supervisor.py", "if zygotes | {state} != {self.state}:", "if False:")),
-    "slowed": ("slow-the-zygote", guest("supervisor.py", "if zygotes | {state} != {self.state}:", "if False:")),
+    "files stay": ("leave-behind", guest("probe/session.py", "cleaning.empty(self.scratch)", "pass")),
+    "queues stay": ("system-v-memory", guest("probe/cleaning.py", "found += file.read()", "file.read()")),
+    "pinned": ("pin-the-zygote", guest("probe/session.py", "if zygotes | {state} != {self.state}:", "if False:")),
+    "slowed": ("slow-the-zygote", guest("probe/session.py", "if zygotes | {state} != {self.state}:", "if False:")),
 }
 
 
@@ -304,9 +304,9 @@ import sys, time
 from pathlib import Path
 from runners.probe.run import open_room
 from runners.sandbox.select import select_engine
-from tests.runners.sandbox.attack import LIMITS
+from tests.runners.sandbox.kit.attack import LIMITS
 from tests.runners.sandbox.conftest import python_layout
-from tests.runners.sandbox.test_rooms import INSPECT, probe
+from tests.runners.sandbox.test_sessions import INSPECT, probe
 with open_room(select_engine(sys.argv[1]), python_layout(Path(sys.argv[2])), limits=LIMITS, run_id="rooms") as room:
     probe(room, INSPECT)
     print("open", flush=True)

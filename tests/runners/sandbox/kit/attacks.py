@@ -95,7 +95,7 @@ contained()
         name="change-the-environment-under-test",
         source="""
 import json, sys
-ours = ["/opt/reprobot/supervisor.py", "/opt/env/pyvenv.cfg"]
+ours = ["/opt/reprobot/runners/guest/probe/supervisor.py", "/opt/env/pyvenv.cfg"]
 targets = [json.__file__, sys.executable, os.path.realpath(sys.executable), *ours]
 for path in targets:
     refused("overwrite " + path, lambda: open(path, "r+b"))

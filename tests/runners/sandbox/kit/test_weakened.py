@@ -113,7 +113,7 @@ def uncounted(patch: pytest.MonkeyPatch, directory: Path) -> None:
     patch.setattr(cpu_time, "watch", lambda total, cpu_s: None)
 
 
-DUMPABLE = guest("supervisor.py", "(PR_SET_DUMPABLE, 0)", "(PR_SET_DUMPABLE, 1)")
+DUMPABLE = guest("probe/supervisor.py", "(PR_SET_DUMPABLE, 0)", "(PR_SET_DUMPABLE, 1)")
 
 
 def together(*ways: Weaken) -> Weaken:
@@ -201,7 +201,7 @@ def ungrouped(patch: pytest.MonkeyPatch, directory: Path) -> None:
     patch.setattr(containers, "_way", lambda _: (weak, None))
 
 
-LEAKY = guest("processes.py", "os.dup2(outputs[0], 1)", "os.dup2(outputs[0], 1); os.dup2(1, 9)")
+LEAKY = guest("probe/processes.py", "os.dup2(outputs[0], 1)", "os.dup2(outputs[0], 1); os.dup2(1, 9)")
 
 WEAKENED: dict[tuple[str, str, str], Weaken] = {
     ("bubblewrap", "no --unshare-net", "interfaces"): without(bubblewrap, "--unshare-net"),
