@@ -1,5 +1,4 @@
-"""The attacks on one probe, by what they go for; those on processor time, descriptors, files that change and
-paths are beside."""
+"""The attacks on one probe, by target. `attacks_burning` and `attacks_sharing` have further ones."""
 
 from __future__ import annotations
 
