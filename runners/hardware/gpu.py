@@ -160,7 +160,7 @@ def _find_runner_problem(environment: Mapping[str, str]) -> str | None:
         return None
     if environment.get(EPHEMERAL) == "1":
         return None
-    return f"this runner is not thrown away after its job: register it with --ephemeral and set {EPHEMERAL}=1"
+    return f"this runner is not ephemeral: register it with --ephemeral, for one job, and set {EPHEMERAL}=1"
 
 
 # ---------------------------------------------------------------------------------------------- around each cell

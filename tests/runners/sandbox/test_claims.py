@@ -61,15 +61,15 @@ class Forgery:
 
 
 FORGERIES = {
-    "a failure told, and a clean end": Forgery(code="everywhere(LINE)", ended=Exited(code=0)),
-    "a failure told, and an end by _exit": Forgery(code="everywhere(LINE)\nos._exit(0)", ended=Exited(code=0)),
-    "a failure told, and another status": Forgery(code="everywhere(LINE)\nos._exit(4)", ended=Exited(code=4)),
-    "a failure told, and a crash": Forgery(code="everywhere(LINE)\nos.abort()", ended=Signalled(code=6)),
-    "a failure told, and a hang": Forgery(code="everywhere(LINE)\nwhile True: pass", ended=TimedOut),
-    "a failure told, and its status": Forgery(
+    "a forged failure, and a clean end": Forgery(code="everywhere(LINE)", ended=Exited(code=0)),
+    "a forged failure, and an end by _exit": Forgery(code="everywhere(LINE)\nos._exit(0)", ended=Exited(code=0)),
+    "a forged failure, and another status": Forgery(code="everywhere(LINE)\nos._exit(4)", ended=Exited(code=4)),
+    "a forged failure, and a crash": Forgery(code="everywhere(LINE)\nos.abort()", ended=Signalled(code=6)),
+    "a forged failure, and a hang": Forgery(code="everywhere(LINE)\nwhile True: pass", ended=TimedOut),
+    "a forged failure, and its status": Forgery(
         code="everywhere(LINE)\neverywhere = json.dumps = None\nos._exit(1)", ended=Exited(code=1), match=True
     ),
-    "a clean end told, and a failure": Forgery(
+    "a forged clean end, and a failure": Forgery(
         code="everywhere(WELL)\nraise ValueError('no slot for the variable')", ended=Exited(code=1), match=True
     ),
     "everything replaced": Forgery(

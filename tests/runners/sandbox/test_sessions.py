@@ -152,7 +152,7 @@ time.sleep(0.2)
 """
 
 ATTACKS: dict[str, tuple[str, object, bool]] = {
-    # name: the program, how its probe must be said to end (a type or a value), whether the room survives it
+    # name: the program, the end of its probe (a type or a value), whether the session survives
     "leave-behind": (LEAVE_BEHIND, Exited(code=0), True),
     "kill-the-zygote": (KILL_ALL.format(number="SIGKILL"), Exited(code=0), True),
     "stop-the-zygote": (KILL_ALL.format(number="SIGSTOP"), Exited(code=0), True),

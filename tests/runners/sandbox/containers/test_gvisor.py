@@ -95,7 +95,7 @@ TRIED = [attack for attack in ATTACKS if attack.name not in OTHER_KERNEL]
 def test_attack_is_contained_and_its_end_is_reported_truthfully(
     attack: Attack, trial: containers.ContainerEngine, layout: Layout
 ) -> None:
-    """As on every other engine; where the kernel differs it is said how."""
+    """As on every other engine, with the exceptions in `OTHER_KERNEL` and `SPENT`."""
     probe = run_source(trial, layout, PRELUDE + attack.source, limits=attack.limits)
     if attack.name in SPENT and isinstance(probe.ended, OutOfMemory | TimedOut | NotRun):
         return
