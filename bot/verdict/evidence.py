@@ -29,11 +29,7 @@ class Evidence:
 
     def answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
         """One answer for each release that was probed, on the testcase's own device unless another is named."""
-        by_version: dict[str, list[Answer]] = {}
-        for seen in self.observations:
-            if seen.variant is variant and seen.device == (device or self.plan.device):
-                by_version.setdefault(seen.version, []).append(seen.answer)
-        return {version: search.combine(answers) for version, answers in by_version.items()}
+        return search.combine_answers(self.observations, variant, device or self.plan.device)
 
     def versions(self, answer: Answer, variant: Variant = Variant.ORIGINAL) -> tuple[str, ...]:
         """Releases that gave this answer, oldest first."""
@@ -42,11 +38,7 @@ class Evidence:
 
     def disagreeing(self) -> tuple[str, ...]:
         """Releases on which one run was good and another bad."""
-        spoken: dict[str, set[Answer]] = {}
-        for seen in self.originals():
-            if seen.answer is not Answer.SKIP:
-                spoken.setdefault(seen.version, set()).add(seen.answer)
-        return tuple(version for version in self.plan.order if len(spoken.get(version, ())) > 1)
+        return search.find_disagreeing(self.plan.order, self.observations, Variant.ORIGINAL, self.plan.device)
 
     def causes(self) -> dict[str, str]:
         """Why results differ from run to run, by release, where a diagnosis found out. Of several for one release the

@@ -42,7 +42,7 @@ class Bench(Protocol):
 class DeepBench(Bench, Protocol):
     """A bench that also knows builds between releases."""
 
-    def lay(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> Trail:
+    def list_builds(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> Trail:
         """List the builds between two versions, tags or commits.
 
         Raises:

@@ -20,9 +20,10 @@ from runners.core.protocol import (
     Trail,
     TrailBuild,
 )
-from runners.investigation.bisect_builds import MOST_HICCUPS, Supply, follow
+from runners.core.toolchain.diagnosis import Diagnosis
+from runners.investigation.bisect_builds import MOST_HICCUPS, BuildSupply, search_builds
 from runners.investigation.investigate import investigate
-from runners.investigation.state import Deeper, Tools
+from runners.investigation.state import BuildRange, Tools
 from tests.runners.investigation.test_investigate import ORDER, make_plan, probed
 from tests.support.observed import observe
 
@@ -52,12 +53,12 @@ def go(
     workers: int = 1,
 ) -> tuple[Observation, ...]:
     with ThreadPoolExecutor(2) as executor, ThreadPoolExecutor(1) as helper:
-        return follow(
+        return search_builds(
             trail,
             device="llvm",
             known=known,
             attempt=lambda name, attempt: seen(name, attempt, truth(int(name[1:]), attempt)),
-            supply=Supply(seconds=seconds, prepare=prepare, helper=helper),
+            supply=BuildSupply(seconds=seconds, prepare=prepare, helper=helper),
             executor=executor,
             workers=workers,
             expired=expired,
@@ -167,7 +168,7 @@ def test_builds_are_made_ready_once_and_off_the_threads_that_run() -> None:
 # ------------------------------------------------------------------------------------------- from releases on
 
 
-def investigated(plan: Plan, lay: Callable[[str, str], Trail | str], first_bad: int) -> Investigation:
+def investigated(plan: Plan, list_builds: Callable[[str, str], Trail | str], first_bad: int) -> Investigation:
     """Releases up to 3.6.0 are good; along the trail the builds from ``first_bad`` on fail."""
 
     def run(cell: Cell, attempt: int) -> Observation:
@@ -178,15 +179,15 @@ def investigated(plan: Plan, lay: Callable[[str, str], Trail | str], first_bad: 
         return probed(cell, attempt, Outcome.MATCH if bad else Outcome.PASS)
 
     with ThreadPoolExecutor(2) as executor, ThreadPoolExecutor(1) as helper:
-        supply = Supply(seconds=dict, prepare=lambda name: None, helper=helper)
+        supply = BuildSupply(seconds=dict, prepare=lambda name: None, helper=helper)
         tools = Tools(
             run=run,
             port=lambda testcase, version: None,
             retarget=lambda testcase, device: None,
-            diagnose=lambda plan, failing, clean: ((), ()),
+            diagnose=lambda failure: Diagnosis(),
             executor=executor,
             progress=Silent(),
-            deeper=Deeper(lay=lay, supply=supply),
+            between_releases=BuildRange(list_builds=list_builds, supply=supply),
         )
         return investigate(plan, tools)
 
@@ -195,12 +196,12 @@ def test_after_releases_the_search_goes_on_between_them() -> None:
     """Between the last good and the first bad one, and only there."""
     asked: list[tuple[str, str]] = []
 
-    def lay(good: str, bad: str) -> Trail:
+    def list_builds(good: str, bad: str) -> Trail:
         asked.append((good, bad))
         return make_trail()
 
     plan = make_plan(deepen=True)
-    found = investigated(plan, lay, 23)
+    found = investigated(plan, list_builds, 23)
     assert asked == [("3.6.0", "3.7.0")]
     assert found.trail is not None
     deep = narrowed(found.trail, found.observations, plan.device)
