@@ -18,10 +18,8 @@ from runners.builds.listed import Tag, join
 from runners.builds.source import Build, Point, Source, Unbuildable
 from runners.core.bisection.commits import Prior
 from runners.core.catalogue import Catalogue, Release
-from runners.core.errors import InfraError, UserError
+from runners.core.errors import UserError
 from runners.core.protocol import Trail, TrailBuild
-
-MOST_BUILDS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +76,6 @@ class Registry:
                 raise
             self._ready[name] = replace(release, version=name)
         return self._ready[name]
-
-    def prepare(self, name: str) -> None:
-        """Have a build ready; that it cannot be had is told to whoever asks for it."""
-        try:
-            self.release(name)
-        except (Unbuildable, InfraError):
-            return
 
     def seconds(self) -> dict[str, float]:
         """What each build that isn't ready is expected to take."""

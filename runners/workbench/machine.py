@@ -25,7 +25,7 @@ class Machine:
     catalogue: Catalogue
     progress: Sink
     run_id: str
-    canaries: Canaries = field(default_factory=Canaries)
+    canaries: Canaries
     sessions: Rooms = field(default_factory=Rooms)
     """Sandboxes that stay open between the runs of one plan."""
     driver: Driver | None = None
