@@ -10,8 +10,18 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from runners.core.bisection import releases as search
-from runners.core.bisection.commits import narrowed
-from runners.core.protocol import Answer, Bisection, Finding, FindingKind, Observation, Outcome, Plan, Trail, Variant
+from runners.core.bisection.commits import narrow_range
+from runners.core.protocol import (
+    Answer,
+    Bisection,
+    BuildRange,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Variant,
+)
 
 CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
 """What a finding may name as deciding a result, the most telling last."""
@@ -24,7 +34,7 @@ class Evidence:
     plan: Plan
     observations: tuple[Observation, ...]
     findings: tuple[Finding, ...]
-    trail: Trail | None = None
+    trail: BuildRange | None = None
     """Builds between releases along which was searched, where there were any."""
 
     def answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
@@ -89,8 +99,8 @@ class Evidence:
             return False
 
     def narrowed(self) -> Bisection | str | None:
-        """Where it changes along the trail; in words, why that can't be told; None without a trail."""
-        return None if self.trail is None else narrowed(self.trail, self.observations, self.plan.device)
+        """Where it changes between releases, or why that cannot be told; None without such a search."""
+        return None if self.trail is None else narrow_range(self.trail, self.observations, self.plan.device)
 
     def skips(self) -> Counter[Outcome]:
         """Why the releases that answered nothing did not."""

@@ -19,7 +19,7 @@ from runners.builds.source import Build, Point, Source, Unbuildable
 from runners.core.bisection.commits import Prior
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import UserError
-from runners.core.protocol import Trail, TrailBuild
+from runners.core.protocol import BuildRange, RangeBuild
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class Between:
             return None
         return None if found.source == "machine" else found
 
-    def lay(self, good: End, bad: End) -> Trail:
+    def lay(self, good: End, bad: End) -> BuildRange:
         """The builds between two ends, and what they are expected to tell.
 
         Raises:
@@ -141,7 +141,7 @@ class Between:
             raise UserError(f"{what}: configure where they are, or how to build them (docs/bisect.md)")
         self.registry.add(offers)
         direction: Literal["introduced", "fixed"] = "introduced" if first is good else "fixed"
-        return Trail(
+        return BuildRange(
             direction=direction,
             builds=self._trail_builds(line, [build for _, build in offers], first, direction),
             repository=self.repository,
@@ -178,15 +178,15 @@ class Between:
 
     def _trail_builds(
         self, line: Sequence[Point], builds: Sequence[Build], first: End, direction: Literal["introduced", "fixed"]
-    ) -> tuple[TrailBuild, ...]:
+    ) -> tuple[RangeBuild, ...]:
         if not line:
-            return tuple(TrailBuild(name=build.name, commits=number) for number, build in enumerate(builds))
+            return tuple(RangeBuild(name=build.name, commits=number) for number, build in enumerate(builds))
         weights = self._weights(line, first, direction)
         start, found, before = builds[0].point.ordinal, [], builds[0].point.ordinal
         for build in builds:
             reach = range(before + 1, build.point.ordinal + 1)
             found.append(
-                TrailBuild(
+                RangeBuild(
                     name=build.name,
                     commit=build.point.commit,
                     commits=build.point.ordinal - start,

@@ -44,6 +44,8 @@ from runners.toolchains import Toolchain, find_toolchain
 MAX_DOWNLOAD_BYTES = 1536 * 1024**2
 """A testcase's requirements may not make one environment larger than this to download (torch with CUDA: 3 GB)."""
 
+CANARIES = "canaries"
+"""Folder of the canaries' answers, one file for each copy of an environment (`runners.probe.canary`)."""
 BESIDE = ("builds", "compiler-caches", "guest", "history")
 """What `runners.builds.source` and `runners.builds.history` keep under the same root: within limits of their own."""
 BUILDERS = 4
@@ -272,7 +274,7 @@ class Store:
             if size <= limit_bytes or self._environments.unused_s(name) < unused_s:
                 break
             self._environments.remove(name)
-            for answer in (self.root / "canaries").glob(f"{name}~*"):
+            for answer in (self.root / CANARIES).glob(f"{name}~*"):
                 answer.unlink(missing_ok=True)
             self._drop_wheels(unused_s)
             size = self.size()
@@ -296,7 +298,7 @@ class Store:
             InfraError: something there cannot be removed.
         """
         before = disk_bytes(self.root)
-        parts = ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue", "canaries", *BESIDE)
+        parts = ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue", CANARIES, *BESIDE)
         try:
             for part in parts:
                 if (self.root / part).exists():

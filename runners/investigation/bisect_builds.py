@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
-from runners.core.bisection import commits as trails
-from runners.core.protocol import Observation, Outcome, Trail, TrailBuild
+from runners.core.bisection import commits as search
+from runners.core.protocol import BuildRange, Observation, Outcome, RangeBuild
 
 MOST_HICCUPS = 3
 """Infrastructure failures of one build, after which it is given up."""
@@ -30,7 +30,7 @@ Attempt = Callable[[str, int], Observation]
 
 
 def search_builds(
-    trail: Trail,
+    build_range: BuildRange,
     *,
     device: str,
     known: Iterable[Observation],
@@ -47,28 +47,33 @@ def search_builds(
     seen = list(known)
     before = len(seen)
     waiting: dict[str, Future[None]] = {}
-    while len(seen) - before < trail.probes and not expired():
-        events = [*trails.events_of(trail, seen, device), *trails.given_up(trail, seen, device, MOST_HICCUPS)]
+    while len(seen) - before < build_range.probes and not expired():
+        events = [
+            *search.list_events(build_range, seen, device),
+            *search.list_given_up(build_range, seen, device, MOST_HICCUPS),
+        ]
         seconds = supply.seconds()
-        wanted = trails.next_builds(trail, events, seconds, workers)[: trail.probes - (len(seen) - before)]
+        wanted = search.next_builds(build_range, events, seconds, workers)[
+            : build_range.probes - (len(seen) - before)
+        ]
         if not wanted:
             break
         if any(seconds.values()):
-            _prepare_builds(supply, waiting, [*wanted, *trails.soon(trail, events, seconds, wanted)])
+            _prepare_builds(supply, waiting, [*wanted, *search.list_candidates(build_range, events, seconds, wanted)])
         seen += _run_builds(wanted, seen, waiting, attempt, executor)
     for future in waiting.values():
         future.cancel()
     return tuple(seen[before:])
 
 
-def _prepare_builds(supply: BuildSupply, waiting: dict[str, Future[None]], builds: Sequence[TrailBuild]) -> None:
+def _prepare_builds(supply: BuildSupply, waiting: dict[str, Future[None]], builds: Sequence[RangeBuild]) -> None:
     for build in builds:
         if build.name not in waiting:
             waiting[build.name] = supply.helper.submit(supply.prepare, build.name)
 
 
 def _run_builds(
-    wanted: Sequence[TrailBuild],
+    wanted: Sequence[RangeBuild],
     seen: Sequence[Observation],
     waiting: Mapping[str, Future[None]],
     attempt: Attempt,

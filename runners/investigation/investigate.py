@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from runners.core.bisection import releases
 from runners.core.failure.tensor_difference import device_findings
-from runners.core.protocol import Answer, Finding, Investigation, Observation, Plan, Trail, Variant
+from runners.core.protocol import Answer, BuildRange, Finding, Investigation, Observation, Plan, Variant
 from runners.core.toolchain.diagnosis import Failure
 from runners.investigation.bisect_builds import search_builds
 from runners.investigation.rerun import confirm_answer, confirm_intermittent, rerun_flaky, run_controls
@@ -39,25 +39,25 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
         findings = (*findings, *compare_results(state))
     found = [*findings, *device_findings(state.seen, plan.order), *_list_findings_of_runs(state.seen)]
     with tools.progress.stage("between releases"):
-        trail = _bisect_between_releases(state)
-    return Investigation(observations=tuple(state.seen), findings=_drop_repeated(found), trail=trail)
+        build_range = _bisect_between_releases(state)
+    return Investigation(observations=tuple(state.seen), findings=_drop_repeated(found), trail=build_range)
 
 
-def _search_only(state: InvestigationState, trail: Trail) -> Investigation:
+def _search_only(state: InvestigationState, build_range: BuildRange) -> Investigation:
     """Search the builds of a range, and diagnose the failure."""
     with state.tools.progress.stage("bisection"):
-        _search_builds(state, trail)
+        _search_builds(state, build_range)
     with state.tools.progress.stage("diagnosis"):
         findings = _diagnose(state)
     found = _drop_repeated([*findings, *_list_findings_of_runs(state.seen)])
-    return Investigation(observations=tuple(state.seen), findings=found, trail=trail)
+    return Investigation(observations=tuple(state.seen), findings=found, trail=build_range)
 
 
 FEW_BUILDS = 4
 """A release candidate or two are not worth the runs of a search; `reprobot bisect` searches them."""
 
 
-def _bisect_between_releases(state: InvestigationState) -> Trail | None:
+def _bisect_between_releases(state: InvestigationState) -> BuildRange | None:
     """Search the builds between the releases of the newest change; None where there are none."""
     plan, between = state.plan, state.tools.between_releases
     answers = state.combine_answers(state.original)
@@ -67,17 +67,17 @@ def _bisect_between_releases(state: InvestigationState) -> Trail | None:
         return None
     came = answers[edge.newer] is Answer.BAD
     good, bad = (edge.older, edge.newer) if came else (edge.newer, edge.older)
-    trail = between.list_builds(good, bad)
-    if isinstance(trail, str):
-        state.tools.progress.say(trail)
+    build_range = between.list_builds(good, bad)
+    if isinstance(build_range, str):
+        state.tools.progress.say(build_range)
         return None
-    if len(trail.builds) - 2 <= FEW_BUILDS:
+    if len(build_range.builds) - 2 <= FEW_BUILDS:
         return None
-    _search_builds(state, trail)
-    return trail
+    _search_builds(state, build_range)
+    return build_range
 
 
-def _search_builds(state: InvestigationState, trail: Trail) -> None:
+def _search_builds(state: InvestigationState, build_range: BuildRange) -> None:
     tools, plan = state.tools, state.plan
     assert tools.between_releases is not None
 
@@ -89,7 +89,7 @@ def _search_builds(state: InvestigationState, trail: Trail) -> None:
         return seen
 
     state.seen += search_builds(
-        trail,
+        build_range,
         device=plan.device,
         known=state.seen,
         attempt=attempt,

@@ -14,6 +14,7 @@ from runners.core.conditions import COULD_DIFFER, USUAL, of_attempt
 from runners.core.progress import Sink
 from runners.core.protocol import (
     Answer,
+    BuildRange,
     Cell,
     ClaimKind,
     Finding,
@@ -21,7 +22,6 @@ from runners.core.protocol import (
     Outcome,
     Plan,
     Testcase,
-    Trail,
     Variant,
     Varied,
 )
@@ -36,10 +36,10 @@ An error message mostly comes from before the backends part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildRange:
+class BuildSearch:
     """The effects of a search that goes on between releases."""
 
-    list_builds: Callable[[str, str], Trail | str]
+    list_builds: Callable[[str, str], BuildRange | str]
     """A good release and a bad one → the builds between them; or the reason why there are none, in words."""
     supply: BuildSupply
 
@@ -61,7 +61,7 @@ class Tools:
     """A run with a wrong result and a run with another result → findings about where they part."""
     stand_ins: tuple[str, ...] = ()
     """Devices of any machine, for a testcase whose own device is not here."""
-    between_releases: BuildRange | None = None
+    between_releases: BuildSearch | None = None
     clock: Callable[[], float] = time.monotonic
 
 

@@ -14,6 +14,7 @@ from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.bisection.commits import Prior
 from runners.core.errors import ReprobotError
 from runners.core.protocol import (
+    BuildRange,
     Claim,
     ClaimKind,
     Finding,
@@ -22,7 +23,6 @@ from runners.core.protocol import (
     Plan,
     Smaller,
     Testcase,
-    Trail,
     Variant,
 )
 from runners.core.toolchain.contract import Toolchain
@@ -31,7 +31,7 @@ from runners.diagnosis.diagnose import diagnose
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate
-from runners.investigation.state import BuildRange, Tools, make_cell
+from runners.investigation.state import BuildSearch, Tools, make_cell
 from runners.minimization.minimize import minimize
 from runners.rewrite.port import port
 from runners.rewrite.retarget import retarget
@@ -78,7 +78,7 @@ class Workbench(Machine):
             executor=executor,
             progress=self.progress,
             stand_ins=self.list_stand_ins(toolchain),
-            between_releases=BuildRange(
+            between_releases=BuildSearch(
                 list_builds=lambda good, bad: self._try_listing(plan, good, bad, prior), supply=supply
             ),
         )
@@ -133,7 +133,7 @@ class Workbench(Machine):
                 seconds=seconds,
             )
 
-    def list_builds(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> Trail:
+    def list_builds(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> BuildRange:
         """List the builds between two versions, tags or commits, for a plan to search.
 
         Raises:
@@ -153,7 +153,7 @@ class Workbench(Machine):
             between = open_between(toolchain, around, self.registry, prior=prior, wanted=(good, bad))
             return between.lay(between.end(good), between.end(bad))
 
-    def _try_listing(self, plan: Plan, good: str, bad: str, prior: Prior | None) -> Trail | str:
+    def _try_listing(self, plan: Plan, good: str, bad: str, prior: Prior | None) -> BuildRange | str:
         """The builds between two releases; or the reason why the search ends with releases, in words."""
         try:
             return self.list_builds(plan.testcase.toolchain, good, bad, prior)
