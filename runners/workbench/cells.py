@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from runners.core.catalogue import Release
 from runners.core.protocol import Cell, NotRun, Observation, Plan
 from runners.hardware import lavapipe
 from runners.probe.observe import observed
@@ -35,7 +34,7 @@ def _describe_fork(machine: Machine, cell: Cell) -> str:
     """The fork that a build is, and the wheel that carries it; empty for a release or a build of the toolchain."""
     if cell.version in machine.registry:
         return ""
-    release: Release = machine.catalogue.find(cell.toolchain, cell.version)
+    release = machine.catalogue.find(cell.toolchain, cell.version)
     if release.fork is None:
         return ""
     return f"{release.fork}, carried by {release.distributions[0].replace('==', ' ')}"
