@@ -11,7 +11,7 @@ import msgspec
 from bot.extract.types import Repro
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import UserError
-from runners.core.protocol import Budget, ClaimKind, Limits, Plan, TestcaseKind, Trail
+from runners.core.protocol import Budget, BuildRange, ClaimKind, Limits, Plan, TestcaseKind
 from runners.toolchains import find_device, find_toolchain
 
 MOST_CHOSEN = 8
@@ -56,7 +56,7 @@ class Planned:
     notes: tuple[str, ...] = ()
 
 
-def follow_plan(repro: Repro, trail: Trail, wishes: Wishes) -> Plan:
+def follow_plan(repro: Repro, trail: BuildRange, wishes: Wishes) -> Plan:
     """Only the search along a trail."""
     minutes = wishes.minutes if wishes.minutes is not None else MINUTES_OF_A_SEARCH
     return Plan(

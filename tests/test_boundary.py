@@ -48,8 +48,8 @@ ARROWS: dict[str, set[str]] = {
     "runners.environments": {"runners.toolchains"},
     "runners.builds": {"runners.toolchains", "runners.environments", "runners.sandbox"},
     "runners.probe": {"runners.toolchains", "runners.environments", "runners.sandbox"},
-    "runners.diagnosis": {"runners.toolchains", "runners.rewrite"},
-    "runners.investigation": {"runners.rewrite", "runners.diagnosis"},
+    "runners.diagnosis": set(),
+    "runners.investigation": {"runners.rewrite"},
     "runners.doctor": {"runners.toolchains", "runners.environments", "runners.sandbox", "runners.hardware"},
     "runners.workbench": {
         *("runners.toolchains", "runners.rewrite", "runners.minimization", "runners.sandbox", "runners.hardware"),
@@ -72,8 +72,6 @@ LOCAL_VERBS = {
     *("runners.builds", "runners.sandbox", "runners.minimization"),
 }
 """What ``bot.cli`` alone may import from ``runners``: the entries that run a plan and look after the store."""
-ARROWS_LATER = {("runners.investigation", "runners.toolchains")}
-"""Arrows of the former structure that are still there."""
 
 RUNS_THINGS = frozenset(
     {"subprocess", "multiprocessing", "ctypes", "pty", "runpy", "code", "codeop", "importlib", "socket"}
@@ -159,7 +157,7 @@ def _known_to_guest(folder: str) -> set[str]:
 
 
 def _follows_an_arrow(source: str, target: str) -> bool:
-    if source == target or target in ARROWS.get(source, set()) or (source, target) in ARROWS_LATER:
+    if source == target or target in ARROWS.get(source, set()):
         return True
     if source.startswith("runners.guest"):
         return False

@@ -26,6 +26,7 @@ from runners.core.progress import Silent
 from runners.environments.store import Environment, Store, open_store
 from runners.toolchains import canary_testcase, find_toolchain
 from runners.workbench import Workbench, open_workbench
+from runners.workbench.environments import run_canary
 
 HEAD = (
     "| toolchain | version | source | commit | released | Python "
@@ -84,7 +85,7 @@ def survey(release: Release, bench: Workbench) -> Row:
     _, warm = _timed(store, release)
     _, found = _timed(store, release)
     program = canary_testcase(find_toolchain(release.toolchain), release.version)
-    dead = bench.canary(environment, program)
+    dead = run_canary(bench, environment, program)
     return Row(
         release=release,
         python=environment.interpreter.version,

@@ -23,18 +23,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
-from runners.core.bisection.noisy import (
-    Event,
-    Finished,
-    Goals,
-    Line,
-    Rates,
-    State,
-    advise,
-    assess,
-    capacity,
-    conclude,
-)
+from bench.bisection.channel import bound_runs
+from runners.core.bisection.noisy import Event, Finished, Goals, Line, Rates, State, advise, assess, conclude
 from runners.core.protocol import Answer
 
 SIZES = (16, 200, 2000)
@@ -249,10 +239,6 @@ class Study:
         )
 
 
-def bound(size: int, rates: Rates) -> float:
-    return math.log2(size) / capacity(rates)
-
-
 # ---------------------------------------------------------------------------------------------- tables
 
 
@@ -262,7 +248,7 @@ def beside_others(study: Study) -> Iterator[str]:
     for size, (p, f) in itertools.product(study.sizes, RATES):
         rates = Rates(bad=p, good=f)
         seen = (study.measure(search, size, rates) for search in (git, repeat, ALONE, AT_95, TO_PUBLISH))
-        yield f"| {size} | {p:g} | {f:g} | {bound(size, rates):.1f} | {' | '.join(map(str, seen))} |"
+        yield f"| {size} | {p:g} | {f:g} | {bound_runs(size, rates):.1f} | {' | '.join(map(str, seen))} |"
 
 
 def side_by_side(study: Study) -> Iterator[str]:

@@ -30,7 +30,7 @@ from typing import Any
 
 from runners.core.catalogue import load_catalogue
 from runners.core.progress import Silent
-from runners.toolchains.iree.dispatch_traces import Trace
+from runners.toolchains.iree.diagnosis.dispatch_traces import Trace
 from runners.workbench import Workbench, open_workbench
 from tests.runners.guest.iree import (
     faults as iree_faults,

@@ -110,7 +110,7 @@ def bisect(
         return report
     assert isinstance(extraction, Repro)
     bench = open_bench()
-    trail = bench.lay(extraction.testcase.toolchain, *wishes.ends, _prior(asked))
+    trail = bench.list_builds(extraction.testcase.toolchain, *wishes.ends, _prior(asked))
     plan = follow_plan(extraction, trail, wishes)
     seen = run_plan(bench, plan)
     return assemble_report(asked, plan, seen, notes=(), catalogue=catalogue, history=history)

@@ -13,7 +13,7 @@ from bot.report.matrix import by_version
 from bot.report.quote import code, cut, fence, prose
 from bot.report.run_again import by_hand
 from bot.report.sections.failures import compared, outputs
-from bot.report.sections.findings import diagnoses, found
+from bot.report.sections.findings import list_findings, render_findings
 from bot.report.sections.headline import headline
 from bot.report.sections.ranges import changes, likely_fix
 from bot.report.sections.request import request
@@ -68,7 +68,7 @@ def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
         Section("", table(report.observations, detail)),
         Section("", "\n\n".join(changes(report))),
         Section("", likely_fix(report.likely)),
-        Section("Findings", diagnoses(found(report), detail)),
+        Section("Findings", render_findings(list_findings(report), detail)),
         Section("Reported and observed", compared(report, detail)),
         Section("Changed to run elsewhere", derived(report.observations, detail)),
         smaller_testcase(report.smaller, detail),

@@ -23,7 +23,7 @@ from bot.report.matrix import matrix, said
 from bot.report.quote import clean, prose
 from bot.report.run_again import by_hand
 from bot.report.sections.failures import compared, ended
-from bot.report.sections.findings import diagnoses, found
+from bot.report.sections.findings import list_findings, render_findings
 from bot.report.sections.headline import TITLES, under_its_label
 from bot.report.sections.ranges import changes, likely_fix
 from bot.report.sections.request import request
@@ -53,7 +53,7 @@ def render_page(report: Report) -> str:
             request=_html(request(report).body),
             changes=[_html(text) for text in _below_the_table(report) if text],
             compared=_html(compared(report)),
-            findings=_html(diagnoses(found(report), folds=False)),
+            findings=_html(render_findings(list_findings(report), folds=False)),
             derived=_html(derived(report.observations)),
             by_hand=by_hand(report),
             decided=[_html(prose(text)) for text in said_of_the_decision(report)],

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from runners.core.failure.oracle import answer_of
-from runners.core.protocol import SCHEMA, CellResult, Investigation, JobCell, Plan, Smaller, Trail
+from runners.core.protocol import SCHEMA, BuildRange, CellResult, Investigation, JobCell, Plan, Smaller
 from runners.toolchains import find_toolchain
 
 MAX_RESULT_BYTES = 4 * 1024 * 1024
@@ -132,7 +132,7 @@ def _faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str
             yield "a number in it is none that a run can have"
 
 
-def _is_trail_of(trail: Trail, plan: Plan) -> bool:
+def _is_trail_of(trail: BuildRange, plan: Plan) -> bool:
     """True if a trail is the plan's own, or lies between two of its releases and the plan asks to go on there.
 
     Every number in it is shown or counted with, so each must be one that a search can have.

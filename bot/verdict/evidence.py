@@ -10,8 +10,18 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from runners.core.bisection import releases as search
-from runners.core.bisection.commits import narrowed
-from runners.core.protocol import Answer, Bisection, Finding, FindingKind, Observation, Outcome, Plan, Trail, Variant
+from runners.core.bisection.commits import narrow_range
+from runners.core.protocol import (
+    Answer,
+    Bisection,
+    BuildRange,
+    Finding,
+    FindingKind,
+    Observation,
+    Outcome,
+    Plan,
+    Variant,
+)
 
 CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
 """What a finding may name as deciding a result, the most telling last."""
@@ -24,16 +34,12 @@ class Evidence:
     plan: Plan
     observations: tuple[Observation, ...]
     findings: tuple[Finding, ...]
-    trail: Trail | None = None
+    trail: BuildRange | None = None
     """Builds between releases along which was searched, where there were any."""
 
     def answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
         """One answer for each release that was probed, on the testcase's own device unless another is named."""
-        by_version: dict[str, list[Answer]] = {}
-        for seen in self.observations:
-            if seen.variant is variant and seen.device == (device or self.plan.device):
-                by_version.setdefault(seen.version, []).append(seen.answer)
-        return {version: search.combine(answers) for version, answers in by_version.items()}
+        return search.combine_answers(self.observations, variant, device or self.plan.device)
 
     def versions(self, answer: Answer, variant: Variant = Variant.ORIGINAL) -> tuple[str, ...]:
         """Releases that gave this answer, oldest first."""
@@ -42,11 +48,7 @@ class Evidence:
 
     def disagreeing(self) -> tuple[str, ...]:
         """Releases on which one run was good and another bad."""
-        spoken: dict[str, set[Answer]] = {}
-        for seen in self.originals():
-            if seen.answer is not Answer.SKIP:
-                spoken.setdefault(seen.version, set()).add(seen.answer)
-        return tuple(version for version in self.plan.order if len(spoken.get(version, ())) > 1)
+        return search.find_disagreeing(self.plan.order, self.observations, Variant.ORIGINAL, self.plan.device)
 
     def causes(self) -> dict[str, str]:
         """Why results differ from run to run, by release, where a diagnosis found out. Of several for one release the
@@ -97,8 +99,8 @@ class Evidence:
             return False
 
     def narrowed(self) -> Bisection | str | None:
-        """Where it changes along the trail; in words, why that can't be told; None without a trail."""
-        return None if self.trail is None else narrowed(self.trail, self.observations, self.plan.device)
+        """Where it changes between releases, or why that cannot be told; None without such a search."""
+        return None if self.trail is None else narrow_range(self.trail, self.observations, self.plan.device)
 
     def skips(self) -> Counter[Outcome]:
         """Why the releases that answered nothing did not."""

@@ -18,10 +18,8 @@ from runners.builds.published import FindTag, locate_release
 from runners.builds.source import Build, BuildSource, Point, Unbuildable
 from runners.core.bisection.commits import Prior
 from runners.core.catalogue import Catalogue, Release
-from runners.core.errors import InfraError, UserError
-from runners.core.protocol import Trail, TrailBuild
-
-MOST_BUILDS = 20_000
+from runners.core.errors import UserError
+from runners.core.protocol import BuildRange, RangeBuild
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +77,6 @@ class BuildRegistry:
             self._ready[name] = replace(release, version=name)
         return self._ready[name]
 
-    def prepare(self, name: str) -> None:
-        """Have a build ready; that it cannot be had is told to whoever asks for it."""
-        try:
-            self.provide_release(name)
-        except (Unbuildable, InfraError):
-            return
-
     def list_expected_s(self) -> dict[str, float]:
         """Return the expected seconds until each build is ready. Builds that are ready or failed are left out."""
         with self._lock:
@@ -134,7 +125,7 @@ class RangeFinder:
             return None
         return None if found.source == "machine" else found
 
-    def find_range(self, good: RangeEnd, bad: RangeEnd) -> Trail:
+    def find_range(self, good: RangeEnd, bad: RangeEnd) -> BuildRange:
         """Return the builds between two ends, with their prior weights.
 
         Raises:
@@ -152,7 +143,7 @@ class RangeFinder:
             )
         self.registry.add(offers)
         direction: Literal["introduced", "fixed"] = "introduced" if first is good else "fixed"
-        return Trail(
+        return BuildRange(
             direction=direction,
             builds=self._weigh_builds(line, [build for _, build in offers], first, direction),
             repository=self.repository,
@@ -194,19 +185,19 @@ class RangeFinder:
         builds: Sequence[Build],
         first: RangeEnd,
         direction: Literal["introduced", "fixed"],
-    ) -> tuple[TrailBuild, ...]:
+    ) -> tuple[RangeBuild, ...]:
         """Return the builds with their distance from the first one, in commits, and their weight.
 
         The weight is that of all commits since the build before.
         """
         if not line:
-            return tuple(TrailBuild(name=build.name, commits=number) for number, build in enumerate(builds))
+            return tuple(RangeBuild(name=build.name, commits=number) for number, build in enumerate(builds))
         weights = self._weigh_commits(line, first, direction)
         start, found, before = builds[0].point.ordinal, [], builds[0].point.ordinal
         for build in builds:
             reach = range(before + 1, build.point.ordinal + 1)
             found.append(
-                TrailBuild(
+                RangeBuild(
                     name=build.name,
                     commit=build.point.commit,
                     commits=build.point.ordinal - start,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from runners.core.bisection.commits import Prior
-from runners.core.protocol import Investigation, Plan, Smaller, Trail
+from runners.core.protocol import BuildRange, Investigation, Plan, Smaller
 
 MOST_PROBES = 300
 """Runs that one reduction of a testcase may take."""
@@ -42,7 +42,7 @@ class Bench(Protocol):
 class DeepBench(Bench, Protocol):
     """A bench that also knows builds between releases."""
 
-    def lay(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> Trail:
+    def list_builds(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> BuildRange:
         """List the builds between two versions, tags or commits.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The letterbox between ``bot`` and ``runners``: every type that crosses it, and its schema number.
+"""The wire contract between ``bot`` and ``runners``: every type that crosses, and its schema number.
 
 All of them are frozen ``msgspec`` structs that refuse unknown fields, so that a document written by one side
 is either understood whole by the other or refused whole. Text fields carry length limits in their types:
@@ -17,14 +17,14 @@ import msgspec
 SCHEMA = 1
 
 MAX_TEXT_BYTES = 64 * 1024
-"""Longest excerpt, message or file list entry that crosses the letterbox, in characters."""
+"""Longest excerpt, message or file list entry that crosses, in characters."""
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT_BYTES)]
 Name = Annotated[str, msgspec.Meta(max_length=512)]
 
 
 class Wire(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base of everything that crosses the letterbox."""
+    """Base of everything that crosses."""
 
 
 # ---------------------------------------------------------------------------------------------- testcase
@@ -333,27 +333,27 @@ class Budget(Wire, frozen=True, kw_only=True):
     workers: int = 2
 
 
-class TrailBuild(Wire, frozen=True, kw_only=True):
-    """One build of a trail."""
+class RangeBuild(Wire, frozen=True, kw_only=True):
+    """One build of a range."""
 
     name: Name
     """What observations call its version."""
     commit: Name = ""
     """Full sha; empty where it isn't known."""
     commits: int
-    """Of the main branch, since the trail's first build."""
+    """Of the main branch, since the first build of the range."""
     weight: float = 1.0
     """How much of the prior lies on the commits since the build before it; 0 or more."""
 
 
-class Trail(Wire, frozen=True, kw_only=True):
-    """Builds between two ends that answer differently, oldest first: what a change is sought along.
+class BuildRange(Wire, frozen=True, kw_only=True):
+    """Builds between two ends that answer differently, oldest first. A search looks for the change among them.
 
-    With it anyone can compute the answer again from the observations.
+    The answer can be computed again from the range and the observations.
     """
 
     direction: Literal["introduced", "fixed"]
-    builds: Annotated[tuple[TrailBuild, ...], msgspec.Meta(min_length=2, max_length=20_000)]
+    builds: Annotated[tuple[RangeBuild, ...], msgspec.Meta(min_length=2, max_length=20_000)]
     repository: Name = ""
     """``owner/name``, for compare links."""
     confidence: float = 0.95
@@ -365,7 +365,7 @@ class Trail(Wire, frozen=True, kw_only=True):
     probes: int = 150
     """Runs that the search may take."""
     notes: tuple[Text, ...] = ()
-    """What a reader must know of how it was laid: leaves left out, sources that have nothing."""
+    """Facts about the list that a reader must know: builds left out, sources without builds."""
     over: Text = ""
     """What all these builds have that their commits did not make; empty where each is whole."""
 
@@ -395,7 +395,7 @@ class Plan(Wire, frozen=True, kw_only=True):
     """The releases were named by the caller: the newest of them need not be the newest there is."""
     deepen: bool = False
     """Go on from the releases between which it changes, to nightlies and commits, where builds of them can be had."""
-    trail: Trail | None = None
+    trail: BuildRange | None = None
     """Only search along this."""
     limits: Limits = Limits()
     budget: Budget = Budget()
@@ -526,7 +526,7 @@ class Investigation(Wire, frozen=True, kw_only=True):
 
     observations: Annotated[tuple[Observation, ...], msgspec.Meta(max_length=1000)] = ()
     findings: Annotated[tuple[Finding, ...], msgspec.Meta(max_length=200)] = ()
-    trail: Trail | None = None
+    trail: BuildRange | None = None
     """The builds between releases along which a search went on."""
     smaller: Smaller | None = None
     conditions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=50)] = ()

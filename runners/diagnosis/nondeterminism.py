@@ -1,12 +1,12 @@
-"""Does a testcase give the same result twice, and if not, what decides it? Runs under chosen conditions, compared.
+"""Does a testcase give the same result twice? If not, which condition decides the result?
 
-Each `Way` fixes what could differ: the pattern with which the C library fills new memory, the order of Python's sets,
-the seeds of generators that the testcase does not seed, the number of threads. A result that *follows* the pattern,
-the same whenever the pattern is the same, comes from memory that was never written; one that follows the hash seed,
-from the order of a set. A result that varies, and no longer does once seeds are given, comes from the testcase's own
-random numbers. Times and addresses in the output are no results.
+Each `Setup` fixes conditions that could differ: the pattern with which the C library fills new memory, the order of
+Python's sets, the seeds of generators that the testcase does not seed, the number of threads. A result that *follows*
+the pattern (the same pattern always gives the same result) comes from memory that was never written. A result that
+follows the hash seed comes from the order of a set. A result that varies, and no longer does once seeds are given,
+comes from the testcase's own random numbers. Times and addresses in the output are not part of a result.
 
-Pure but for the function that runs; everything compared is what the host saw.
+Pure except for the function that runs. Only the host's own observations are compared.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from runners.core.conditions import FILLS, USUAL, in_words
+from runners.core.conditions import COULD_DIFFER, FILLS, USUAL, in_words
+from runners.core.findings import REFUTED_BY
 from runners.core.protocol import (
     Ended,
     Exited,
@@ -26,103 +27,123 @@ from runners.core.protocol import (
     NotRun,
     OutOfMemory,
     StepResult,
+    Testcase,
     TimedOut,
     Varied,
 )
+from runners.core.toolchain.diagnosis import Failure
 
 SEED = 20_231
 MAX_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """Conditions of one run, and a seed for what a testcase does not seed itself (None: none is given)."""
+class Setup:
+    """Conditions of one run, and a seed for generators that the testcase does not seed (None: no seed is given)."""
 
     name: str
     varied: Varied = USUAL
     seed: int | None = None
 
 
-AS_IT_IS = Way(name="as it is")
-SEEDED = Way(name="with seeds", seed=SEED)
-FILLED = tuple(Way(name=f"new memory 0x{255 - fill:02x}", varied=Varied(fill=fill), seed=SEED) for fill in FILLS)
-THREADED = tuple(Way(name=in_words(one), varied=one, seed=SEED) for one in (Varied(threads=1), Varied(threads=2)))
+AS_IT_IS = Setup(name="as it is")
+SEEDED = Setup(name="with seeds", seed=SEED)
+FILLED = tuple(Setup(name=f"new memory 0x{255 - fill:02x}", varied=Varied(fill=fill), seed=SEED) for fill in FILLS)
+THREADED = tuple(Setup(name=in_words(one), varied=one, seed=SEED) for one in (Varied(threads=1), Varied(threads=2)))
 HASH_SEEDS = (0, 1, 2)
-UNSEEDED = Way(name="without seeds")
-"""As it is, but for forks: they draw new random numbers, and share their addresses."""
+UNSEEDED = Setup(name="without seeds")
+"""Like `AS_IT_IS`, but forked: forks draw new random numbers and share the layout of their address space."""
 
 
-def hashed(hash_seed: int) -> Way:
+def with_hash_seed(hash_seed: int) -> Setup:
     """Another order of sets, in a process of its own unless it is the usual one."""
-    return Way(name=f"hash seed {hash_seed}", varied=Varied(hash_seed=hash_seed), seed=SEED)
+    return Setup(name=f"hash seed {hash_seed}", varied=Varied(hash_seed=hash_seed), seed=SEED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One run under a way. ``result`` is what is compared: how it ended and what it printed."""
+class Rerun:
+    """One run under a setup. ``result`` is compared: the end of the run and its output."""
 
-    way: Way
+    setup: Setup
     ended: Ended
     result: str
 
 
-Runner = Callable[[Way], Run | None]
-"""None where it could not be run, or not any more: the budget is spent."""
+Runner = Callable[[Setup], Rerun | None]
+"""Run the testcase under a setup; None if it shows no result or the budget is spent."""
+RunUnder = Callable[[str, Testcase, Setup], Rerun | None]
+"""The same for any testcase on any release."""
 
 Cause = Literal["memory", "threads", "hashes", "randomness", "race", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeats:
-    """What was run, and what it shows. ``cause`` is None when the result never changed, or nothing can be said."""
+class Reruns:
+    """The runs, and the condition that decides their result: None if it never changed or cannot be explained."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[Rerun, ...]
     cause: Cause | None = None
 
-    def of(self, way: Way) -> tuple[Run, ...]:
-        return tuple(run for run in self.runs if run.way == way)
+    def of(self, setup: Setup) -> tuple[Rerun, ...]:
+        return tuple(run for run in self.runs if run.setup == setup)
 
     @property
     def results(self) -> int:
-        """How many different ones were seen."""
+        """The number of different results."""
         return len({run.result for run in self.runs})
 
 
 @dataclass(slots=True)
 class _Series:
     run: Runner
-    runs: list[Run] = field(default_factory=list)
+    runs: list[Rerun] = field(default_factory=list)
 
-    def results(self, way: Way, times: int) -> list[str]:
-        """Results under a way, at least so many where they can be had; those that were seen before count."""
-        found = [run.result for run in self.runs if run.way == way]
+    def results(self, setup: Setup, times: int) -> list[str]:
+        """At least so many results under a setup, as far as they can be had. Earlier runs count."""
+        found = [run.result for run in self.runs if run.setup == setup]
         while len(found) < times:
-            one = self.run(way)
+            one = self.run(setup)
             if one is None:
                 break
             self.runs.append(one)
             found.append(one.result)
         return found
 
-    def steady(self, ways: Sequence[Way], times: int = 2) -> list[str] | None:
-        """One result per way, when each way always gives its own; None when some way does not, or can't be run."""
-        found = [self.results(way, times) for way in ways]
-        return [results[0] for results in found] if all(_one(results, times) for results in found) else None
+    def steady(self, setups: Sequence[Setup], times: int = 2) -> list[str] | None:
+        """One result per setup if each setup always gives its own; None if one does not, or cannot be run."""
+        found = [self.results(setup, times) for setup in setups]
+        return [results[0] for results in found] if all(_all_agree(results, times) for results in found) else None
 
 
-def repeat(run: Runner, *, unsteady: bool = False, hash_seeds: Sequence[int] = HASH_SEEDS) -> Repeats:
-    """Find out, with as few runs as the answer allows: seven when nothing ever changes, six of them forks.
+def check_nondeterminism(failure: Failure, run_under: RunUnder) -> tuple[Finding, ...]:
+    """Rerun a failure that could differ from run to run. Seven runs if it never does, a second or two in all."""
+    failing, clean = failure.seen, failure.clean
+    could_differ = failing.signature is not None and failing.signature.type in COULD_DIFFER
+    if not could_differ and clean is None:
+        return ()
 
-    ``unsteady``: runs were seen to differ, so that a few which agree do not end the search; under which
-    ``hash_seeds`` they did.
+    def run(setup: Setup) -> Rerun | None:
+        return run_under(failing.version, failure.testcase, setup)
+
+    seen = () if clean is None else (failing.varied.hash_seed, clean.varied.hash_seed)
+    hash_seeds = tuple(dict.fromkeys((*seen, *HASH_SEEDS)))[: len(HASH_SEEDS)]
+    found = describe_cause(rerun_varied(run, unsteady=failure.is_flaky, hash_seeds=hash_seeds), failing.version)
+    return () if found is None else (found,)
+
+
+def rerun_varied(run: Runner, *, unsteady: bool = False, hash_seeds: Sequence[int] = HASH_SEEDS) -> Reruns:
+    """Rerun the testcase as few times as the answer allows: seven if the result never changes, six of them forks.
+
+    ``unsteady``: runs were seen to differ, so a few that agree do not end the search. ``hash_seeds`` are those under
+    which they differed.
     """
     series = _Series(run)
-    cause = _cause(series, unsteady, [hashed(seed) for seed in hash_seeds])
-    return Repeats(runs=tuple(series.runs), cause=cause)
+    cause = _find_cause(series, unsteady, [with_hash_seed(seed) for seed in hash_seeds])
+    return Reruns(runs=tuple(series.runs), cause=cause)
 
 
-def _cause(series: _Series, unsteady: bool, orders: Sequence[Way]) -> Cause | None:
-    """The questions from the most telling to the least; a wrong answer is worse than none."""
+def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cause | None:
+    """Ask the most telling question first. A wrong answer is worse than none."""
     times = 5 if unsteady else 3  # of a coin, 3 % and 0.2 % of all series look as if a condition decided
     if _differ(series.steady(FILLED, 1)) and _differ(series.steady(FILLED, times)):
         return "memory"
@@ -138,43 +159,43 @@ def _cause(series: _Series, unsteady: bool, orders: Sequence[Way]) -> Cause | No
         return "hashes"
     luck = LUCK if unsteady else 5 * LUCK
     unseeded = series.results(UNSEEDED, 10 if unsteady else 2)
-    if len(set(unseeded)) > 1 and _steadied_by_seeds(series, enough(unseeded, luck)):
+    if len(set(unseeded)) > 1 and _agree_with_seeds(series, count_needed_runs(unseeded, luck)):
         return "randomness"
-    return _unexplained(series)
+    return _examine_unexplained(series)
 
 
-def _unexplained(series: _Series) -> Cause | None:
-    """Runs of the same conditions differ: that one thread alone always gives the same is the last thing to learn."""
+def _examine_unexplained(series: _Series) -> Cause | None:
+    """Runs under the same conditions differ. The last question is whether one thread always gives the same result."""
     usual = series.results(AS_IT_IS, 3)
     several = series.results(THREADED[-1], 10) if len(set(usual)) > 1 else []
-    times = enough(several, LUCK) if len(set(several)) > 1 else None
+    times = count_needed_runs(several, LUCK) if len(set(several)) > 1 else None
     if times is not None and series.steady(THREADED[:1], times) is not None:
         return "race"
-    kinds = {str(run.ended) for run in series.runs if run.way == AS_IT_IS}
-    # Output alone may differ for reasons that are no results: a clock that we do not know as one.
+    kinds = {str(run.ended) for run in series.runs if run.setup == AS_IT_IS}
+    # Output alone may differ for reasons that are not results, such as an unknown format of a clock.
     return "unknown" if len(kinds) > 1 else None
 
 
-def _steadied_by_seeds(series: _Series, times: int | None) -> bool:
-    """So many runs with seeds, under whatever other conditions, all give one result; or so many as usual do."""
+def _agree_with_seeds(series: _Series, times: int | None) -> bool:
+    """True if so many runs with seeds give one result, under any other conditions or under the usual ones."""
     if times is None:
         return False
-    given = [run.result for run in series.runs if run.way.seed is not None]
+    given = [run.result for run in series.runs if run.setup.seed is not None]
     others = len(given) if len(set(given)) == 1 else 0
     usual = series.results(SEEDED, max(1, times - others))
     return len(set(usual)) == 1 and (len(usual) >= times or (others > 0 and set(usual) == set(given)))
 
 
 LUCK = 0.02
-"""How likely runs may be to agree by luck alone, where that they agree is taken for an answer."""
+"""Highest probability of agreement by luck at which agreement is taken for an answer."""
 MOST = 24
 
 
-def enough(results: Sequence[str], luck: float) -> int | None:
-    """How many runs must agree so that it is no luck; None where they would be more than ``MOST``.
+def count_needed_runs(results: Sequence[str], luck: float) -> int | None:
+    """Count the runs that must agree so that it is not luck; None if more than ``MOST`` would be needed.
 
     The probability that the next n runs all give the commonest result, seen k times in m: the product of
-    (k+1+i) / (m+2+i), for a rate of which nothing else is known (Laplace's rule of succession).
+    (k+1+i) / (m+2+i), for a rate without other knowledge (Laplace's rule of succession).
     """
     share, commonest = 1.0, max(Counter(results).values())
     for n in range(MOST):
@@ -184,7 +205,7 @@ def enough(results: Sequence[str], luck: float) -> int | None:
     return None
 
 
-def _one(results: Sequence[str], times: int) -> bool:
+def _all_agree(results: Sequence[str], times: int) -> bool:
     return len(results) >= times and len(set(results)) == 1
 
 
@@ -203,20 +224,22 @@ _NO_RESULT = re.compile(
     re.IGNORECASE,
 )
 _TIMED = re.compile(r"\b(?:time|took|elapsed|latency|duration|speed-?up|seconds|perf|cost)\w*\b", re.IGNORECASE)
-"""Words of lines that tell a time, with whatever unit."""
+"""Words of lines that tell a time, in any unit."""
 
 
-def make_run(way: Way, ended: Ended, steps: Sequence[StepResult]) -> Run | None:
-    """What a probe showed under a way; None when it was cut short and shows no result."""
+def record_rerun(setup: Setup, ended: Ended, steps: Sequence[StepResult]) -> Rerun | None:
+    """The result of a probe under a setup; None if the probe was cut short and shows no result."""
     if isinstance(ended, NotRun | TimedOut | OutOfMemory) or any(step.truncated for step in steps):
         return None
-    printed = "\n".join(f"{step.stdout}\n{_failure(step)}" for step in steps)
+    printed = "\n".join(f"{step.stdout}\n{_describe_failure(step)}" for step in steps)
     lines = (line for line in printed.splitlines() if not _TIMED.search(line))
-    return Run(way=way, ended=ended, result=f"{ended}\n" + "\n".join(_NO_RESULT.sub("#", line) for line in lines))
+    return Rerun(
+        setup=setup, ended=ended, result=f"{ended}\n" + "\n".join(_NO_RESULT.sub("#", line) for line in lines)
+    )
 
 
-def _failure(step: StepResult) -> str:
-    """How a step failed, in its words. Of one that did not, the errors are remarks: more threads than processors."""
+def _describe_failure(step: StepResult) -> str:
+    """The failure of a step, in its words. A clean step writes only remarks to standard error."""
     if step.ended == Exited(code=0):
         return ""
     if step.record is not None and step.record.chain:
@@ -244,48 +267,52 @@ _REFUTED: Mapping[Cause, str] = {
 }
 
 
-def finding(repeats: Repeats, version: str) -> Finding | None:
-    """What there is to report; None when the result never changed for a reason that is known."""
-    if repeats.cause is None:
+def describe_cause(reruns: Reruns, version: str) -> Finding | None:
+    """The finding to report; None if the result never changed for a known reason."""
+    if reruns.cause is None:
         return None
     return Finding(
         kind=FindingKind.NONDETERMINISTIC,
-        summary=_SUMMARIES[repeats.cause],
+        summary=_SUMMARIES[reruns.cause],
         evidence={
-            "cause": repeats.cause,
+            "cause": reruns.cause,
             "version": version,
-            "results": repeats.results,
-            "runs": _as_evidence(repeats),
-            "refuted_by": _REFUTED[repeats.cause],
+            "results": reruns.results,
+            "runs": _list_runs(reruns),
+            REFUTED_BY: _REFUTED[reruns.cause],
         },
     )
 
 
-def _told(repeats: Repeats) -> tuple[Run, ...]:
-    """The runs that show it."""
-    tried = [run.way for run in repeats.runs]
-    ways: Mapping[Cause, tuple[Way, ...]] = {
+def _select_telling(reruns: Reruns) -> tuple[Rerun, ...]:
+    """The runs that show the cause."""
+    tried = [run.setup for run in reruns.runs]
+    setups: Mapping[Cause, tuple[Setup, ...]] = {
         "memory": FILLED,
         "threads": THREADED,
-        "hashes": tuple(dict.fromkeys(way for way in tried if way == hashed(way.varied.hash_seed))),
+        "hashes": tuple(dict.fromkeys(setup for setup in tried if setup == with_hash_seed(setup.varied.hash_seed))),
         "randomness": (UNSEEDED, SEEDED),
         "race": THREADED,
         "unknown": (AS_IT_IS,),
     }
-    return tuple(run for way in ways[repeats.cause or "unknown"] for run in repeats.of(way))
+    return tuple(run for setup in setups[reruns.cause or "unknown"] for run in reruns.of(setup))
 
 
-def _as_evidence(repeats: Repeats) -> list[dict[str, object]]:
-    """The runs that show it, equal ones together."""
-    seen = Counter((run.way.name, str(run.ended)[:100], _line(run, repeats).strip()) for run in _told(repeats))
+def _list_runs(reruns: Reruns) -> list[dict[str, object]]:
+    """The runs that show the cause, with equal runs counted together."""
+    seen = Counter(
+        (run.setup.name, str(run.ended)[:100], _first_difference(run, reruns).strip())
+        for run in _select_telling(reruns)
+    )
     return [
-        {"way": way, "ended": ended, "differs_in": line, "times": times} for (way, ended, line), times in seen.items()
+        {"way": setup, "ended": ended, "differs_in": line, "times": times}
+        for (setup, ended, line), times in seen.items()
     ]
 
 
-def _line(run: Run, repeats: Repeats) -> str:
-    """The first line of a result that another run's has not."""
-    others = [set(other.result.splitlines()) for other in repeats.runs if other.result != run.result]
+def _first_difference(run: Rerun, reruns: Reruns) -> str:
+    """The first line of a result that the result of another run lacks."""
+    others = [set(other.result.splitlines()) for other in reruns.runs if other.result != run.result]
     return next((line for line in run.result.splitlines()[1:] if any(line not in other for other in others)), "")[
         :MAX_SHOWN
     ]

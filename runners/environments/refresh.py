@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -175,34 +173,3 @@ def save_listing(listing: Listing, folder: Path) -> Path:
     Path(file.name).chmod(0o644)
     Path(file.name).replace(path)
     return path
-
-
-def with_history(listing: Listing, clone: Path, branch: str = "main") -> Listing:
-    """The listing with commits, ordinals and branch lengths from a local clone, where it has them.
-
-    Raises:
-        InfraError: ``clone`` is not a git repository.
-    """
-    if _git(clone, "rev-parse", "--verify", branch) is None:
-        raise InfraError(f"{clone} is not a git clone with a branch {branch}")
-    return replace(listing, releases=tuple(_placed(r, clone, branch) for r in listing.releases))
-
-
-def _placed(release: Release, clone: Path, branch: str) -> Release:
-    rev = release.commit or (f"refs/tags/{release.tag}" if release.tag else None)
-    commit = _git(clone, "rev-parse", "--verify", f"{rev}^{{commit}}") if rev else None
-    joins = _git(clone, "merge-base", branch, commit) if commit else None
-    if commit is None or joins is None:
-        return replace(release, tag=None) if release.commit else release
-    ordinal = _git(clone, "rev-list", "--first-parent", "--count", joins)
-    ahead = _git(clone, "rev-list", "--count", f"{joins}..{commit}")
-    tag = release.tag if release.tag and _git(clone, "rev-parse", "--verify", f"refs/tags/{release.tag}") else None
-    return replace(release, commit=commit, ordinal=int(ordinal or 0), ahead=int(ahead or 0), tag=tag)
-
-
-def _git(clone: Path, *arguments: str) -> str | None:
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
-    done = subprocess.run(
-        ["git", "-C", str(clone), *arguments], capture_output=True, text=True, check=False, env=environment
-    )
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -37,6 +37,8 @@ from runners.environments.uv import Uv
 from runners.environments.wheels import WheelAssembler
 from runners.toolchains import find_toolchain
 
+CANARIES = "canaries"
+"""Folder of the canaries' answers, one file for each copy of an environment (`runners.probe.canary`)."""
 BESIDE = ("builds", "compiler-caches", "guest", "history")
 """Folders under the same root that the store does not measure or trim; their owners limit them."""
 
@@ -170,7 +172,7 @@ class Store:
             if size <= limit_bytes or self._environments.measure_unused_s(name) < unused_s:
                 break
             self._environments.remove(name)
-            for answer in (self.root / "canaries").glob(f"{name}~*"):
+            for answer in (self.root / CANARIES).glob(f"{name}~*"):
                 answer.unlink(missing_ok=True)
             self._remove_unused_wheels(unused_s)
             size = self.measure_size()
@@ -195,7 +197,7 @@ class Store:
             InfraError: a folder cannot be removed.
         """
         before = measure_disk_bytes(self.root)
-        parts = ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue", "canaries", *BESIDE)
+        parts = ("environments", "wheels", "building", "resolutions", "locks", "uv", "catalogue", CANARIES, *BESIDE)
         try:
             for part in parts:
                 if (self.root / part).exists():

@@ -1,4 +1,4 @@
-"""The search along a trail, run: probes side by side, the next builds made ready meanwhile."""
+"""Search the builds of a range: runs side by side, while the next builds are prepared."""
 
 from __future__ import annotations
 
@@ -6,69 +6,74 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 
-from runners.core.bisection import commits as trails
-from runners.core.protocol import Observation, Outcome, Trail, TrailBuild
+from runners.core.bisection import commits as search
+from runners.core.protocol import BuildRange, Observation, Outcome, RangeBuild
 
 MOST_HICCUPS = 3
-"""Failures of our own on one build before it is left alone."""
+"""Infrastructure failures of one build, after which it is given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Supply:
-    """The effects of having builds, passed in."""
+class BuildSupply:
+    """The effects of providing builds."""
 
     seconds: Callable[[], Mapping[str, float]]
-    """What having each build takes, by name; nothing for one that is ready."""
+    """The seconds that each build takes to provide, by name; builds that are ready are absent."""
     prepare: Callable[[str], None]
-    """Have a build ready; never raises: that it cannot be had is seen when it is run."""
+    """Provide a build. Never raises: a build that cannot be provided is reported when it is run."""
     helper: Executor
-    """Where builds are made ready beside the probes."""
+    """Prepares builds while others run."""
 
 
 Attempt = Callable[[str, int], Observation]
-"""Runs the testcase on a named build, the given attempt (1-based)."""
+"""Run the testcase on a named build, the given attempt (1-based)."""
 
 
-def follow(
-    trail: Trail,
+def search_builds(
+    build_range: BuildRange,
     *,
     device: str,
     known: Iterable[Observation],
     attempt: Attempt,
-    supply: Supply,
+    supply: BuildSupply,
     executor: Executor,
     workers: int,
     expired: Callable[[], bool],
 ) -> tuple[Observation, ...]:
-    """Run what the search along a trail asks for, until it asks for nothing or its probes or the time are spent.
+    """Run what the search asks for, until it asks for nothing more or its runs or the time are spent.
 
-    Observations of the trail's builds that are ``known`` count. Gives the new ones, in the order of their runs.
+    Observations that are ``known`` count. Return the new ones, in the order of their runs.
     """
     seen = list(known)
     before = len(seen)
     waiting: dict[str, Future[None]] = {}
-    while len(seen) - before < trail.probes and not expired():
-        events = [*trails.events_of(trail, seen, device), *trails.given_up(trail, seen, device, MOST_HICCUPS)]
+    while len(seen) - before < build_range.probes and not expired():
+        events = [
+            *search.list_events(build_range, seen, device),
+            *search.list_given_up(build_range, seen, device, MOST_HICCUPS),
+        ]
         seconds = supply.seconds()
-        wanted = trails.next_builds(trail, events, seconds, workers)[: trail.probes - (len(seen) - before)]
+        wanted = search.next_builds(build_range, events, seconds, workers)[
+            : build_range.probes - (len(seen) - before)
+        ]
         if not wanted:
             break
         if any(seconds.values()):
-            _make_ready(supply, waiting, [*wanted, *trails.soon(trail, events, seconds, wanted)])
-        seen += _run(wanted, seen, waiting, attempt, executor)
+            _prepare_builds(supply, waiting, [*wanted, *search.list_candidates(build_range, events, seconds, wanted)])
+        seen += _run_builds(wanted, seen, waiting, attempt, executor)
     for future in waiting.values():
         future.cancel()
     return tuple(seen[before:])
 
 
-def _make_ready(supply: Supply, waiting: dict[str, Future[None]], builds: Sequence[TrailBuild]) -> None:
+def _prepare_builds(supply: BuildSupply, waiting: dict[str, Future[None]], builds: Sequence[RangeBuild]) -> None:
     for build in builds:
         if build.name not in waiting:
             waiting[build.name] = supply.helper.submit(supply.prepare, build.name)
 
 
-def _run(
-    wanted: Sequence[TrailBuild],
+def _run_builds(
+    wanted: Sequence[RangeBuild],
     seen: Sequence[Observation],
     waiting: Mapping[str, Future[None]],
     attempt: Attempt,
@@ -78,11 +83,13 @@ def _run(
     pending = []
     for build in wanted:
         runs[build.name] += 1
-        pending.append(executor.submit(_when_ready, build.name, runs[build.name], waiting.get(build.name), attempt))
+        pending.append(
+            executor.submit(_run_when_ready, build.name, runs[build.name], waiting.get(build.name), attempt)
+        )
     return [future.result() for future in pending]
 
 
-def _when_ready(name: str, number: int, ready: Future[None] | None, attempt: Attempt) -> Observation:
+def _run_when_ready(name: str, number: int, ready: Future[None] | None, attempt: Attempt) -> Observation:
     if ready is not None:
         ready.result()
     found = attempt(name, number)

@@ -1,84 +1,85 @@
-"""Plan → observations: runs the matrix, follows the search, repeats what the answer rests on, diagnoses a failure.
+"""Plan → observations: run the matrix, bisect, rerun what the answer rests on, diagnose a failure.
 
-What is decided here is only what to run next; what it means is the bot's to judge, from the observations alone.
+An investigation only decides what to run next. The bot judges the meaning, from the observations alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runners.core.bisection import releases as search
+from runners.core.bisection import releases
 from runners.core.failure.tensor_difference import device_findings
-from runners.core.protocol import Answer, Finding, Investigation, Observation, Plan, Trail, Variant
-from runners.investigation.bisect_builds import follow
-from runners.investigation.rerun import confirm, contrast, insist, settle
-from runners.investigation.state import Course, Tools, make_cell, search_along
-from runners.investigation.variants import on_other_devices, parting, run_ported, run_retargeted
+from runners.core.protocol import Answer, BuildRange, Finding, Investigation, Observation, Plan, Variant
+from runners.core.toolchain.diagnosis import Failure
+from runners.investigation.bisect_builds import search_builds
+from runners.investigation.rerun import confirm_answer, confirm_intermittent, rerun_flaky, run_controls
+from runners.investigation.state import InvestigationState, Tools, bisect_releases, make_cell
+from runners.investigation.variants import compare_results, run_on_stand_ins, run_ported, run_retargeted
 
 
 def investigate(plan: Plan, tools: Tools) -> Investigation:
     """Run a plan to its end, or to the end of its budget."""
-    course = Course(plan, tools)
+    state = InvestigationState(plan, tools)
     if plan.trail is not None:
-        return _along(course, plan.trail)
+        return _search_only(state, plan.trail)
     with tools.progress.stage("matrix"):
-        course.run(course.original, plan.first)
+        state.run(state.original, plan.first)
     with tools.progress.stage("bisection"):
-        search_along(course, course.original)
+        bisect_releases(state, state.original)
     with tools.progress.stage("confirmation"):
-        confirm(course, course.original)
-        insist(course, course.original)
-        contrast(course)
-        run_ported(course)
-        run_retargeted(course)
+        confirm_answer(state, state.original)
+        confirm_intermittent(state, state.original)
+        run_controls(state)
+        run_ported(state)
+        run_retargeted(state)
     with tools.progress.stage("diagnosis"):
-        findings = _diagnose(course)
-        settle(course, course.original, findings)
-        on_other_devices(course)
-        findings = (*findings, *parting(course))
-    found = [*findings, *device_findings(course.seen, plan.order), *_noted(course.seen)]
+        findings = _diagnose(state)
+        rerun_flaky(state, state.original, findings)
+        run_on_stand_ins(state)
+        findings = (*findings, *compare_results(state))
+    found = [*findings, *device_findings(state.seen, plan.order), *_list_findings_of_runs(state.seen)]
     with tools.progress.stage("between releases"):
-        trail = _deepen(course)
-    return Investigation(observations=tuple(course.seen), findings=_distinct(found), trail=trail)
+        build_range = _bisect_between_releases(state)
+    return Investigation(observations=tuple(state.seen), findings=_drop_repeated(found), trail=build_range)
 
 
-def _along(course: Course, trail: Trail) -> Investigation:
-    """Only the search along a trail, and a look at the failure."""
-    with course.tools.progress.stage("bisection"):
-        _follow(course, trail)
-    with course.tools.progress.stage("diagnosis"):
-        findings = _diagnose(course)
-    found = _distinct([*findings, *_noted(course.seen)])
-    return Investigation(observations=tuple(course.seen), findings=found, trail=trail)
+def _search_only(state: InvestigationState, build_range: BuildRange) -> Investigation:
+    """Search the builds of a range, and diagnose the failure."""
+    with state.tools.progress.stage("bisection"):
+        _search_builds(state, build_range)
+    with state.tools.progress.stage("diagnosis"):
+        findings = _diagnose(state)
+    found = _drop_repeated([*findings, *_list_findings_of_runs(state.seen)])
+    return Investigation(observations=tuple(state.seen), findings=found, trail=build_range)
 
 
 FEW_BUILDS = 4
-"""A release candidate or two narrow nothing that is worth the runs of a search; `reprobot bisect` takes them."""
+"""A release candidate or two are not worth the runs of a search; `reprobot bisect` searches them."""
 
 
-def _deepen(course: Course) -> Trail | None:
-    """From the releases between which the newest change lies to the builds between them, where there are any."""
-    plan, deeper = course.plan, course.tools.deeper
-    answers = course.answers(course.original)
-    edges = (search.fixed(plan.order, answers), search.introduced(plan.order, answers))
+def _bisect_between_releases(state: InvestigationState) -> BuildRange | None:
+    """Search the builds between the releases of the newest change; None where there are none."""
+    plan, between = state.plan, state.tools.between_releases
+    answers = state.combine_answers(state.original)
+    edges = (releases.fixed(plan.order, answers), releases.introduced(plan.order, answers))
     edge = next((e for e in edges if e is not None and e.older is not None and e.newer is not None), None)
-    if not plan.deepen or deeper is None or edge is None or edge.older is None or edge.newer is None:
+    if not plan.deepen or between is None or edge is None or edge.older is None or edge.newer is None:
         return None
     came = answers[edge.newer] is Answer.BAD
     good, bad = (edge.older, edge.newer) if came else (edge.newer, edge.older)
-    trail = deeper.lay(good, bad)
-    if isinstance(trail, str):
-        course.tools.progress.say(trail)
+    build_range = between.list_builds(good, bad)
+    if isinstance(build_range, str):
+        state.tools.progress.say(build_range)
         return None
-    if len(trail.builds) - 2 <= FEW_BUILDS:
+    if len(build_range.builds) - 2 <= FEW_BUILDS:
         return None
-    _follow(course, trail)
-    return trail
+    _search_builds(state, build_range)
+    return build_range
 
 
-def _follow(course: Course, trail: Trail) -> None:
-    tools, plan = course.tools, course.plan
-    assert tools.deeper is not None
+def _search_builds(state: InvestigationState, build_range: BuildRange) -> None:
+    tools, plan = state.tools, state.plan
+    assert tools.between_releases is not None
 
     def attempt(name: str, number: int) -> Observation:
         cell = make_cell(plan, name)
@@ -87,41 +88,41 @@ def _follow(course: Course, trail: Trail) -> None:
         tools.progress.cell(cell, seen)
         return seen
 
-    course.seen += follow(
-        trail,
+    state.seen += search_builds(
+        build_range,
         device=plan.device,
-        known=course.seen,
+        known=state.seen,
         attempt=attempt,
-        supply=tools.deeper.supply,
+        supply=tools.between_releases.supply,
         executor=tools.executor,
         workers=plan.budget.workers,
-        expired=lambda: tools.clock() > course.deadline,
+        expired=lambda: state.is_late,
     )
 
 
-def _diagnose(course: Course) -> tuple[Finding, ...]:
-    """Look for the cause on the newest build that shows the failure."""
-    newest = course.failing()
-    if newest is None or course.tools.clock() > course.deadline:
+def _diagnose(state: InvestigationState) -> tuple[Finding, ...]:
+    """Look for the cause on the newest release that shows the failure."""
+    failing = state.find_failing()
+    if failing is None or state.is_late:
         return ()
-    same = [one for one in course.seen if (one.version, one.variant, one.device) == _build(newest)]
+    same = [one for one in state.seen if _get_configuration(one) == _get_configuration(failing)]
     clean = next((one for one in same if one.answer is Answer.GOOD), None)
-    controls, findings = course.tools.diagnose(course.plan, newest, clean)
-    course.seen.extend(controls)
-    return findings
+    done = state.tools.diagnose(Failure(testcase=state.plan.testcase, seen=failing, clean=clean))
+    state.seen.extend(done.controls)
+    return done.findings
 
 
-def _build(seen: Observation) -> tuple[str, Variant, str]:
+def _get_configuration(seen: Observation) -> tuple[str, Variant, str]:
     return seen.version, seen.variant, seen.device
 
 
-def _noted(seen: Iterable[Observation]) -> Iterable[Finding]:
-    """What single probes found out by the way: names that have moved."""
+def _list_findings_of_runs(seen: Iterable[Observation]) -> Iterable[Finding]:
+    """The findings of single runs, such as names that have moved."""
     return (finding for observation in seen for finding in observation.findings)
 
 
-def _distinct(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def _drop_repeated(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """One finding of each kind about each name."""
-    # A guest may have put anything where a name belongs, lists and all: as a key it is text.
+    # A guest may put any value where a name belongs, such as a list: as a key it is text.
     by_name = {(finding.kind, str(finding.evidence.get("name", finding.summary))): finding for finding in findings}
     return tuple(by_name.values())

@@ -1,4 +1,4 @@
-"""An investigation under way: what it may use, what was seen, and what may still be spent."""
+"""The state of an investigation: the effects it may use, the runs so far, and the budget that is left."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runners.core.bisection import releases as search
+from runners.core.bisection import releases
 from runners.core.conditions import COULD_DIFFER, USUAL, of_attempt
 from runners.core.progress import Sink
 from runners.core.protocol import (
     Answer,
+    BuildRange,
     Cell,
     ClaimKind,
     Finding,
@@ -21,52 +22,52 @@ from runners.core.protocol import (
     Outcome,
     Plan,
     Testcase,
-    Trail,
     Variant,
     Varied,
 )
-from runners.investigation.bisect_builds import Supply
-from runners.toolchains.iree.dispatches import Side
+from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
+from runners.investigation.bisect_builds import BuildSupply
 
 HOPELESS = 6
-"""After so many builds that answer neither good nor bad, and none that does, more of them teach nothing."""
-Runner = Callable[[Cell, int], Observation]
-"""Runs one cell, the given attempt (1-based); never raises for what the testcase does."""
-Variation = Callable[[Testcase, str], tuple[Testcase, tuple[str, ...]] | None]
-"""Testcase and release → the text ported to that release and what was changed, or None where nothing is."""
+"""After so many builds that answer neither good nor bad, and none that does, more builds teach nothing."""
+DEPENDS_ON_VALUES = frozenset({ClaimKind.WRONG_RESULT, ClaimKind.CRASH})
+"""Failures that the content of memory or the order of threads may decide, and that often occur on one backend alone.
+An error message mostly comes from before the backends part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deeper:
-    """The effects of going on between releases."""
+class BuildSearch:
+    """The effects of a search that goes on between releases."""
 
-    lay: Callable[[str, str], Trail | str]
-    """A good release and a bad one → the builds between them; or, in words, why there are none."""
-    supply: Supply
+    list_builds: Callable[[str, str], BuildRange | str]
+    """A good release and a bad one → the builds between them; or the reason why there are none, in words."""
+    supply: BuildSupply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """The effects that an investigation uses, passed in so that its course can be tested without a compiler."""
+    """The effects of an investigation, passed in so that its order can be tested without a compiler."""
 
-    run: Runner
-    port: Variation
+    run: Callable[[Cell, int], Observation]
+    """Run a cell, the given attempt (1-based). Never raises for what the testcase does."""
+    port: Callable[[Testcase, str], tuple[Testcase, tuple[str, ...]] | None]
+    """Testcase and release → the testcase ported to the release and the changes; None if nothing is to be changed."""
     retarget: Callable[[Testcase, str], Testcase | None]
-    diagnose: Callable[[Plan, Observation, Observation | None], tuple[tuple[Observation, ...], tuple[Finding, ...]]]
-    """One failing observation, and a clean one of its build if there is any → control runs and findings."""
+    """Testcase and device → the testcase for the device; None if it cannot be retargeted, or need not be."""
+    diagnose: Callable[[Failure], Diagnosis]
     executor: Executor
     progress: Sink
-    dispatches: Callable[[Side, Side], tuple[Finding, ...]] = lambda _bad, _good: ()
-    """A run with a wrong result and one with another result → the dispatch at which they part."""
+    compare: Callable[[ComparedRun, ComparedRun], tuple[Finding, ...]] = lambda _bad, _good: ()
+    """A run with a wrong result and a run with another result → findings about where they part."""
     stand_ins: tuple[str, ...] = ()
-    """Devices that any machine has, to run a testcase on whose own device is not here."""
-    deeper: Deeper | None = None
+    """Devices of any machine, for a testcase whose own device is not here."""
+    between_releases: BuildSearch | None = None
     clock: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
-    """One text on one device, over the releases: what a search runs along."""
+class Configuration:
+    """One text of the testcase on one device. A search runs it on several builds."""
 
     variant: Variant
     testcase: Testcase
@@ -74,34 +75,39 @@ class Lane:
     changes: tuple[str, ...] = ()
 
 
-OF_VALUES = frozenset({ClaimKind.WRONG_RESULT, ClaimKind.CRASH})
-"""What memory, and the order in which threads come, may decide; and what is often of one backend alone. An error
-message mostly comes from before the backends part."""
-
-
-class Course:
-    """One investigation under way: what was seen, and what may still be spent."""
+class InvestigationState:
+    """One investigation under way."""
 
     def __init__(self, plan: Plan, tools: Tools) -> None:
         self.plan = plan
         self.tools = tools
         self.seen: list[Observation] = []
         self.deadline = tools.clock() + plan.budget.wall_s
-        self.original = Lane(variant=Variant.ORIGINAL, testcase=plan.testcase, device=plan.device)
+        self.original = Configuration(variant=Variant.ORIGINAL, testcase=plan.testcase, device=plan.device)
 
     @property
-    def exhausted(self) -> bool:
-        return len(self.seen) >= self.plan.budget.probes or self.tools.clock() > self.deadline
+    def is_late(self) -> bool:
+        return self.tools.clock() > self.deadline
 
-    def answers(self, lane: Lane) -> dict[str, Answer]:
-        by_version: dict[str, list[Answer]] = {}
-        for seen in self.seen:
-            if seen.variant is lane.variant and seen.device == lane.device:
-                by_version.setdefault(seen.version, []).append(seen.answer)
-        return {version: search.combine(answers) for version, answers in by_version.items()}
+    @property
+    def is_exhausted(self) -> bool:
+        return len(self.seen) >= self.plan.budget.probes or self.is_late
 
-    def failing(self) -> Observation | None:
-        """The newest build that shows the failure on the testcase's own device, as posted rather than ported."""
+    def combine_answers(self, configuration: Configuration) -> dict[str, Answer]:
+        """One answer for each build that was run."""
+        return releases.combine_answers(self.seen, configuration.variant, configuration.device)
+
+    def list_answered(self, configuration: Configuration) -> list[str]:
+        """Releases that answered good or bad, oldest first."""
+        answers = self.combine_answers(configuration)
+        return [version for version in self.plan.order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
+
+    def find_disagreeing(self, configuration: Configuration) -> tuple[str, ...]:
+        """Releases whose runs disagree, oldest first."""
+        return releases.find_disagreeing(self.plan.order, self.seen, configuration.variant, configuration.device)
+
+    def find_failing(self) -> Observation | None:
+        """The failure on the newest release and the testcase's own device, as posted rather than ported."""
         place = self.plan.order.index
         failing = [
             seen
@@ -112,44 +118,38 @@ class Course:
         ]
         return max(failing, key=lambda seen: (seen.variant is Variant.ORIGINAL, place(seen.version)), default=None)
 
-    def could_differ(self) -> bool:
-        """Whether what is reported, or what was seen, could depend on what memory holds."""
-        return self.plan.claim.kind in OF_VALUES or any(
-            seen.outcome is Outcome.MATCH and seen.signature is not None and seen.signature.type in COULD_DIFFER
-            for seen in self.seen
-        )
-
-    def unsteady(self, lane: Lane) -> tuple[str, ...]:
-        """Builds whose runs disagree, oldest first."""
-        answers: dict[str, list[Answer]] = {version: [] for version in self.plan.order}
-        for seen in self.seen:
-            if seen.variant is lane.variant and seen.device == lane.device and seen.version in answers:
-                answers[seen.version].append(seen.answer)
-        return tuple(version for version, own in answers.items() if {Answer.GOOD, Answer.BAD} <= set(own))
-
-    def run(self, lane: Lane, versions: Iterable[str], *, vary: bool = True) -> None:
-        """Run cells side by side, as far as the budget reaches; what ran before, under other conditions now."""
-        left = 0 if self.exhausted else self.plan.budget.probes - len(self.seen)
-        memory = self.could_differ()
-        cells = [cell_of(self.plan, lane, version) for version in versions][:left]
+    def run(self, configuration: Configuration, versions: Iterable[str], *, vary: bool = True) -> None:
+        """Run builds side by side, as far as the budget reaches. A rerun has other conditions, unless told not to."""
+        left = 0 if self.is_exhausted else self.plan.budget.probes - len(self.seen)
+        memory = self._depends_on_memory()
+        cells = [configure_cell(self.plan, configuration, version) for version in versions][:left]
         pending = [
             self.tools.executor.submit(
                 self._attempt, cell, number, of_attempt(number, memory=memory) if vary else USUAL
             )
             for cell in cells
-            for number in [1 + self.runs(cell)]
+            for number in [1 + self._count_cell(cell)]
         ]
         self.seen.extend([future.result() for future in pending])
 
-    def runs(self, cell: Cell) -> int:
-        """How often this cell has been run."""
+    def count_runs(self, configuration: Configuration, version: str) -> int:
+        return self._count_cell(configure_cell(self.plan, configuration, version))
+
+    def _depends_on_memory(self) -> bool:
+        """True if the failure, as reported or as seen, could depend on the content of memory."""
+        return self.plan.claim.kind in DEPENDS_ON_VALUES or any(
+            seen.outcome is Outcome.MATCH and seen.signature is not None and seen.signature.type in COULD_DIFFER
+            for seen in self.seen
+        )
+
+    def _count_cell(self, cell: Cell) -> int:
         return sum(
             seen.version == cell.version and seen.device == cell.device and seen.variant is cell.variant
             for seen in self.seen
         )
 
     def _attempt(self, cell: Cell, attempt: int, under: Varied) -> Observation:
-        """One attempt; a failure of our own is tried once more before it counts."""
+        """Run a cell once. An infrastructure failure is tried once more before it counts."""
         cell = msgspec.structs.replace(cell, varied=under)
         self.tools.progress.cell(cell, None)
         observation = self.tools.run(cell, attempt)
@@ -159,9 +159,14 @@ class Course:
         return observation
 
 
-def cell_of(plan: Plan, lane: Lane, version: str) -> Cell:
+def configure_cell(plan: Plan, configuration: Configuration, version: str) -> Cell:
     return make_cell(
-        plan, version, variant=lane.variant, testcase=lane.testcase, device=lane.device, changes=lane.changes
+        plan,
+        version,
+        variant=configuration.variant,
+        testcase=configuration.testcase,
+        device=configuration.device,
+        changes=configuration.changes,
     )
 
 
@@ -175,7 +180,7 @@ def make_cell(
     changes: tuple[str, ...] = (),
     under: Varied = USUAL,
 ) -> Cell:
-    """A cell of the plan; its id is made of our own words and the release's, never of the issue's."""
+    """A cell of the plan. Its id has our own words and the release's, never the issue's."""
     return Cell(
         id=f"{plan.testcase.toolchain}-{version}-{variant}".lower(),
         toolchain=plan.testcase.toolchain,
@@ -189,20 +194,20 @@ def make_cell(
     )
 
 
-def search_along(course: Course, lane: Lane) -> None:
-    """Probe what the search asks for until it asks for nothing more, or nothing can be learned."""
-    while course.plan.bisect and not course.exhausted:
-        answers = course.answers(lane)
+def bisect_releases(state: InvestigationState, configuration: Configuration) -> None:
+    """Run what the search asks for, until it asks for nothing more or nothing can be learned."""
+    while state.plan.bisect and not state.is_exhausted:
+        answers = state.combine_answers(configuration)
         if len(answers) >= HOPELESS and all(answer is Answer.SKIP for answer in answers.values()):
             return
-        wanted = search.next_probes(course.plan.order, answers) or _in_between(course, answers)
+        wanted = releases.next_probes(state.plan.order, answers) or _list_gaps(state, answers)
         if not wanted:
             return
-        course.run(lane, wanted)
+        state.run(configuration, wanted)
 
 
-def _in_between(course: Course, answers: Mapping[str, Answer]) -> tuple[str, ...]:
-    """A look between releases that all fail; not at a hang, each of which costs all the time that there is."""
-    if course.plan.claim.kind is ClaimKind.HANG:
+def _list_gaps(state: InvestigationState, answers: Mapping[str, Answer]) -> tuple[str, ...]:
+    """Releases between failing ones. None for a hang: each run of it costs the whole time limit."""
+    if state.plan.claim.kind is ClaimKind.HANG:
         return ()
-    return search.between_failures(course.plan.order, answers)
+    return releases.between_failures(state.plan.order, answers)

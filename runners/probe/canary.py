@@ -18,17 +18,15 @@ import msgspec
 from runners.core.protocol import Ended, Exited, NotRun, Signalled, Testcase, TimedOut
 from runners.environments.atomic_dirs import RECORD
 from runners.environments.files import write_text
-from runners.environments.store import Environment
+from runners.environments.store import CANARIES, Environment
 from runners.sandbox.contract import Engine
-
-FOLDER = "canaries"
 
 
 class Canaries:
-    """Answers of this process, and those kept in the folder ``canaries`` of a store (nowhere without one)."""
+    """Answers of this process, and those kept in the store below ``root``."""
 
-    def __init__(self, root: Path | None = None) -> None:
-        self._folder = None if root is None else root / FOLDER
+    def __init__(self, root: Path) -> None:
+        self._folder = root / CANARIES
         self._answers: dict[str, NotRun | None] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
@@ -51,10 +49,10 @@ class Canaries:
             return answer
 
     def _lived(self, name: str) -> bool:
-        return self._folder is not None and (self._folder / name).is_file()
+        return (self._folder / name).is_file()
 
     def _remember(self, name: str) -> None:
-        if self._folder is not None and not self._lived(name):
+        if not self._lived(name):
             with contextlib.suppress(OSError):  # a full or read-only disk costs a second next time, no more
                 write_text(self._folder / name, "")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from runners.core.failure import api_drift
 from runners.core.failure.missing_device import device_trouble, missing_device
 from runners.core.failure.oracle import Context, Drift, rule
+from runners.core.findings import add_refutation
 from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
-from runners.core.refutation import refutable
 from runners.probe.task import Probe
 from runners.toolchains import find_toolchain
 
@@ -59,7 +59,7 @@ def words(steps: tuple[StepResult, ...]) -> str:
 
 
 def _api_moved(moved: Drift) -> Finding:
-    return refutable(
+    return add_refutation(
         Finding(
             kind=FindingKind.API_MOVED,
             summary=moved.why[:400],

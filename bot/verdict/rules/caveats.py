@@ -9,7 +9,8 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.rules.confidence import UNATTRIBUTED, UNDEFINED_INPUT
 from bot.verdict.rules.phrases import span, versions_of
 from bot.verdict.verdict import Verdict, VerdictKind
-from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, Finding, FindingKind, Variant
+from runners.core.findings import clears_passes
+from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, FindingKind, Variant
 
 
 def naming_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -47,18 +48,13 @@ def unattributed(verdict: Verdict, evidence: Evidence) -> Verdict:
     """A wrong result that no release is free of and no pass brings in may be the testcase's own: seen, not explained.
 
     An error or a crash is the compiler's doing whoever provoked it; that a value is wrong, only the report says.
+    LLVM's passes do not count. The host has not checked that no pass is to blame, so the finding only takes away.
     """
     wrong_value = verdict.kind is VerdictKind.CONFIRMED and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
-    if not wrong_value or not any(_clears_the_passes(finding) for finding in evidence.findings):
+    if not wrong_value or not any(map(clears_passes, evidence.findings)):
         return verdict
     why = "no pass brings the wrong result in, so that it is wrong rests on the report, and on nothing that was run"
     return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
-
-
-def _clears_the_passes(finding: Finding) -> bool:
-    """TVM's: one with a ``level`` speaks of LLVM's passes alone. Unchecked from outside: it only takes away."""
-    evidence = finding.evidence
-    return finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none" and "level" not in evidence
 
 
 def undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:

@@ -1,4 +1,4 @@
-"""A trail and the observations along it → what to run next, and what the answer is. Pure: both sides compute it."""
+"""A range of builds and its observations → what to run next, and the answer. Pure: both sides compute it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from runners.core.bisection.noisy import Conclusion, Event, Finished, Goals, Lin
 from runners.core.protocol import (
     Answer,
     Bisection,
+    BuildRange,
     Commit,
     CommitRange,
     Observation,
     Outcome,
-    Trail,
-    TrailBuild,
+    RangeBuild,
     Variant,
 )
 
@@ -27,21 +27,21 @@ PROBE_S = 5.0
 """What a run takes beside having the build, as far as is known beforehand."""
 
 
-def line_of(trail: Trail) -> Line:
+def make_line(build_range: BuildRange) -> Line:
     return Line(
-        weights=noisy.mixed([max(0.0, build.weight) for build in trail.builds[1:]]),
-        commits=tuple(build.commits for build in trail.builds),
-        introduced=trail.direction == "introduced",
+        weights=noisy.mixed([max(0.0, build.weight) for build in build_range.builds[1:]]),
+        commits=tuple(build.commits for build in build_range.builds),
+        introduced=build_range.direction == "introduced",
     )
 
 
-def goals_of(trail: Trail) -> Goals:
-    return Goals(stop=trail.confidence, publish=trail.publish, calibration=trail.calibration)
+def make_goals(build_range: BuildRange) -> Goals:
+    return Goals(stop=build_range.confidence, publish=build_range.publish, calibration=build_range.calibration)
 
 
-def along(trail: Trail, observations: Iterable[Observation], device: str) -> list[Observation]:
+def select_runs(build_range: BuildRange, observations: Iterable[Observation], device: str) -> list[Observation]:
     """The runs that count: the text as posted, on its own device; none that failed through us."""
-    names = {build.name for build in trail.builds}
+    names = {build.name for build in build_range.builds}
     return [
         seen
         for seen in observations
@@ -52,14 +52,16 @@ def along(trail: Trail, observations: Iterable[Observation], device: str) -> lis
     ]
 
 
-def events_of(trail: Trail, observations: Iterable[Observation], device: str) -> list[Event]:
-    place = {build.name: number for number, build in enumerate(trail.builds)}
-    return [(place[seen.version], seen.answer) for seen in along(trail, observations, device)]
+def list_events(build_range: BuildRange, observations: Iterable[Observation], device: str) -> list[Event]:
+    place = {build.name: number for number, build in enumerate(build_range.builds)}
+    return [(place[seen.version], seen.answer) for seen in select_runs(build_range, observations, device)]
 
 
-def given_up(trail: Trail, observations: Iterable[Observation], device: str, most: int) -> list[Event]:
-    """Builds on which we failed ourselves so often that they are taken to answer nothing."""
-    place = {build.name: number for number, build in enumerate(trail.builds)}
+def list_given_up(
+    build_range: BuildRange, observations: Iterable[Observation], device: str, most: int
+) -> list[Event]:
+    """Builds with so many infrastructure failures that they are taken to answer nothing."""
+    place = {build.name: number for number, build in enumerate(build_range.builds)}
     ours = Counter(seen.version for seen in observations if seen.outcome is Outcome.INFRA and seen.device == device)
     return [
         (place[name], Answer.SKIP) for name, times in ours.items() for _ in range(times - most + 1) if name in place
@@ -67,91 +69,99 @@ def given_up(trail: Trail, observations: Iterable[Observation], device: str, mos
 
 
 def next_builds(
-    trail: Trail, events: Sequence[Event], seconds: Mapping[str, float], workers: int
-) -> tuple[TrailBuild, ...]:
+    build_range: BuildRange, events: Sequence[Event], seconds: Mapping[str, float], workers: int
+) -> tuple[RangeBuild, ...]:
     """The builds to run now, side by side; none when enough is known. ``seconds``: what having each build takes."""
-    step = noisy.advise(line_of(trail), goals_of(trail), events, _seconds(trail, seconds), workers=workers)
+    step = noisy.advise(
+        make_line(build_range),
+        make_goals(build_range),
+        events,
+        _estimate_seconds(build_range, seconds),
+        workers=workers,
+    )
     match step:
         case Probe(builds=numbers):
-            return tuple(trail.builds[number] for number in numbers)
+            return tuple(build_range.builds[number] for number in numbers)
         case Finished():
             return ()
 
 
-def soon(
-    trail: Trail, events: Sequence[Event], seconds: Mapping[str, float], under_way: Sequence[TrailBuild]
-) -> tuple[TrailBuild, ...]:
-    """Builds worth having ready while others run."""
-    numbers = [trail.builds.index(build) for build in under_way]
-    wanted = noisy.lookahead(line_of(trail), goals_of(trail), events, _seconds(trail, seconds), numbers)
-    return tuple(trail.builds[number] for number in wanted)
+def list_candidates(
+    build_range: BuildRange, events: Sequence[Event], seconds: Mapping[str, float], under_way: Sequence[RangeBuild]
+) -> tuple[RangeBuild, ...]:
+    """The builds to prepare while others run: those that the next answers are likely to ask for."""
+    numbers = [build_range.builds.index(build) for build in under_way]
+    wanted = noisy.lookahead(
+        make_line(build_range), make_goals(build_range), events, _estimate_seconds(build_range, seconds), numbers
+    )
+    return tuple(build_range.builds[number] for number in wanted)
 
 
-def _seconds(trail: Trail, seconds: Mapping[str, float]) -> list[float]:
-    return [PROBE_S + seconds.get(build.name, 0.0) for build in trail.builds]
+def _estimate_seconds(build_range: BuildRange, seconds: Mapping[str, float]) -> list[float]:
+    return [PROBE_S + seconds.get(build.name, 0.0) for build in build_range.builds]
 
 
 # ---------------------------------------------------------------------------------------------- the answer
 
 
-def narrowed(trail: Trail, observations: Iterable[Observation], device: str) -> Bisection | str:
-    """Where the behaviour changes along the trail; or, in words, why that cannot be told."""
-    events = events_of(trail, observations, device)
-    found = noisy.conclude(line_of(trail), goals_of(trail), events)
+def narrow_range(build_range: BuildRange, observations: Iterable[Observation], device: str) -> Bisection | str:
+    """Where the behaviour changes in the range; or the reason why that cannot be told, in words."""
+    events = list_events(build_range, observations, device)
+    found = noisy.conclude(make_line(build_range), make_goals(build_range), events)
     if isinstance(found, str):
-        return f"{found}; every build has {trail.over}: the change may lie there" if trail.over else found
-    older, newer = trail.builds[found.older], trail.builds[found.newer]
-    came = trail.direction == "introduced"
+        return f"{found}; every build has {build_range.over}: the change may lie there" if build_range.over else found
+    older, newer = build_range.builds[found.older], build_range.builds[found.newer]
+    came = build_range.direction == "introduced"
     return Bisection(
-        direction=trail.direction,
+        direction=build_range.direction,
         last_good=older.name if came else None,
         first_bad=newer.name if came else None,
         last_bad=None if came else older.name,
         first_good=None if came else newer.name,
-        skipped=_unanswered(trail, found, events),
+        skipped=_list_unanswered(build_range, found, events),
         confidence=round(found.confidence - (0.0 if found.verified else 0.1), 4),
         probes=len(events),
-        commits=_commits(trail, older, newer),
+        commits=_count_commits(build_range, older, newer),
         culprit=newer.commit if found.single and newer.commit else None,
         deep=True,
-        notes=(*_words(trail, found, events), *trail.notes),
+        notes=(*_describe(build_range, found, events), *build_range.notes),
     )
 
 
-def _unanswered(trail: Trail, found: Conclusion, events: Sequence[Event]) -> tuple[str, ...]:
+def _list_unanswered(build_range: BuildRange, found: Conclusion, events: Sequence[Event]) -> tuple[str, ...]:
     """Builds inside the range that were run and answered nothing; those not run were given up with them."""
     tallies = noisy.tally(events)
     inside = range(found.older + 1, found.newer)
-    return tuple(trail.builds[n].name for n in inside if n in tallies and not tallies[n].runs)
+    return tuple(build_range.builds[n].name for n in inside if n in tallies and not tallies[n].runs)
 
 
-def _commits(trail: Trail, older: TrailBuild, newer: TrailBuild) -> CommitRange | None:
+def _count_commits(build_range: BuildRange, older: RangeBuild, newer: RangeBuild) -> CommitRange | None:
     if not older.commit or not newer.commit:
         return None
-    place = f"https://github.com/{trail.repository}/compare/{older.commit[:12]}...{newer.commit[:12]}"
+    place = f"https://github.com/{build_range.repository}/compare/{older.commit[:12]}...{newer.commit[:12]}"
     return CommitRange(
         start=older.commit,
         end=newer.commit,
         count=newer.commits - older.commits,
-        compare_url=place if trail.repository else "",
+        compare_url=place if build_range.repository else "",
     )
 
 
-def _words(trail: Trail, found: Conclusion, events: Sequence[Event]) -> tuple[str, ...]:
+def _describe(build_range: BuildRange, found: Conclusion, events: Sequence[Event]) -> tuple[str, ...]:
     tallies = noisy.tally(events)
     older, newer = tallies[found.older], tallies[found.newer]
     sides = (
-        f"{t.fails} of {t.runs} runs fail on {trail.builds[n].name}"
+        f"{t.fails} of {t.runs} runs fail on {build_range.builds[n].name}"
         for n, t in ((found.older, older), (found.newer, newer))
     )
     words = [" and ".join(sides)]
     if found.unsteady:
-        names = ", ".join(trail.builds[number].name for number in found.unsteady[:4])
+        names = ", ".join(build_range.builds[number].name for number in found.unsteady[:4])
         words.append(
             f"it changes more than once: {names} behaves as it does after the change; this is the newest one"
         )
     if not found.verified:
         words.append("the runs allowed did not suffice to verify both sides")
-    if trail.over:
-        words.append(f"every build has {trail.over}; the rest is its commit's")
+    if build_range.over:
+        words.append(f"every build has {build_range.over}; the rest is its commit's")
     return tuple(words)

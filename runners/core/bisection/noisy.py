@@ -16,7 +16,6 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from runners.core.protocol import Answer
 
@@ -235,17 +234,6 @@ def gain(model: _Model, changed: float) -> float:
     """Bits that one run of a build is expected to teach, when it is changed with this probability."""
     fails = changed * model.new + (1 - changed) * model.old
     return max(0.0, _entropy(fails) - changed * _entropy(model.new) - (1 - changed) * _entropy(model.old))
-
-
-@lru_cache(maxsize=256)
-def capacity(rates: Rates) -> float:
-    """Bits that the best run teaches: no search needs fewer than log2 n over this, errors aside."""
-    model = _Model(old=max(rates.good, _SURE), new=min(rates.bad, 1 - _SURE))
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (left, high) if gain(model, left) < gain(model, right) else (low, right)
-    return gain(model, (low + high) / 2)
 
 
 # ---------------------------------------------------------------------------------------------- builds that skip

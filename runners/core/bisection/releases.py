@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runners.core.protocol import Answer
+from runners.core.protocol import Answer, Observation, Variant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,28 @@ def combine(answers: Iterable[Answer]) -> Answer:
     """One answer from several attempts on one build: they must agree. Skips say nothing."""
     spoken = {answer for answer in answers if answer is not Answer.SKIP}
     return spoken.pop() if len(spoken) == 1 else Answer.SKIP
+
+
+def group_answers(observations: Iterable[Observation], variant: Variant, device: str) -> dict[str, list[Answer]]:
+    """The answers of each build's runs, for one variant of the testcase on one device."""
+    grouped: dict[str, list[Answer]] = {}
+    for seen in observations:
+        if seen.variant is variant and seen.device == device:
+            grouped.setdefault(seen.version, []).append(seen.answer)
+    return grouped
+
+
+def combine_answers(observations: Iterable[Observation], variant: Variant, device: str) -> dict[str, Answer]:
+    """One answer for each build that was run."""
+    return {build: combine(answers) for build, answers in group_answers(observations, variant, device).items()}
+
+
+def find_disagreeing(
+    order: Sequence[str], observations: Iterable[Observation], variant: Variant, device: str
+) -> tuple[str, ...]:
+    """Builds of which one run was good and another bad, oldest first."""
+    grouped = group_answers(observations, variant, device)
+    return tuple(build for build in order if {Answer.GOOD, Answer.BAD} <= set(grouped.get(build, ())))
 
 
 def introduced(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:

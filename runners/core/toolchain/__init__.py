@@ -1,0 +1,1 @@
+"""What a toolchain states about its compiler, and the helpers that its diagnosers share. Start at ``contract.py``."""

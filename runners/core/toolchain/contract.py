@@ -7,6 +7,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Protocol
 
+from runners.core.toolchain.diagnosis import Comparison, Diagnoser
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.reports import ReportVocabulary
 
@@ -50,6 +51,18 @@ class Toolchain(Protocol):
     @property
     def REPORTS(self) -> ReportVocabulary:
         """The words by which issues speak of the compiler; `bot.extract` knows a compiler by these alone."""
+
+    @property
+    def DIAGNOSERS(self) -> Sequence[Diagnoser]:
+        """Ways to look for the cause of a failure, cheapest first."""
+
+    @property
+    def COMPARISONS(self) -> Sequence[Comparison]:
+        """Ways to find where a run with a wrong result parts from another run."""
+
+    @property
+    def STAND_INS(self) -> Sequence[str]:
+        """Devices of any machine: a testcase whose own device is not here runs on them. The most telling is first."""
 
     def distributions(self, version: str) -> tuple[str, ...]:
         """The pinned distributions of a version; the first names the toolchain's versions."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, NVIDIA, VULKAN
+from runners.toolchains.iree.diagnosis import COMPARISONS as COMPARISONS, DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.iree.reports import REPORTS as REPORTS
 
 NAME = "iree"
@@ -33,6 +34,9 @@ DEVICES = (
     Device(name="metal", aliases=frozenset({"metal-spirv", "apple"}), hardware=APPLE, linked=False),
     Device(name="webgpu", aliases=frozenset({"webgpu-spirv", "wasm"}), hardware=BROWSER, linked=False),
 )
+
+STAND_INS = ("vmvx", "llvm-cpu")
+"""``vmvx`` first: it also checks bounds."""
 
 _CANARY = """\
 func.func @double(%x: tensor<4xf32>) -> tensor<4xf32> {

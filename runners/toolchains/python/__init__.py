@@ -6,6 +6,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from runners.core.protocol import TestcaseKind
+from runners.core.toolchain.diagnosis import Comparison, Diagnoser
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.reports import ReportVocabulary
 
@@ -17,6 +18,9 @@ COMPANIONS: tuple[str, ...] = ()
 PROVIDES: frozenset[str] = frozenset()
 VARIABLES = dict(QUIET)
 DEVICES = (Device(name="cpu", aliases=frozenset({"host", "x86_64"})),)
+STAND_INS: tuple[str, ...] = ()
+DIAGNOSERS: tuple[Diagnoser, ...] = ()
+COMPARISONS: tuple[Comparison, ...] = ()
 DRIFT: tuple[DriftEntry, ...] = ()
 REPORTS = ReportVocabulary()
 CANARY = Canary(

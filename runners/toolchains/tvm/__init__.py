@@ -8,8 +8,10 @@ from pathlib import Path
 from packaging.version import Version
 
 from runners.core.protocol import TestcaseKind
+from runners.core.toolchain.diagnosis import Comparison
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
+from runners.toolchains.tvm.diagnosis import DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.tvm.drift import DRIFT as READ
 from runners.toolchains.tvm.names import LISTED
 from runners.toolchains.tvm.reports import REPORTS as REPORTS
@@ -36,6 +38,9 @@ DEVICES = (
     Device(name="webgpu", aliases=frozenset({"wasm", "web"}), hardware=BROWSER, linked=False),
     Device(name="hexagon", aliases=frozenset(), hardware=HEXAGON, linked=False),
 )
+
+STAND_INS = ("llvm",)
+COMPARISONS: tuple[Comparison, ...] = ()
 
 _READ_NAMES = frozenset(entry.old for entry in READ)
 DRIFT = (*READ, *(entry for entry in LISTED if entry.old not in _READ_NAMES))

@@ -19,10 +19,11 @@ from bot.report.comment import MAX_BYTES, read_marker, render_comment
 from bot.report.document import document, dumps
 from bot.report.quote import clean, code, fence, hides_characters, prose
 from bot.report.sections.failures import ended
-from bot.report.sections.findings import DIFFERENCE, diagnoses
+from bot.report.sections.findings import render_findings
 from bot.report.sections.headline import TITLES, headline, under_its_label
 from bot.report.sections.ranges import change
 from bot.verdict.verdict import Report, Verdict, VerdictKind
+from runners.core.findings import DIFFERENCE
 from runners.core.protocol import (
     Answer,
     Bisection,
@@ -393,7 +394,7 @@ def test_that_no_pass_of_llvm_is_to_blame_is_said_only_where_nothing_else_is_kno
     findings: tuple[Finding, ...], said: list[str]
 ) -> None:
     """Beside the dispatch that computes something else it is noise; the document keeps it all the same."""
-    shown = diagnoses(findings)
+    shown = render_findings(findings)
     assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
     report = replace(reports.ALL["regression"](), findings=findings)
     assert all(one.summary in dumps(document(report, render_comment(report))) for one in findings)
@@ -416,17 +417,17 @@ def test_a_module_with_nothing_after_it_is_not_shown_as_a_difference() -> None:
     """A pass that dies leaves no module: what it was given is called that."""
     died = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", " }"])
     changed = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", "+ x", " }"])
-    assert "The module that it was given" in diagnoses((died,))
-    assert "The module before and after" in diagnoses((changed,))
+    assert "The module that it was given" in render_findings((died,))
+    assert "The module before and after" in render_findings((changed,))
 
 
 def test_a_finding_that_names_no_pass_has_no_block_of_evidence() -> None:
     """Its sentence says all: ``name: none`` and the number of an application that is none would be noise."""
     none = finding(FindingKind.GUILTY_PASS, "with every pass left out", name="none", version="1.3", application=0)
     named = finding(FindingKind.GUILTY_PASS, "tirx.Simplify", name="tirx.Simplify", version="1.3", application=4)
-    assert "with every pass" in diagnoses((none,))
-    assert "```" not in diagnoses((none,))
-    assert "application: 4" in diagnoses((named,))
+    assert "with every pass" in render_findings((none,))
+    assert "```" not in render_findings((none,))
+    assert "application: 4" in render_findings((named,))
 
 
 def test_where_runs_disagree_a_reader_can_have_both() -> None:
@@ -463,5 +464,5 @@ def test_evidence_that_the_sentence_has_is_not_said_again() -> None:
     finding = Finding(
         kind=FindingKind.GUILTY_PASS, summary="on 0.25.0 it fails with pass 3, FuseOps", evidence=evidence
     )
-    shown = diagnoses([finding]).partition("```text\n")[2]
+    shown = render_findings([finding]).partition("```text\n")[2]
     assert shown.splitlines()[:2] == ["application: 3", "would be refuted by: the same failure without it"]

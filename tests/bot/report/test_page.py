@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from bot.report.document import document, dumps
 from bot.report.page import render_page
 from bot.report.quote import clean
-from bot.report.sections.findings import DIFFERENCE
+from runners.core.findings import DIFFERENCE
 from runners.core.protocol import Finding, FindingKind, Outcome, Variant
 from tests.bot.report import reports
 from tests.bot.report.test_comment import HOSTILE, WORDS, poisoned

@@ -21,6 +21,7 @@ from hypothesis import given, strategies as st
 from bot.requests.result_files import MAX_RESULT_BYTES, Results, check_result, most_observations, read_results
 from runners.core.protocol import (
     Answer,
+    BuildRange,
     CellResult,
     Claim,
     Exited,
@@ -29,11 +30,10 @@ from runners.core.protocol import (
     Observation,
     Outcome,
     Plan,
+    RangeBuild,
     Smaller,
     Testcase,
     TestcaseKind,
-    Trail,
-    TrailBuild,
     Variant,
     digest_of,
 )
@@ -336,12 +336,12 @@ def test_a_smaller_testcase_is_believed_where_one_was_asked_for(change: dict[str
     assert isinstance(checked, str) is bool(change)
 
 
-TRAIL = Trail(
+TRAIL = BuildRange(
     direction="introduced",
     builds=(
-        TrailBuild(name="0.26.0", commits=0),
-        TrailBuild(name="0.26.1.dev7", commits=7),
-        TrailBuild(name="0.27.0", commits=90),
+        RangeBuild(name="0.26.0", commits=0),
+        RangeBuild(name="0.26.1.dev7", commits=7),
+        RangeBuild(name="0.27.0", commits=90),
     ),
     repository="apache/tvm",
 )
@@ -359,10 +359,10 @@ def test_a_search_between_releases_is_part_of_the_result() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"builds": (TrailBuild(name="0.1.0", commits=0), TrailBuild(name="0.27.0", commits=9))},
-        {"builds": (TrailBuild(name="0.26.0", commits=9), TrailBuild(name="0.27.0", commits=0))},
-        {"builds": (TrailBuild(name="0.26.0", commits=0), TrailBuild(name="0.27.0", commits=10**12))},
-        {"builds": (TrailBuild(name="0.26.0", commits=0), TrailBuild(name="0.27.0", commits=9, weight=-1.0))},
+        {"builds": (RangeBuild(name="0.1.0", commits=0), RangeBuild(name="0.27.0", commits=9))},
+        {"builds": (RangeBuild(name="0.26.0", commits=9), RangeBuild(name="0.27.0", commits=0))},
+        {"builds": (RangeBuild(name="0.26.0", commits=0), RangeBuild(name="0.27.0", commits=10**12))},
+        {"builds": (RangeBuild(name="0.26.0", commits=0), RangeBuild(name="0.27.0", commits=9, weight=-1.0))},
         {"repository": "someone/else"},
         {"publish": 0.0},
         {"confidence": 1.0},

@@ -1,7 +1,8 @@
-"""The documented decision table is what the judge decides."""
+"""The documented tables are what the code decides."""
 
 from __future__ import annotations
 
+from tests.bot.verdict.findings_table import insert_table
 from tests.bot.verdict.verdict_table import DOCUMENT, with_table
 
 
@@ -10,3 +11,9 @@ def test_the_documented_table_is_made_from_the_code() -> None:
     prose."""
     text = DOCUMENT.read_text(encoding="utf-8")
     assert text == with_table(text)
+
+
+def test_the_documented_findings_are_made_from_the_code() -> None:
+    """After a change of a finding's row: ``python -m tests.bot.verdict.findings_table``."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert text == insert_table(text)

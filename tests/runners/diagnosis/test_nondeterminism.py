@@ -14,12 +14,12 @@ from runners.diagnosis.nondeterminism import (
     FILLED,
     SEEDED,
     THREADED,
-    Run,
-    Way,
-    enough,
-    finding,
-    make_run,
-    repeat,
+    Rerun,
+    Setup,
+    count_needed_runs,
+    describe_cause,
+    record_rerun,
+    rerun_varied,
 )
 from tests.runners.guest.tvm.sweep import programs
 from tests.runners.guest.tvm.vary import repeating
@@ -31,10 +31,10 @@ def prints(text: object, code: int = 0) -> tuple[Ended, str]:
     return Exited(code=code), str(text)
 
 
-def runner(behave: Callable[[Way], tuple[Ended, str]]) -> Callable[[Way], Run | None]:
-    def run(way: Way) -> Run | None:
-        ended, text = behave(way)
-        return make_run(way, ended, (StepResult(argv=("python",), ended=ended, stdout=text),))
+def runner(behave: Callable[[Setup], tuple[Ended, str]]) -> Callable[[Setup], Rerun | None]:
+    def run(setup: Setup) -> Rerun | None:
+        ended, text = behave(setup)
+        return record_rerun(setup, ended, (StepResult(argv=("python",), ended=ended, stdout=text),))
 
     return run
 
@@ -42,22 +42,22 @@ def runner(behave: Callable[[Way], tuple[Ended, str]]) -> Callable[[Way], Run | 
 @pytest.mark.parametrize(
     ("behave", "cause", "runs"),
     [
-        (lambda way: prints("sum 3.0"), None, 7),
-        (lambda way: prints(f"sum {way.varied.fill}"), "memory", 6),
-        (lambda way: prints(f"sum {way.varied.threads}"), "threads", 8),
-        (lambda way: prints(f"{way.varied.hash_seed} first"), "hashes", 15),
-        (lambda way: prints("seeded" if way.seed else next(NUMBERS)), "randomness", 8),
-        (lambda way: prints("x", next(NUMBERS) % 2), "unknown", 0),
-        (lambda way: prints(f"value {next(NUMBERS)}"), None, 0),
-        (lambda way: prints(f"took {next(NUMBERS)} ms at 0x{random.getrandbits(40):x}"), None, 7),
-        (lambda way: prints(f"elapsed: {next(NUMBERS)}\n[10:00:{next(NUMBERS) % 50 + 10}] done"), None, 7),
+        (lambda setup: prints("sum 3.0"), None, 7),
+        (lambda setup: prints(f"sum {setup.varied.fill}"), "memory", 6),
+        (lambda setup: prints(f"sum {setup.varied.threads}"), "threads", 8),
+        (lambda setup: prints(f"{setup.varied.hash_seed} first"), "hashes", 15),
+        (lambda setup: prints("seeded" if setup.seed else next(NUMBERS)), "randomness", 8),
+        (lambda setup: prints("x", next(NUMBERS) % 2), "unknown", 0),
+        (lambda setup: prints(f"value {next(NUMBERS)}"), None, 0),
+        (lambda setup: prints(f"took {next(NUMBERS)} ms at 0x{random.getrandbits(40):x}"), None, 7),
+        (lambda setup: prints(f"elapsed: {next(NUMBERS)}\n[10:00:{next(NUMBERS) % 50 + 10}] done"), None, 7),
     ],
 )
 def test_the_cause_is_what_the_result_follows(
-    behave: Callable[[Way], tuple[Ended, str]], cause: str | None, runs: int
+    behave: Callable[[Setup], tuple[Ended, str]], cause: str | None, runs: int
 ) -> None:
     """A result that nothing here decides is none of these causes; times and addresses are no results."""
-    found = repeat(runner(behave))
+    found = rerun_varied(runner(behave))
     assert found.cause == cause
     assert not runs or len(found.runs) == runs
 
@@ -67,20 +67,20 @@ def test_what_was_seen_to_differ_is_looked_at_longer() -> None:
     again until it does, or nothing is said."""
     draws = iter([0, 0, 1, 0, 1, 0] * 9)
 
-    def behave(way: Way) -> tuple[Ended, str]:
-        return prints("check", 0 if way.seed else next(draws))
+    def behave(setup: Setup) -> tuple[Ended, str]:
+        return prints("check", 0 if setup.seed else next(draws))
 
-    assert repeat(runner(behave)).cause is None
+    assert rerun_varied(runner(behave)).cause is None
     draws = iter([0, 0, 1, 0, 1, 0] * 9)
-    assert repeat(runner(behave), unsteady=True).cause == "randomness"
+    assert rerun_varied(runner(behave), unsteady=True).cause == "randomness"
 
 
 def test_threads_that_race_are_told_from_random_numbers() -> None:
     """Either result with two threads, seeds or not; always the right one with one thread."""
     draws = iter([0, 1, 1, 0, 1, 0, 0, 0, 1, 1] * 9)
     alone = THREADED[0].varied
-    behave = runner(lambda way: prints("sum", 0 if way.varied == alone else next(draws)))
-    assert repeat(behave, unsteady=True).cause == "race"
+    behave = runner(lambda setup: prints("sum", 0 if setup.varied == alone else next(draws)))
+    assert rerun_varied(behave, unsteady=True).cause == "race"
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
@@ -88,38 +88,43 @@ def test_a_failure_that_nothing_here_decides_is_hardly_ever_explained(share: flo
     """It comes in some of the runs whatever they are given: of 400 series at most one in twenty names a cause."""
     chance = random.Random(7)  # a fixed draw, no secret
     causes = [
-        repeat(runner(lambda _way: prints("sum", chance.random() < share)), unsteady=True).cause for _ in range(400)
+        rerun_varied(runner(lambda _way: prints("sum", chance.random() < share)), unsteady=True).cause
+        for _ in range(400)
     ]
     assert sum(cause not in (None, "unknown") for cause in causes) <= 20
 
 
 def test_how_many_equal_runs_are_no_luck() -> None:
     """Of results that are never the same a few do; of a coin more; of one that is rarely another no number does."""
-    assert [enough(list(results), 0.02) for results in ("abcdefghij", "ababababab", "aaaaaaaaab")] == [3, 8, None]
+    assert [count_needed_runs(list(results), 0.02) for results in ("abcdefghij", "ababababab", "aaaaaaaaab")] == [
+        3,
+        8,
+        None,
+    ]
 
 
 def test_an_order_that_two_hash_seeds_share_is_found_by_a_third() -> None:
     """A set of two words comes in two orders only: the seed that differs decides, three times of three."""
-    assert repeat(runner(lambda way: prints(way.varied.hash_seed == 1)), unsteady=True).cause == "hashes"
-    elsewhere = runner(lambda way: prints(way.varied.hash_seed == 7))
-    assert repeat(elsewhere, unsteady=True).cause is None
-    assert repeat(elsewhere, unsteady=True, hash_seeds=(7, 0, 1)).cause == "hashes"
+    assert rerun_varied(runner(lambda setup: prints(setup.varied.hash_seed == 1)), unsteady=True).cause == "hashes"
+    elsewhere = runner(lambda setup: prints(setup.varied.hash_seed == 7))
+    assert rerun_varied(elsewhere, unsteady=True).cause is None
+    assert rerun_varied(elsewhere, unsteady=True, hash_seeds=(7, 0, 1)).cause == "hashes"
     varying = iter(range(99))
-    unruly = runner(lambda way: prints(next(varying) if way.varied.hash_seed == 1 else 0))
-    assert repeat(unruly, unsteady=True).cause is None
+    unruly = runner(lambda setup: prints(next(varying) if setup.varied.hash_seed == 1 else 0))
+    assert rerun_varied(unruly, unsteady=True).cause is None
 
 
 def test_a_pattern_that_does_not_always_give_the_same_is_not_blamed() -> None:
     """One accident of the right kind is not enough: the pattern must decide, three times."""
     results = iter(["a", "b", *"abababababab"])
-    found = repeat(runner(lambda way: prints(next(results) if way in FILLED else "c")))
+    found = rerun_varied(runner(lambda setup: prints(next(results) if setup in FILLED else "c")))
     assert found.cause is None
 
 
 def test_a_remark_is_no_result() -> None:
     """What a run that ended well says beside its output (more threads than processors) may differ."""
     step = StepResult(argv=("python",), ended=Exited(code=0), stdout="x", stderr=f"warning {next(NUMBERS)}")
-    found = make_run(AS_IT_IS, Exited(code=0), (step,))
+    found = record_rerun(AS_IT_IS, Exited(code=0), (step,))
     assert found is not None
     assert "warning" not in found.result
 
@@ -127,28 +132,30 @@ def test_a_remark_is_no_result() -> None:
 def test_what_did_not_come_to_an_end_shows_nothing() -> None:
     """A time-out, a lost sandbox or cut output is no result that another could differ from."""
     step = StepResult(argv=("python",), ended=Exited(code=0), stdout="x", truncated=True)
-    assert make_run(AS_IT_IS, Exited(code=0), (step,)) is None
+    assert record_rerun(AS_IT_IS, Exited(code=0), (step,)) is None
     for ended in (TimedOut(), NotRun(why="gone")):
-        assert make_run(AS_IT_IS, ended, ()) is None
-        assert repeat(runner(lambda way, ended=ended: (ended, str(next(NUMBERS))))).cause is None  # type: ignore[misc]  # a default binds the loop's value
+        assert record_rerun(AS_IT_IS, ended, ()) is None
+        assert rerun_varied(runner(lambda setup, ended=ended: (ended, str(next(NUMBERS))))).cause is None  # type: ignore[misc]  # a default binds the loop's value
 
 
 def test_a_spent_budget_ends_it_without_an_answer() -> None:
     """Fewer runs than a cause needs name no cause."""
     left = iter(range(3))
-    run = runner(lambda way: prints(f"sum {way.varied.fill}"))
-    assert repeat(lambda way: run(way) if next(left, None) is not None else None).cause is None
+    run = runner(lambda setup: prints(f"sum {setup.varied.fill}"))
+    assert rerun_varied(lambda setup: run(setup) if next(left, None) is not None else None).cause is None
 
 
 def test_a_finding_names_the_cause_and_what_would_refute_it() -> None:
     """With runs that show it, each by what it was given and the line that differs."""
-    found = finding(repeat(runner(lambda way: (Signalled(code=11), f"same\nb[3] = {way.varied.fill}"))), "0.27.0")
+    found = describe_cause(
+        rerun_varied(runner(lambda setup: (Signalled(code=11), f"same\nb[3] = {setup.varied.fill}"))), "0.27.0"
+    )
     assert found is not None
     assert found.kind is FindingKind.NONDETERMINISTIC
     assert found.evidence["cause"] == "memory"
     assert {run["differs_in"] for run in found.evidence["runs"]} == {"b[3] = 85", "b[3] = 128"}
     assert found.evidence["refuted_by"]
-    assert finding(repeat(runner(lambda way: prints("x"))), "0.27.0") is None
+    assert describe_cause(rerun_varied(runner(lambda setup: prints("x"))), "0.27.0") is None
 
 
 FAULTY = {

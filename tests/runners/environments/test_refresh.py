@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +11,6 @@ import pytest
 from packaging.requirements import Requirement
 
 from runners.core.catalogue import Listing, Release
-from runners.core.errors import InfraError
 from runners.environments import interpreters, refresh
 from runners.environments.uv import NoSolution, Pin
 from runners.environments.wheel_sources import PYTHONS
@@ -94,42 +92,3 @@ def test_minors_without_wheels_are_left_out(python: interpreters.Interpreter) ->
     index = FakeIndex(without=("3.13", "3.10"))
     found = refresh.refresh_listing(known(), TOOLCHAINS["tvm"], index, python, say=lambda _: None)
     assert {r.pythons for r in found.releases} == {("3.11", "3.12")}
-
-
-@pytest.fixture
-def history(tmp_path: Path) -> Path:
-    """A repository: three commits on main, and a release branch of two commits from the second, tagged."""
-    clone = tmp_path / "clone"
-    clone.mkdir()
-
-    def git(*arguments: str) -> None:
-        identity = ("-c", "user.name=a", "-c", "user.email=a@b.invalid")
-        subprocess.run(["git", *identity, *arguments], cwd=clone, check=True, capture_output=True)
-
-    git("init", "--initial-branch", "main")
-    for message in ("one", "two"):
-        git("commit", "--allow-empty", "-m", message)
-    git("tag", "v0.1.0")
-    git("checkout", "-b", "release")
-    for message in ("pick", "bump"):
-        git("commit", "--allow-empty", "-m", message)
-    git("tag", "v0.2.0")
-    git("checkout", "main")
-    git("commit", "--allow-empty", "-m", "three")
-    return clone
-
-
-def test_history_places_builds(history: Path, python: interpreters.Interpreter) -> None:
-    """Ordinals count commits on main up to where a build joins it; its own branch is counted apart."""
-    found = refresh.refresh_listing(
-        known(), TOOLCHAINS["tvm"], FakeIndex(("0.1.0", "0.2.0", "0.3.0")), python, say=lambda _: None
-    )
-    placed = refresh.with_history(found, history).releases
-    assert [(r.ordinal, r.ahead, r.leaf) for r in placed] == [(2, 0, False), (2, 2, True), (None, 0, False)]
-    assert [r.commit is not None for r in placed] == [True, True, False]
-
-
-def test_history_must_be_a_clone(tmp_path: Path) -> None:
-    """A folder that is none is said to be none."""
-    with pytest.raises(InfraError, match="not a git clone"):
-        refresh.with_history(known(), tmp_path)

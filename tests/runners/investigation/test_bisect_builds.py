@@ -1,4 +1,4 @@
-"""The search along a trail, run: what counts, what is made ready, when it stops; and going on from releases."""
+"""The search of a range of builds: what counts, what is prepared, when it stops; and going on from releases."""
 
 from __future__ import annotations
 
@@ -6,35 +6,36 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from runners.core.bisection.commits import narrowed, soon
+from runners.core.bisection.commits import list_candidates, narrow_range
 from runners.core.progress import Silent
 from runners.core.protocol import (
     Answer,
     Bisection,
+    BuildRange,
     Cell,
     Exited,
     Investigation,
     Observation,
     Outcome,
     Plan,
-    Trail,
-    TrailBuild,
+    RangeBuild,
 )
-from runners.investigation.bisect_builds import MOST_HICCUPS, Supply, follow
+from runners.core.toolchain.diagnosis import Diagnosis
+from runners.investigation.bisect_builds import MOST_HICCUPS, BuildSupply, search_builds
 from runners.investigation.investigate import investigate
-from runners.investigation.state import Deeper, Tools
+from runners.investigation.state import BuildSearch, Tools
 from tests.runners.investigation.test_investigate import ORDER, make_plan, probed
 from tests.support.observed import observe
 
 SIZE = 60
 
 
-def make_trail(size: int = SIZE, *, direction: str = "introduced", step: int = 1, **more: object) -> Trail:
+def make_range(size: int = SIZE, *, direction: str = "introduced", step: int = 1, **more: object) -> BuildRange:
     """Builds ``n0`` … of the commits ``00…``, ``step`` commits apart."""
     builds = tuple(
-        TrailBuild(name=f"n{number}", commit=f"{number:040x}", commits=number * step) for number in range(size)
+        RangeBuild(name=f"n{number}", commit=f"{number:040x}", commits=number * step) for number in range(size)
     )
-    return Trail(direction=direction, builds=builds, **more)  # type: ignore[arg-type]  # merged for brevity
+    return BuildRange(direction=direction, builds=builds, **more)  # type: ignore[arg-type]  # merged for brevity
 
 
 def seen(name: str, attempt: int, outcome: Outcome) -> Observation:
@@ -42,7 +43,7 @@ def seen(name: str, attempt: int, outcome: Outcome) -> Observation:
 
 
 def go(
-    trail: Trail,
+    build_range: BuildRange,
     truth: Callable[[int, int], Outcome],
     *,
     seconds: Callable[[], dict[str, float]] = dict,
@@ -52,12 +53,12 @@ def go(
     workers: int = 1,
 ) -> tuple[Observation, ...]:
     with ThreadPoolExecutor(2) as executor, ThreadPoolExecutor(1) as helper:
-        return follow(
-            trail,
+        return search_builds(
+            build_range,
             device="llvm",
             known=known,
             attempt=lambda name, attempt: seen(name, attempt, truth(int(name[1:]), attempt)),
-            supply=Supply(seconds=seconds, prepare=prepare, helper=helper),
+            supply=BuildSupply(seconds=seconds, prepare=prepare, helper=helper),
             executor=executor,
             workers=workers,
             expired=expired,
@@ -69,9 +70,9 @@ def bad_from(first: int) -> Callable[[int, int], Outcome]:
 
 
 def test_the_answer_can_be_computed_again_from_the_record() -> None:
-    """Commit, confidence and counts follow from trail and observations alone."""
-    trail = make_trail()
-    found = narrowed(trail, go(trail, bad_from(41)), "llvm")
+    """Commit, confidence and counts follow from range and observations alone."""
+    build_range = make_range()
+    found = narrow_range(build_range, go(build_range, bad_from(41)), "llvm")
     assert isinstance(found, Bisection)
     assert (found.last_good, found.first_bad) == ("n40", "n41")
     assert found.culprit == f"{41:040x}"
@@ -82,8 +83,8 @@ def test_the_answer_can_be_computed_again_from_the_record() -> None:
 
 def test_builds_some_commits_apart_give_a_range() -> None:
     """No commit is named where others lie between."""
-    trail = make_trail(step=7)
-    found = narrowed(trail, go(trail, bad_from(41)), "llvm")
+    build_range = make_range(step=7)
+    found = narrow_range(build_range, go(build_range, bad_from(41)), "llvm")
     assert isinstance(found, Bisection)
     assert found.culprit is None
     assert found.commits is not None
@@ -92,8 +93,8 @@ def test_builds_some_commits_apart_give_a_range() -> None:
 
 def test_a_fix_has_the_other_pair_of_ends() -> None:
     """Last bad, first good."""
-    trail = make_trail(direction="fixed")
-    found = narrowed(trail, go(trail, lambda n, _: Outcome.PASS if n >= 9 else Outcome.MATCH), "llvm")
+    build_range = make_range(direction="fixed")
+    found = narrow_range(build_range, go(build_range, lambda n, _: Outcome.PASS if n >= 9 else Outcome.MATCH), "llvm")
     assert isinstance(found, Bisection)
     assert (found.last_bad, found.first_good, found.last_good) == ("n8", "n9", None)
 
@@ -106,8 +107,8 @@ def test_another_failure_is_neither_good_nor_bad() -> None:
             return Outcome.OTHER_FAILURE
         return Outcome.MATCH if number >= 41 else Outcome.PASS
 
-    trail = make_trail()
-    found = narrowed(trail, go(trail, truth), "llvm")
+    build_range = make_range()
+    found = narrow_range(build_range, go(build_range, truth), "llvm")
     assert isinstance(found, Bisection)
     assert (found.last_good, found.first_bad, found.culprit) == ("n29", "n45", None)
     assert set(found.skipped) <= {f"n{number}" for number in range(30, 45)}
@@ -115,36 +116,36 @@ def test_another_failure_is_neither_good_nor_bad() -> None:
 
 def test_what_is_known_is_not_run_again() -> None:
     """The ends were run by the search among releases: their runs count."""
-    trail = make_trail()
+    build_range = make_range()
     known = (*(seen("n0", n, Outcome.PASS) for n in range(10)), *(seen("n59", n, Outcome.MATCH) for n in range(10)))
-    new = go(trail, bad_from(41), known=known)
+    new = go(build_range, bad_from(41), known=known)
     assert {"n0", "n59"}.isdisjoint(one.version for one in new)
 
 
 def test_the_probes_and_the_time_are_kept() -> None:
     """Never more runs than allowed; none after the time is up; and then the answer is what was seen."""
-    trail = make_trail(probes=25)
-    some = go(trail, bad_from(41), workers=4)
+    build_range = make_range(probes=25)
+    some = go(build_range, bad_from(41), workers=4)
     assert len(some) == 25
-    found = narrowed(trail, some, "llvm")
+    found = narrow_range(build_range, some, "llvm")
     assert isinstance(found, Bisection)
     assert found.culprit is None
-    assert go(trail, bad_from(41), expired=lambda: True) == ()
+    assert go(build_range, bad_from(41), expired=lambda: True) == ()
 
 
 def test_a_failure_of_ours_is_no_answer_and_no_endless_loop() -> None:
     """Such a build is tried a few times and left alone."""
-    trail = make_trail()
-    runs = go(trail, lambda n, a: Outcome.INFRA if n == 29 else bad_from(41)(n, a))
+    build_range = make_range()
+    runs = go(build_range, lambda n, a: Outcome.INFRA if n == 29 else bad_from(41)(n, a))
     assert sum(one.version == "n29" for one in runs) <= MOST_HICCUPS
-    found = narrowed(trail, runs, "llvm")
+    found = narrow_range(build_range, runs, "llvm")
     assert isinstance(found, Bisection)
     assert found.culprit == f"{41:040x}"
 
 
 def test_builds_are_made_ready_once_and_off_the_threads_that_run() -> None:
     """Those to be run and those that come next whichever way these answer."""
-    trail, threads = make_trail(), set()
+    build_range, threads = make_range(), set()
     made: list[str] = []
 
     def prepare(name: str) -> None:
@@ -152,23 +153,23 @@ def test_builds_are_made_ready_once_and_off_the_threads_that_run() -> None:
         threads.add(threading.current_thread())
 
     def seconds() -> dict[str, float]:
-        return {build.name: 600.0 for build in trail.builds if build.name not in made}
+        return {build.name: 600.0 for build in build_range.builds if build.name not in made}
 
-    runs = go(trail, bad_from(41), seconds=seconds, prepare=prepare)
+    runs = go(build_range, bad_from(41), seconds=seconds, prepare=prepare)
     assert {one.version for one in runs} <= set(made)
     assert len(made) == len(set(made))
     assert len(threads) == 1
     ends = [(0, Answer.GOOD)] * 10 + [(59, Answer.BAD)] * 10
-    coming = soon(trail, ends, {}, [trail.builds[30]])
+    coming = list_candidates(build_range, ends, {}, [build_range.builds[30]])
     assert len(coming) == 2
-    assert trail.builds[30] not in coming
+    assert build_range.builds[30] not in coming
 
 
 # ------------------------------------------------------------------------------------------- from releases on
 
 
-def investigated(plan: Plan, lay: Callable[[str, str], Trail | str], first_bad: int) -> Investigation:
-    """Releases up to 3.6.0 are good; along the trail the builds from ``first_bad`` on fail."""
+def investigated(plan: Plan, list_builds: Callable[[str, str], BuildRange | str], first_bad: int) -> Investigation:
+    """Releases up to 3.6.0 are good; between them the builds from ``first_bad`` on fail."""
 
     def run(cell: Cell, attempt: int) -> Observation:
         if cell.version in ORDER:
@@ -178,15 +179,15 @@ def investigated(plan: Plan, lay: Callable[[str, str], Trail | str], first_bad: 
         return probed(cell, attempt, Outcome.MATCH if bad else Outcome.PASS)
 
     with ThreadPoolExecutor(2) as executor, ThreadPoolExecutor(1) as helper:
-        supply = Supply(seconds=dict, prepare=lambda name: None, helper=helper)
+        supply = BuildSupply(seconds=dict, prepare=lambda name: None, helper=helper)
         tools = Tools(
             run=run,
             port=lambda testcase, version: None,
             retarget=lambda testcase, device: None,
-            diagnose=lambda plan, failing, clean: ((), ()),
+            diagnose=lambda failure: Diagnosis(),
             executor=executor,
             progress=Silent(),
-            deeper=Deeper(lay=lay, supply=supply),
+            between_releases=BuildSearch(list_builds=list_builds, supply=supply),
         )
         return investigate(plan, tools)
 
@@ -195,15 +196,15 @@ def test_after_releases_the_search_goes_on_between_them() -> None:
     """Between the last good and the first bad one, and only there."""
     asked: list[tuple[str, str]] = []
 
-    def lay(good: str, bad: str) -> Trail:
+    def list_builds(good: str, bad: str) -> BuildRange:
         asked.append((good, bad))
-        return make_trail()
+        return make_range()
 
     plan = make_plan(deepen=True)
-    found = investigated(plan, lay, 23)
+    found = investigated(plan, list_builds, 23)
     assert asked == [("3.6.0", "3.7.0")]
     assert found.trail is not None
-    deep = narrowed(found.trail, found.observations, plan.device)
+    deep = narrow_range(found.trail, found.observations, plan.device)
     assert isinstance(deep, Bisection)
     assert deep.culprit == f"{23:040x}"
 
@@ -217,15 +218,15 @@ def test_without_builds_between_them_releases_are_the_answer() -> None:
 
 def test_only_when_asked() -> None:
     """A plan that does not say so stays with releases."""
-    found = investigated(make_plan(), lambda good, bad: make_trail(), 23)
+    found = investigated(make_plan(), lambda good, bad: make_range(), 23)
     assert found.trail is None
 
 
 def test_a_plan_with_a_trail_runs_nothing_else() -> None:
     """Ends, and what lies between."""
-    plan = make_plan(trail=make_trail(), order=("n0", "n59"), first=(), reported=None)
+    plan = make_plan(trail=make_range(), order=("n0", "n59"), first=(), reported=None)
     found = investigated(plan, lambda good, bad: "not asked", 5)
     assert {seen.version for seen in found.observations}.isdisjoint(ORDER)
-    deep = narrowed(make_trail(), found.observations, plan.device)
+    deep = narrow_range(make_range(), found.observations, plan.device)
     assert isinstance(deep, Bisection)
     assert deep.first_bad == "n5"

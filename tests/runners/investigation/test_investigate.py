@@ -1,4 +1,4 @@
-"""The course of an investigation: what it runs, what it repeats, when it stops."""
+"""The order of an investigation: what it runs, what it repeats, when it stops."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from runners.core.protocol import (
     Variant,
     Varied,
 )
+from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
 from runners.investigation.investigate import investigate
 from runners.investigation.state import HOPELESS, Tools
-from runners.toolchains.iree.dispatches import Side
 from tests.support.observed import observe
 
 ORDER = tuple(f"3.{minor}.0" for minor in range(12))
@@ -61,7 +61,7 @@ def run(plan: Plan, truth: Callable[[Cell, int], Outcome], **changes: object) ->
             "run": lambda cell, attempt: probed(cell, attempt, truth(cell, attempt)),
             "port": lambda testcase, version: None,
             "retarget": lambda testcase, device: None,
-            "diagnose": lambda plan, failing, clean: ((), ()),
+            "diagnose": lambda failure: Diagnosis(),
             "executor": executor,
             "progress": Silent(),
         }
@@ -150,10 +150,8 @@ def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
 def test_only_a_failure_is_diagnosed() -> None:
     """Clean runs have no cause to look for."""
 
-    def diagnose(
-        plan: Plan, failing: Observation, clean: Observation | None
-    ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
-        return (), (Finding(kind=FindingKind.MISSING, summary=failing.version),)
+    def diagnose(failure: Failure) -> Diagnosis:
+        return Diagnosis(findings=(Finding(kind=FindingKind.MISSING, summary=failure.seen.version),))
 
     assert run(make_plan(), lambda *_: Outcome.PASS, diagnose=diagnose).findings == ()
     found = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=diagnose).findings
@@ -186,7 +184,7 @@ def test_a_testcase_for_an_absent_device_is_tried_on_a_stand_in() -> None:
 def test_a_finding_of_any_shape_is_carried() -> None:
     """Its evidence is a guest's: even what should be a name may be a list."""
     odd = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"name": [["a"], {"b": 1}]})
-    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda plan, failing, clean: ((), (odd, odd)))
+    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda failure: Diagnosis(findings=(odd, odd)))
     assert seen.findings == (odd,)
 
 
@@ -224,7 +222,7 @@ def test_a_wrong_result_is_compared_with_the_nearest_right_one() -> None:
     """The newest wrong run of a wrong result, and beside it the release on which it is right, not the oldest one."""
     asked: list[tuple[str, str]] = []
 
-    def dispatches(bad: Side, good: Side) -> tuple[Finding, ...]:
+    def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
         asked.append((bad.seen.version, good.seen.version))
         return (Finding(kind=FindingKind.GUILTY_PASS, summary="", evidence={"name": "f_dispatch_0"}),)
 
@@ -232,11 +230,11 @@ def test_a_wrong_result_is_compared_with_the_nearest_right_one() -> None:
         return Outcome.MATCH if ORDER.index(cell.version) < 8 else Outcome.PASS
 
     wrong = make_plan(claim=Claim(kind=ClaimKind.WRONG_RESULT))
-    seen = run(wrong, truth, dispatches=dispatches)
+    seen = run(wrong, truth, compare=compare)
     assert asked == [("3.7.0", "3.8.0")]
     assert [finding.kind for finding in seen.findings] == [FindingKind.GUILTY_PASS]
-    run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), truth, dispatches=dispatches)
-    run(wrong, lambda *_: Outcome.MATCH, dispatches=dispatches)
+    run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), truth, compare=compare)
+    run(wrong, lambda *_: Outcome.MATCH, compare=compare)
     assert len(asked) == 1
 
 
@@ -256,11 +254,9 @@ def test_a_build_that_depends_on_the_hash_seed_is_run_until_its_rate_can_be_told
     """Each run under a seed of its own; the diagnosis is told that runs disagree."""
     told: list[Observation | None] = []
 
-    def diagnose(
-        plan: Plan, failing: Observation, clean: Observation | None
-    ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
-        told.append(clean)
-        return (), ()
+    def diagnose(failure: Failure) -> Diagnosis:
+        told.append(failure.clean)
+        return Diagnosis()
 
     def truth(cell: Cell, _: int) -> Outcome:
         return Outcome.MATCH if cell.varied.hash_seed % 2 else Outcome.PASS
@@ -278,7 +274,7 @@ def test_runs_that_agree_while_what_they_print_does_not_are_repeated(cause: str,
     """Five in all; where the testcase draws random numbers nothing else is varied, so that forks do."""
     found = Finding(kind=FindingKind.NONDETERMINISTIC, summary="s", evidence={"version": ORDER[0], "cause": cause})
     plan = make_plan(order=ORDER[:1], first=ORDER[:1], reported=None)
-    seen = run(plan, lambda *_: Outcome.MATCH, diagnose=lambda *_: ((), (found,)))
+    seen = run(plan, lambda *_: Outcome.MATCH, diagnose=lambda _: Diagnosis(findings=(found,)))
     assert [one.hash_seed for one in conditions(seen, ORDER[0])[1:]] == varied
 
 

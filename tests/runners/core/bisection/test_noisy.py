@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from bench.bisection.channel import bound_runs
 from runners.core.bisection.noisy import (
     Conclusion,
     Event,
@@ -20,7 +21,6 @@ from runners.core.bisection.noisy import (
     Tally,
     advise,
     calibrate,
-    capacity,
     conclude,
     lookahead,
     mixed,
@@ -206,7 +206,7 @@ def test_lying_runs_cost_little_more_than_they_must(p: float, f: float, most: fl
         wrong += not found.older < change <= found.newer
         runs += len(events)
     assert wrong <= 4  # expected about one; four and more has a chance of a few per cent
-    assert runs / 120 < most * math.log2(size) / capacity(rates)
+    assert runs / 120 < most * bound_runs(size, rates)
 
 
 def test_only_a_single_verified_commit_is_named() -> None:

@@ -20,15 +20,17 @@ from runners.core.protocol import (
     Testcase,
     Variant,
 )
-from runners.diagnosis.diagnose import _checked_bounds
-from runners.diagnosis.nondeterminism import repeat
+from runners.core.toolchain.diagnosis import ComparedRun, Failure
+from runners.diagnosis.nondeterminism import rerun_varied
 from runners.rewrite.retarget import retarget
-from runners.toolchains.iree.dispatch_matching import Parting, first_parting
-from runners.toolchains.iree.dispatch_traces import Trace
-from runners.toolchains.iree.dispatches import Side, traced
-from runners.toolchains.iree.mlir_faults import find_fault
-from runners.toolchains.iree.pass_bisect import find_guilty_iree
+from runners.toolchains.iree.diagnosis.dispatch_matching import Parting, first_parting
+from runners.toolchains.iree.diagnosis.dispatch_traces import Trace
+from runners.toolchains.iree.diagnosis.dispatches import trace_run
+from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
+from runners.toolchains.iree.diagnosis.undefined_operands import find_fault
+from runners.toolchains.iree.diagnosis.vmvx_bounds import check_bounds
 from runners.workbench import Workbench
+from runners.workbench.means import make_means, run_under
 from tests.runners.guest.iree.faults import Fault
 
 
@@ -87,7 +89,7 @@ def trace(bench: Workbench, testcase: Testcase, version: str, device: str) -> Tr
     """None where it fails, or prints more than a trace holds: that raises no alarm, and proves no silence either."""
     plan = _plan(testcase, Claim())
     side = _side(bench, plan, version, device)
-    return traced(side, bench.means(plan).search) if side.seen.ended == Exited(code=0) else None
+    return trace_run(side, make_means(bench, plan)) if side.seen.ended == Exited(code=0) else None
 
 
 def parted(one: Trace | None, other: Trace | None) -> tuple[Parting, ...] | None:
@@ -101,9 +103,11 @@ def _plan(testcase: Testcase, claim: Claim) -> Plan:
     return Plan(testcase=testcase, claim=claim, device="llvm-cpu", order=VALID_ON, first=())
 
 
-def _side(bench: Workbench, plan: Plan, version: str, device: str) -> Side:
+def _side(bench: Workbench, plan: Plan, version: str, device: str) -> ComparedRun:
     testcase = retarget(plan.testcase, device) or plan.testcase
-    return Side(testcase=testcase, seen=bench.means(plan).run(version, Variant.CONTROL, testcase, device))
+    return ComparedRun(
+        testcase=testcase, seen=make_means(bench, plan).run(version, Variant.CONTROL, testcase, device)
+    )
 
 
 # ---------------------------------------------------------------------------------------------- nothing at fault
@@ -124,25 +128,27 @@ def ask(bench: Workbench, testcase: Testcase, version: str) -> dict[str, Asked]:
 
     ``guilty-pass`` may say then that LLVM's passes have no part in it: so it is.
     """
-    plain = bench.means(_plan(testcase, Claim())).run(version, Variant.CONTROL, testcase, "llvm-cpu")
+    plain = make_means(bench, _plan(testcase, Claim())).run(version, Variant.CONTROL, testcase, "llvm-cpu")
     if plain.ended != Exited(code=0):
         return {"runs": Asked(said=None, seconds=plain.seconds)}
     claim = Claim(kind=ClaimKind.WRONG_RESULT, actual=plain.excerpt)
-    means = bench.means(_plan(testcase, claim))
+    plan = _plan(testcase, claim)
+    means = make_means(bench, plan)
     failing = msgspec.structs.replace(plain, outcome=Outcome.MATCH, variant=Variant.ORIGINAL)
+    failure = Failure(testcase=testcase, seen=failing)
 
     def accused() -> tuple[str, ...] | None:
-        found = find_guilty_iree(testcase, failing, means.search, means.run)
+        found = bisect_passes(failure, means).findings
         return tuple(one.summary for one in found if one.evidence["name"] != "none") if found else None
 
-    on_vmvx = _side(bench, _plan(testcase, claim), version, "vmvx").seen.ended == Exited(code=0)
+    on_vmvx = _side(bench, plan, version, "vmvx").seen.ended == Exited(code=0)
 
     def checked() -> tuple[str, ...] | None:
-        _, found = _checked_bounds(testcase, failing, means)
+        found = check_bounds(failure, means).findings
         return tuple(one.summary for one in found) if found or on_vmvx else None
 
     def repeated() -> tuple[str, ...] | None:
-        seen = repeat(lambda way: means.vary(version, testcase, way))
+        seen = rerun_varied(lambda setup: run_under(bench, plan, version, testcase, setup))
         return (seen.cause,) if seen.cause else () if seen.runs else None
 
     return {

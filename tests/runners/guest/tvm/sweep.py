@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runners.core.catalogue import load_catalogue
 from runners.core.protocol import Finding
-from runners.diagnosis.diagnose import read_findings
+from runners.core.toolchain.claims import read_findings
 from runners.environments.store import Environment, open_store
 
 HERE = Path(__file__).parent

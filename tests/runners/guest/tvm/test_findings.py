@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from runners.diagnosis.diagnose import MAX_CLAIM_BYTES, read_findings
+from runners.core.toolchain.claims import MAX_CLAIM_BYTES, read_findings
 from runners.guest.tvm.findings import MAX_FINDINGS, Findings, bounded
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from runners.core.protocol import Limits, Testcase, TestcaseKind
-from runners.diagnosis.nondeterminism import AS_IT_IS, Repeats, Run, Way, make_run, repeat
+from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Reruns, Setup, record_rerun, rerun_varied
 from runners.probe.layout import layout_of, task_of
 from runners.probe.run import open_room
 from runners.probe.task import conditions_of
@@ -18,20 +18,20 @@ LIMITS = Limits(wall_s=60)
 
 
 @contextmanager
-def repeating(version: str) -> Iterator[Callable[[str], Repeats]]:
+def repeating(version: str) -> Iterator[Callable[[str], Reruns]]:
     """A function that repeats a program, named as in ``sweep.programs``, on a release of TVM."""
     used = environment(version)
     with open_room(Bubblewrap(), layout_of(used), limits=LIMITS, run_id="vary") as room:
 
-        def run(program: str, way: Way) -> Run | None:
+        def run(program: str, setup: Setup) -> Rerun | None:
             code = (PROGRAMS / f"{program}.repro").read_text()
-            how = conditions_of(way.varied, 1)
-            how = replace(how, seed=way.seed, fork=how.fork and way != AS_IT_IS)
+            how = conditions_of(setup.varied, 1)
+            how = replace(how, seed=setup.seed, fork=how.fork and setup != AS_IT_IS)
             testcase = Testcase(
                 kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
             )
             probe = room.probe(task_of(used, testcase, LIMITS, conditions=how))
             assert not room.over, (program, room.over)
-            return make_run(way, probe.ended, probe.steps)
+            return record_rerun(setup, probe.ended, probe.steps)
 
-        yield lambda program: repeat(lambda way: run(program, way))
+        yield lambda program: rerun_varied(lambda setup: run(program, setup))

@@ -7,70 +7,29 @@ Two rules, each read from the operation's own definition, each with the testcase
 - ``arith`` says that an integer division by zero is undefined: the zeros of a divisor that the command line gives are
   to be ones.
 
-Nothing is concluded from the text alone: a run of the mended testcase shows whether the breach explains the failure.
+Nothing is concluded from the text alone: a run of the mended testcase shows whether the rule explains the failure.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice
 
 import msgspec
 
 from runners.core.protocol import Testcase, TestcaseKind
+from runners.core.toolchain.broken_rule import BrokenRule
 
 MOST_CHARS, MOST_OPERATIONS = 400_000, 400
-MOST_LINES, MOST_OF_A_LINE = 60, 300
-"""Of a difference. All patterns here end at the next bracket: a text made to be slow takes no longer than another."""
+"""All patterns here end at the next bracket: a text made to be slow takes no longer than another."""
 _VALUE = r"%[A-Za-z0-9_$.-]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Breach:
-    """One rule that the text breaks."""
-
-    operation: str
-    file: str
-    line: int
-    """1-based."""
-    words: str
-    """What it does and must not."""
-    instead: str
-    """What the mended testcase does there."""
-    mended: Testcase
-    traps: bool = False
-    """Whether it may end the program, and not only give it undefined values."""
-
-    def difference(self, testcase: Testcase) -> list[str]:
-        """What differs between the testcase and the mended one, as lines of a diff without its header."""
-        mine, mended = _as_lines(testcase, self.file), _as_lines(self.mended, self.file)
-        before = max(0, _alike(mine, mended) - 1)
-        after = max(0, _alike(mine[before + 1 :][::-1], mended[before + 1 :][::-1]) - 1)
-        shown = difflib.unified_diff(
-            mine[before : len(mine) - after], mended[before : len(mended) - after], n=1, lineterm=""
-        )
-        lines = (line for line in islice(shown, 2, None) if not line.startswith("@@"))  # places within these parts
-        return [line[:MOST_OF_A_LINE] for line in islice(lines, MOST_LINES)]
-
-    def __str__(self) -> str:
-        return f"{self.operation} in {self.file}:{self.line} {self.words}"
-
-
-def _alike(one: list[str], other: list[str]) -> int:
-    """How many lines two lists begin with together."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-
-
-def _as_lines(testcase: Testcase, file: str) -> list[str]:
-    return [*testcase.files[file].split("\n"), *(" ".join(step) for step in testcase.steps)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """A breach within one file: where, and the whole text put right."""
+    """A broken rule within one file: where, and the whole text put right."""
 
     operation: str
     at: int
@@ -82,20 +41,20 @@ class _Found:
     """Words of the command line that change instead: of a division, which traps on most machines."""
 
 
-def find_breach(testcase: Testcase) -> Breach | None:
-    """The first breach that the text shows; None where it shows none, or is no single MLIR file of moderate size."""
+def find_broken_rule(testcase: Testcase) -> BrokenRule | None:
+    """The first rule that the text breaks; None if it shows none, or is not a single MLIR file of moderate size."""
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
     name, text = sources[0], testcase.files[sources[0]]
     if len(text) > MOST_CHARS:
         return None
-    found = next(_breaches(text, testcase), None)
+    found = next(_find_breaches(text, testcase), None)
     if found is None:
         return None
     changed = found.inputs or {}
     steps = tuple(tuple(changed.get(word, word) for word in step) for step in testcase.steps)
-    return Breach(
+    return BrokenRule(
         operation=found.operation,
         file=name,
         line=text.count("\n", 0, found.at) + 1,
@@ -106,7 +65,7 @@ def find_breach(testcase: Testcase) -> Breach | None:
     )
 
 
-def _breaches(text: str, testcase: Testcase) -> Iterator[_Found]:
+def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Found]:
     bare = _without_comments(text)
     yield from _written_together(text, bare)
     yield from _zero_divisors(text, bare, testcase)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.tvm.relax_contract import find_live_argument
+from runners.toolchains.tvm.diagnosis.live_argument import find_live_argument
 
 TEXT = """@I.ir_module
 class M:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.iree.mlir_contract import find_breach
+from runners.toolchains.iree.diagnosis.operation_rules import find_broken_rule
 from tests.runners.guest.iree import valid as iree_valid
 
 ROWS = """#all = affine_map<(row, col) -> (row, col)>
@@ -54,12 +54,12 @@ def program(source: str, *inputs: str) -> Testcase:
 @pytest.mark.parametrize("source", [WIDENED, ROWS.replace('"parallel"]', '"reduction"]')])
 def test_what_is_overwritten_or_reduced_breaks_no_rule(source: str) -> None:
     """A tensor.empty that is only written to is how linalg is written everywhere."""
-    assert find_breach(program(source)) is None
+    assert find_broken_rule(program(source)) is None
 
 
 def test_a_parallel_dimension_that_the_result_lacks_becomes_a_reduction() -> None:
     """Named by the map's own words, whatever they are called; the other dimension stays parallel."""
-    breach = find_breach(program(ROWS))
+    breach = find_broken_rule(program(ROWS))
     assert breach is not None
     assert "calls col parallel" in str(breach)
     assert breach.mended.files["a.mlir"] == ROWS.replace('"parallel"]', '"reduction"]')
@@ -67,33 +67,33 @@ def test_a_parallel_dimension_that_the_result_lacks_becomes_a_reduction() -> Non
 
 def test_zeros_among_the_divisors_of_the_command_line_become_ones() -> None:
     """Only of the input that is divided by, and only where it holds a zero."""
-    breach = find_breach(program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0"))
+    breach = find_broken_rule(program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0"))
     assert breach is not None
     assert breach.mended.steps[1][-2:] == ("--input=4xi32=0,9,10,11", "--input=4xi32=20,1,-2,1")
     changed = [
         line for line in breach.difference(program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0")) if line[0] in "+-"
     ]
     assert [line.rpartition(" ")[2] for line in changed] == ["--input=4xi32=20,0,-2,0", "--input=4xi32=20,1,-2,1"]
-    assert find_breach(program(RATIO, "4xi32=0", "4xi32=20,10,-2,5")) is None
-    assert find_breach(program(RATIO, "4xi32=0", "4xi32=@divisors.npy")) is None
+    assert find_broken_rule(program(RATIO, "4xi32=0", "4xi32=20,10,-2,5")) is None
+    assert find_broken_rule(program(RATIO, "4xi32=0", "4xi32=@divisors.npy")) is None
 
 
 def test_what_is_commented_out_breaks_no_rule() -> None:
     """The division stands in a comment."""
-    assert find_breach(program(RATIO.replace("%0 =", "// %0 ="), "4xi32=1", "4xi32=0")) is None
+    assert find_broken_rule(program(RATIO.replace("%0 =", "// %0 ="), "4xi32=1", "4xi32=0")) is None
 
 
 @pytest.mark.parametrize("title", [title for title, _ in iree_valid.valid()])
 def test_valid_programs_break_no_rule(title: str) -> None:
     """The collection that the other diagnosers are held to."""
-    assert find_breach(dict(iree_valid.valid())[title]) is None
+    assert find_broken_rule(dict(iree_valid.valid())[title]) is None
 
 
 @given(st.text(alphabet='%linag.ruecots()empty:tnsr<>0x^b{}[]=,\n" d#f32', max_size=300))
 def test_any_text_is_read_to_its_end(text: str) -> None:
     """No text makes the search fail."""
-    find_breach(program(f"{ROWS}{text}"))
-    find_breach(program(text, "4xi32=0"))
+    find_broken_rule(program(f"{ROWS}{text}"))
+    find_broken_rule(program(text, "4xi32=0"))
 
 
 SLOW = {
@@ -106,7 +106,7 @@ SLOW = {
 @pytest.mark.parametrize("what", SLOW)
 def test_a_text_that_is_made_to_be_slow_is_read_in_bounds(what: str) -> None:
     """It shows nothing, and takes no longer than another of its size: one of these took a minute."""
-    assert find_breach(program(SLOW[what])) is None
+    assert find_broken_rule(program(SLOW[what])) is None
 
 
 def test_what_was_put_right_is_shown_in_few_lines_of_bounded_length() -> None:
@@ -114,13 +114,13 @@ def test_what_was_put_right_is_shown_in_few_lines_of_bounded_length() -> None:
     around = "\n".join(f"// {number % 150}" for number in range(30_000))
     text = f"{around}\n{ROWS.replace('{indexing_maps', '{doc = 1, ' + ' ' * 2_000 + 'indexing_maps')}{around}\n"
     case = program(text)
-    breach = find_breach(case)
+    breach = find_broken_rule(case)
     assert breach is not None
     shown = breach.difference(case)
     assert [line[0] for line in shown] == [" ", "-", "+", " "]
     assert all(len(line) <= 300 for line in shown)
     rows = program(ROWS)
-    found = find_breach(rows)
+    found = find_broken_rule(rows)
     assert found is not None
     assert [line for line in found.difference(rows) if line.startswith("+")] == [
         '+  %r = linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel", "reduction"]}'
@@ -129,6 +129,6 @@ def test_what_was_put_right_is_shown_in_few_lines_of_bounded_length() -> None:
 
 def test_many_zeros_of_an_input_are_named_by_their_first() -> None:
     """A summary is of a bounded length."""
-    breach = find_breach(program(RATIO, "4xi32=1", f"4xi32={'0,' * 9_000}0"))
+    breach = find_broken_rule(program(RATIO, "4xi32=1", f"4xi32={'0,' * 9_000}0"))
     assert breach is not None
     assert len(str(breach)) < 300

@@ -1,7 +1,7 @@
-"""The place in IREE's compiler at which a testcase begins to fail: found inside the sandbox, confirmed from outside.
+"""Find the place in IREE's compiler at which a testcase begins to fail: inside the sandbox, confirmed from outside.
 
-The search (``guest/iree/pass_bisect.py``) runs in the testcase's sandbox: its words are a claim. The host runs both
-sides itself, and judges them by its own oracle:
+The search (``guest/iree/pass_bisect.py``) runs in the testcase's sandbox: its result is a claim. The host runs
+both sides itself, and judges them by its own oracle:
 
 - a compilation that fails in a pass: ``iree-opt`` runs that pass alone on the IR before it, which must fail as
   reported, and reads that IR without the pass, which must be clean;
@@ -24,6 +24,8 @@ import msgspec
 
 from runners.core.guest_programs import launch
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase, TimedOut, Variant
+from runners.core.toolchain.claims import read_evidence
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.guest.iree.pipelines import first_passes, passes_of
 
 SEARCH_S = 90.0
@@ -35,8 +37,7 @@ _PROGRAM = "iree.pass_bisect"
 _COMPILER = "iree-compile"
 _PROGRAMS = (_COMPILER, "iree-opt")
 
-Run = Callable[[str, Variant, Testcase, str], Observation]
-Search = Callable[[str, Testcase], str]
+Observe = Callable[[Testcase], Observation]
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_PASSES)]
 _PassName = Annotated[str, msgspec.Meta(max_length=120, pattern=r"^[\w.:<>()&;, /*#=-]*$")]
@@ -47,7 +48,7 @@ _ONE_FILE = re.compile(r"[\w.-]{1,120}\{[\w.-]{1,120}=(?P<file>[^\s{}()=,'\"]{1,
 
 
 class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
-    """What the search says it found; other fields are ignored."""
+    """The search's claim; other fields are ignored."""
 
     level: Literal["pass", "parsing", "llvm-pass", "unknown", "phase", "written"]
     step: Annotated[int, msgspec.Meta(ge=0, le=100)]
@@ -69,73 +70,67 @@ class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     difference: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=80)] = ()
 
 
-class _Claimed(msgspec.Struct, frozen=True):
-    kind: str
-    evidence: msgspec.Raw
-
-
-def find_guilty_iree(testcase: Testcase, failing: Observation, search: Search, run: Run) -> tuple[Finding, ...]:
-    """At most one finding. ``search`` runs a testcase with our hooks and returns what they wrote."""
+def bisect_passes(failure: Failure, means: Means) -> Diagnosis:
+    """Search inside the sandbox, then confirm outside. Return at most one finding."""
+    testcase, failing = failure.testcase, failure.seen
     compiles = any(step[0] in _PROGRAMS for step in testcase.steps)
     if not compiles or isinstance(failing.ended, TimedOut) or failing.variant is not Variant.ORIGINAL:
-        return ()
+        return NOTHING_FOUND
     asked = msgspec.json.encode({"steps": testcase.steps, "seconds": SEARCH_S}).decode()
-    claim = _read(search(failing.version, _with_steps(testcase, (launch(_PROGRAM, asked),))))
+    claims = means.run_hook(failing.version, _with_steps(testcase, (launch(_PROGRAM, asked),)))
+    claim = read_evidence(claims, FindingKind.GUILTY_PASS, _Evidence)
     if claim is None or claim.step >= len(testcase.steps):
-        return ()
+        return NOTHING_FOUND
 
     def observe(changed: Testcase) -> Observation:
-        return run(failing.version, Variant.CONTROL, changed, failing.device)
+        return means.run_control(failure, changed)
 
+    return Diagnosis(findings=_confirm(testcase, claim, failing, observe))
+
+
+def _confirm(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+    """Run both sides of the claimed boundary."""
     match claim.level:
         case "pass" if claim.pipeline:
-            return _set_up(testcase, claim, failing, observe)
+            return _confirm_setup(testcase, claim, failing, observe)
         case "pass":
-            return _pass(testcase, claim, failing, observe)
+            return _confirm_pass(testcase, claim, failing, observe)
         case "parsing":
-            return _parsing(testcase, claim, failing, observe) or _phase(testcase, claim, failing, observe)
+            return _confirm_parsing(testcase, claim, failing, observe) or _confirm_phase(
+                testcase, claim, failing, observe
+            )
         case "written":
-            return _written(testcase, claim, failing, observe)
+            return _confirm_written_pass(testcase, claim, failing, observe)
         case "llvm-pass":
-            return _llvm(testcase, claim, failing, observe)
+            return _confirm_llvm_pass(testcase, claim, failing, observe)
         case "unknown" | "phase":
-            return _phase(testcase, claim, failing, observe)
-
-
-Observe = Callable[[Testcase], Observation]
+            return _confirm_phase(testcase, claim, failing, observe)
 
 
 def _with_steps(testcase: Testcase, steps: tuple[tuple[str, ...], ...]) -> Testcase:
     return msgspec.structs.replace(testcase, steps=steps)
 
 
-def _read(claims: str) -> _Evidence | None:
-    """The first line, where it is a claim that is well formed."""
-    try:
-        claimed = msgspec.json.decode(claims[: 64 * 1024].partition("\n")[0], type=_Claimed)
-        return msgspec.json.decode(claimed.evidence, type=_Evidence) if claimed.kind == "guilty-pass" else None
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-
-
-def _clean(seen: Observation) -> bool:
+def _is_clean(seen: Observation) -> bool:
     return isinstance(seen.ended, Exited) and seen.ended.code == 0
 
 
 # ---------------------------------------------------------------------------------------------- a compilation
 
 
-def _pass(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+def _confirm_pass(
+    testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
+) -> tuple[Finding, ...]:
     if not claim.passed:
         return ()
-    confirmed = _alone(testcase, claim, observe) or _by_phase(testcase, claim, observe)
+    confirmed = _run_pass_alone(testcase, claim, observe) or _by_phase(testcase, claim, observe)
     if not confirmed:
         return ()
     where = f" on {claim.operation}" + (f" @{claim.symbol}" if claim.symbol else "") if claim.operation else ""
     phase = f", in phase {claim.phase}" if claim.phase else ""
     name = f"{claim.passed} ({claim.argument})" if claim.argument else claim.passed
     return (
-        _finding(
+        _blame(
             claim,
             failing,
             f"on {failing.version} compiling fails as reported in {name}{where}, application {claim.application} of"
@@ -145,7 +140,9 @@ def _pass(testcase: Testcase, claim: _Evidence, failing: Observation, observe: O
     )
 
 
-def _set_up(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+def _confirm_setup(
+    testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
+) -> tuple[Finding, ...]:
     """A pass that fails whatever it is to run on, written so on the command line: a claim can name no other.
 
     Or one that a flag adds with the file that it gives; then the failure has to go with that flag.
@@ -161,7 +158,7 @@ def _set_up(testcase: Testcase, claim: _Evidence, failing: Observation, observe:
     alone = ("iree-opt", f"--pass-pipeline={claim.pipeline}", BEFORE)
     if observe(_with_steps(empty, (alone,))).outcome is not Outcome.MATCH:
         return ()
-    if not _clean(observe(_with_steps(empty, (("iree-opt", BEFORE),)))):
+    if not _is_clean(observe(_with_steps(empty, (("iree-opt", BEFORE),)))):
         return ()
     if flag:
         rest = tuple(word for word in step if word != flag)
@@ -170,7 +167,7 @@ def _set_up(testcase: Testcase, claim: _Evidence, failing: Observation, observe:
     added = f", which {flag} adds," if flag else ""
     without = "; without that flag it does not fail so" if flag else ""
     return (
-        _finding(
+        _blame(
             msgspec.structs.replace(claim, option=flag),
             failing,
             f"on {failing.version} compiling fails as reported before any pass begins, while {claim.passed}{added} is"
@@ -189,14 +186,14 @@ def _flag_for(claim: _Evidence, step: tuple[str, ...]) -> str | None:
     return next((word for word in step[1:] if word.startswith("--") and word.endswith(f"={written['file']}")), None)
 
 
-def _alone(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
+def _run_pass_alone(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
     """The pass on nothing but the IR that it was given, and that IR without the pass."""
     if not claim.reproducer or BEFORE in testcase.files:
         return ""
     only = msgspec.structs.replace(testcase, files={BEFORE: claim.reproducer})
     if observe(_with_steps(only, (("iree-opt", "--run-reproducer", BEFORE),))).outcome is not Outcome.MATCH:
         return ""
-    if not _clean(observe(_with_steps(only, (("iree-opt", BEFORE),)))):
+    if not _is_clean(observe(_with_steps(only, (("iree-opt", BEFORE),)))):
         return ""
     return "iree-opt fails the same way with that pass alone, and reads the IR before it cleanly"
 
@@ -206,36 +203,40 @@ def _by_phase(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
     if not claim.phase:
         return ""
     step = testcase.steps[claim.step]
-    if _until(claim.phase, step, testcase, claim, observe).outcome is not Outcome.MATCH:
+    if _compile_until(claim.phase, step, testcase, claim, observe).outcome is not Outcome.MATCH:
         return ""
-    if claim.phase_before and not _clean(_until(claim.phase_before, step, testcase, claim, observe)):
+    if claim.phase_before and not _is_clean(_compile_until(claim.phase_before, step, testcase, claim, observe)):
         return ""
     before = f", and compiles to {claim.phase_before} cleanly" if claim.phase_before else ""
     return f"it fails the same way when it compiles to {claim.phase} only{before}"
 
 
-def _until(phase: str, step: tuple[str, ...], testcase: Testcase, claim: _Evidence, observe: Observe) -> Observation:
+def _compile_until(
+    phase: str, step: tuple[str, ...], testcase: Testcase, claim: _Evidence, observe: Observe
+) -> Observation:
     """The steps before the one that fails, and ``step`` in its place, which stops behind a phase."""
     return observe(_with_steps(testcase, (*testcase.steps[: claim.step], (*step, f"--compile-to={phase}"))))
 
 
-def _without_option(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
+def _find_deciding_option(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
     """Whether one flag of the failing step decides; a claim can name none that is not there."""
     step = testcase.steps[claim.step]
     if not claim.option.startswith("--") or claim.option not in step[1:]:
         return ""
     rest = tuple(word for word in step if word != claim.option)
-    return claim.option if _clean(_until(claim.phase, rest, testcase, claim, observe)) else ""
+    return claim.option if _is_clean(_compile_until(claim.phase, rest, testcase, claim, observe)) else ""
 
 
-def _parsing(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+def _confirm_parsing(
+    testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
+) -> tuple[Finding, ...]:
     """The first file that the step names is read by itself: the compiler's passes have no part in that."""
     step = testcase.steps[claim.step]
     name = next((word for word in step[1:] if word in testcase.files), None)
     if name is None or observe(_with_steps(testcase, (("iree-opt", name),))).outcome is not Outcome.MATCH:
         return ()
     return (
-        _finding(
+        _blame(
             claim,
             failing,
             f"on {failing.version} it fails as reported while the input is read and verified, before any pass:"
@@ -245,23 +246,27 @@ def _parsing(testcase: Testcase, claim: _Evidence, failing: Observation, observe
     )
 
 
-def _phase(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+def _confirm_phase(
+    testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
+) -> tuple[Finding, ...]:
     """No pass was begun, and the input is read cleanly: a pass that cannot be set up, or an option of the phase."""
     confirmed = _by_phase(testcase, claim, observe)
     if not confirmed:
         return ()
     summary = f"on {failing.version} compiling fails as reported in phase {claim.phase}, in no pass that says so:"
-    option = _without_option(testcase, claim, observe)
+    option = _find_deciding_option(testcase, claim, observe)
     confirmed += f"; without {option} it compiles to {claim.phase} cleanly" if option else ""
     known = msgspec.structs.replace(claim, level="phase", option=option)
     refuted_by = "a clean compilation to that phase"
-    return (_finding(known, failing, f"{summary} {confirmed}", refuted_by, name=claim.phase),)
+    return (_blame(known, failing, f"{summary} {confirmed}", refuted_by, name=claim.phase),)
 
 
 # ---------------------------------------------------------------------------------------------- LLVM's passes
 
 
-def _llvm(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+def _confirm_llvm_pass(
+    testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
+) -> tuple[Finding, ...]:
     def limited(count: int) -> Observation:
         # Thousands of lines about passes left out would hide what the program prints from the oracle.
         flags = ("--mlir-disable-threading", f"--opt-bisect-limit={count}", "--opt-bisect-verbose=false")
@@ -269,11 +274,11 @@ def _llvm(testcase: Testcase, claim: _Evidence, failing: Observation, observe: O
         return observe(_with_steps(testcase, steps))
 
     if claim.application == 0:
-        return _before_llvm(claim, failing) if limited(0).outcome is Outcome.MATCH else ()
+        return _blame_before_llvm(claim, failing) if limited(0).outcome is Outcome.MATCH else ()
     without = limited(claim.passes_without)
     if limited(claim.application).outcome is not Outcome.MATCH or without.outcome is Outcome.MATCH:
         return ()
-    if not _clean(without):
+    if not _is_clean(without):
         return ()
     then = "runs cleanly" if without.outcome is Outcome.PASS else "ends with another result"
     exact = claim.application - claim.passes_without == 1 and claim.passed
@@ -283,7 +288,7 @@ def _llvm(testcase: Testcase, claim: _Evidence, failing: Observation, observe: O
     else:
         which = f"LLVM passes {claim.passes_without + 1} to {claim.application} of {claim.of}"
     return (
-        _finding(
+        _blame(
             claim,
             failing,
             f"on {failing.version} it fails as reported with {which}, and {then} without it and those after it",
@@ -293,7 +298,9 @@ def _llvm(testcase: Testcase, claim: _Evidence, failing: Observation, observe: O
     )
 
 
-def _written(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+def _confirm_written_pass(
+    testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
+) -> tuple[Finding, ...]:
     """Passes of the command line's own can be left out by writing less; how much less is all that a claim can say."""
     step = testcase.steps[claim.step]
     flag, _, text = step[claim.place].partition("=") if claim.place < len(step) else ("", "", "")
@@ -310,7 +317,7 @@ def _written(testcase: Testcase, claim: _Evidence, failing: Observation, observe
     without = limited(claim.passes_without)
     if limited(claim.application).outcome is not Outcome.MATCH or without.outcome is Outcome.MATCH:
         return ()
-    if not _clean(without):
+    if not _is_clean(without):
         return ()
     then = "runs cleanly" if without.outcome is Outcome.PASS else "ends with another result"
     exact = claim.application - claim.passes_without == 1
@@ -319,7 +326,7 @@ def _written(testcase: Testcase, claim: _Evidence, failing: Observation, observe
     named = f", {name}" if exact else ""
     known = msgspec.structs.replace(claim, option=flag, of=len(passes), passed=name if exact else "")
     return (
-        _finding(
+        _blame(
             known,
             failing,
             f"on {failing.version} it fails as reported with {which} of the {len(passes)} that {flag} writes{named},"
@@ -330,15 +337,15 @@ def _written(testcase: Testcase, claim: _Evidence, failing: Observation, observe
     )
 
 
-def _before_llvm(claim: _Evidence, failing: Observation) -> tuple[Finding, ...]:
+def _blame_before_llvm(claim: _Evidence, failing: Observation) -> tuple[Finding, ...]:
     summary = (
         f"on {failing.version} it fails the same way with all {claim.of} LLVM passes left out: the fault lies before"
         " them, in the testcase, in IREE's or MLIR's passes, or in the runtime"
     )
-    return (_finding(claim, failing, summary, "a clean run without LLVM's passes", name="none"),)
+    return (_blame(claim, failing, summary, "a clean run without LLVM's passes", name="none"),)
 
 
-def _finding(claim: _Evidence, failing: Observation, summary: str, refuted_by: str, name: str = "") -> Finding:
+def _blame(claim: _Evidence, failing: Observation, summary: str, refuted_by: str, name: str = "") -> Finding:
     shown = {
         "name": name or claim.argument or claim.passed or claim.level,
         "level": claim.level,

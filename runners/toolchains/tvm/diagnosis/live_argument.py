@@ -15,17 +15,22 @@ from typing import TypeGuard
 
 import msgspec
 
-from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.iree.mlir_contract import Breach
+from runners.core.protocol import Testcase
+from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
 OPERATION = "call_tir_inplace"
 MOST_CHARS, MOST_CALLS = 100_000, 100
 
 
-def find_live_argument(testcase: Testcase) -> Breach | None:
+def check_live_argument(failure: Failure, means: Means) -> Diagnosis:
+    """Run the testcase with a copy in the place of an argument that is mutated in place and read again."""
+    rule = find_live_argument(failure.testcase)
+    return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
+
+
+def find_live_argument(testcase: Testcase) -> BrokenRule | None:
     """The first argument that is mutated in place and read again; None where there is none, or no text to read."""
-    if testcase.kind is not TestcaseKind.PYTHON or testcase.toolchain != "tvm":
-        return None
     for name, text in testcase.files.items():
         # A carriage return alone ends a line for Python: places would not be those of the text.
         if name.endswith(".py") and OPERATION in text and len(text) <= MOST_CHARS and "\r" not in text:
@@ -33,7 +38,7 @@ def find_live_argument(testcase: Testcase) -> Breach | None:
                 uses = _uses(function)
                 for call, mutated in islice(_in_place(function), MOST_CALLS):
                     if _reads_again(uses[mutated.id], call):
-                        return _breach(testcase, name, call, mutated)
+                        return _make_rule(testcase, name, call, mutated)
     return None
 
 
@@ -87,14 +92,14 @@ def _reads_again(uses: list[tuple[int, bool]], call: ast.Call) -> bool:
     return not below
 
 
-def _breach(testcase: Testcase, file: str, call: ast.Call, mutated: ast.Name) -> Breach:
+def _make_rule(testcase: Testcase, file: str, call: ast.Call, mutated: ast.Name) -> BrokenRule:
     namespace = ast.unparse(call.func).rpartition(".")[0]
     copy = f"{namespace}.add({mutated.id}, {namespace}.zeros_like({mutated.id}))"
     lines = testcase.files[file].split("\n")
     line = lines[mutated.lineno - 1].encode()  # offsets of a syntax tree count bytes
     end = mutated.end_col_offset or mutated.col_offset
     lines[mutated.lineno - 1] = (line[: mutated.col_offset] + copy.encode() + line[end:]).decode()
-    return Breach(
+    return BrokenRule(
         operation=OPERATION,
         file=file,
         line=call.lineno,

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from runners.core.guest_programs import launch
 from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase, TestcaseKind, Variant
-from runners.diagnosis.uninitialized import FILLS, traced
+from runners.core.toolchain.diagnosis import Diagnosis, Failure
+from runners.core.toolchain.memory_fills import FILLS
+from runners.toolchains.tvm.diagnosis.instrumentation import run_instrumented
+from tests.support.means import make_means
 from tests.support.observed import observe
 
 TESTCASE = Testcase(
@@ -18,6 +23,12 @@ CLAIM = Finding(
     evidence={"origin": "testcase", "fill": ["f/t", "f/t; rm -rf /"]},
 )
 FAILING = observe("1.0", Outcome.MATCH)
+
+
+def trace(claim: Finding, run: Filled) -> Diagnosis:
+    """What an instrumented run that claims this comes to."""
+    means = make_means(run, hook=lambda _version, _testcase: msgspec.json.encode(claim).decode())
+    return run_instrumented(Failure(testcase=TESTCASE, seen=FAILING), means)
 
 
 class Filled:
@@ -39,17 +50,18 @@ class Filled:
 
 
 def origin(run: Filled) -> object:
-    _, (found,) = traced((CLAIM,), TESTCASE, FAILING, run)
+    (found,) = trace(CLAIM, run).findings
     return found.evidence["origin"]
 
 
 def test_clean_with_one_constant_and_failing_with_another_blames_the_testcase() -> None:
     """Each of the two twice; the runs are returned, and say how they were changed."""
     run = Filled({"fill-zero": Outcome.PASS})
-    controls, (found,) = traced((CLAIM,), TESTCASE, FAILING, run)
+    diagnosis = trace(CLAIM, run)
+    (found,) = diagnosis.findings
     assert found.evidence["origin"] == "testcase"
     assert run.fills == ["fill-zero", "fill-highest", "fill-zero", "fill-highest"]
-    assert [one.changes for one in controls][:1] == [("what it never wrote filled with 0",)]
+    assert [one.changes for one in diagnosis.controls][:1] == [("what it never wrote filled with 0",)]
     assert "filled with 0 the testcase runs cleanly, twice" in str(found.evidence["control"])
 
 
@@ -84,7 +96,7 @@ def test_nothing_is_run_where_nothing_is_claimed() -> None:
     """The six runs are for a claim alone; other findings stay as they are."""
     other = Finding(kind=FindingKind.INPUT_MUTATED, summary="s")
     run = Filled({})
-    assert traced((other,), TESTCASE, FAILING, run) == ((), (other,))
+    assert trace(other, run) == Diagnosis(findings=(other,))
     assert run.fills == []
 
 
@@ -92,5 +104,5 @@ def test_what_is_no_name_is_not_passed_on() -> None:
     """The guest's names go on a command line: letters, digits, dots, and one stroke."""
     run = Filled(dict.fromkeys(FILLS, Outcome.PASS))
     forged = Finding(kind=FindingKind.UNINITIALIZED_READ, summary="s", evidence={"fill": ["a b/c", 7, "../x", "f/"]})
-    _, (found,) = traced((forged,), TESTCASE, FAILING, run)
+    (found,) = trace(forged, run).findings
     assert (found.evidence["origin"], run.fills) == ("unknown", [])

@@ -1,4 +1,4 @@
-"""The first dispatch of an IREE program that gives other values than elsewhere although it takes the same.
+"""Find the first dispatch of an IREE program that takes the same values on two runs and gives others.
 
 Both sides are traced in their sandboxes (``guest/iree/trace.py``): what comes out is a claim
 (``dispatch_traces.py``), and which dispatch is which is told by what they take (``dispatch_matching.py``).
@@ -6,50 +6,39 @@ Both sides are traced in their sandboxes (``guest/iree/trace.py``): what comes o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import msgspec
 
 from runners.core.failure.tensor_difference import Tensor, differing, read_tensors
+from runners.core.findings import LEVEL, REFUTED_BY
 from runners.core.guest_programs import launch
-from runners.core.protocol import Finding, FindingKind, Observation, Testcase
-from runners.toolchains.iree.dispatch_matching import Parting, first_parting
-from runners.toolchains.iree.dispatch_traces import Trace, read_trace
+from runners.core.protocol import Finding, FindingKind, Observation
+from runners.core.toolchain.diagnosis import ComparedRun, Means
+from runners.toolchains.iree.diagnosis.dispatch_matching import Parting, first_parting
+from runners.toolchains.iree.diagnosis.dispatch_traces import Trace, read_trace
 
 TRACE_S = 60.0
 _PROGRAM = "iree.trace"
 
-Search = Callable[[str, Testcase], str]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """One side of a comparison: a run that was seen, and the testcase that it was."""
-
-    testcase: Testcase
-    seen: Observation
-
-
-def compare_dispatches(bad: Side, good: Side, search: Search) -> tuple[Finding, ...]:
-    """At most one finding. ``search`` runs a testcase with our hooks on a release and returns what they wrote."""
-    traces = [traced(side, search) for side in (bad, good)]
+def compare_dispatches(bad: ComparedRun, good: ComparedRun, means: Means) -> tuple[Finding, ...]:
+    """Trace both runs. Return at most one finding: the dispatch at which they part."""
+    traces = [trace_run(side, means) for side in (bad, good)]
     if traces[0] is None or traces[1] is None:
         return ()
     parting = first_parting(traces[0].dispatches, traces[1].dispatches)
-    return () if parting is None else (_finding(parting, len(traces[0].dispatches), bad.seen, good.seen),)
+    return () if parting is None else (_blame_dispatch(parting, len(traces[0].dispatches), bad.seen, good.seen),)
 
 
-def traced(side: Side, search: Search) -> Trace | None:
-    """None where there is no trace, or the program prints something else when it is traced."""
-    asked = msgspec.json.encode({"steps": side.testcase.steps, "seconds": TRACE_S}).decode()
-    hooked = msgspec.structs.replace(side.testcase, steps=(launch(_PROGRAM, asked),))
-    trace = read_trace(search(side.seen.version, hooked))
-    untraced = read_tensors(side.seen.excerpt)
-    return trace if trace is not None and _equal(trace.results, untraced) else None
+def trace_run(run: ComparedRun, means: Means) -> Trace | None:
+    """Rerun the testcase with its dispatches traced; None if there is no trace, or the results changed with it."""
+    asked = msgspec.json.encode({"steps": run.testcase.steps, "seconds": TRACE_S}).decode()
+    hooked = msgspec.structs.replace(run.testcase, steps=(launch(_PROGRAM, asked),))
+    trace = read_trace(means.run_hook(run.seen.version, hooked))
+    untraced = read_tensors(run.seen.excerpt)
+    return trace if trace is not None and _are_equal(trace.results, untraced) else None
 
 
-def _equal(a: tuple[Tensor, ...] | None, b: tuple[Tensor, ...] | None) -> bool:
+def _are_equal(a: tuple[Tensor, ...] | None, b: tuple[Tensor, ...] | None) -> bool:
     """Whether two runs printed the same. NaN is a result like any other, and ``==`` of two of them is false."""
     if a is None or b is None or [_shape(one) for one in a] != [_shape(one) for one in b]:
         return False
@@ -63,7 +52,7 @@ def _shape(tensor: Tensor) -> tuple[str, str, int]:
 # ---------------------------------------------------------------------------------------------- in words
 
 
-def _finding(parting: Parting, total: int, bad: Observation, good: Observation) -> Finding:
+def _blame_dispatch(parting: Parting, total: int, bad: Observation, good: Observation) -> Finding:
     kind = parting.dispatch.outputs[parting.output].type
     index = _unravel(parting.index, kind)
     here, there = f"{bad.version} on {bad.device}", f"{good.version} on {good.device}"
@@ -76,7 +65,7 @@ def _finding(parting: Parting, total: int, bad: Observation, good: Observation) 
         f" values: output {parting.output} ({kind}) first differs at {place}: {x:g} against {y:g}",
         evidence={
             "name": entry,
-            "level": "dispatch",
+            LEVEL: "dispatch",
             "version": bad.version,
             "device": bad.device,
             "against": there,
@@ -90,7 +79,7 @@ def _finding(parting: Parting, total: int, bad: Observation, good: Observation) 
             "differing": parting.count,
             "first_index": list(index),
             "values": [f"{x:g}", f"{y:g}"],
-            "refuted_by": "the same values from both, or scalars handed to it that differ: traces show tensors only",
+            REFUTED_BY: "the same values from both, or scalars handed to it that differ: traces show tensors only",
         },
     )
 

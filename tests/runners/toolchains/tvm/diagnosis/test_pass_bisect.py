@@ -9,7 +9,9 @@ import pytest
 
 from runners.core.guest_programs import is_launch
 from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
-from runners.toolchains.tvm.pass_bisect import find_guilty
+from runners.core.toolchain.diagnosis import Failure
+from runners.toolchains.tvm.diagnosis.pass_bisect import bisect_passes
+from tests.support.means import make_means
 from tests.support.observed import observe
 
 TESTCASE = Testcase(
@@ -35,7 +37,8 @@ def find(claims: str, *, with_it: Outcome = Outcome.MATCH, without: Outcome = Ou
         assert (mode, rest) == ("limit", ["r.py", "--size", "4"])
         return saw(with_it if json.loads(setting)["limit"] >= CLAIM["application"] else without)
 
-    return find_guilty(TESTCASE, saw(Outcome.MATCH), lambda _version, _testcase: claims, run)
+    means = make_means(run, hook=lambda _version, _testcase: claims)
+    return bisect_passes(Failure(testcase=TESTCASE, seen=saw(Outcome.MATCH)), means).findings
 
 
 def claimed(**changes: Any) -> str:

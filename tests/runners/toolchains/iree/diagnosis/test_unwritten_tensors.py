@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.toolchains.iree.mlir_unwritten import find_unwritten
+from runners.toolchains.iree.diagnosis.unwritten_tensors import find_unwritten
 from tests.runners.guest.iree import valid as iree_valid
 
 GENERIC = """#map = affine_map<(d0) -> (d0)>

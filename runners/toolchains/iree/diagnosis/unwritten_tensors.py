@@ -15,7 +15,9 @@ from itertools import islice
 
 import msgspec
 
-from runners.core.protocol import Testcase, TestcaseKind
+from runners.core.protocol import Finding, FindingKind, Observation, Testcase, TestcaseKind
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.core.toolchain.memory_fills import decide_origin
 
 MOST_CHARACTERS, MOST_EMPTY, MOST_OPERATIONS, MOST_OF_A_BODY = 200_000, 20, 1_000, 4_000
 """What is looked at of a file, of it, of what follows a ``tensor.empty``, and of a region, in characters: a text that
@@ -69,6 +71,31 @@ class Unwritten:
         constant = f"    {self.name} = arith.constant dense<{_number(fill, self._element)}> : {self._type}"
         files = {**self._testcase.files, self.file: text[:start] + constant + text[end:]}
         return msgspec.structs.replace(self._testcase, files=files)
+
+
+def check_unwritten_tensors(failure: Failure, means: Means) -> Diagnosis:
+    """Run the testcase with constants in the place of a ``tensor.empty`` that it reads."""
+    unwritten = find_unwritten(failure.testcase)
+    if unwritten is None:
+        return NOTHING_FOUND
+
+    def run_filled(fill: str) -> Observation:
+        return means.run_control(failure, unwritten.filled(fill))
+
+    controls, evidence = decide_origin(run_filled)
+    finding = Finding(
+        kind=FindingKind.UNINITIALIZED_READ,
+        summary=str(unwritten),
+        evidence={
+            "operation": unwritten.operation,
+            "file": unwritten.file,
+            "line": unwritten.line,
+            "buffer": unwritten.name,
+            "version": failure.seen.version,
+            **evidence,
+        },
+    )
+    return Diagnosis(controls=controls, findings=(finding,))
 
 
 def find_unwritten(testcase: Testcase) -> Unwritten | None:

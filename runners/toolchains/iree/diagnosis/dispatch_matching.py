@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runners.core.failure.tensor_difference import differing
-from runners.toolchains.iree.dispatch_traces import Dispatch, Seen
+from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, Seen
 
 MAX_VALUES = 5_000_000
 """Compared in all between inputs that are not printed alike: seconds of work, whatever a trace claims."""

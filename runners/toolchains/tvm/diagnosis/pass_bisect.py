@@ -1,19 +1,20 @@
-"""The pass with which a TVM testcase begins to fail: found inside the sandbox, confirmed from outside.
+"""Find the pass with which a TVM testcase begins to fail: inside the sandbox, confirmed from outside.
 
-The search (``guest/tvm/pass_bisect``) shares its process with the testcase: what it says is a claim. So the host runs
+The search (``guest/tvm/pass_bisect``) shares its process with the testcase: its result is a claim. So the host runs
 the testcase twice more, with the passes of the two sides of the boundary, and judges both runs by its own oracle. A
 finding needs the failure with the pass, and a clean run without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
 import msgspec
 
 from runners.core.guest_programs import launch
-from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase, Variant
+from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase
+from runners.core.toolchain.claims import read_evidence
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
 SEARCH_S = 40.0
 """For the trials inside: a testcase of a second has them all in 2 to 20 s."""
@@ -21,12 +22,9 @@ MAX_PASSES = 5_000
 _PROGRAM = "tvm.pass_bisect.search"
 _PassName = Annotated[str, msgspec.Meta(min_length=1, max_length=120, pattern=r"^[\w.:<>-]+$")]
 
-Run = Callable[[str, Variant, Testcase, str], Observation]
-Search = Callable[[str, Testcase], str]
-
 
 class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
-    """What the search says it found; other fields are ignored."""
+    """The search's claim; other fields are ignored."""
 
     passed: Annotated[str, msgspec.Meta(max_length=120, pattern=r"^[\w.:<>-]*$")]
     application: Annotated[int, msgspec.Meta(ge=0, le=MAX_PASSES)]
@@ -41,51 +39,37 @@ class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     difference: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=80)] = ()
 
 
-class _Claimed(msgspec.Struct, frozen=True):
-    kind: str
-    evidence: msgspec.Raw
-
-
-def find_guilty(testcase: Testcase, failing: Observation, search: Search, run: Run) -> tuple[Finding, ...]:
-    """At most one finding. ``search`` runs a testcase with our hooks and returns what they wrote."""
+def bisect_passes(failure: Failure, means: Means) -> Diagnosis:
+    """Search inside the sandbox, then confirm outside. Return at most one finding."""
+    testcase, failing = failure.testcase, failure.seen
+    if len(testcase.steps) > 1:
+        return NOTHING_FOUND
     script, *arguments = testcase.steps[0][1:]
-    looking = _stepped(testcase, launch(_PROGRAM, "search", f"{SEARCH_S:g}", script, *arguments))
-    claim = _read(search(failing.version, looking))
+    searching = _with_step(testcase, launch(_PROGRAM, "search", f"{SEARCH_S:g}", script, *arguments))
+    claim = read_evidence(means.run_hook(failing.version, searching), FindingKind.GUILTY_PASS, _Evidence)
     if claim is None:
-        return ()
+        return NOTHING_FOUND
     if claim.application == 0:
-        return (_no_pass(claim, failing),)
+        return Diagnosis(findings=(_blame_no_pass(claim, failing),))
 
-    def limited(count: int) -> Outcome:
+    def run_limited(count: int) -> Outcome:
         setting = {"limit": count, "scope": claim.scope, "always": list(claim.always), "outer": list(claim.outer)}
         step = launch(_PROGRAM, "limit", msgspec.json.encode(setting).decode(), script, *arguments)
-        return run(failing.version, Variant.CONTROL, _stepped(testcase, step), failing.device).outcome
+        return means.run_control(failure, _with_step(testcase, step)).outcome
 
-    if limited(claim.application) is not Outcome.MATCH or limited(claim.passes_without) is not Outcome.PASS:
-        return ()
-    return (_finding(claim, failing),)
+    if run_limited(claim.application) is not Outcome.MATCH or run_limited(claim.passes_without) is not Outcome.PASS:
+        return NOTHING_FOUND
+    return Diagnosis(findings=(_blame_pass(claim, failing),))
 
 
-def _stepped(testcase: Testcase, step: tuple[str, ...]) -> Testcase:
+def _with_step(testcase: Testcase, step: tuple[str, ...]) -> Testcase:
     return msgspec.structs.replace(testcase, steps=(step,))
-
-
-def _read(claims: str) -> _Evidence | None:
-    """The first claim that is well formed."""
-    for line in claims[: 64 * 1024].splitlines()[:50]:
-        try:
-            claimed = msgspec.json.decode(line, type=_Claimed)
-            if claimed.kind == FindingKind.GUILTY_PASS:
-                return msgspec.json.decode(claimed.evidence, type=_Evidence)
-        except (msgspec.MsgspecError, RecursionError):
-            continue
-    return None
 
 
 _WHOSE = {"own": "that the testcase applies", "pipeline": "that compiling applies"}
 
 
-def _finding(claim: _Evidence, failing: Observation) -> Finding:
+def _blame_pass(claim: _Evidence, failing: Observation) -> Finding:
     exact = claim.application - claim.passes_without == 1 and claim.passed
     which = f"pass {claim.application}" if exact else f"passes {claim.passes_without + 1} to {claim.application}"
     name = f", {claim.passed}" if exact else ""
@@ -105,8 +89,8 @@ def _finding(claim: _Evidence, failing: Observation) -> Finding:
     )
 
 
-def _no_pass(claim: _Evidence, failing: Observation) -> Finding:
-    """Nobody has checked this from outside: it is worth telling, and decides nothing."""
+def _blame_no_pass(claim: _Evidence, failing: Observation) -> Finding:
+    """The host has not checked this claim: it is worth telling, and decides nothing."""
     while_it = f"; the search saw it fail while {claim.under_way[-1]} ran" if claim.under_way else ""
     return Finding(
         kind=FindingKind.GUILTY_PASS,

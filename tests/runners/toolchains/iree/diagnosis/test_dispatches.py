@@ -13,10 +13,12 @@ import pytest
 from runners.core.failure.oracle import answer_of
 from runners.core.failure.tensor_difference import Tensor, differing
 from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
+from runners.core.toolchain.diagnosis import ComparedRun
 from runners.guest.iree.dispatch_trace import packed, read
-from runners.toolchains.iree.dispatch_matching import first_parting
-from runners.toolchains.iree.dispatch_traces import Dispatch, Seen, read_trace
-from runners.toolchains.iree.dispatches import Side, compare_dispatches
+from runners.toolchains.iree.diagnosis.dispatch_matching import first_parting
+from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, Seen, read_trace
+from runners.toolchains.iree.diagnosis.dispatches import compare_dispatches
+from tests.support.means import make_means
 
 TESTCASE = Testcase(
     kind=TestcaseKind.COMMAND_LINE,
@@ -122,8 +124,8 @@ def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeyp
         asked += len(a.values)
         return differing(a, b, share)
 
-    monkeypatch.setattr("runners.toolchains.iree.dispatch_matching.differing", counted)
-    monkeypatch.setattr("runners.toolchains.iree.dispatch_matching.MAX_VALUES", 1_000)
+    monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.differing", counted)
+    monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.MAX_VALUES", 1_000)
     these = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 2 3 4"], ["i32=1"]) for at in range(80)]
     those = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 9 3 4"], ["i32=2"]) for at in range(80)]
     assert first_parting(these, those) is None
@@ -165,17 +167,17 @@ def claim(values: str, results: str | None = None) -> str:
     return json.dumps({"kind": "dispatch-trace", "data": data})
 
 
-def side(version: str, values: str) -> Side:
+def side(version: str, values: str) -> ComparedRun:
     observed = Observation(
         toolchain="iree", version=version, device="llvm-cpu", attempt=1, variant=Variant.ORIGINAL,
         outcome=Outcome.MATCH, answer=answer_of(Outcome.MATCH), ended=Exited(code=0),
         excerpt=f"EXEC @f\n4x2xi32={values}\n",
     )  # fmt: skip
-    return Side(testcase=TESTCASE, seen=observed)
+    return ComparedRun(testcase=TESTCASE, seen=observed)
 
 
 def compared(search: Callable[[str, Testcase], str]) -> tuple[Finding, ...]:
-    return compare_dispatches(side("3.5.0", WRONG), side("3.6.0", RIGHT), search)
+    return compare_dispatches(side("3.5.0", WRONG), side("3.6.0", RIGHT), make_means(hook=search))
 
 
 def test_a_finding_says_where_and_what() -> None:
@@ -200,9 +202,8 @@ def test_a_program_that_prints_something_else_when_traced_shows_nothing() -> Non
 def test_a_result_that_is_not_a_number_is_compared_like_any_other() -> None:
     """NaN is what many a wrong program prints: that it is not equal to itself is no reason to say nothing."""
     nan, one = "[nan 0][2 0][3 0][4 0]", "[1 0][2 0][3 0][4 0]"
-    (finding,) = compare_dispatches(
-        side("3.5.0", nan), side("3.6.0", one), lambda version, _testcase: claim(nan if version == "3.5.0" else one)
-    )
+    means = make_means(hook=lambda version, _testcase: claim(nan if version == "3.5.0" else one))
+    (finding,) = compare_dispatches(side("3.5.0", nan), side("3.6.0", one), means)
     assert "first differs at [0, 0]: nan against 1" in finding.summary
 
 

@@ -20,7 +20,9 @@ from runners.core.protocol import (
     TimedOut,
     Variant,
 )
-from runners.toolchains.iree.pass_bisect import find_guilty_iree
+from runners.core.toolchain.diagnosis import Failure
+from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
+from tests.support.means import make_means
 from tests.support.observed import observe
 
 TESTCASE = Testcase(
@@ -59,7 +61,8 @@ def find(
         return saw(answer(testcase))
 
     text = claim if isinstance(claim, str) else json.dumps({"kind": "guilty-pass", "evidence": claim})
-    return find_guilty_iree(testcase, failing or saw(Outcome.MATCH), lambda _version, _testcase: text, run)
+    means = make_means(run, hook=lambda _version, _testcase: text)
+    return bisect_passes(Failure(testcase=testcase, seen=failing or saw(Outcome.MATCH)), means).findings
 
 
 def alone(testcase: Testcase) -> Outcome:

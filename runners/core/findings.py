@@ -1,0 +1,229 @@
+"""The kinds of finding: what each says, who may claim it, what it blames, and what would refute it.
+
+`KINDS` is the only table of them. A new diagnosis is one diagnoser (`runners.core.toolchain.diagnosis`), one value of
+`FindingKind` and one row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import msgspec
+
+from runners.core.protocol import Finding, FindingKind
+
+CONTROL = "control"
+"""Evidence: the host's words about a run of its own, with the suspected cause removed."""
+REFUTED_BY = "refuted_by"
+"""Evidence: the host's words about the observation that would refute the finding."""
+ORIGIN = "origin"
+"""Evidence: where the cause lies; ``testcase``, ``testcase-data``, ``computed-data`` or ``unknown``."""
+LEVEL = "level"
+"""Evidence of a guilty pass: where it was looked for. Absent for TVM's own passes."""
+DIFFERENCE = "difference"
+"""Evidence: lines of a diff."""
+HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
+"""Evidence that a guest cannot claim."""
+
+FAILURE_GONE = "the failure is gone"
+PRINTS_ANOTHER_VALUE = "it no longer prints what the report calls wrong"
+"""Words of `CONTROL` for a run that cannot be compared with a right value, because the report has none."""
+NOT_CLEAN = "nor pass"
+"""Words of `CONTROL` for a run that neither fails as reported nor is clean: it proves nothing."""
+
+
+class Blame(StrEnum):
+    TESTCASE = "testcase"
+    COMPILER = "compiler"
+    RELEASE = "release"
+    """The release lacks something that the testcase needs."""
+    NOBODY = "nobody"
+
+
+class Settles(StrEnum):
+    """Whether the cause is known with a finding, so that costlier diagnosers need not run."""
+
+    ALWAYS = "always"
+    IF_TRACED = "if traced to the testcase"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """The facts about one kind of finding."""
+
+    title: str
+    """Heading in a report, without a full stop."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Headings that replace ``title``, by `LEVEL`."""
+    blames: Blame
+    """The party at fault, unless the evidence says that its origin is unknown."""
+    settles: Settles = Settles.NEVER
+    from_guest: bool = False
+    """True if the guest's instrumentation may claim it. Other kinds state what the host did or saw."""
+    refuted_by: str = ""
+    """The observation that would refute it. Empty if the diagnoser states it, because it depends on the runs."""
+    fault: str = ""
+    """For kinds that blame the testcase: what it does wrong, as a clause."""
+    proof: str = ""
+    """For kinds that blame the testcase: how a control run shows it. ``{ends}`` stands for how that run ends."""
+    needs_control: bool = False
+    """True if only the clean control run shows the fault. Where runs disagree, that run may have been luck."""
+    difference: str = "The module before and after"
+    """Heading of `DIFFERENCE`."""
+    is_cause: bool = True
+    """False if it describes the circumstances of a run and not the cause of a failure."""
+
+
+_PUT_RIGHT = "the same testcase with that alone put right {ends}; the finding names the line"
+_INSTRUMENTED = "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is in the findings"
+
+KINDS: Mapping[FindingKind, Kind] = {
+    FindingKind.OUT_OF_BOUNDS_ACCESS: Kind(
+        title="The testcase reads or writes outside its own data",
+        blames=Blame.TESTCASE,
+        settles=Settles.ALWAYS,
+        from_guest=True,
+        refuted_by="the same failure with every index inside its axis",
+        fault="it reads or writes outside one of its own tensors",
+        proof=_PUT_RIGHT,
+    ),
+    FindingKind.UNDEFINED_OPERAND: Kind(
+        title="The testcase gives an operation a value for which it is undefined",
+        blames=Blame.TESTCASE,
+        settles=Settles.ALWAYS,
+        refuted_by="the same failure with a value for which the operation is defined",
+        fault="it gives an operation a value for which that is undefined",
+        proof=_PUT_RIGHT,
+    ),
+    FindingKind.UNINITIALIZED_READ: Kind(
+        title="The testcase reads memory that it never wrote",
+        blames=Blame.TESTCASE,
+        settles=Settles.IF_TRACED,
+        from_guest=True,
+        refuted_by="the same failure with that memory written before it is read",
+        fault="it reads memory of its own that it never wrote, and what that holds decides",
+        proof="with that memory filled the same testcase runs cleanly or fails, by what it is filled with",
+    ),
+    FindingKind.BROKEN_RULE: Kind(
+        title="The testcase breaks a rule of an operation that it uses",
+        blames=Blame.TESTCASE,
+        settles=Settles.ALWAYS,
+        refuted_by="the same failure with that alone put right",
+        fault="it breaks a rule of an operation that it uses, and the result is undefined",
+        proof=_PUT_RIGHT,
+        difference="What was put right",
+    ),
+    FindingKind.SIGNATURE_CHANGED: Kind(
+        title="A pass changed a function's parameters, and the testcase calls it the old way",
+        blames=Blame.TESTCASE,
+        settles=Settles.ALWAYS,
+        from_guest=True,
+        refuted_by="the same failure when the function is called the new way",
+        fault="it calls a function the old way after a pass changed its parameters",
+        proof="the same testcase with that call made the new way {ends}; the finding shows the call",
+        needs_control=True,
+    ),
+    FindingKind.MISSING: Kind(
+        title="The testcase needs something that the issue does not give",
+        blames=Blame.TESTCASE,
+        settles=Settles.ALWAYS,
+        refuted_by="the same failure with it added",
+        fault="it uses a submodule that it never imports; with the import it runs",
+        proof="the same testcase with that import added {ends}",
+        needs_control=True,
+    ),
+    FindingKind.INPUT_MUTATED: Kind(
+        title="A pass changed its input module in place",
+        blames=Blame.COMPILER,
+        from_guest=True,
+        refuted_by="the same failure when the pass is given a copy; or an input that prints as before it",
+    ),
+    FindingKind.NOT_IDEMPOTENT: Kind(
+        title="Applying the pass a second time gives something else",
+        blames=Blame.COMPILER,
+        from_guest=True,
+        refuted_by="a second application of that pass alone that leaves the module as it is",
+    ),
+    FindingKind.VALUES_REPLACED: Kind(
+        title="A pass replaced live values by constants",
+        blames=Blame.COMPILER,
+        from_guest=True,
+        refuted_by="outputs after that pass that still depend on the parameters",
+    ),
+    FindingKind.NAN_INEQUALITY: Kind(
+        title="Equal modules compare unequal because of NaN",
+        blames=Blame.NOBODY,
+        from_guest=True,
+        refuted_by="the same inequality with numbers in the place of each NaN",
+    ),
+    FindingKind.GUILTY_PASS: Kind(
+        title="Passes left out one after another",
+        titles={
+            "pass": "The pass in which compiling fails",
+            "parsing": "Compiling fails before any pass",
+            "phase": "The phase in which compiling fails",
+            "written": "Passes of the command line left out one after another",
+            "llvm-pass": "LLVM's passes left out one after another",
+            "dispatch": "The first dispatch that takes the same and gives something else",
+        },
+        blames=Blame.COMPILER,
+    ),
+    FindingKind.DEVICE_SPECIFIC: Kind(title="Devices differ on the same input", blames=Blame.NOBODY),
+    FindingKind.NONDETERMINISTIC: Kind(title="The same input gives different results", blames=Blame.NOBODY),
+    FindingKind.API_MOVED: Kind(
+        title="The testcase uses a name that this release no longer has",
+        blames=Blame.RELEASE,
+        refuted_by="a run on that release that finds the name",
+        is_cause=False,
+    ),
+}
+
+
+def render_title(finding: Finding) -> str:
+    """The heading of a finding in a report."""
+    kind = KINDS[finding.kind]
+    return kind.titles.get(str(finding.evidence.get(LEVEL)), kind.title)
+
+
+def get_blame(finding: Finding) -> Blame:
+    """The party at fault. If the origin is unknown it is nobody: an access out of bounds may be the compiler's."""
+    return Blame.NOBODY if finding.evidence.get(ORIGIN) == "unknown" else KINDS[finding.kind].blames
+
+
+def settles_cause(finding: Finding) -> bool:
+    """True if the cause is known, so that costlier diagnosers need not run."""
+    settles = KINDS[finding.kind].settles
+    traced = finding.evidence.get(ORIGIN) == Blame.TESTCASE
+    return settles is Settles.ALWAYS or (settles is Settles.IF_TRACED and traced)
+
+
+def clears_passes(finding: Finding, level: str | None = None) -> bool:
+    """True if leaving out every pass of a level changed nothing. TVM's passes have no level."""
+    evidence = finding.evidence
+    names_none = finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none"
+    return names_none and evidence.get(LEVEL) == level
+
+
+def prints_another_value(finding: Finding) -> bool:
+    """True if the control run prints another value than the reported one, and the report quotes no right value."""
+    return PRINTS_ANOTHER_VALUE in str(finding.evidence.get(CONTROL, ""))
+
+
+def explain_proof(finding: Finding) -> str:
+    """Say how the fault of the testcase is known, as a clause."""
+    control = str(finding.evidence.get(CONTROL, ""))
+    if not control or NOT_CLEAN in control:
+        return _INSTRUMENTED
+    ends = "prints another value" if prints_another_value(finding) else "runs cleanly"
+    return KINDS[finding.kind].proof.format(ends=ends)
+
+
+def add_refutation(finding: Finding) -> Finding:
+    """Return the finding with what would refute it, unless its diagnoser has stated that."""
+    refuted_by = KINDS[finding.kind].refuted_by
+    if not refuted_by or REFUTED_BY in finding.evidence:
+        return finding
+    return msgspec.structs.replace(finding, evidence={**finding.evidence, REFUTED_BY: refuted_by})

@@ -1,0 +1,63 @@
+"""The lines that guest programs write: claims, bounded and decoded strictly.
+
+The testcase shares its process with the instrumentation and can write any line. A claim explains a failure that the
+host observed for itself, and nothing more.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from runners.core.findings import HOST_EVIDENCE, KINDS
+from runners.core.protocol import Finding, FindingKind, Wire
+
+MAX_FINDINGS = 12
+MAX_LINES = 200
+MAX_CLAIM_BYTES = 64 * 1024
+
+Evidence = TypeVar("Evidence")
+
+
+class _Line(Wire, frozen=True, kw_only=True):
+    kind: str
+    summary: str
+    evidence: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+class _Claimed(msgspec.Struct, frozen=True):
+    kind: str
+    evidence: msgspec.Raw
+
+
+def read_findings(claims: str) -> tuple[Finding, ...]:
+    """JSON lines → the findings that a guest may claim. Other lines are dropped."""
+    claimable = {kind.value for kind, facts in KINDS.items() if facts.from_guest}
+    findings = []
+    for line in claims[:MAX_CLAIM_BYTES].splitlines()[:MAX_LINES]:
+        try:
+            claimed = msgspec.json.decode(line, type=_Line)
+        except (msgspec.MsgspecError, RecursionError):
+            continue
+        if claimed.kind in claimable:
+            findings.append(
+                Finding(
+                    kind=FindingKind(claimed.kind),
+                    summary=claimed.summary[:400],
+                    evidence={name: value for name, value in claimed.evidence.items() if name not in HOST_EVIDENCE},
+                )
+            )
+    return tuple(findings[:MAX_FINDINGS])
+
+
+def read_evidence(claims: str, kind: FindingKind, shape: type[Evidence]) -> Evidence | None:
+    """The evidence of the first well-formed line of a kind; None if there is none. Other fields are ignored."""
+    for line in claims[:MAX_CLAIM_BYTES].splitlines()[:MAX_LINES]:
+        try:
+            claimed = msgspec.json.decode(line, type=_Claimed)
+            if claimed.kind == kind:
+                return msgspec.json.decode(claimed.evidence, type=shape)
+        except (msgspec.MsgspecError, RecursionError):
+            continue
+    return None

@@ -1,0 +1,80 @@
+"""The contract of a diagnoser: a failure → control runs and findings. Every effect is passed in as `Means`.
+
+A toolchain lists its diagnosers in ``DIAGNOSERS``, cheapest first, and its comparisons of two runs in
+``COMPARISONS``. `runners.diagnosis.diagnose` decides which of them run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runners.core.protocol import Finding, Observation, Testcase, TestcaseKind, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A failure that the host observed, and the testcase that shows it."""
+
+    testcase: Testcase
+    seen: Observation
+    """The run that failed as reported."""
+    clean: Observation | None = None
+    """A run of the same build without the failure, if there is one."""
+
+    @property
+    def is_flaky(self) -> bool:
+        return self.clean is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """The effects that a diagnoser may use."""
+
+    run: Callable[[str, Variant, Testcase, str], Observation]
+    """Run a testcase on a release, as a variant of the reported one, on a device."""
+    run_hook: Callable[[str, Testcase], str]
+    """Run a testcase whose step launches a guest program. Return the lines that the program wrote: a claim."""
+    retarget: Callable[[Testcase, str], Testcase | None]
+    """Return the testcase for another device; None if it names no target or is for that device already."""
+
+    def run_control(self, failure: Failure, changed: Testcase) -> Observation:
+        """Run a changed testcase on the release and the device of a failure."""
+        return self.run(failure.seen.version, Variant.CONTROL, changed, failure.seen.device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The result of one diagnoser, or of all of them."""
+
+    controls: tuple[Observation, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+NOTHING_FOUND = Diagnosis()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnoser:
+    """One way to look for the cause of a failure."""
+
+    kind: TestcaseKind
+    """The kind of testcase that it examines."""
+    diagnose: Callable[[Failure, Means], Diagnosis]
+    needs_reproducible: bool = False
+    """True if runs that disagree would mislead it. A search that leaves out passes would find accidents."""
+
+    def applies_to(self, failure: Failure) -> bool:
+        return failure.testcase.kind is self.kind and not (self.needs_reproducible and failure.is_flaky)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedRun:
+    """One of two runs that are compared, and the testcase that was run."""
+
+    testcase: Testcase
+    seen: Observation
+
+
+Comparison = Callable[[ComparedRun, ComparedRun, Means], tuple[Finding, ...]]
+"""A run with a wrong result and a run with another result → findings about where they part."""

@@ -1,0 +1,65 @@
+"""Does the MLIR itself ask for undefined behaviour? A run with that alone put right shows whether it is the cause.
+
+What is undefined is undefined when the program runs. A compiler may refuse such a program; one that crashes or hangs
+on it is at fault itself.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from runners.core.findings import CONTROL, ORIGIN, Blame
+from runners.core.protocol import Exited, Finding, FindingKind, Observation
+from runners.core.toolchain.broken_rule import confirm_broken_rule, describe_absence
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.toolchains.iree.diagnosis.operation_rules import find_broken_rule
+from runners.toolchains.iree.diagnosis.undefined_operands import Fault, find_fault
+
+
+def check_source_text(failure: Failure, means: Means) -> Diagnosis:
+    """Look for an undefined operand; in a text without one, for a broken rule of an operation."""
+    fault = find_fault(failure.testcase)
+    rule = find_broken_rule(failure.testcase) if fault is None else None
+    if (fault is None and rule is None) or not _compiles(failure, means):
+        return NOTHING_FOUND
+    if fault is not None:
+        return _confirm_fault(fault, failure, means)
+    return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
+
+
+def _compiles(failure: Failure, means: Means) -> bool:
+    """True if the steps up to the last compilation, run alone, end by themselves: cleanly, or with a refusal."""
+    steps = failure.testcase.steps
+    last = max((at for at, step in enumerate(steps) if step[0] == "iree-compile"), default=-1)
+    if last < 0:
+        return False
+    compiling = msgspec.structs.replace(failure.testcase, steps=steps[: last + 1])
+    return isinstance(means.run_control(failure, compiling).ended, Exited)
+
+
+def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
+    """Run the testcase with this operand put right. A finding needs the failure to be gone."""
+    control = means.run_control(failure, fault.mended)
+    gone = describe_absence(control)
+    if gone is None:
+        return Diagnosis(controls=(control,))
+    return Diagnosis(controls=(control,), findings=(_blame_operand(fault, failure.seen, gone),))
+
+
+def _blame_operand(fault: Fault, failing: Observation, gone: str) -> Finding:
+    is_step = fault.extent is None
+    right = 1 if is_step else 0
+    evidence: dict[str, object] = {
+        "operation": fault.operation,
+        "file": fault.file,
+        "line": fault.line,
+        "value": fault.value,
+        "version": failing.version,
+        ORIGIN: Blame.TESTCASE.value,
+        CONTROL: f"{fault.operation} with {right} instead: {gone}",
+    }
+    return Finding(
+        kind=FindingKind.UNDEFINED_OPERAND if is_step else FindingKind.OUT_OF_BOUNDS_ACCESS,
+        summary=f"{fault}; with {right} for that operand {gone}",
+        evidence=evidence if is_step else {**evidence, "extent": fault.extent, "axis": fault.axis},
+    )

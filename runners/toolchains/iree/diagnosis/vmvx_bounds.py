@@ -1,0 +1,44 @@
+"""Accesses out of bounds, found by IREE's ``vmvx`` backend: it checks every access of a program."""
+
+from __future__ import annotations
+
+import re
+
+from runners.core.findings import ORIGIN
+from runners.core.protocol import Finding, FindingKind, Variant
+from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+
+DEVICE = "vmvx"
+_OUT_OF_RANGE = re.compile(
+    r"OUT_OF_RANGE; [^\n]{0,120}\(offset=(?P<offset>\d{1,20}), length=(?P<length>\d{1,20})"
+    r"[^\n]{0,60}?buffer (?:byte_)?length=(?P<extent>\d{1,20})\)"
+)
+"""As 3.13.0 prints it; older releases say less."""
+
+
+def check_bounds(failure: Failure, means: Means) -> Diagnosis:
+    """Run the same program and inputs on ``vmvx``.
+
+    It does not tell whether the program or the compiler makes the access, so the finding blames nobody.
+    """
+    failing = failure.seen
+    checked = means.retarget(failure.testcase, DEVICE)
+    if len(failure.testcase.steps) < 2 or (checked is None and failing.device != DEVICE):
+        return NOTHING_FOUND
+    seen = failing if checked is None else means.run(failing.version, Variant.RETARGETED, checked, DEVICE)
+    found = _OUT_OF_RANGE.search(seen.excerpt)
+    if found is None:
+        return NOTHING_FOUND
+    offset, length, extent = int(found["offset"]), int(found["length"]), int(found["extent"])
+    finding = Finding(
+        kind=FindingKind.OUT_OF_BOUNDS_ACCESS,
+        summary=f"on vmvx, which checks accesses: {length} bytes at offset {offset} of a buffer of {extent} bytes",
+        evidence={
+            "offset": offset,
+            "length": length,
+            "extent": extent,
+            "version": failing.version,
+            ORIGIN: "unknown",
+        },
+    )
+    return Diagnosis(controls=() if checked is None else (seen,), findings=(finding,))

@@ -1,0 +1,17 @@
+"""How the cause of a failure of TVM is looked for, cheapest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runners.core.protocol import TestcaseKind
+from runners.core.toolchain.diagnosis import Diagnoser
+from runners.toolchains.tvm.diagnosis.instrumentation import run_instrumented
+from runners.toolchains.tvm.diagnosis.live_argument import check_live_argument
+from runners.toolchains.tvm.diagnosis.pass_bisect import bisect_passes
+
+DIAGNOSERS: Sequence[Diagnoser] = (
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=check_live_argument),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=run_instrumented),
+    Diagnoser(kind=TestcaseKind.PYTHON, diagnose=bisect_passes, needs_reproducible=True),
+)

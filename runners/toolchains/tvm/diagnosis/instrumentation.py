@@ -1,0 +1,61 @@
+"""The unmodified testcase run once under the guest's instrumentation, and what its claims are worth.
+
+The guest (``guest/tvm/diagnose.py``) checks accesses, parameters and inputs of passes, and values. A claim of a read
+of uninitialized memory is traced, and a call that is claimed to work is made, each in runs of the host's.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from runners.core.findings import CONTROL, NOT_CLEAN
+from runners.core.guest_programs import launch
+from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase
+from runners.core.toolchain.claims import read_findings
+from runners.core.toolchain.diagnosis import Diagnosis, Failure, Means
+from runners.toolchains.tvm.diagnosis.uninitialized import trace_uninitialized
+
+MODES = ("bounds", "signature", "mutation", "nan", "unwritten")
+
+
+def run_instrumented(failure: Failure, means: Means) -> Diagnosis:
+    """Run the testcase under all checks, then confirm what they claim."""
+    claims = means.run_hook(failure.seen.version, instrument(failure.testcase, ",".join(MODES)))
+
+    def run_mode(mode: str) -> Observation:
+        return means.run_control(failure, instrument(failure.testcase, mode))
+
+    controls, findings = trace_uninitialized(read_findings(claims), failure, run_mode)
+    return Diagnosis(controls=controls, findings=_make_claimed_call(findings, failure, means))
+
+
+def instrument(testcase: Testcase, modes: str) -> Testcase:
+    """The testcase whose script runs under ``guest/tvm/diagnose.py`` in these modes."""
+    (_, script, *arguments) = testcase.steps[0]
+    return msgspec.structs.replace(testcase, steps=(launch("tvm.diagnose", modes, script, *arguments),))
+
+
+def _make_claimed_call(found: tuple[Finding, ...], failure: Failure, means: Means) -> tuple[Finding, ...]:
+    """Run the testcase with the call that a finding claims to work in the place of the old one.
+
+    Return the findings. A clean run is added to the evidence; a run that still fails as reported refutes the finding.
+    """
+    claimed = [one for one in found if _shows_a_call(one)]
+    if not claimed:
+        return found
+    version = failure.seen.version
+    match means.run_control(failure, instrument(failure.testcase, "repair")).outcome:
+        case Outcome.MATCH:
+            return tuple(one for one in found if one not in claimed)
+        case Outcome.PASS:
+            ran = f"with this call in the place of the old one the testcase runs cleanly on {version}"
+        case _:
+            ran = f"with this call in its place the testcase does not fail as reported on {version}, {NOT_CLEAN}"
+    return tuple(
+        msgspec.structs.replace(one, evidence={**one.evidence, CONTROL: ran}) if one in claimed else one
+        for one in found
+    )
+
+
+def _shows_a_call(one: Finding) -> bool:
+    return one.kind is FindingKind.SIGNATURE_CHANGED and bool(one.evidence.get("call_that_works"))

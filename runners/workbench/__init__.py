@@ -1,0 +1,12 @@
+"""The one entry that runs a plan on this machine: engine, store and toolchains put together.
+
+``bot`` hands in a `Plan` and gets an `Investigation`; everything between is on this side of the trust boundary. Start
+reading at `Workbench.run` (``workbench.py``).
+"""
+
+from __future__ import annotations
+
+from runners.workbench.opening import open_workbench
+from runners.workbench.workbench import Workbench
+
+__all__ = ["Workbench", "open_workbench"]

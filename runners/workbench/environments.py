@@ -1,0 +1,65 @@
+"""A release → its environment, in which the canary of the toolchain has passed."""
+
+from __future__ import annotations
+
+import contextlib
+
+from runners.builds.source import Unbuildable
+from runners.core.catalogue import Release
+from runners.core.errors import InfraError, ReprobotError
+from runners.core.protocol import Exited, Limits, NotRun, Testcase
+from runners.environments.resolve import Unresolvable
+from runners.environments.store import Environment
+from runners.probe.canary import canary_name, why_not
+from runners.probe.observe import words
+from runners.probe.task import PLAIN
+from runners.toolchains import canary_testcase, find_toolchain
+from runners.workbench.machine import Machine
+from runners.workbench.probes import run_once
+
+CANARY_LIMITS = Limits(wall_s=120)
+
+
+def find_environment(machine: Machine, version: str, testcase: Testcase) -> Environment | NotRun:
+    """The environment of a release with the testcase's requirements; or the reason why nothing can be run on it."""
+    try:
+        release = find_release(machine, testcase.toolchain, version)
+        environment = machine.store.get_environment(release, testcase.requirements)
+    except (Unresolvable, Unbuildable) as reason:
+        return NotRun(why=str(reason), cause="unavailable")
+    except InfraError as reason:
+        return NotRun(why=str(reason), cause="infra")
+    toolchain = find_toolchain(environment.toolchain)
+    program = canary_testcase(toolchain, environment.version)
+    name = canary_name(environment, machine.engine, program, toolchain.VARIABLES)
+    return machine.canaries.ask(name, lambda: run_canary(machine, environment, program)) or environment
+
+
+def find_release(machine: Machine, toolchain: str, version: str) -> Release:
+    """A listed build between releases, which is provided now; else a release of the catalogue.
+
+    Raises:
+        Unbuildable: the build cannot be had.
+        InfraError: the build cannot be had at the moment.
+    """
+    if version in machine.registry:
+        return machine.registry.provide_release(version)
+    return machine.catalogue.find(toolchain, version)
+
+
+def prepare_build(machine: Machine, name: str, testcase: Testcase) -> None:
+    """Provide a listed build and its environment. Failures are reported when the build is run."""
+    with contextlib.suppress(ReprobotError):
+        machine.store.get_environment(machine.registry.provide_release(name), testcase.requirements)
+
+
+def run_canary(machine: Machine, environment: Environment, program: Testcase) -> NotRun | None:
+    """None if a small program compiles and runs there; else the reason why no failure may be blamed on a testcase."""
+    toolchain = find_toolchain(environment.toolchain)
+    probe = run_once(machine, environment, program, CANARY_LIMITS, PLAIN)
+    if isinstance(probe.ended, NotRun):
+        return probe.ended
+    if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
+        return None
+    said = words(probe.steps).strip().splitlines()[-1:]
+    return why_not(f"{toolchain.TITLE} {environment.version}", probe.ended, said[0] if said else "")

@@ -1,0 +1,66 @@
+"""Open the workbench: clean up after killed runs, choose a sandbox, open the store, look for a Vulkan driver."""
+
+from __future__ import annotations
+
+from runners.core.catalogue import Catalogue
+from runners.core.progress import Sink
+from runners.environments.config import read_config
+from runners.environments.store import Store, default_root, open_store
+from runners.hardware import lavapipe
+from runners.hardware.lavapipe import Driver
+from runners.probe.canary import Canaries
+from runners.sandbox.contract import Engine
+from runners.sandbox.owner import make_name
+from runners.sandbox.select import remove_leftovers, select_engine
+from runners.workbench.workbench import Workbench
+
+
+def open_workbench(
+    sandbox: str,
+    catalogue: Catalogue,
+    progress: Sink,
+    *,
+    also_allowed: frozenset[str] = frozenset(),
+    history: str = "",
+) -> Workbench:
+    """Open everything that a run on this machine needs; first remove what killed runs left behind.
+
+    ``history`` is a clone of the toolchain's repository that is used in place of the configured one.
+
+    Raises:
+        UserError: the sandbox asked for, or any with ``auto``, does not work here.
+    """
+    for leftover in remove_leftovers():
+        progress.say(f"removed what a killed run left: {leftover}")
+    engine = _choose_engine(sandbox, progress)
+    store = _open_store(progress, also_allowed)
+    return Workbench(
+        engine=engine,
+        store=store,
+        catalogue=catalogue,
+        progress=progress,
+        run_id=make_name(),
+        canaries=Canaries(store.root),
+        driver=_find_driver(engine),
+        history=history,
+    )
+
+
+def _choose_engine(sandbox: str, progress: Sink) -> Engine:
+    with progress.stage("choosing a sandbox"):
+        engine = select_engine(sandbox)
+    for loss in engine.limitations:
+        progress.say(f"{engine.name} gives up: {loss}")
+    return engine
+
+
+def _open_store(progress: Sink, also_allowed: frozenset[str]) -> Store:
+    store = open_store(default_root(), say=progress.say, also_allowed=also_allowed)
+    if freed := store.keep_within(int(read_config().store_gib * 2**30)):
+        progress.say(f"removed environments unused for longest: {freed / 2**20:.0f} MiB")
+    return store
+
+
+def _find_driver(engine: Engine) -> Driver | None:
+    found = lavapipe.get_image_driver() if engine.own_system else lavapipe.find_driver(default_root())
+    return None if isinstance(found, str) else found

@@ -1,0 +1,179 @@
+"""Run plans, reduce testcases and list builds: the implementation of `runners.core.bench.DeepBench`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from runners.builds.opening import BuildContext, open_range_finder
+from runners.core.bench import MOST_PROBES, MOST_SECONDS
+from runners.core.bisection.commits import Prior
+from runners.core.errors import ReprobotError
+from runners.core.protocol import (
+    BuildRange,
+    Claim,
+    ClaimKind,
+    Finding,
+    Investigation,
+    Observation,
+    Plan,
+    Smaller,
+    Testcase,
+    Variant,
+)
+from runners.core.toolchain.contract import Toolchain
+from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
+from runners.diagnosis.diagnose import diagnose
+from runners.environments.config import read_config
+from runners.investigation.bisect_builds import BuildSupply
+from runners.investigation.investigate import investigate
+from runners.investigation.state import BuildSearch, Tools, make_cell
+from runners.minimization.minimize import minimize
+from runners.rewrite.port import port
+from runners.rewrite.retarget import retarget
+from runners.sandbox.process import handle_stop_signals
+from runners.toolchains import find_toolchain
+from runners.workbench.cells import run_cell
+from runners.workbench.environments import prepare_build
+from runners.workbench.machine import Machine
+from runners.workbench.means import make_means, run_under
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench(Machine):
+    """This machine, as the verbs and jobs use it."""
+
+    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+        """Run a plan to its end, or to the end of its budget. Never raises for what a testcase does.
+
+        ``prior`` weighs the commits between two releases, for a search that goes on there.
+        """
+        with (
+            handle_stop_signals(),
+            closing(self.sessions),
+            _open_executor(1) as helper,
+            _open_executor(plan.budget.workers) as executor,
+        ):
+            return investigate(plan, self._make_tools(plan, prior, helper, executor))
+
+    def _make_tools(
+        self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor, executor: ThreadPoolExecutor
+    ) -> Tools:
+        toolchain = find_toolchain(plan.testcase.toolchain)
+        supply = BuildSupply(
+            seconds=self.registry.list_expected_s,
+            prepare=lambda name: prepare_build(self, name, plan.testcase),
+            helper=helper,
+        )
+        return Tools(
+            run=lambda cell, attempt: run_cell(self, plan, cell, attempt),
+            port=lambda testcase, version: _port(testcase, version, toolchain),
+            retarget=retarget,
+            diagnose=lambda failure: self._diagnose(plan, toolchain, failure),
+            compare=lambda bad, good: self._compare(plan, toolchain, bad, good),
+            executor=executor,
+            progress=self.progress,
+            stand_ins=self.list_stand_ins(toolchain),
+            between_releases=BuildSearch(
+                list_builds=lambda good, bad: self._try_listing(plan, good, bad, prior), supply=supply
+            ),
+        )
+
+    def _diagnose(self, plan: Plan, toolchain: Toolchain, failure: Failure) -> Diagnosis:
+        return diagnose(
+            failure,
+            toolchain.DIAGNOSERS,
+            make_means(self, plan, failure.seen.varied),
+            lambda version, testcase, setup: run_under(self, plan, version, testcase, setup),
+        )
+
+    def _compare(self, plan: Plan, toolchain: Toolchain, bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
+        means = make_means(self, plan)
+        return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
+
+    def minimize(
+        self,
+        plan: Plan,
+        version: str,
+        *,
+        control: str = "",
+        passing: str = "",
+        probes: int = MOST_PROBES,
+        seconds: float = MOST_SECONDS,
+    ) -> Smaller:
+        """Reduce the plan's testcase on a release where it fails; see ``runners.minimization.minimize``.
+
+        Raises:
+            NotReducible: no run shows the reported failure, or only a control could tell a wrong reduction.
+        """
+        limits = plan.limits
+
+        def run(testcase: Testcase, claim: Claim, version: str) -> Observation:
+            nonlocal limits
+            asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
+            cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
+            seen = run_cell(self, asked, cell, 1)
+            if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # cutting may make an endless loop
+                limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
+            return seen
+
+        with handle_stop_signals(), self.progress.stage(f"cutting the testcase down on {version}"):
+            return minimize(
+                plan.testcase,
+                plan.claim,
+                version,
+                run,
+                control=control,
+                passing=passing,
+                probes=probes,
+                seconds=seconds,
+            )
+
+    def list_builds(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> BuildRange:
+        """List the builds between two versions, tags or commits, for a plan to search.
+
+        Raises:
+            UserError: there is no such version or commit, or no build between the two can be had.
+            InfraError: the history or a source cannot be reached.
+        """
+        around = BuildContext(
+            catalogue=self.catalogue,
+            config=read_config(),
+            store=self.store,
+            engine=self.engine,
+            run_id=self.run_id,
+            say=self.progress.say,
+            history=self.history,
+        )
+        with self.progress.stage("looking for builds between the two"):
+            between = open_range_finder(toolchain, around, self.registry, prior=prior, wanted=(good, bad))
+            return between.find_range(between.find_end(good), between.find_end(bad))
+
+    def _try_listing(self, plan: Plan, good: str, bad: str, prior: Prior | None) -> BuildRange | str:
+        """The builds between two releases; or the reason why the search ends with releases, in words."""
+        try:
+            return self.list_builds(plan.testcase.toolchain, good, bad, prior)
+        except ReprobotError as reason:
+            return f"the search ends with releases: {reason}"
+
+
+def _port(testcase: Testcase, version: str, toolchain: Toolchain) -> tuple[Testcase, tuple[str, ...]] | None:
+    ported = port(testcase, version, toolchain.DRIFT)
+    if ported is None:
+        return None
+    changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
+    return ported.testcase, tuple(changes)
+
+
+@contextmanager
+def _open_executor(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads around sandbox processes; an interrupt drops tasks that have not begun."""
+    executor = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="probe")
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)

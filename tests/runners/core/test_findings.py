@@ -1,0 +1,84 @@
+"""Every kind of finding has its row, and every finding says what would refute it, in words of the host's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, strategies as st
+
+from runners.core.findings import (
+    CONTROL,
+    KINDS,
+    ORIGIN,
+    REFUTED_BY,
+    Blame,
+    Settles,
+    add_refutation,
+    get_blame,
+    settles_cause,
+)
+from runners.core.protocol import Finding, FindingKind
+from runners.core.toolchain.claims import MAX_FINDINGS, read_findings
+
+STATED_BY_DIAGNOSER = {FindingKind.GUILTY_PASS, FindingKind.DEVICE_SPECIFIC, FindingKind.NONDETERMINISTIC}
+"""Their refutation depends on the runs: asserted where they are made."""
+FROM_GUEST = sorted(kind for kind, row in KINDS.items() if row.from_guest)
+
+
+@pytest.mark.parametrize("kind", sorted(FindingKind))
+def test_every_kind_has_a_complete_row(kind: FindingKind) -> None:
+    """A kind without a row, or one that blames the testcase without saying why, cannot be added."""
+    row = KINDS[kind]
+    blames_testcase = row.blames is Blame.TESTCASE
+    assert (bool(row.fault), bool(row.proof)) == (blames_testcase, blames_testcase)
+    assert row.settles is Settles.NEVER or blames_testcase
+
+
+@pytest.mark.parametrize("kind", sorted(set(FindingKind) - STATED_BY_DIAGNOSER))
+def test_every_kind_says_what_would_refute_it(kind: FindingKind) -> None:
+    """None can be added without."""
+    assert add_refutation(Finding(kind=kind, summary="x")).evidence[REFUTED_BY]
+
+
+def test_a_finding_of_unknown_origin_blames_nobody() -> None:
+    """An access out of bounds may be the compiler's own; a read that was not traced does not settle the cause."""
+    kind = FindingKind.UNINITIALIZED_READ
+    traced, untraced = (Finding(kind=kind, summary="x", evidence={ORIGIN: o}) for o in ("testcase", "unknown"))
+    assert [get_blame(traced), get_blame(untraced)] == [Blame.TESTCASE, Blame.NOBODY]
+    assert [settles_cause(traced), settles_cause(untraced)] == [True, False]
+
+
+def line(kind: str, **more: object) -> str:
+    return json.dumps({"kind": kind, "summary": "x" * 1000, "evidence": {"axis": 0}, **more})
+
+
+@pytest.mark.parametrize("kind", sorted(set(FindingKind) - set(FROM_GUEST)))
+def test_a_guest_cannot_claim_what_the_host_did_or_saw(kind: FindingKind) -> None:
+    """Such as a pass that was left out, or an import that was added."""
+    assert read_findings(line(kind)) == ()
+
+
+@pytest.mark.parametrize("kind", FROM_GUEST)
+def test_a_guest_cannot_write_the_host_s_evidence(kind: FindingKind) -> None:
+    """It would say that nothing refutes its finding, and that a control was clean."""
+    forged = {REFUTED_BY: "nothing", CONTROL: "it runs cleanly", ORIGIN: "testcase"}
+    (found,) = read_findings(line(kind, evidence=forged))
+    assert found.evidence == {ORIGIN: "testcase"}
+    assert add_refutation(found).evidence[REFUTED_BY] not in ("", "nothing")
+
+
+def test_the_lines_of_a_guest_are_bounded_and_of_known_kinds() -> None:
+    """Its file is a claim: unknown kinds, foreign fields and too many lines are dropped."""
+    forged, extra = line("compiler-is-perfect"), line("input-mutated", verdict="fixed")
+    found = read_findings("\n".join([forged, extra, "not json", *[line("out-of-bounds-access")] * 50]))
+    assert len(found) == MAX_FINDINGS
+    assert {finding.kind for finding in found} == {FindingKind.OUT_OF_BOUNDS_ACCESS}
+    assert all(len(finding.summary) <= 400 for finding in found)
+
+
+@given(st.text(max_size=400))
+def test_any_claim_is_read_without_failing(text: str) -> None:
+    """Hostile bytes are no findings."""
+    read_findings(text)
+    read_findings("[" * 5000 + text)
