@@ -23,6 +23,7 @@ from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.bisection.commits import Prior
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError, ReprobotError
+from runners.core.failure.oracle import last_output
 from runners.core.guest_programs import launch
 from runners.core.progress import Sink
 from runners.core.protocol import (
@@ -55,7 +56,7 @@ from runners.investigation.state import Deeper, Tools, make_cell
 from runners.minimization.minimize import minimize
 from runners.probe.canary import Canaries, canary_name, why_not
 from runners.probe.layout import layout_of, task_of
-from runners.probe.observe import observed, words
+from runners.probe.observe import observed
 from runners.probe.run import run_probe
 from runners.probe.sessions import Rooms
 from runners.probe.task import PLAIN, Conditions, Probe, conditions_of
@@ -242,6 +243,7 @@ class Workbench:
                 plan.claim,
                 version,
                 run,
+                vocabulary=find_toolchain(plan.testcase.toolchain).FAILURES,
                 control=control,
                 passing=passing,
                 probes=probes,
@@ -313,7 +315,7 @@ class Workbench:
             return probe.ended
         if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
             return None
-        said = words(probe.steps).strip().splitlines()[-1:]
+        said = last_output(probe.steps).strip().splitlines()[-1:]
         return why_not(f"{toolchain.TITLE} {environment.version}", probe.ended, said[0] if said else "")
 
     def _probe_on_device(self, environment: Environment, cell: Cell, conditions: Conditions) -> Probe:

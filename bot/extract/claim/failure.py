@@ -13,6 +13,7 @@ from bot.extract.blocks.sections import Cue, Section
 from runners.core.failure.array_mismatch import figures
 from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Signature
+from runners.toolchains import ALL_FAILURES
 
 
 def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> Signature | None:
@@ -29,16 +30,16 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     said = "\n".join(p.text for p in document.prose if not p.heading)
     if (block := _mismatch(said)) is not None:
         return block
-    bare = parse_signature(said)
+    bare = parse_signature(said, ALL_FAILURES)
     if bare is not None and (bare.type not in NATIVE or "CompilerToolError" in said):
         return bare  # a signal named in a sentence says less than an exception, unless that only relays it
     for prose in document.prose:
         for span in code_spans(prose.text):
-            found = parse_signature(span)
+            found = parse_signature(span, ALL_FAILURES)
             if found is not None and _is_quoted_failure(span, found):
                 return found
     untagged = re.sub(r"^(?:\s*\[[^\]]{1,40}\])+\s*", "", title)
-    titled = parse_signature(untagged)
+    titled = parse_signature(untagged, ALL_FAILURES)
     if titled is not None and titled.message:
         return titled
     running = "\n".join([untagged, *(p.text for p in document.prose if not p.heading)])
@@ -66,7 +67,9 @@ def _in_running_text(text: str) -> Signature | None:
         if message.count('"') % 2:  # the whole was in quotation marks, and the sentence goes on behind them
             message = message.rpartition('"')[0]
         if message:
-            return parse_signature(f"{found['type']}: {message}") or Signature(type=name, message=message)
+            return parse_signature(f"{found['type']}: {message}", ALL_FAILURES) or Signature(
+                type=name, message=message
+            )
         if bare is None and _RAISED.search(text[max(0, found.start() - 30) : found.start()]):
             bare = Signature(type=name)
     return bare
@@ -95,7 +98,7 @@ def _of_piece(piece: Piece) -> Signature | None:
     text = piece.text
     if "Program arguments:" in text and "Stack dump:" not in text:
         text = f"Stack dump:\n{text}"  # the line above was not copied
-    found = parse_signature(text)
+    found = parse_signature(text, ALL_FAILURES)
     if (block := _mismatch(text) or _sanitizer(text)) is not None:
         return block
     if found is not None and _FRAME_MESSAGE.match(found.message):
@@ -108,7 +111,7 @@ def _sanitizer(text: str) -> Signature | None:
     found = _SANITIZER.search(text)
     if found is None:
         return None
-    stack = parse_signature(f"Stack dump:\n{text}")
+    stack = parse_signature(f"Stack dump:\n{text}", ALL_FAILURES)
     return Signature(type="crash", message=found[0], frames=stack.frames if stack else ())
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.failures import FailureVocabulary
 
 
 class Toolchain(Protocol):
@@ -45,6 +46,9 @@ class Toolchain(Protocol):
 
     @property
     def CANARY(self) -> Canary: ...
+
+    @property
+    def FAILURES(self) -> FailureVocabulary: ...
 
     def distributions(self, version: str) -> tuple[str, ...]:
         """The pinned distributions of a version; the first names the toolchain's versions."""

@@ -11,6 +11,7 @@ from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
 from runners.toolchains.tvm.drift import DRIFT as READ
+from runners.toolchains.tvm.failures import FAILURES as FAILURES
 from runners.toolchains.tvm.names import LISTED
 
 NAME = "tvm"

@@ -31,6 +31,7 @@ from runners.probe.layout import Layout
 from runners.probe.run import Room, open_room, run_probe
 from runners.probe.task import FORKED, PLAIN, Conditions, Probe, Task
 from runners.sandbox.contract import Engine
+from runners.toolchains import ALL_FAILURES
 from tests.runners.sandbox.conftest import TOOLS
 from tests.runners.sandbox.kit.attack import LIMITS, QUICK
 
@@ -194,7 +195,7 @@ def test_a_forged_record_changes_neither_the_end_nor_what_it_shows(room: Room) -
         record = probe.steps[0].record
         assert record is not None, name
         assert record.forked, (name, record.not_forked)
-        seen = rule(probe.ended, probe.steps, Context(claim=REPORTED)).outcome
+        seen = rule(probe.ended, probe.steps, Context(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome
         assert (seen is Outcome.MATCH) is one.match, (name, seen, record)
         assert room.over == "", name
         assert run(room, SEEN).steps[0].stdout == first, name
@@ -205,7 +206,7 @@ def test_what_may_look_like_the_failure_is_what_printing_it_gives(engine: Engine
     printed = 'import sys\nprint("Traceback (most recent call last):\\nValueError: no slot for the variable", '
     code = printed + "file=sys.stderr)\nsys.exit(1)\n"
     probe = run_probe(engine, layout, task(code, PLAIN), run_id="claims")
-    assert rule(probe.ended, probe.steps, Context(claim=REPORTED)).outcome is Outcome.MATCH
+    assert rule(probe.ended, probe.steps, Context(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome is Outcome.MATCH
 
 
 def test_a_file_that_a_library_reaches_does_not_run_in_the_zygote(
