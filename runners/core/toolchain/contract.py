@@ -9,6 +9,7 @@ from typing import Protocol
 
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import FailureVocabulary
+from runners.core.toolchain.guest import GuestFacts
 
 
 class Toolchain(Protocol):
@@ -49,6 +50,9 @@ class Toolchain(Protocol):
 
     @property
     def FAILURES(self) -> FailureVocabulary: ...
+
+    @property
+    def GUEST(self) -> GuestFacts: ...
 
     def distributions(self, version: str) -> tuple[str, ...]:
         """The pinned distributions of a version; the first names the toolchain's versions."""

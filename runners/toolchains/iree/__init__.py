@@ -11,6 +11,7 @@ from pathlib import Path
 
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.guest import GuestFacts
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, NVIDIA, VULKAN
 from runners.toolchains.iree.failures import FAILURES as FAILURES
 
@@ -32,6 +33,14 @@ DEVICES = (
     Device(name="hip", aliases=frozenset({"rocm", "amd", "amdgpu"}), hardware=AMD),
     Device(name="metal", aliases=frozenset({"metal-spirv", "apple"}), hardware=APPLE, linked=False),
     Device(name="webgpu", aliases=frozenset({"webgpu-spirv", "wasm"}), hardware=BROWSER, linked=False),
+)
+
+GUEST = GuestFacts(
+    programs=("iree-",),
+    compilers=("iree-compile", "iree-opt"),
+    compile_functions=("iree.compiler.compile_str", "iree.compiler.compile_file"),
+    compiling_files=("/iree/compiler/",),
+    reports_at_exit=("iree",),  # nanobind's leak warnings
 )
 
 _CANARY = """\

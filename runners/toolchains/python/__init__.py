@@ -8,6 +8,7 @@ from pathlib import Path
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import FailureVocabulary
+from runners.core.toolchain.guest import GuestFacts
 
 NAME = "python"
 TITLE = "CPython"
@@ -19,6 +20,7 @@ VARIABLES = dict(QUIET)
 DEVICES = (Device(name="cpu", aliases=frozenset({"host", "x86_64"})),)
 DRIFT: tuple[DriftEntry, ...] = ()
 FAILURES = FailureVocabulary()
+GUEST = GuestFacts()
 CANARY = Canary(
     kind=TestcaseKind.PYTHON,
     files={"canary.py": "print('canary ok', sum(range(4)))\n"},

@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device
+from runners.core.toolchain.guest import GuestFacts
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
 from runners.toolchains.tvm.drift import DRIFT as READ
 from runners.toolchains.tvm.failures import FAILURES as FAILURES
@@ -39,6 +40,15 @@ DEVICES = (
 
 _READ_NAMES = frozenset(entry.old for entry in READ)
 DRIFT = (*READ, *(entry for entry in LISTED if entry.old not in _READ_NAMES))
+
+GUEST = GuestFacts(
+    compile_functions=("tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"),
+    compiling_files=(
+        *("/tvm/driver/", "/tvm/relax/vm_build", "/tvm/relax/pipeline", "/tvm/ir/transform"),
+        *("/tvm/tir/build", "/tvm/tirx/build"),
+    ),
+    thread_variables=("TVM_NUM_THREADS",),
+)
 
 _CANARY = """\
 import sys

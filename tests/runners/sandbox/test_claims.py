@@ -29,13 +29,15 @@ from runners.core.protocol import (
 )
 from runners.probe.layout import Layout
 from runners.probe.run import Room, open_room, run_probe
-from runners.probe.task import FORKED, PLAIN, Conditions, Probe, Task
+from runners.probe.task import PLAIN, Conditions, Probe, Task
 from runners.sandbox.contract import Engine
 from runners.toolchains import ALL_FAILURES
 from tests.runners.sandbox.conftest import TOOLS
 from tests.runners.sandbox.kit.attack import LIMITS, QUICK
 
 pytestmark = pytest.mark.sandbox
+
+FORKED = Conditions(scripts=True, fork=True)
 
 REPORTED = Claim(kind=ClaimKind.ERROR, signature=Signature(type="ValueError", message="no slot for the variable"))
 IMPORTS = "import decimal\nimport json\n"

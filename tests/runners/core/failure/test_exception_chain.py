@@ -29,7 +29,7 @@ from runners.core.protocol import (
     StepResult,
 )
 from runners.probe.guest_records import StepRecord, read_record
-from runners.toolchains import ALL_FAILURES
+from runners.toolchains import ALL_FAILURES, tvm
 
 LAUNCHER = Path("runners/guest/launch.py").resolve()
 LOST = "the layout of the second operand is not what the first one asks for"
@@ -65,7 +65,7 @@ def run(folder: Path, text: str, *, keep: slice | None = None) -> StepResult:
     (folder / "repro.py").write_text(text)
     claims, writes = os.pipe()
     stacks = os.open(os.devnull, os.O_WRONLY)
-    words = [sys.executable, str(LAUNCHER), "script.run", f"{writes},{stacks},", "repro.py"]
+    words = [sys.executable, str(LAUNCHER), "script.run", f"{writes},{stacks},", "", "repro.py"]
     done = subprocess.run(
         words, cwd=folder, capture_output=True, text=True, pass_fds=(writes, stacks), check=False, timeout=60
     )
@@ -83,7 +83,7 @@ def run(folder: Path, text: str, *, keep: slice | None = None) -> StepResult:
         stdout="" if keep else done.stdout,
         stderr=done.stderr[keep] if keep else done.stderr,
         truncated=keep is not None,
-        record=read_record(whole, script="repro.py"),
+        record=read_record(whole, tvm.GUEST, script="repro.py"),
     )
 
 
