@@ -422,7 +422,7 @@ def _fork(release: Release) -> str:
 
 
 def _ported(testcase: Testcase, version: str, toolchain: Toolchain) -> tuple[Testcase, tuple[str, ...]] | None:
-    ported = port(testcase, version, toolchain.DRIFT)
+    ported = port(testcase, version, toolchain)
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)

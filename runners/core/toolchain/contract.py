@@ -10,6 +10,7 @@ from typing import Protocol
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.core.toolchain.guest import GuestFacts
+from runners.core.toolchain.rewriting import Rewriting
 
 
 class Toolchain(Protocol):
@@ -53,6 +54,9 @@ class Toolchain(Protocol):
 
     @property
     def GUEST(self) -> GuestFacts: ...
+
+    @property
+    def REWRITING(self) -> Rewriting: ...
 
     def distributions(self, version: str) -> tuple[str, ...]:
         """The pinned distributions of a version; the first names the toolchain's versions."""

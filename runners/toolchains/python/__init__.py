@@ -9,6 +9,7 @@ from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.core.toolchain.guest import GuestFacts
+from runners.core.toolchain.rewriting import Rewriting
 
 NAME = "python"
 TITLE = "CPython"
@@ -21,6 +22,7 @@ DEVICES = (Device(name="cpu", aliases=frozenset({"host", "x86_64"})),)
 DRIFT: tuple[DriftEntry, ...] = ()
 FAILURES = FailureVocabulary()
 GUEST = GuestFacts()
+REWRITING = Rewriting()
 CANARY = Canary(
     kind=TestcaseKind.PYTHON,
     files={"canary.py": "print('canary ok', sum(range(4)))\n"},
