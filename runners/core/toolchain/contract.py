@@ -50,13 +50,16 @@ class Toolchain(Protocol):
     def CANARY(self) -> Canary: ...
 
     @property
-    def FAILURES(self) -> FailureVocabulary: ...
+    def FAILURES(self) -> FailureVocabulary:
+        """How its failures read."""
 
     @property
-    def GUEST(self) -> GuestFacts: ...
+    def GUEST(self) -> GuestFacts:
+        """How its programs are watched."""
 
     @property
-    def REWRITING(self) -> Rewriting: ...
+    def REWRITING(self) -> Rewriting:
+        """How its testcases are brought to another release or device."""
 
     def distributions(self, version: str) -> tuple[str, ...]:
         """The pinned distributions of a version; the first names the toolchain's versions."""
