@@ -133,7 +133,7 @@ class Check:
 def main() -> int:
     options = _options()
     try:
-        card = None if options.rehearse else gpu.chosen(os.environ)
+        card = None if options.rehearse else gpu.choose_gpu(os.environ)
         check = Check(bench=_bench(), gpu=card)
     except InfraError as reason:
         sys.stdout.write(f"no GPU to check: {reason}\n")
@@ -180,7 +180,7 @@ def _report(name: str, step: Callable[[Check], str | None], check: Check) -> int
 def _fit(check: Check) -> str | None:
     if check.gpu is None:
         return "skipped: no hardware"
-    reasons = gpu.preflight(os.environ, containers=check.bench.engine.name in ("docker", "podman"))
+    reasons = gpu.find_gpu_problems(os.environ, containers=check.bench.engine.name in ("docker", "podman"))
     return "; ".join(reasons) or None
 
 
@@ -218,11 +218,11 @@ def _runs_out(check: Check) -> str | None:
 
 
 def _hangs(check: Check) -> str | None:
-    before = None if check.gpu is None else gpu.look(check.gpu)
+    before = None if check.gpu is None else gpu.read_health(check.gpu)
     seen = check.mlir(ENDLESS, timeout_s=6 if check.gpu is None else 20).observations[0]
     if seen.outcome is not Outcome.TIMEOUT:
         return f"{seen.outcome}: {seen.why}"
-    ill = None if before is None or check.gpu is None else gpu.illness(before, gpu.look(check.gpu))
+    ill = None if before is None or check.gpu is None else gpu.find_fault(before, gpu.read_health(check.gpu))
     return ill or _computes(check)
 
 

@@ -1,8 +1,8 @@
-"""A cell of a plan, run in a process of its own whose environment is built from nothing: the watcher's hands.
+"""Run one cell of a plan in a child process of the watcher, with an environment built from nothing.
 
-The watcher holds a token, so nothing that starts sandboxes may be the watcher, nor inherit from it. The child gets
-the variables on a list, a plan whose digest it checks, and a folder for its one result file. It ends when the watcher
-does.
+The watcher holds a token, so the process that starts sandboxes must be another one and must not inherit the watcher's
+environment. The child gets the variables on a list, a plan whose digest it checks, and a folder for its one result
+file. It ends when the watcher ends.
 """
 
 from __future__ import annotations
@@ -34,53 +34,54 @@ PASSES = frozenset(
     | {"PIP_CONFIG_FILE", "UV_FIND_LINKS", "PIP_FIND_LINKS", "UV_OFFLINE", "DOCKER_HOST", "CONTAINER_HOST"}
     | {"CONTAINERS_CONF", "REPROBOT_CACHE", "REPROBOT_CONFIG", "REPROBOT_GPU", "REPROBOT_IMAGE"}
 )
-"""What may pass, and nothing else: nobody knows the names of all secrets. As in ``tools/bare-env.sh``."""
+"""The only variables that the child gets, because a list of all secrets cannot be made. Same list:
+``tools/bare-env.sh``."""
 GRACE_S = 900
-"""Beyond a plan's own budget: building environments, and diagnoses."""
-_SAID = 2_000
+"""Time beyond the plan's own budget, for building environments and for diagnoses."""
+_LOG_TAIL_BYTES = 2_000
 _PR_SET_PDEATHSIG = 1
 
 
-def bare(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables of ``environment`` that a child may have."""
+def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of ``environment`` that the child may have."""
     return {name: value for name, value in environment.items() if name in PASSES}
 
 
-def run_apart(plan: Path, digest: str, cell: JobCell, results: Path, environment: Mapping[str, str]) -> None:
-    """Run one cell and wait for its result file.
+def run_in_child(plan: Path, digest: str, cell: JobCell, results: Path, environment: Mapping[str, str]) -> None:
+    """Run one cell in a child process and wait for its result file in the folder ``results``.
 
     Raises:
-        InfraError: the child ended without one.
+        InfraError: the child failed, or took longer than the plan's budget and `GRACE_S`.
     """
     words = [sys.executable, "-I", "-m", "runners.__main__", str(plan), digest, cell.id, str(results)]
     limit = cell.plan.budget.wall_s + GRACE_S
     log = results.parent / f"{cell.id}.log"
     results.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as said:
+    with log.open("wb") as output:
         child = subprocess.Popen(
             [*words, str(os.getpid())],
-            env=bare(environment),
+            env=filter_environment(environment),
             cwd=results.parent,
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
         try:
             code = child.wait(timeout=limit)
         except subprocess.TimeoutExpired:
-            _stop(child)
+            _stop_child(child)
             raise InfraError(f"the cell {cell.id} did not end within {limit / 60:.0f} minutes") from None
         except BaseException:
-            _stop(child)
+            _stop_child(child)
             raise
     if code != 0:
-        last = log.read_bytes()[-_SAID:].decode(errors="replace").strip().rpartition("\n")[2]
-        raise InfraError(f"the cell {cell.id} ended with status {code}: {last or 'it said nothing'}")
+        last = log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip().rpartition("\n")[2]
+        raise InfraError(f"the cell {cell.id} ended with status {code}: {last or 'it printed no message'}")
 
 
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """With time to take its sandboxes down, then without."""
+def _stop_child(child: subprocess.Popen[bytes]) -> None:
+    """Terminate the child; kill it if it has not removed its sandboxes within 20 seconds."""
     child.terminate()
     try:
         child.wait(timeout=20)
@@ -93,12 +94,12 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The child's whole life; its status is 0 when the result file stands."""
+    """Run the child and return its exit status, which is 0 if the result file is written."""
     parser = argparse.ArgumentParser(prog="runners.__main__")
     for name in ("plan", "sha256", "cell", "results", "parent"):
         parser.add_argument(name)
     given = parser.parse_args(arguments)
-    _end_with(int(given.parent))
+    _end_with_parent(int(given.parent))
     try:
         with Path(given.plan).open("rb") as file:
             data = file.read(MAX_PLAN_BYTES + 1)
@@ -115,8 +116,11 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _end_with(parent: int) -> None:
-    """SIGTERM as soon as the watcher is gone, even by kill -9: two would run the same cell after its restart."""
+def _end_with_parent(parent: int) -> None:
+    """Ask the kernel for SIGTERM when the watcher ends, even by kill -9.
+
+    Otherwise two children would run the same cell after a restart of the watcher.
+    """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
     if os.getppid() != parent:
         raise SystemExit(UserError.exit_code)

@@ -1,7 +1,7 @@
-"""One cell of a ``plan.json`` → its result file: the whole of a job that runs strangers' code. Holds no token.
+"""Run one cell of a ``plan.json``: the whole of a job that runs issue code. Holds no token.
 
-The plan is believed only when its bytes have the sha256 that the planning job gave; what comes out of the sandbox is
-in the result as the claim it is, and the door (``bot/requests/result_files.py``) checks it all again.
+The plan is used only if its bytes have the sha256 from the planning job. Output of the sandbox is a claim, and
+``bot/requests/result_files.py`` checks the result file again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def run_plan(bench: Bench, plan: Plan, *, smaller: bool = False, prior: Prior | 
     """Run a plan and, with ``smaller``, reduce its testcase.
 
     Raises:
-        InfraError: no run could be made, through no fault of the testcase.
+        InfraError: no run was possible, for a reason that is not the testcase's.
     """
     seen = bench.run(plan, prior=prior)
     found, why = cut_down(bench, plan, seen.observations) if smaller else (None, ())
@@ -33,10 +33,10 @@ def run_plan(bench: Bench, plan: Plan, *, smaller: bool = False, prior: Prior | 
 def run_cell(data: bytes, *, digest: str, cell: str, open_bench: Callable[[JobCell], Bench]) -> CellResult:
     """Run the cell named ``cell`` of the plan in ``data``, whose sha256 must be ``digest``.
 
-    A failure of our own is a result too: it says what happened, so that the report can.
+    A failure of our own gives a result with the reason, so that the report can show the reason.
 
     Raises:
-        UserError: this is not the plan that was made, or has no such cell.
+        UserError: this is not the plan of that digest, or the plan has no such cell.
     """
     plan = read_plan(data, digest)
     found = next((one for one in plan.cells if one.id == cell), None)
@@ -52,13 +52,13 @@ def run_cell(data: bytes, *, digest: str, cell: str, open_bench: Callable[[JobCe
 
 
 def check_machine(environment: Mapping[str, str]) -> None:
-    """Refuse a self-hosted runner of GitHub's that may keep what a testcase leaves behind.
+    """Refuse a self-hosted runner of GitHub that is not ephemeral, because a testcase could leave files behind.
 
     Raises:
-        UserError: nothing says that the machine is thrown away after this job.
+        UserError: the runner is self-hosted, and `EPHEMERAL` is not 1.
     """
     if environment.get("RUNNER_ENVIRONMENT") == "self-hosted" and environment.get(EPHEMERAL) != "1":
         raise UserError(
-            "this is a self-hosted runner that nobody calls ephemeral: start it with --ephemeral for one job on a "
+            "this self-hosted runner is not marked as ephemeral: start it with --ephemeral for one job on a "
             f"clean machine, and set {EPHEMERAL}=1 in its environment"
         )

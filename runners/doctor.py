@@ -1,4 +1,4 @@
-"""What works on this machine, for ``reprobot doctor``: every engine, interpreter, device and the store."""
+"""Check the parts of this machine, for ``reprobot doctor``: engines, interpreters, devices and the store."""
 
 from __future__ import annotations
 
@@ -10,66 +10,68 @@ from runners.core.toolchain.hardware import VULKAN
 from runners.environments import interpreters
 from runners.environments.store import default_root
 from runners.hardware import lavapipe
-from runners.hardware.detect import Absent, Present, look
-from runners.sandbox.select import engines
+from runners.hardware.detect import Absent, Present, detect_hardware
+from runners.sandbox.select import list_engines
 from runners.toolchains import TOOLCHAINS, Device
 
 
-class Check(Wire, frozen=True, kw_only=True):
-    """One thing that is there or not. ``detail`` says what to know of it, or why not and what would mend it."""
+class MachineCheck(Wire, frozen=True, kw_only=True):
+    """The state of one part. ``detail`` describes the part, or has the reason and the remedy if it does not work."""
 
     area: str
     name: str
     works: bool
     detail: str
     gives: tuple[str, ...] = ()
-    """What a sandbox guarantees, one by one: too much for a terminal, and the same for most."""
+    """The guarantees of a sandbox. A terminal does not show them: the list is long and similar for most engines."""
 
 
-def examine() -> tuple[Check, ...]:
-    """Every check, in the order a reader wants them."""
-    return (*_engines(), *_pythons(), *_devices(), _store())
+def check_machine_parts() -> tuple[MachineCheck, ...]:
+    """Return every check in the order of display."""
+    return (*_check_engines(), *_check_pythons(), *_check_devices(), _check_store())
 
 
-def _engines() -> list[Check]:
+def _check_engines() -> list[MachineCheck]:
     checks = []
-    for engine in engines():
-        why_not = engine.unusable()
-        losses = f"but: {'; '.join(engine.gives_up)}" if engine.gives_up else "all that SECURITY.md says of it"
-        detail = why_not or losses
-        gives = engine.guarantees if why_not is None else ()
-        checks.append(Check(area="sandbox", name=engine.name, works=why_not is None, detail=detail, gives=gives))
+    for engine in list_engines():
+        problem = engine.find_problem()
+        losses = f"but: {'; '.join(engine.limitations)}" if engine.limitations else "all that SECURITY.md says of it"
+        detail = problem or losses
+        gives = engine.guarantees if problem is None else ()
+        checks.append(
+            MachineCheck(area="sandbox", name=engine.name, works=problem is None, detail=detail, gives=gives)
+        )
     return checks
 
 
-def _pythons() -> list[Check]:
+def _check_pythons() -> list[MachineCheck]:
     checks = []
     for minor in interpreters.PREFERRED:
-        found = interpreters.find(minor)
+        found = interpreters.find_interpreter(minor)
         detail = f"{found.platform}" if found else f"not found: install python{minor}, or `uv python install {minor}`"
-        checks.append(Check(area="python", name=minor, works=found is not None, detail=detail))
+        checks.append(MachineCheck(area="python", name=minor, works=found is not None, detail=detail))
     return checks
 
 
-def _devices() -> list[Check]:
+def _check_devices() -> list[MachineCheck]:
     return [
-        Check(area=f"{name} device", name=device.name, works=works, detail=detail)
+        MachineCheck(area=f"{name} device", name=device.name, works=works, detail=detail)
         for name, toolchain in TOOLCHAINS.items()
         for device in toolchain.DEVICES
-        for works, detail in [_device(device)]
+        for works, detail in [_check_device(device)]
     ]
 
 
-def _device(device: Device) -> tuple[bool, str]:
-    """Whether programs for a device can run here, and what gives it or what it would need."""
+def _check_device(device: Device) -> tuple[bool, str]:
+    """Return whether programs for a device can run here, and the device's source or the missing part."""
     if device.hardware is None:
         return True, "runs on any machine"
     if not device.linked:
         return False, f"the wheels bring no runtime for it: compiled only (it needs {device.hardware.words})"
     if device.hardware is VULKAN:
-        driver = lavapipe.find(default_root())
+        driver = lavapipe.find_driver(default_root())
         return (False, driver) if isinstance(driver, str) else (True, driver.name)
-    match look(device.hardware):
+    match detect_hardware(device.hardware):
         case Present(nodes=nodes):
             return True, f"{', '.join(nodes[:4])}"
         case Absent(why=why):
@@ -78,11 +80,11 @@ def _device(device: Device) -> tuple[bool, str]:
             assert_never(never)
 
 
-def _store() -> Check:
+def _check_store() -> MachineCheck:
     root = default_root()
-    place = next(folder for folder in (root, *root.parents) if folder.exists())
-    free = shutil.disk_usage(place).free
-    return Check(
+    existing = next(folder for folder in (root, *root.parents) if folder.exists())
+    free = shutil.disk_usage(existing).free
+    return MachineCheck(
         area="store",
         name=str(root),
         works=free > 2 * 2**30,

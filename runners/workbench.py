@@ -15,8 +15,8 @@ from functools import partial
 
 import msgspec
 
-from runners.builds.commit_range import Between, Registry
-from runners.builds.opening import Surroundings, open_between
+from runners.builds.commit_range import BuildRegistry, RangeFinder
+from runners.builds.opening import BuildContext, open_range_finder
 from runners.builds.source import Unbuildable
 from runners.core import conditions as varied
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
@@ -46,9 +46,10 @@ from runners.core.toolchain.hardware import NVIDIA
 from runners.diagnosis.diagnose import Means, diagnose, instrumented_limits
 from runners.diagnosis.nondeterminism import AS_IT_IS, Run, Way, make_run
 from runners.environments.config import read_config
-from runners.environments.store import Environment, Store, Unresolvable, default_root, open_store
+from runners.environments.resolve import Unresolvable
+from runners.environments.store import Environment, Store, default_root, open_store
 from runners.hardware import gpu, lavapipe
-from runners.hardware.detect import Absent, look
+from runners.hardware.detect import Absent, detect_hardware
 from runners.hardware.lavapipe import Driver
 from runners.investigation.bisect_builds import Supply
 from runners.investigation.investigate import investigate
@@ -63,9 +64,9 @@ from runners.probe.task import PLAIN, Conditions, Probe, conditions_of
 from runners.rewrite.port import port
 from runners.rewrite.retarget import retarget
 from runners.sandbox.contract import Engine
-from runners.sandbox.owner import new_name
-from runners.sandbox.process import Stopped, stoppable
-from runners.sandbox.select import select_engine, sweep
+from runners.sandbox.owner import make_name
+from runners.sandbox.process import Stopped, handle_stop_signals
+from runners.sandbox.select import remove_leftovers, select_engine
 from runners.toolchains import Toolchain, canary_testcase, find_device, find_toolchain
 from runners.toolchains.iree.dispatches import compare_dispatches
 
@@ -94,22 +95,22 @@ def open_workbench(
     Raises:
         UserError: the sandbox asked for, or any with ``auto``, does not work here.
     """
-    for leftover in sweep():
+    for leftover in remove_leftovers():
         progress.say(f"removed what a killed run left: {leftover}")
     with progress.stage("choosing a sandbox"):
         engine = select_engine(sandbox)
-    for loss in engine.gives_up:
+    for loss in engine.limitations:
         progress.say(f"{engine.name} gives up: {loss}")
     store = open_store(default_root(), say=progress.say, also_allowed=also_allowed)
     if freed := store.keep_within(int(read_config().store_gib * 2**30)):
         progress.say(f"removed environments unused for longest: {freed / 2**20:.0f} MiB")
-    driver = lavapipe.of_image() if engine.own_system else lavapipe.find(default_root())
+    driver = lavapipe.get_image_driver() if engine.own_system else lavapipe.find_driver(default_root())
     return Workbench(
         engine=engine,
         store=store,
         catalogue=catalogue,
         progress=progress,
-        run_id=new_name(),
+        run_id=make_name(),
         canaries=Canaries(store.root),
         driver=None if isinstance(driver, str) else driver,
         history=history,
@@ -131,14 +132,14 @@ class Workbench:
     """The software Vulkan driver, where the machine has one."""
     history: str = ""
     """A clone of the toolchain's repository that is used in place of the configured one."""
-    registry: Registry = field(default_factory=Registry)
+    registry: BuildRegistry = field(default_factory=BuildRegistry)
     """Builds between releases that were laid out as a trail."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
         """What a reader of the verdict must know of how it was run."""
         image = (f"the system inside is the image {self.engine.image[:19]}",) if self.engine.own_system else ()
-        return (*(f"the sandbox gives up: {loss}" for loss in self.engine.gives_up), *image)
+        return (*(f"the sandbox gives up: {loss}" for loss in self.engine.limitations), *image)
 
     def lay(self, toolchain: str, good: str, bad: str, prior: Prior | None = None) -> Trail:
         """The builds between two versions, tags or commits: what a plan can search along.
@@ -149,12 +150,12 @@ class Workbench:
         """
         with self.progress.stage("looking for builds between the two"):
             between = self._between(toolchain, prior, (good, bad))
-            return between.lay(between.end(good), between.end(bad))
+            return between.find_range(between.find_end(good), between.find_end(bad))
 
-    def _between(self, toolchain: str, prior: Prior | None, wanted: tuple[str, ...]) -> Between:
-        return open_between(
+    def _between(self, toolchain: str, prior: Prior | None, wanted: tuple[str, ...]) -> RangeFinder:
+        return open_range_finder(
             toolchain,
-            Surroundings(
+            BuildContext(
                 catalogue=self.catalogue,
                 config=read_config(),
                 store=self.store,
@@ -182,7 +183,7 @@ class Workbench:
         """
         toolchain = find_toolchain(plan.testcase.toolchain)
         with (
-            stoppable(),
+            handle_stop_signals(),
             closing(self.rooms),
             _executor(1) as helper,
             _executor(plan.budget.workers) as executor,
@@ -203,7 +204,7 @@ class Workbench:
                     deeper=Deeper(
                         lay=lambda good, bad: self._lay(plan, good, bad, prior),
                         supply=Supply(
-                            seconds=self.registry.seconds,
+                            seconds=self.registry.list_expected_s,
                             prepare=lambda name: self._prepare(name, plan.testcase),
                             helper=helper,
                         ),
@@ -237,7 +238,7 @@ class Workbench:
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen
 
-        with stoppable(), self.progress.stage(f"cutting the testcase down on {version}"):
+        with handle_stop_signals(), self.progress.stage(f"cutting the testcase down on {version}"):
             return minimize(
                 plan.testcase,
                 plan.claim,
@@ -277,7 +278,7 @@ class Workbench:
         """The environment of a release, canary passed; or why the testcase cannot be run on it."""
         try:
             release = self._release(testcase.toolchain, version)
-            environment = self.store.environment(release, testcase.requirements)
+            environment = self.store.get_environment(release, testcase.requirements)
         except (Unresolvable, Unbuildable) as reason:
             return NotRun(why=str(reason), cause="unavailable")
         except InfraError as reason:
@@ -295,7 +296,7 @@ class Workbench:
             InfraError: it cannot be had just now.
         """
         if version in self.registry:
-            return self.registry.release(version)
+            return self.registry.provide_release(version)
         return self.catalogue.find(toolchain, version)
 
     def _known(self, toolchain: str, version: str) -> Release | None:
@@ -305,7 +306,7 @@ class Workbench:
     def _prepare(self, name: str, testcase: Testcase) -> None:
         """Have a build of the trail and its environment ready; what goes wrong is seen when it is run."""
         with contextlib.suppress(ReprobotError):
-            self.store.environment(self.registry.release(name), testcase.requirements)
+            self.store.get_environment(self.registry.provide_release(name), testcase.requirements)
 
     def canary(self, environment: Environment, program: Testcase) -> NotRun | None:
         """None when a program of a few lines runs there; else why nothing may be blamed on a testcase."""
@@ -321,17 +322,17 @@ class Workbench:
     def _probe_on_device(self, environment: Environment, cell: Cell, conditions: Conditions) -> Probe:
         """One probe, alone on the GPU if its device is one that is here; a GPU that it leaves ill is our failure."""
         device = find_device(find_toolchain(cell.toolchain), cell.device)
-        if device is None or device.hardware is not NVIDIA or isinstance(look(NVIDIA), Absent):
+        if device is None or device.hardware is not NVIDIA or isinstance(detect_hardware(NVIDIA), Absent):
             return self._probe(environment, cell.testcase, cell.limits, conditions)
-        if unfit := gpu.preflight(os.environ, containers=self.engine.name in ("docker", "podman")):
+        if unfit := gpu.find_gpu_problems(os.environ, containers=self.engine.name in ("docker", "podman")):
             return _not_run(self.engine, NotRun(why="; ".join(unfit)[:2000], cause="unavailable"))
         try:
-            card = gpu.chosen(os.environ)
-            with gpu.exclusive(card, default_root() / "gpus", GPU_WAIT_S):
-                before = gpu.look(card)
+            card = gpu.choose_gpu(os.environ)
+            with gpu.lock_gpu(card, default_root() / "gpus", GPU_WAIT_S):
+                before = gpu.read_health(card)
                 alone = conditions_of(cell.varied, 2)
                 probe = self._probe(environment, cell.testcase, cell.limits, alone, devices=card.nodes)
-                ill = gpu.illness(before, gpu.look(card))
+                ill = gpu.find_fault(before, gpu.read_health(card))
         except InfraError as reason:
             return _not_run(self.engine, NotRun(why=str(reason)))
         return probe if ill is None else _not_run(self.engine, NotRun(why=ill))

@@ -70,16 +70,16 @@ def _commit(release: Release) -> str:
 
 def _timed(store: Store, release: Release) -> tuple[Environment, float]:
     began = time.perf_counter()
-    environment = store.environment(release)
+    environment = store.get_environment(release)
     return environment, time.perf_counter() - began
 
 
 def survey(release: Release, bench: Workbench) -> Row:
     """One build, from nothing of it to its canary."""
     store = bench.store
-    before = store.size()
+    before = store.measure_size()
     environment, cold = _timed(store, release)
-    added = store.size() - before
+    added = store.measure_size() - before
     shutil.rmtree(environment.folder)
     _, warm = _timed(store, release)
     _, found = _timed(store, release)
@@ -92,7 +92,7 @@ def survey(release: Release, bench: Workbench) -> Row:
         warm_s=warm,
         found_s=found,
         disk_bytes=added,
-        canary="lives" if dead is None else f"**dies**: {dead.why}",
+        canary="passes" if dead is None else f"**fails**: {dead.why}",
     )
 
 
@@ -133,7 +133,7 @@ def main() -> int:
                     died += 1
                     say(f"| {toolchain} | `{release.version}`{' |' * 9} **not built**: {failure} |")
                     continue
-                died += row.canary != "lives"
+                died += row.canary != "passes"
                 say(row.render())
     return int(died > 0)
 

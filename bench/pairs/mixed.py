@@ -61,7 +61,7 @@ def record(room: str) -> Iterator[Failure]:
 
 
 def _place(toolchain: str, version: str) -> Place:
-    environment = open_store().environment(load_catalogue().find(toolchain, version))
+    environment = open_store().get_environment(load_catalogue().find(toolchain, version))
     known = find_toolchain(toolchain)
     tools = {
         name: str(environment.site_packages / where[0])

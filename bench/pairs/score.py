@@ -234,7 +234,7 @@ def _others(room: str) -> list[Failure]:
 def _record_tvm(rooms: Sequence[str]) -> Iterator[Failure]:
     store, catalogue = open_store(), load_catalogue()
     for version in TVM:
-        environment = store.environment(catalogue.find("tvm", version))
+        environment = store.get_environment(catalogue.find("tvm", version))
         variables = {
             **os.environ, **find_toolchain("tvm").VARIABLES, "PYTHONPATH": str(environment.site_packages),
         }  # fmt: skip
@@ -248,7 +248,7 @@ def _record_tvm(rooms: Sequence[str]) -> Iterator[Failure]:
 def _record_iree(rooms: Sequence[str]) -> Iterator[Failure]:
     store, catalogue = open_store(), load_catalogue()
     for version in IREE:
-        environment = store.environment(catalogue.find("iree", version))
+        environment = store.get_environment(catalogue.find("iree", version))
         tools = find_toolchain("iree").tools(environment.site_packages)
         for room, programs in _asked(_operations(), rooms):
             for bug, (text, (tool, *arguments)) in programs:

@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Literal
 
 from runners.sandbox.containers import engine as containers, engine_cgroup
-from runners.sandbox.containers.clients import client_says
-from runners.sandbox.containers.podman_store import our_store
+from runners.sandbox.containers.clients import query_client
+from runners.sandbox.containers.podman_store import find_store
 from runners.sandbox.limits import cgroup
-from runners.sandbox.select import sandboxes, sweep
+from runners.sandbox.select import list_sandboxes, remove_leftovers
 
 Victim = Literal["host", "engine", "guest"]
 VICTIMS: tuple[Victim, ...] = ("host", "engine", "guest")
@@ -120,7 +120,7 @@ def usable() -> list[str]:
     Not gVisor: its processes on the host are its own, not the testcase's. One that is killed leaves it waiting for
     the time limit, and its folders for some seconds longer than one.
     """
-    return [engine.name for engine in sandboxes() if engine.name != "gvisor" and engine.unusable() is None]
+    return [engine.name for engine in list_sandboxes() if engine.name != "gvisor" and engine.find_problem() is None]
 
 
 def run_trial(trial: Trial) -> Outcome:
@@ -140,10 +140,10 @@ def run_trial(trial: Trial) -> Outcome:
                 host.kill()
                 said = ["IT HUNG"]
         if host.returncode == -signal.SIGKILL:
-            sweep()
+            remove_leftovers()
         left = _wait_for_none(host.pid)
     hung = ("the host hung",) if said == ["IT HUNG"] else ()
-    sweep()
+    remove_leftovers()
     return Outcome(trial=trial, hit=hit, said=said[0][:150], left=(*left, *hung))
 
 
@@ -171,7 +171,7 @@ def _of_guest(maker: int) -> set[int]:
     groups = (cgroup.ROOT / "pids", cgroup.ROOT)
     made = [place for top in groups for place in top.glob(f"reprobot-{maker}-*")]
     ids = Path(tempfile.gettempdir()).glob(f"reprobot-{maker}-*/id")
-    theirs = [place for place in map(engine_cgroup.place_of, ids) if place is not None]
+    theirs = [place for place in map(engine_cgroup.find_group, ids) if place is not None]
     files = (file for place in (*made, *theirs) for file in place.glob("**/cgroup.procs"))
     found: set[int] = set()
     for file in files:
@@ -212,8 +212,8 @@ def _left(maker: int) -> list[str]:
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if mine in line]
     named = [
         name
-        for client in containers.stores()
-        for name in client_says(client, "ps", "--all", "--format", "{{.Names}}").split()
+        for client in containers.list_stores()
+        for name in query_client(client, "ps", "--all", "--format", "{{.Names}}").split()
         if name.startswith(mine)
     ]
     return [*map(str, places), *running, *members, *(f"mount {mount}" for mount in mounts), *named]
@@ -230,10 +230,10 @@ def _wait_for_none(maker: int) -> tuple[str, ...]:
 
 def orphans() -> set[str]:
     """Folders and mounts of podman's store that belong to no container it knows."""
-    store = our_store()
+    store = find_store()
     known: set[str] = set()
-    for client in containers.stores():
-        known |= set(client_says(client, "ps", "--all", "--no-trunc", "--format", "{{.ID}}").split())
+    for client in containers.list_stores():
+        known |= set(query_client(client, "ps", "--all", "--no-trunc", "--format", "{{.ID}}").split())
     tops = (store / "root" / "vfs-containers", store / "run" / "vfs-containers")
     folders = {str(path) for top in tops if top.is_dir() for path in top.iterdir() if len(path.name) == 64}
     mounts = {line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()}

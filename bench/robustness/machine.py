@@ -21,7 +21,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from runners.sandbox.contract import Engine
-from runners.sandbox.select import sandboxes
+from runners.sandbox.select import list_sandboxes
 
 KIT = "tests/runners/sandbox/kit/test_conformance.py"
 
@@ -134,14 +134,14 @@ def run_example(engine: str, example: Example, timeout_s: int) -> str:
 
 
 def row(engine: Engine, expression: str, examples: Sequence[Example], timeout_s: int) -> str:
-    why = engine.unusable()
+    why = engine.find_problem()
     if why is not None:
         return f"| {engine.name} | no: {why} | | | |"
     kit = run_kit(engine.name, expression)
     verdicts = [run_example(engine.name, example, timeout_s) for example in examples]
     skipped = f", {len(kit.skipped)} not tried" if kit.skipped else ""
     failed = f", **not: {', '.join(kit.failed)}**" if kit.failed else ""
-    losses = "; ".join(engine.gives_up)
+    losses = "; ".join(engine.limitations)
     return f"| {engine.name} | yes | {kit.contained}{skipped}{failed} | {', '.join(verdicts)} | {losses} |"
 
 
@@ -158,7 +158,7 @@ def main(words: Sequence[str]) -> int:
     say("".join(f"- {line}\n" for line in machine()))
     say("\n| engine | self-test | attacks contained | TVM, IREE | gives up |\n|---|---|---|---|---|\n")
     wrong = False
-    for engine in sandboxes():
+    for engine in list_sandboxes():
         if wanted.engine and engine.name not in wanted.engine:
             continue
         line = row(engine, wanted.kit, () if wanted.no_examples else EXAMPLES, wanted.timeout)

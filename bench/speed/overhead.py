@@ -32,7 +32,7 @@ from runners.probe.layout import layout_of, task_of
 from runners.probe.run import run_probe
 from runners.sandbox.contract import Engine
 from runners.sandbox.limits import cpu_time
-from runners.sandbox.select import engines
+from runners.sandbox.select import list_engines
 
 ROUNDS = 15
 GOAL = 1.15
@@ -90,7 +90,7 @@ def main(rounds: int, chosen: Sequence[Engine]) -> int:
 
 
 def _measure(toolchain: str, rounds: int, chosen: Sequence[Engine]) -> bool:
-    environment = open_store().environment(load_catalogue().find(toolchain, VERSIONS[toolchain]))
+    environment = open_store().get_environment(load_catalogue().find(toolchain, VERSIONS[toolchain]))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         (folder / "repro.py").write_text(PROGRAMS[toolchain])
@@ -115,7 +115,10 @@ def _say_use(bare: Way) -> None:
     bare()
     after = getrusage(RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    say(f"processor time of a bare process: {used:.2f} s; the limit by default: {cpu_time.allowance(LIMITS):g} s\n")
+    say(
+        f"processor time of a bare process: {used:.2f} s; "
+        f"the limit by default: {cpu_time.compute_allowance(LIMITS):g} s\n"
+    )
 
 
 def _twice(pool: ThreadPoolExecutor, way: Way) -> object:
@@ -167,5 +170,5 @@ def _sandboxed(engine: Engine, environment: Environment, toolchain: str) -> obje
 
 if __name__ == "__main__":
     rounds_wanted, *wanted = sys.argv[1:] or [str(ROUNDS)]
-    found = [engine for engine in engines() if not wanted or engine.name in wanted]
-    sys.exit(main(int(rounds_wanted), [engine for engine in found if engine.unusable() is None]))
+    found = [engine for engine in list_engines() if not wanted or engine.name in wanted]
+    sys.exit(main(int(rounds_wanted), [engine for engine in found if engine.find_problem() is None]))

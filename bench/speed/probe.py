@@ -30,7 +30,7 @@ from runners.probe.layout import layout_of, task_of
 from runners.probe.run import open_room, run_probe
 from runners.probe.task import Conditions, Probe
 from runners.sandbox.contract import Engine
-from runners.sandbox.select import sandboxes
+from runners.sandbox.select import list_sandboxes
 from runners.toolchains import find_toolchain
 
 ROUNDS = 7
@@ -101,7 +101,7 @@ def main(rounds: int, engines: tuple[Engine, ...]) -> int:
 
 
 def _ways(toolchain: str, engines: tuple[Engine, ...], stack: ExitStack) -> dict[str, Way]:
-    environment = open_store().environment(load_catalogue().find(toolchain, VERSIONS[toolchain]))
+    environment = open_store().get_environment(load_catalogue().find(toolchain, VERSIONS[toolchain]))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     (folder / "repro.py").write_text(PROGRAMS[toolchain])
     ways: dict[str, Way] = {
@@ -212,6 +212,8 @@ def say(text: str) -> None:
 
 if __name__ == "__main__":
     rounds_wanted, *names = [*sys.argv[1:], str(ROUNDS)][:1] + sys.argv[2:]
-    wanted = [e for e in sandboxes() if (e.name in names if names else e.name != "gvisor")]  # which has no zygotes
-    usable = tuple(e for e in wanted if e.unusable() is None)
+    wanted = [
+        e for e in list_sandboxes() if (e.name in names if names else e.name != "gvisor")
+    ]  # which has no zygotes
+    usable = tuple(e for e in wanted if e.find_problem() is None)
     sys.exit(main(int(rounds_wanted), usable))

@@ -18,7 +18,7 @@ from runners.environments.store import Store, open_store
 from runners.probe.layout import layout_of, task_of
 from runners.probe.run import run_probe
 from runners.sandbox.contract import Engine
-from runners.sandbox.owner import new_name
+from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import iree
 
@@ -44,7 +44,7 @@ Span = tuple[str | None, str | None]
 
 def flags(release: Release, tool: str, store: Store, engine: Engine) -> frozenset[str]:
     """What one release's tool says it knows."""
-    environment = store.environment(release)
+    environment = store.get_environment(release)
     testcase = Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain="iree",
@@ -52,7 +52,7 @@ def flags(release: Release, tool: str, store: Store, engine: Engine) -> frozense
         steps=(("python", "list_flags.py", *TOOLS[tool]),),
     )
     task = task_of(environment, testcase, Limits())
-    seen = run_probe(engine, layout_of(environment), task, run_id=new_name())
+    seen = run_probe(engine, layout_of(environment), task, run_id=make_name())
     names = frozenset(f"--{name}" for name in seen.steps[-1].stdout.split())
     if seen.ended != Exited(code=0) or not names or seen.steps[-1].truncated:
         raise SystemExit(f"{tool} of {release.version} does not list its flags: {seen.ended}")

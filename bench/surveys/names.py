@@ -22,7 +22,7 @@ from runners.environments.store import Store, open_store
 from runners.probe.layout import layout_of, task_of
 from runners.probe.run import run_probe
 from runners.sandbox.contract import Engine
-from runners.sandbox.owner import new_name
+from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import tvm
 
@@ -94,7 +94,7 @@ Span = tuple[str | None, str | None]
 
 def names_of(release: Release, store: Store, engine: Engine) -> Names:
     """What one build's Python API holds."""
-    environment = store.environment(release)
+    environment = store.get_environment(release)
     testcase = Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain="tvm",
@@ -105,7 +105,7 @@ def names_of(release: Release, store: Store, engine: Engine) -> Names:
         ),
     )
     task = task_of(environment, testcase, Limits(wall_s=600))
-    seen = run_probe(engine, layout_of(environment), task, run_id=new_name())
+    seen = run_probe(engine, layout_of(environment), task, run_id=make_name())
     if seen.ended != Exited(code=0) or len(seen.steps[-1].stdout.strip()) == PIECE_CHARS:
         raise SystemExit(f"TVM {release.version} does not list its names: {seen.ended}")
     return decode("".join(step.stdout.strip() for step in seen.steps[1:]))

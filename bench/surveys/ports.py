@@ -21,7 +21,7 @@ from runners.probe.layout import layout_of, task_of
 from runners.probe.run import run_probe
 from runners.rewrite.port import port
 from runners.sandbox.contract import Engine
-from runners.sandbox.owner import new_name
+from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import tvm
 
@@ -38,9 +38,9 @@ class Bench:
 
     def output(self, testcase: Testcase, version: str) -> str | None:
         """What a program prints; None when it doesn't end with 0."""
-        environment = self.store.environment(load_catalogue().find("tvm", version))
+        environment = self.store.get_environment(load_catalogue().find("tvm", version))
         task = task_of(environment, testcase, Limits())
-        seen = run_probe(self.engine, layout_of(environment), task, run_id=new_name())
+        seen = run_probe(self.engine, layout_of(environment), task, run_id=make_name())
         return seen.steps[-1].stdout.strip() if seen.ended == Exited(code=0) else None
 
 

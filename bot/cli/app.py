@@ -28,13 +28,13 @@ from runners.core.errors import UserError
 from runners.core.progress import Sink
 from runners.core.protocol import Budget
 from runners.core.requirements import parse_allowance
-from runners.doctor import examine
+from runners.doctor import check_machine_parts
 from runners.environments.config import read_config
 from runners.environments.refresh import refresh_catalogue
 from runners.environments.store import default_root, open_store
 from runners.environments.wheel_sources import open_catalogue
-from runners.sandbox.select import check_name, drop_skeleton, sweep, use_image
-from runners.toolchains import find_toolchain
+from runners.sandbox.select import check_engine_name, remove_leftovers, remove_skeleton, use_image
+from runners.toolchains import find_toolchain, list_compilers
 from runners.workbench import Workbench, open_workbench
 
 app = typer.Typer(
@@ -50,7 +50,7 @@ IssueArgument = Annotated[
     typer.Argument(metavar="ISSUE", help="A Markdown file ('# title' first), '-', owner/repo#N, or an issue's URL."),
 ]
 ToolchainOption = Annotated[
-    str | None, typer.Option(help="tvm or iree; found from the text when not given.", metavar="NAME")
+    str | None, typer.Option(help=f"{list_compilers()}; found from the text when not given.", metavar="NAME")
 ]
 AllowOption = Annotated[
     list[str] | None,
@@ -106,7 +106,7 @@ def _checked(toolchain: str | None, sandbox: str, allow: list[str] | None) -> di
     """What --allow gives, after refusing a toolchain or an engine that nobody knows: before anything is fetched."""
     if toolchain is not None:
         find_toolchain(toolchain)
-    check_name(sandbox)
+    check_engine_name(sandbox)
     return parse_allowance(allow or [])
 
 
@@ -129,7 +129,7 @@ def reproduce(
         str | None,
         typer.Option(help="'0.25.0,0.26.0', '3.4.0..3.8.0', '>=3.4,<3.8', 'latest' or 'all'.", metavar="LIST|RANGE"),
     ] = None,
-    devices: Annotated[str, typer.Option(help="Further devices to run it on, such as 'vmvx'.", metavar="LIST")] = "",
+    devices: Annotated[str, typer.Option(help="Further devices to run it on: 'vulkan'.", metavar="LIST")] = "",
     bisect: Annotated[
         bool, typer.Option("--bisect/--no-bisect", help="Look for the releases where it changes.")
     ] = True,
@@ -228,7 +228,7 @@ def bisect(
 @app.command()
 def suspects(
     issue: IssueArgument,
-    toolchain: Annotated[str, typer.Option(help="tvm or iree.", metavar="NAME")],
+    toolchain: Annotated[str, typer.Option(help=f"{list_compilers()}.", metavar="NAME")],
     start: Annotated[
         str, typer.Option("--from", help="The commits after this one: a release, tag or commit.", metavar="REV")
     ],
@@ -256,7 +256,7 @@ def suspects(
 
 def _clone_of(toolchain: str, catalogue: Catalogue, wanted: tuple[str, str]) -> Path:
     """The configured history of a toolchain, or a clone of its own repository, cached without file contents."""
-    builds, repository = read_config().builds_of(toolchain), catalogue.listing(toolchain).repository
+    builds, repository = read_config().find_builds(toolchain), catalogue.listing(toolchain).repository
     if builds is None and repository is None:
         raise UserError("name a clone of the toolchain's repository with --history DIR")
     source = builds.repository if builds is not None else f"https://github.com/{repository}"
@@ -330,7 +330,7 @@ def extract_(
 @app.command()
 def doctor(json: JsonOption = None) -> None:
     """What works on this machine, and why the rest does not."""
-    checks = examine()
+    checks = check_machine_parts()
     if json is not None:
         write_file(json, dumps({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
     terminal.show_checks(checks)
@@ -344,10 +344,10 @@ def clean(
     ] = None,
 ) -> None:
     """Remove what runs left behind, and the cache: all of it, or what is over --keep."""
-    for left in sweep():
+    for left in remove_leftovers():
         typer.echo(f"removed {left}")
     store = open_store(default_root())
-    if keep is None and not drop_skeleton():
+    if keep is None and not remove_skeleton():
         typer.echo("kept what podman starts from: a probe is running in it. Clean again when it has ended")
     freed = store.clean() if keep is None else store.trim(int(keep * 2**30))
     typer.echo(f"freed {freed / 2**20:.0f} MiB in {default_root()}")

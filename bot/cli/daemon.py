@@ -26,7 +26,7 @@ from bot.forge.contract import IssueBrief
 from bot.issue import Issue
 from bot.settings import Settings, load_settings
 from bot.tracker.sweep import Sweep, sweep as read_tracker
-from runners.__main__ import run_apart
+from runners.__main__ import run_in_child
 from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
 from runners.core.job_files import write_result
@@ -175,7 +175,7 @@ def _probe(machines: frozenset[str]) -> Probe:
                 why = f"this bot runs on no machine of the kind {cell.machine}"
                 write_result(CellResult(cell=cell.id, plan_sha256=sha256, problem=why), results)
             else:
-                run_apart(folder / "plan.json", sha256, cell, results, os.environ)
+                run_in_child(folder / "plan.json", sha256, cell, results, os.environ)
 
     return probe
 

@@ -24,6 +24,7 @@ from bot.extract.types import Extraction
 from bot.issue import Issue
 from bot.suspects.related import SAME, WORDS_OF_PLATFORMS
 from runners.core.protocol import Commit, Suspect
+from runners.toolchains import TOOLCHAINS
 
 MOST = 5
 """Shown at once: the right fix is among so many in about nine of ten ranges, and nobody reads more."""
@@ -91,7 +92,8 @@ def query_of(issue: Issue, extraction: Extraction) -> Query:
 
 
 _FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
-_CALLED = re.compile(r"\b(?:transform|passes|frontend|op|tirx?|topi|dlight|linalg_ext)\.\w{4,60}|--iree-[\w-]{4,60}")
+_COMMIT_WORDS = tuple(toolchain.REPORTS.commits for toolchain in TOOLCHAINS.values())
+_CALLED = re.compile("|".join(pattern for words in _COMMIT_WORDS for pattern in words.name_patterns) or "(?!)")
 """Names in code that say which part of a compiler is meant: a pass, an importer, an operator, a flag."""
 
 
@@ -184,7 +186,11 @@ def _wanted(query: Query, weights: Weights) -> Mapping[str, float]:
     return wanted
 
 
-_SAME = {stem(word): tuple(words(same)) for word, same in SAME.items()}
+_SAME = {
+    stem(word): tuple(words(same))
+    for related in (SAME, *(one.related for one in _COMMIT_WORDS))
+    for word, same in related.items()
+}
 
 
 def _frequencies(commit: Commit, weights: Weights) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""Wheels that continuous integration stored for each commit: a folder or bucket with one place per commit."""
+"""Wheels that continuous integration stored for each commit, in one folder or at one address per commit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from packaging.version import Version
 from runners.builds.source import Build, Point, Unbuildable
 from runners.core.catalogue import Release
 from runners.core.errors import InfraError
-from runners.environments.wheel_sources import PYTHONS, Wheel, fetch_page, links_in, read_name
+from runners.environments.wheel_sources import PYTHONS, Wheel, fetch_page, list_links, parse_wheel
 
 
-def build_name(base: str, first: Point, point: Point) -> str:
-    """``3.10.0.post137+g1a2b3c4d5e6f``: 137 commits after 3.10.0, as a version that sorts between releases.
+def make_build_name(base: str, first: Point, point: Point) -> str:
+    """Return a version that sorts between releases: ``3.10.0.post137+g1a2b3c4d5e6f``, 137 commits after 3.10.0.
 
-    That ``base`` is itself a post- or development release is left out: no second one may follow in a version.
+    The post or development part of ``base`` is left out, because a version cannot have two.
     """
     version = Version(base)
     stem = version.base_version + "".join(map(str, version.pre or ()))
@@ -27,56 +27,60 @@ def build_name(base: str, first: Point, point: Point) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Artifacts:
-    """See ``sources.Source``. ``place`` holds ``{commit}`` or ``{short}`` where the sha goes."""
+class ArtifactSource:
+    """See ``source.BuildSource``."""
 
-    place: str
+    location: str
+    """A folder or address with ``{commit}`` or ``{short}`` in place of the sha."""
     toolchain: str
     packages: tuple[str, ...]
-    """What a build must have, all at one version; the first names it."""
-    get: Callable[[str], str] = fetch_page
+    """Packages that a build must have, all at one version. The first one names the build."""
+    fetch: Callable[[str], str] = fetch_page
     seconds: float = 30.0
 
     @property
     def name(self) -> str:
-        return f"the artifacts in {self.place}"
+        return f"the artifacts in {self.location}"
 
-    def builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
-        """Of a folder, those that are there; of an address, one for each commit until it is looked for."""
+    def list_builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
+        """Return one build per existing folder; for an address, one build per commit, existing or not."""
         return tuple(
-            Build(name=build_name(base, line[0], point), point=point, seconds=self.seconds, source=self.name)
+            Build(name=make_build_name(base, line[0], point), point=point, seconds=self.seconds, source=self.name)
             for point in line
-            if "://" in self.place or Path(self._at(point)).is_dir()
+            if "://" in self.location or Path(self._locate(point)).is_dir()
         )
 
-    def provide(self, build: Build) -> Release:
-        """The wheels of its commit."""
-        place = self._at(build.point)
+    def provide_release(self, build: Build) -> Release:
+        """Return the wheels of the build's commit."""
+        location = self._locate(build.point)
         try:
-            names = (
-                list(links_in(self.get(place))) if "://" in place else sorted(p.name for p in Path(place).iterdir())
-            )
+            if "://" in location:
+                names = list(list_links(self.fetch(location)))
+            else:
+                names = sorted(path.name for path in Path(location).iterdir())
         except (InfraError, OSError) as reason:
             raise Unbuildable(f"there is nothing for {build.point.commit[:12]}: {reason}") from None
-        return release_of(build, names, place, toolchain=self.toolchain, packages=self.packages)
+        return make_release(build, names, location, toolchain=self.toolchain, packages=self.packages)
 
-    def _at(self, point: Point) -> str:
-        place = self.place.replace("{commit}", point.commit).replace("{short}", point.commit[:7])
-        return place if "://" in place else str(Path(place).expanduser().absolute())
+    def _locate(self, point: Point) -> str:
+        location = self.location.replace("{commit}", point.commit).replace("{short}", point.commit[:7])
+        return location if "://" in location else str(Path(location).expanduser().absolute())
 
 
-def release_of(build: Build, names: Iterable[str], place: str, *, toolchain: str, packages: Sequence[str]) -> Release:
-    """The release that a place with these files gives: any version, as long as all packages are there.
+def make_release(
+    build: Build, names: Iterable[str], location: str, *, toolchain: str, packages: Sequence[str]
+) -> Release:
+    """Return the release of a location with these file names. Versions are free, but all packages must be there.
 
     Raises:
-        Unbuildable: one is missing, or is there for no Python of ours.
+        Unbuildable: a package is missing, or has no wheel for any Python of ours.
     """
-    wheels = [wheel for name in names if (wheel := read_name(name)) is not None]
-    found = {package: _newest(wheels, str(canonicalize_name(package))) for package in packages}
-    missing = [package for package, wheel in found.items() if wheel is None]
+    wheels = [wheel for name in names if (wheel := parse_wheel(name)) is not None]
+    newest = {package: _find_newest(wheels, str(canonicalize_name(package))) for package in packages}
+    missing = [package for package, wheel in newest.items() if wheel is None]
     if missing:
         raise Unbuildable(f"the build of {build.point.commit[:12]} has no wheel of {', '.join(missing)}")
-    every = [wheel for wheel in found.values() if wheel is not None]
+    every = [wheel for wheel in newest.values() if wheel is not None]
     pythons = tuple(minor for minor in PYTHONS if all(wheel.runs_on(minor) for wheel in every))
     if not pythons:
         raise Unbuildable(f"the wheels of {build.point.commit[:12]} run on no CPython of {', '.join(PYTHONS)} here")
@@ -89,9 +93,9 @@ def release_of(build: Build, names: Iterable[str], place: str, *, toolchain: str
         prerelease=True,
         commit=build.point.commit,
         source="wheels",
-        links=(place,),
+        links=(location,),
     )
 
 
-def _newest(wheels: Sequence[Wheel], package: str) -> Wheel | None:
+def _find_newest(wheels: Sequence[Wheel], package: str) -> Wheel | None:
     return max((wheel for wheel in wheels if wheel.package == package), key=lambda wheel: wheel.version, default=None)

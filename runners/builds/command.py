@@ -1,8 +1,8 @@
-"""Builds made here: the toolchain's own build command, run in the sandbox at one commit.
+"""Builds made here: run the operator's build command in the sandbox at one commit.
 
-The command sees its sources, a folder for its wheels, a compiler cache that stays, what the operator gave it, and no
-network. What it leaves is unpacked like any wheel, and never runs outside the sandbox. A build that fails is
-remembered, one that ran out of time or memory is not: another machine may have more.
+The command sees its sources, a folder for its wheels, a compiler cache that is kept, the operator's ``given`` paths,
+and no network. Its wheels are unpacked like any wheel and never run outside the sandbox. A failed build is recorded.
+A build that ran out of time or memory is not recorded, because another machine may have more.
 """
 
 from __future__ import annotations
@@ -17,38 +17,39 @@ from pathlib import Path
 
 import msgspec
 
-from runners.builds.artifacts import build_name, release_of
-from runners.builds.history import History
+from runners.builds.artifacts import make_build_name, make_release
+from runners.builds.history import MainHistory
 from runners.builds.source import Build, Point, Unbuildable
 from runners.core.catalogue import Release
 from runners.core.protocol import Exited, Limits
-from runners.environments.atomic_dirs import Shelf, disk_bytes, make_folder, write_text
-from runners.environments.config import BuildCommand, Builds
+from runners.environments.atomic_dirs import AtomicDirs
+from runners.environments.config import BuildCommand, BuildsConfig
+from runners.environments.files import make_folder, measure_disk_bytes, write_text
 from runners.environments.store import Environment
 from runners.sandbox.contract import Engine, Mount, SandboxSpec
-from runners.sandbox.owner import private_directory
+from runners.sandbox.owner import open_private_directory
 
 SOURCES, OUT, CACHE, PYTHON, SITE = "/build", "/out", "/cache", "/opt/python", "/opt/site"
 MOST_OUTPUT_BYTES = 64 * 1024**2
-"""A build that prints more is stopped."""
+"""A build that prints more is killed."""
 MOST_FILE_BYTES = 16 * 1024**3
 _LAST_WORDS = 800
 _FAILED = "failed.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
-    """See ``sources.Source``. Everything a build needs of this machine."""
+class CommandSource:
+    """See ``source.BuildSource``. Has everything that a build needs of this machine."""
 
-    settings: Builds
+    settings: BuildsConfig
     command: BuildCommand
     packages: tuple[str, ...]
-    history: History
+    history: MainHistory
     engine: Engine
     tools: Environment
-    """A Python with the packages that building needs."""
+    """A Python with the packages that the build command needs."""
     root: Path
-    """Of the store: finished builds and compiler caches lie below it."""
+    """Root of the store, with finished builds and compiler caches."""
     run_id: str
     say: Callable[[str], None]
 
@@ -56,94 +57,93 @@ class Workshop:
     def name(self) -> str:
         return f"builds of {self.settings.repository} made here"
 
-    def builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
-        """One for every commit."""
-        days = self.history.days(line)
-        found = (
+    def list_builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
+        """Return one build for every commit."""
+        days = self.history.read_days(line)
+        return tuple(
             Build(
-                name=build_name(base, line[0], point),
+                name=make_build_name(base, line[0], point),
                 point=point,
-                seconds=0.0 if self._shelf.find(self._key(point.commit)) else self.command.expected_s,
+                seconds=0.0 if self._finished.find(self._make_key(point.commit)) else self.command.expected_s,
                 source=self.name,
                 day=self.command.as_of or days.get(point.commit),
             )
             for point in line
         )
-        return tuple(found)
 
-    def provide(self, build: Build) -> Release:
-        """Its wheels: found finished, or built."""
-        key = self._key(build.point.commit)
-        entry = self._shelf.find(key) or self._shelf.build(
+    def provide_release(self, build: Build) -> Release:
+        """Return the finished build's wheels; build them if they are absent."""
+        key = self._make_key(build.point.commit)
+        entry = self._finished.find(key) or self._finished.build(
             key,
-            lambda draft: self._make(build, draft),
-            waiting=lambda: self.say(f"waiting for another process that is building {build.point.commit[:12]}"),
+            lambda draft: self._run_build(build, draft),
+            on_wait=lambda: self.say(f"waiting for another process that is building {build.point.commit[:12]}"),
         )
         with contextlib.suppress(FileNotFoundError):
             raise Unbuildable((entry / _FAILED).read_text(encoding="utf-8"))
         self.trim(int(self.command.keep_gib * 2**30), keep=key)
         names = sorted(path.name for path in entry.iterdir())
-        return release_of(build, names, str(entry), toolchain=self.settings.toolchain, packages=self.packages)
+        return make_release(build, names, str(entry), toolchain=self.settings.toolchain, packages=self.packages)
 
     def trim(self, limit_bytes: int, *, keep: str = "", unused_s: float = 3600.0) -> None:
-        """Remove finished builds, longest unused first, until the rest takes no more than this."""
-        sizes = {name: disk_bytes(self.root / "builds" / name) for name in self._shelf.names()}
+        """Remove finished builds except ``keep``, longest unused first, until the rest is within the limit."""
+        sizes = {name: measure_disk_bytes(self.root / "builds" / name) for name in self._finished.list_names()}
         for name in list(sizes):
             if sum(sizes.values()) <= limit_bytes:
                 return
-            if name != keep and self._shelf.unused_s(name) >= unused_s:
-                self._shelf.remove(name)
+            if name != keep and self._finished.measure_unused_s(name) >= unused_s:
+                self._finished.remove(name)
                 del sizes[name]
 
     @property
-    def _shelf(self) -> Shelf:
-        return Shelf(root=self.root, kind="builds")
+    def _finished(self) -> AtomicDirs:
+        return AtomicDirs(root=self.root, kind="builds")
 
-    def _key(self, commit: str) -> str:
-        """Names a build by all it is made of."""
-        made_of = msgspec.json.encode([self.settings.repository, self.command, self.tools.digest, commit])
-        return hashlib.sha256(made_of).hexdigest()[:32]
+    def _make_key(self, commit: str) -> str:
+        """Return the name of a build: a digest of all its inputs."""
+        inputs = msgspec.json.encode([self.settings.repository, self.command, self.tools.digest, commit])
+        return hashlib.sha256(inputs).hexdigest()[:32]
 
     # ------------------------------------------------------------------------------------------ building
 
-    def _make(self, build: Build, draft: Path) -> None:
-        """Fill a draft with wheels, or with the reason why there are none.
+    def _run_build(self, build: Build, draft: Path) -> None:
+        """Fill a draft with wheels, or with the reason why the commit does not build.
 
         Raises:
             Unbuildable: time or memory ran out.
-            InfraError: the sources cannot be had, the sandbox failed.
+            InfraError: the sources cannot be fetched, or the sandbox failed.
         """
         self.say(f"building {self.settings.toolchain} at {build.point.commit[:12]}")
-        with private_directory() as place:
-            sources, out = place / "sources", place / "out"
-            self.history.export(build.point.commit, sources)
+        with open_private_directory() as folder:
+            sources, out = folder / "sources", folder / "out"
+            self.history.export_files(build.point.commit, sources)
             out.mkdir()
-            cache = make_folder(self.root / "compiler-caches") / hashlib.sha256(self._cache_of).hexdigest()[:16]
+            cache = make_folder(self.root / "compiler-caches") / hashlib.sha256(self._cache_key).hexdigest()[:16]
             cache.mkdir(exist_ok=True)
-            _open_to_all(place, sources, out, cache)
-            report = self.engine.run(self._spec(build, sources, out, cache))
-            said = (report.stdout + report.stderr).decode("utf-8", "replace").strip()[-_LAST_WORDS:]
+            _open_to_all(folder, sources, out, cache)
+            report = self.engine.run(self._make_spec(build, sources, out, cache))
+            output = (report.stdout + report.stderr).decode("utf-8", "replace").strip()[-_LAST_WORDS:]
             wheels = sorted(path for path in out.glob("*.whl") if path.is_file() and not path.is_symlink())
-            what = f"{build.point.commit[:12]} does not build"
+            failure = f"{build.point.commit[:12]} does not build"
             if not isinstance(report.ended, Exited):
-                raise Unbuildable(f"{what} here ({report.ended}): {said}")
+                raise Unbuildable(f"{failure} here ({report.ended}): {output}")
             if report.ended.code != 0 or not wheels:
                 why = f"exit code {report.ended.code}" if report.ended.code else "it leaves no wheel"
-                write_text(draft / _FAILED, f"{what} ({why}): {said}")
+                write_text(draft / _FAILED, f"{failure} ({why}): {output}")
             for wheel in wheels if report.ended.code == 0 else ():
                 shutil.copyfile(wheel, draft / wheel.name)
 
     @property
-    def _cache_of(self) -> bytes:
+    def _cache_key(self) -> bytes:
         return f"{self.settings.toolchain} {self.settings.repository}".encode()
 
-    def _spec(self, build: Build, sources: Path, out: Path, cache: Path) -> SandboxSpec:
+    def _make_spec(self, build: Build, sources: Path, out: Path, cache: Path) -> SandboxSpec:
         written = (Mount(host=sources, guest=SOURCES, writable=True), Mount(host=out, guest=OUT, writable=True))
         kept = Mount(host=cache, guest=CACHE, writable=True)
         given = tuple(
             Mount(host=Path(host).expanduser(), guest=inside) for inside, host in self.command.given.items()
         )
-        fill = self._fill(build)
+        fill = _make_filler(build)
         interpreter = self.tools.interpreter
         prefix = "/usr" if interpreter.in_system else PYTHON
         return SandboxSpec(
@@ -177,31 +177,33 @@ class Workshop:
             run_id=self.run_id,
         )
 
-    def _fill(self, build: Build) -> Callable[[str], str]:
-        stands = {
-            "{commit}": build.point.commit,
-            "{short}": build.point.commit[:7],
-            "{count}": str(build.point.ordinal),
-            "{name}": build.name,
-        }
 
-        def fill(word: str) -> str:
-            for placeholder, value in stands.items():
-                word = word.replace(placeholder, value)
-            return word
+def _make_filler(build: Build) -> Callable[[str], str]:
+    """Return a function that replaces the placeholders of the configuration in a word."""
+    placeholders = {
+        "{commit}": build.point.commit,
+        "{short}": build.point.commit[:7],
+        "{count}": str(build.point.ordinal),
+        "{name}": build.name,
+    }
 
-        return fill
+    def fill(word: str) -> str:
+        for placeholder, value in placeholders.items():
+            word = word.replace(placeholder, value)
+        return word
+
+    return fill
 
 
-def _open_to_all(place: Path, *folders: Path) -> None:
-    """The build runs as nobody, who must be able to write into what is its own."""
-    place.chmod(0o711)
+def _open_to_all(parent: Path, *folders: Path) -> None:
+    """Let every user write into ``folders`` below ``parent``: the build runs as nobody."""
+    parent.chmod(0o711)
     for folder in folders:
-        for path in (folder, *_below(folder)):
+        for path in (folder, *_walk_below(folder)):
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode | (0o777 if path.is_dir() else 0o666))
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _walk_below(folder: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(folder):
         yield from (Path(parent, name) for name in (*folders, *files))

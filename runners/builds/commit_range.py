@@ -1,7 +1,7 @@
-"""The builds between two versions, laid out as a trail: history, sources and prior put together.
+"""List the builds between two versions in the order of their commits, with a prior weight for each build.
 
-A trail follows the main branch. A version from a branch of its own (a leaf) stands for the commit where its branch
-leaves main; commits that the branch took over as cherry-picks are no suspects, because the leaf has them too.
+The range follows the main branch. A version from a branch of its own (a leaf) stands for the commit where its branch
+leaves main. Commits that the branch has as cherry-picks have no weight, because the leaf has them too.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from runners.builds.history import History, Joined
-from runners.builds.listed import Tag, join
-from runners.builds.source import Build, Point, Source, Unbuildable
+from runners.builds.history import BranchPoint, MainHistory
+from runners.builds.published import FindTag, locate_release
+from runners.builds.source import Build, BuildSource, Point, Unbuildable
 from runners.core.bisection.commits import Prior
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError, UserError
@@ -25,17 +25,17 @@ MOST_BUILDS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """One end of a search, as it was named."""
+class RangeEnd:
+    """One end of a range, as the user named it."""
 
     text: str
     release: Release | None
-    joined: Joined | None
-    """None where no history is at hand."""
+    point: BranchPoint | None
+    """None without a history."""
 
     @property
     def base(self) -> str:
-        """A version to name builds after."""
+        """A version from which builds get their names."""
         if self.release is not None:
             return self.release.version
         try:
@@ -45,34 +45,34 @@ class End:
 
 
 @dataclass(slots=True)
-class Registry:
-    """Which source provides a build, by its name. Filled when a trail is laid; safe for threads."""
+class BuildRegistry:
+    """Finds the source of a build by the build's name. `RangeFinder` adds the builds. Safe for threads."""
 
-    _builds: dict[str, tuple[Source, Build]] = field(default_factory=dict)
+    _builds: dict[str, tuple[BuildSource, Build]] = field(default_factory=dict)
     _ready: dict[str, Release] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, offers: Iterable[tuple[Source, Build]]) -> None:
+    def add(self, offers: Iterable[tuple[BuildSource, Build]]) -> None:
         with self._lock:
             self._builds |= {build.name: (source, build) for source, build in offers}
 
     def __contains__(self, name: str) -> bool:
         return name in self._builds
 
-    def release(self, name: str) -> Release:
-        """The build, provided once.
+    def provide_release(self, name: str) -> Release:
+        """Return the build's release. Each build is provided once.
 
         Raises:
-            Unbuildable: there is no such build, and there was none when it was last asked for.
-            InfraError: it could not be fetched or built just now.
+            Unbuildable: the build cannot be had, now or at an earlier call.
+            InfraError: the build could not be fetched or made this time.
         """
         if name in self._failed:
             raise Unbuildable(self._failed[name])
         if name not in self._ready:
             source, build = self._builds[name]
             try:
-                release = source.provide(build)
+                release = source.provide_release(build)
             except Unbuildable as reason:
                 self._failed[name] = str(reason)
                 raise
@@ -82,12 +82,12 @@ class Registry:
     def prepare(self, name: str) -> None:
         """Have a build ready; that it cannot be had is told to whoever asks for it."""
         try:
-            self.release(name)
+            self.provide_release(name)
         except (Unbuildable, InfraError):
             return
 
-    def seconds(self) -> dict[str, float]:
-        """What each build that isn't ready is expected to take."""
+    def list_expected_s(self) -> dict[str, float]:
+        """Return the expected seconds until each build is ready. Builds that are ready or failed are left out."""
         with self._lock:
             known = list(self._builds.items())
         return {
@@ -96,101 +96,112 @@ class Registry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Between:
-    """Lays trails for one toolchain."""
+class RangeFinder:
+    """Finds the builds between two versions of one toolchain."""
 
     toolchain: str
     catalogue: Catalogue
-    history: History | None
-    sources: tuple[Source, ...]
-    tag: Tag
-    registry: Registry
+    history: MainHistory | None
+    sources: tuple[BuildSource, ...]
+    find_tag: FindTag
+    registry: BuildRegistry
     repository: str = ""
     """``owner/name`` for compare links."""
     prior: Prior | None = None
     over: str = ""
-    """What the commits of the builds did not make, in words; see ``config.BuildCommand``."""
+    """The part of the builds that their commits did not make, in words; see ``config.BuildCommand``."""
 
-    def end(self, text: str) -> End:
-        """What a version, tag or commit stands for.
+    def find_end(self, text: str) -> RangeEnd:
+        """Return the build or commit that a version, tag or commit stands for.
 
         Raises:
             UserError: there is neither a build nor a commit of that name.
         """
-        release = self._release(text)
+        release = self._find_release(text)
         if self.history is None:
             if release is None:
                 self.catalogue.find(self.toolchain, text)
-            return End(text=text, release=release, joined=None)
-        if release is not None and (joined := join(release, self.history, self.tag)) is not None:
-            return End(text=text, release=release, joined=joined)
-        revision = self.tag(text) or text
-        known = self.history.tags.get(revision)
-        return End(text=text, release=release, joined=self.history.join(known or self.history.resolve(text)))
+            return RangeEnd(text=text, release=release, point=None)
+        if release is not None and (point := locate_release(release, self.history, self.find_tag)) is not None:
+            return RangeEnd(text=text, release=release, point=point)
+        commit = self.history.tags.get(self.find_tag(text) or text) or self.history.resolve(text)
+        return RangeEnd(text=text, release=release, point=self.history.find_branch_point(commit))
 
-    def _release(self, text: str) -> Release | None:
+    def _find_release(self, text: str) -> Release | None:
         try:
             found = self.catalogue.find(self.toolchain, text)
         except UserError:
             return None
         return None if found.source == "machine" else found
 
-    def lay(self, good: End, bad: End) -> Trail:
-        """The builds between two ends, and what they are expected to tell.
+    def find_range(self, good: RangeEnd, bad: RangeEnd) -> Trail:
+        """Return the builds between two ends, with their prior weights.
 
         Raises:
-            UserError: both are the same commit, or there are no builds between them.
+            UserError: both ends are the same commit, or there are no builds between them.
             InfraError: a source or the history cannot be reached.
         """
-        first, last = (good, bad) if _place(good) <= _place(bad) else (bad, good)
-        line, notes = (self._line(first, last), _leaves(first, last)) if first.joined and last.joined else ((), ())
-        offers = self._offers(line, first.base) if line else self._unplaced(first, last)
+        first, last = (good, bad) if _order_end(good) <= _order_end(bad) else (bad, good)
+        has_history = first.point is not None and last.point is not None
+        line, notes = (self._list_line(first, last), _describe_leaves(first, last)) if has_history else ((), ())
+        offers = self._list_offers(line, first.base) if line else self._list_offers_by_version(first, last)
         if len(offers) < 2:
-            what = f"there are no builds between {first.text} and {last.text}"
-            raise UserError(f"{what}: configure where they are, or how to build them (docs/bisect.md)")
+            raise UserError(
+                f"there are no builds between {first.text} and {last.text}: configure where they are, or how to "
+                "build them (docs/bisect.md)"
+            )
         self.registry.add(offers)
         direction: Literal["introduced", "fixed"] = "introduced" if first is good else "fixed"
         return Trail(
             direction=direction,
-            builds=self._trail_builds(line, [build for _, build in offers], first, direction),
+            builds=self._weigh_builds(line, [build for _, build in offers], first, direction),
             repository=self.repository,
             notes=notes,
             over=self.over,
         )
 
-    def _line(self, first: End, last: End) -> tuple[Point, ...]:
+    def _list_line(self, first: RangeEnd, last: RangeEnd) -> tuple[Point, ...]:
+        """Return the points of main between two ends, both included."""
         assert self.history is not None
-        assert first.joined is not None
-        assert last.joined is not None
-        if first.joined.at == last.joined.at:
+        assert first.point is not None
+        assert last.point is not None
+        if first.point.at == last.point.at:
             raise UserError(f"{first.text} and {last.text} have no commit of the main branch between them")
-        return self.history.between(first.joined.at, last.joined.at)
+        return self.history.list_points(first.point.at, last.point.at)
 
-    def _offers(self, line: Sequence[Point], base: str) -> list[tuple[Source, Build]]:
-        """For each commit the build that is had soonest, oldest first."""
-        best: dict[str, tuple[Source, Build]] = {}
+    def _list_offers(self, line: Sequence[Point], base: str) -> list[tuple[BuildSource, Build]]:
+        """Return, for each commit, the build that is ready first, with its source; oldest commit first."""
+        best: dict[str, tuple[BuildSource, Build]] = {}
         for source in self.sources:
-            for build in source.builds(line, base):
+            for build in source.list_builds(line, base):
                 known = best.get(build.point.commit)
                 if known is None or build.seconds < known[1].seconds:
                     best[build.point.commit] = (source, build)
         return sorted(best.values(), key=lambda offer: offer[1].point.ordinal)
 
-    def _unplaced(self, first: End, last: End) -> list[tuple[Source, Build]]:
-        """Without a history: the listed builds between two versions, in the order of versions."""
+    def _list_offers_by_version(self, first: RangeEnd, last: RangeEnd) -> list[tuple[BuildSource, Build]]:
+        """Return the published builds between two versions in the order of versions, for use without a history."""
         assert first.release is not None
         assert last.release is not None
         low, high = first.release.order, last.release.order
-        offers = [(source, build) for source in self.sources for build in source.builds((), first.base)]
+        offers = [(source, build) for source in self.sources for build in source.list_builds((), first.base)]
         inside = [(source, build) for source, build in offers if low <= Version(build.name) <= high]
         return sorted(inside, key=lambda offer: Version(offer[1].name))
 
-    def _trail_builds(
-        self, line: Sequence[Point], builds: Sequence[Build], first: End, direction: Literal["introduced", "fixed"]
+    def _weigh_builds(
+        self,
+        line: Sequence[Point],
+        builds: Sequence[Build],
+        first: RangeEnd,
+        direction: Literal["introduced", "fixed"],
     ) -> tuple[TrailBuild, ...]:
+        """Return the builds with their distance from the first one, in commits, and their weight.
+
+        The weight is that of all commits since the build before.
+        """
         if not line:
             return tuple(TrailBuild(name=build.name, commits=number) for number, build in enumerate(builds))
-        weights = self._weights(line, first, direction)
+        weights = self._weigh_commits(line, first, direction)
         start, found, before = builds[0].point.ordinal, [], builds[0].point.ordinal
         for build in builds:
             reach = range(before + 1, build.point.ordinal + 1)
@@ -205,30 +216,33 @@ class Between:
             before = build.point.ordinal
         return tuple(found)
 
-    def _weights(
-        self, line: Sequence[Point], first: End, direction: Literal["introduced", "fixed"]
+    def _weigh_commits(
+        self, line: Sequence[Point], first: RangeEnd, direction: Literal["introduced", "fixed"]
     ) -> Mapping[int, float]:
-        """The prior of each commit after the first; nothing for one that the older leaf has as well."""
+        """Return the prior weight of each commit after the first, by ordinal.
+
+        A commit that the older leaf has too gets 0.
+        """
         assert self.history is not None
-        assert first.joined is not None
+        assert first.point is not None
         points = line[1:]
-        shared = self.history.picked(first.joined, line[-1])
+        shared = self.history.find_cherry_picks(first.point, line[-1])
         weights = dict.fromkeys((point.commit for point in points), 1.0)
         if self.prior is not None:
-            commits = self.history.commits(line[0].commit, line[-1].commit)
+            commits = self.history.list_commits(line[0].commit, line[-1].commit)
             weights = dict.fromkeys(weights, 0.0) | dict(self.prior(commits, direction))
         return {point.ordinal: 0.0 if point.commit in shared else weights[point.commit] for point in points}
 
 
-def _place(end: End) -> tuple[int, Version]:
-    ordinal = end.joined.at.ordinal if end.joined is not None else 0
+def _order_end(end: RangeEnd) -> tuple[int, Version]:
+    ordinal = end.point.at.ordinal if end.point is not None else 0
     return ordinal, Version(end.base)
 
 
-def _leaves(*ends: End) -> tuple[str, ...]:
+def _describe_leaves(*ends: RangeEnd) -> tuple[str, ...]:
     return tuple(
-        f"{end.text} is on a branch of its own ({end.joined.ahead} commits): the search runs along the main branch, "
+        f"{end.text} is on a branch of its own ({end.point.ahead} commits): the search runs along the main branch, "
         f"from where it left it"
         for end in ends
-        if end.joined is not None and end.joined.leaf
+        if end.point is not None and end.point.leaf
     )

@@ -1,8 +1,8 @@
-"""The toolchain's history: a cached clone without file contents, its tags, and where a build joins the main branch.
+"""Read a toolchain's history from a clone: commits of the main branch, tags, and the branch point of a build.
 
-Along the main branch (first parents) every commit has an ordinal. A build from a branch of its own (a release with
-cherry-picks) is a *leaf*: it is ordered by the commit where its branch leaves main, and nothing between two builds is
-ever sought on it. Git reads; nothing is checked out, no hook, filter or configuration of a repository runs.
+Every commit of the main branch (first parents) has an ordinal. A build from a branch of its own (a release with
+cherry-picks) is a *leaf*: it is ordered by the commit where its branch leaves main, and its branch is never searched.
+git reads the clone; no file is checked out.
 """
 
 from __future__ import annotations
@@ -10,29 +10,27 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 
-from runners.builds.commit_log import CommitLog
+from runners.builds.commit_log import CommitLog, list_refs
+from runners.builds.git import run_git
 from runners.builds.source import Point
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import Commit
-from runners.environments.atomic_dirs import make_folder
+from runners.environments.files import make_folder
 
 CLONE_S = 1800.0
-"""TVM's history without file contents is about 150 MB; over a slow line that takes minutes."""
-GIT_S = 300.0
+"""TVM's history without file contents is about 150 MB, which takes minutes over a slow line."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.+/-]{0,199}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
-    """A build's commit, and the point where its history joins main; ``ahead`` commits of its own branch follow."""
+class BranchPoint:
+    """A build's commit, the point where its branch leaves main, and the number of commits on its branch since."""
 
     commit: str
     at: Point
@@ -43,9 +41,9 @@ class Joined:
         return self.ahead > 0
 
 
-@dataclass(frozen=True)  # no slots: the cached line needs a place
-class History:
-    """One clone, bare or not. All shas are full."""
+@dataclass(frozen=True)  # no slots: cached properties need a __dict__
+class MainHistory:
+    """The main branch of one clone, bare or not. All shas are full."""
 
     clone: Path
     branch: str = "main"
@@ -74,53 +72,53 @@ class History:
         return {name: sha for name, _, sha in pairs}
 
     def resolve(self, revision: str) -> str:
-        """The commit that a tag (which wins over a branch of the same name), branch or sha means.
+        """Return the commit of a tag, a branch or a sha. A tag takes precedence over a branch of the same name.
 
         Raises:
-            UserError: it means nothing here.
+            UserError: the clone has no such revision.
         """
         if _NAME.fullmatch(revision) is None or ".." in revision:
             raise UserError(f"{revision!r} is no revision: give a tag, a branch or a commit")
-        for name in (f"refs/tags/{revision}", f"refs/tags/v{revision}", f"refs/remotes/origin/{revision}", revision):
-            found = self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        for name in list_refs(revision):
+            found = self._try_git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
             if found is not None:
                 return found
         raise UserError(f"there is no revision {revision!r} in {self.clone}: fetch it, or name another")
 
-    def join(self, commit: str) -> Joined:
-        """Where a commit's history joins the main branch.
+    def find_branch_point(self, commit: str) -> BranchPoint:
+        """Return the point where the branch of a commit leaves main.
 
         Raises:
-            UserError: it shares no commit with it.
+            UserError: the commit shares no history with main.
         """
         if commit in self._ordinals:
-            return Joined(commit=commit, at=self._point(commit), ahead=0)
-        base = self._ask("merge-base", self.resolve(self.branch), commit)
+            return BranchPoint(commit=commit, at=self._make_point(commit), ahead=0)
+        base = self._try_git("merge-base", self.resolve(self.branch), commit)
         if base is None:
             raise UserError(f"{commit[:12]} shares no history with {self.branch}")
-        while base not in self._ordinals:  # it was merged from a side branch: the merge is where it joined
-            base = self._merged_by(base)
+        while base not in self._ordinals:  # the base is on a side branch that was merged: continue at the merge
+            base = self._find_merge(base)
         own = self._git("rev-list", "--count", f"{base}..{commit}").strip()
-        return Joined(commit=commit, at=self._point(base), ahead=int(own))
+        return BranchPoint(commit=commit, at=self._make_point(base), ahead=int(own))
 
-    def between(self, older: Point, newer: Point) -> tuple[Point, ...]:
-        """The points of main from ``older`` to ``newer``, both included."""
+    def list_points(self, older: Point, newer: Point) -> tuple[Point, ...]:
+        """Return the points of main from ``older`` to ``newer``, both included."""
         span = self.line[older.ordinal : newer.ordinal + 1]
         return tuple(Point(commit=sha, ordinal=older.ordinal + n) for n, sha in enumerate(span))
 
-    def picked(self, branch: Joined, newer: Point) -> frozenset[str]:
-        """Commits of main after a leaf's junction, up to ``newer``, that its branch holds too, as cherry-picks."""
+    def find_cherry_picks(self, branch: BranchPoint, newer: Point) -> frozenset[str]:
+        """Return the commits of main up to ``newer`` that a leaf's branch has as cherry-picks."""
         if not branch.leaf:
             return frozenset()
-        after = {point.commit for point in self.between(branch.at, newer)[1:]}
-        return frozenset(after - {commit.sha for commit in self.commits(branch.commit, newer.commit)})
+        after = {point.commit for point in self.list_points(branch.at, newer)[1:]}
+        return frozenset(after - {commit.sha for commit in self.list_commits(branch.commit, newer.commit)})
 
-    def commits(self, older: str, newer: str) -> tuple[Commit, ...]:
-        """What lies between two commits, cherry-picks left out, with messages and paths; oldest first."""
+    def list_commits(self, older: str, newer: str) -> tuple[Commit, ...]:
+        """Return the commits between two, without cherry-picks, with messages and paths, oldest first."""
         return CommitLog(self.clone).between(older, newer)
 
-    def days(self, line: Sequence[Point]) -> Mapping[str, date]:
-        """When each commit was committed, in UTC."""
+    def read_days(self, line: Sequence[Point]) -> Mapping[str, date]:
+        """Return the day, in UTC, on which each commit was committed."""
         if not line:
             return {}
         form = ("--first-parent", "--no-show-signature", "--format=%H %ct")
@@ -128,26 +126,27 @@ class History:
         pairs = (row.split(" ") for row in text.splitlines())
         return {sha: datetime.fromtimestamp(int(seconds), UTC).date() for sha, seconds in pairs}
 
-    def export(self, commit: str, folder: Path) -> None:
-        """The files of a commit, written into a new folder. What a cached clone lacks is fetched.
+    def export_files(self, commit: str, folder: Path) -> None:
+        """Write the files of a commit into a new folder. Contents that a cached clone lacks are fetched.
 
         Raises:
-            InfraError: they cannot be fetched or written.
+            InfraError: the files cannot be fetched or written.
         """
         folder.mkdir()
         index = {"GIT_INDEX_FILE": str(folder.parent / "index")}
         work = (f"--git-dir={self._git_dir}", f"--work-tree={folder}")
-        run_git(folder, *work, "read-tree", "--end-of-options", commit, more=index)
-        run_git(folder, *work, "checkout-index", "--all", "--force", more=index)
+        run_git(folder, *work, "read-tree", "--end-of-options", commit, variables=index)
+        run_git(folder, *work, "checkout-index", "--all", "--force", variables=index)
 
     @cached_property
     def _git_dir(self) -> str:
         return self._git("rev-parse", "--absolute-git-dir").strip()
 
-    def _point(self, commit: str) -> Point:
+    def _make_point(self, commit: str) -> Point:
         return Point(commit=commit, ordinal=self._ordinals[commit])
 
-    def _merged_by(self, commit: str) -> str:
+    def _find_merge(self, commit: str) -> str:
+        """Return the commit of main that merged the side branch of ``commit``."""
         tip = self.resolve(self.branch)
         path = self._git("rev-list", "--first-parent", "--ancestry-path", "--reverse", f"{commit}..{tip}").split()
         found = next((sha for sha in path if sha in self._ordinals), None)
@@ -158,17 +157,17 @@ class History:
     def _git(self, *arguments: str) -> str:
         return run_git(self.clone, *arguments)
 
-    def _ask(self, *arguments: str) -> str | None:
+    def _try_git(self, *arguments: str) -> str | None:
         try:
             return run_git(self.clone, *arguments).strip() or None
         except InfraError:
             return None
 
 
-def open_history(source: str, root: Path, *, branch: str = "main", wanted: Sequence[str] = ()) -> History:
-    """The history at ``source``: a local clone as it is, or the cached clone of an address.
+def open_history(source: str, root: Path, *, branch: str = "main", wanted: Sequence[str] = ()) -> MainHistory:
+    """Return the history at ``source``: a local clone as it is, or the cached clone of an address.
 
-    A cached clone is brought up to date when it lacks one of the ``wanted`` revisions.
+    A cached clone is fetched if it lacks one of the ``wanted`` revisions.
 
     Raises:
         UserError: a local folder is no clone.
@@ -176,19 +175,19 @@ def open_history(source: str, root: Path, *, branch: str = "main", wanted: Seque
     """
     local = Path(source).expanduser()
     if local.is_dir():
-        run_git(local, "rev-parse", "--git-dir", wrong=f"{local} is no git repository: give a clone")
-        return History(local, branch)
+        run_git(local, "rev-parse", "--git-dir", usage_error=f"{local} is no git repository: give a clone")
+        return MainHistory(local, branch)
     clone = root / "history" / f"{hashlib.sha256(source.encode()).hexdigest()[:16]}.git"
     if not clone.is_dir():
-        _clone(source, clone)
-    history = History(clone, branch)
-    if any(not _has(history, revision) for revision in wanted):
+        _clone_repository(source, clone)
+    history = MainHistory(clone, branch)
+    if any(not _has_revision(history, revision) for revision in wanted):
         run_git(clone, "fetch", "--quiet", "--tags", "--prune", "--force", "origin", "+refs/heads/*:refs/heads/*")
-        history = History(clone, branch)
+        history = MainHistory(clone, branch)
     return history
 
 
-def _has(history: History, revision: str) -> bool:
+def _has_revision(history: MainHistory, revision: str) -> bool:
     try:
         history.resolve(revision)
     except UserError:
@@ -196,8 +195,8 @@ def _has(history: History, revision: str) -> bool:
     return True
 
 
-def _clone(source: str, clone: Path) -> None:
-    """Whole or not at all. Commits and trees only: the contents of files are not needed to order commits."""
+def _clone_repository(source: str, clone: Path) -> None:
+    """Clone completely or not at all. Only commits and trees: ordering commits needs no contents of files."""
     draft = make_folder(clone.parent) / f".{clone.name}.{os.getpid()}"
     run_git(
         clone.parent, "clone", "--quiet", "--bare", "--filter=blob:none", "--", source, str(draft), seconds=CLONE_S
@@ -206,54 +205,3 @@ def _clone(source: str, clone: Path) -> None:
         draft.rename(clone)
     except OSError as error:
         raise InfraError(f"{clone} cannot be written: {error.strerror}") from None
-
-
-_SETTINGS = {
-    "core.hooksPath": os.devnull,
-    "core.fsmonitor": "false",
-    "safe.directory": "*",
-    "protocol.ext.allow": "never",
-    "gc.auto": "0",
-}
-"""Whatever a repository's configuration would have git start is switched off."""
-
-
-def run_git(
-    folder: Path,
-    *arguments: str,
-    seconds: float = GIT_S,
-    wrong: str = "",
-    more: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """Standard output of git in ``folder``; ``more`` are variables besides ours.
-
-    Raises:
-        UserError: it failed, and ``wrong`` says what the caller did wrong.
-        InfraError: it failed, cannot be started or takes too long.
-    """
-    options = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
-    environment = {
-        **{name: os.environ[name] for name in _PASSED if name in os.environ},
-        "LC_ALL": "C.UTF-8",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        **more,
-    }
-    command = ["git", "--no-pager", *options, "-C", str(folder), *arguments]
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        raise InfraError(f"git {arguments[0]} took more than {seconds:.0f} s in {folder}") from None
-    except OSError as error:
-        raise InfraError(f"git cannot be started ({error.strerror}): install it") from None
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        if wrong:
-            raise UserError(wrong)
-        raise InfraError(f"git {arguments[0]} failed in {folder}: {said[-1][:300] if said else 'no reason given'}")
-    return done.stdout.decode(errors="replace")
-
-
-_PASSED = ("PATH", "HOME", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "SSL_CERT_FILE")

@@ -1,4 +1,4 @@
-"""The sources of builds that this machine's configuration names, opened."""
+"""Open the sources of builds that this machine's configuration names."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from urllib.parse import urlsplit
 
 from packaging.version import InvalidVersion
 
-from runners.builds.artifacts import Artifacts
-from runners.builds.command import Workshop
-from runners.builds.commit_range import Between, Registry
-from runners.builds.history import History, open_history
-from runners.builds.listed import Tag, ordered, place
-from runners.builds.source import Source
+from runners.builds.artifacts import ArtifactSource
+from runners.builds.command import CommandSource
+from runners.builds.commit_range import BuildRegistry, RangeFinder
+from runners.builds.history import MainHistory, open_history
+from runners.builds.published import FindTag, order_by_version, place_releases
+from runners.builds.source import BuildSource
 from runners.core.bisection.commits import Prior
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import UserError
-from runners.environments import interpreters
-from runners.environments.config import BuildCommand, Builds, Config
+from runners.environments.config import BuildCommand, BuildsConfig, Config
+from runners.environments.interpreters import choose_interpreter
 from runners.environments.store import Store
-from runners.environments.wheel_sources import PYTHONS, with_pages
+from runners.environments.wheel_sources import PYTHONS, add_network_builds
 from runners.sandbox.contract import Engine
 from runners.toolchains import Toolchain, find_toolchain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What of this machine the sources need."""
+class BuildContext:
+    """The parts of this machine that the sources need."""
 
     catalogue: Catalogue
     config: Config
@@ -37,78 +37,89 @@ class Surroundings:
     run_id: str
     say: Callable[[str], None]
     history: str = ""
-    """A clone that is used in place of the configured repository."""
+    """A clone to use instead of the configured repository."""
 
 
-def open_between(
-    name: str, around: Surroundings, registry: Registry, *, prior: Prior | None, wanted: tuple[str, ...]
-) -> Between:
-    """What lays trails for a toolchain. A cached history that lacks one of the ``wanted`` revisions is fetched.
+def open_range_finder(
+    name: str, context: BuildContext, registry: BuildRegistry, *, prior: Prior | None, wanted: tuple[str, ...]
+) -> RangeFinder:
+    """Return the range finder of a toolchain. A cached history that lacks one of the ``wanted`` revisions is fetched.
 
     Raises:
-        UserError: the configuration names no source for it.
-        InfraError: its history or a source cannot be reached.
+        UserError: the configuration of the toolchain's builds is incomplete, or its history is no clone.
+        InfraError: the history or a source cannot be reached.
     """
-    toolchain, settings = find_toolchain(name), around.config.builds_of(name)
-    tag = _tag(toolchain, settings)
-    address = around.history or (settings.repository if settings else "")
+    toolchain, settings = find_toolchain(name), context.config.find_builds(name)
+    find_tag = _make_tag_finder(toolchain, settings)
+    address = context.history or (settings.repository if settings else "")
     history = None
     if address:
-        revisions = tuple(tag(text) or text for text in wanted)
+        revisions = tuple(find_tag(text) or text for text in wanted)
         branch = settings.branch if settings else "main"
-        history = open_history(address, around.store.root, branch=branch, wanted=revisions)
-    catalogue = with_pages(around.catalogue, name, around.config.wheels)
+        history = open_history(address, context.store.root, branch=branch, wanted=revisions)
+    catalogue = add_network_builds(context.catalogue, name, context.config.wheels)
     listed = [r for r in catalogue.listing(name).releases if r.source not in {"bundle", "machine"}]
-    sources: list[Source] = [ordered(listed) if history is None else place(listed, history, tag)]
+    sources: list[BuildSource] = [
+        order_by_version(listed) if history is None else place_releases(listed, history, find_tag)
+    ]
     if history is not None and settings is not None:
-        sources += _of_commits(toolchain, settings, history, around)
+        sources += _open_commit_sources(toolchain, settings, history, context)
     over = settings.build.over if settings is not None and settings.build is not None else ""
     if over:
-        sources = [source for source in sources if isinstance(source, Workshop)]
-    return Between(
+        sources = [source for source in sources if isinstance(source, CommandSource)]
+    return RangeFinder(
         toolchain=name,
         catalogue=catalogue,
         history=history,
         sources=tuple(sources),
-        tag=tag,
+        find_tag=find_tag,
         registry=registry,
-        repository=_public_name(address) or toolchain.REPOSITORY or "",
+        repository=_read_public_name(address) or toolchain.REPOSITORY or "",
         prior=prior,
         over=over,
     )
 
 
-def _of_commits(toolchain: Toolchain, settings: Builds, history: History, around: Surroundings) -> Iterator[Source]:
+def _open_commit_sources(
+    toolchain: Toolchain, settings: BuildsConfig, history: MainHistory, context: BuildContext
+) -> Iterator[BuildSource]:
     packages = settings.packages or tuple(pin.partition("==")[0] for pin in toolchain.distributions("0"))
     if not packages and (settings.artifacts or settings.build):
         raise UserError(f'[[builds]] of {toolchain.NAME} must say which packages they build: packages = ["name"]')
-    for where in settings.artifacts:
-        yield Artifacts(place=where, toolchain=toolchain.NAME, packages=packages)
+    for location in settings.artifacts:
+        yield ArtifactSource(location=location, toolchain=toolchain.NAME, packages=packages)
     if settings.build is not None:
-        yield _workshop(settings, settings.build, packages, history, around)
+        yield _open_command_source(settings, settings.build, packages, history, context)
 
 
-def _workshop(
-    settings: Builds, command: BuildCommand, packages: tuple[str, ...], history: History, around: Surroundings
-) -> Workshop:
-    if not around.engine.remaps_paths:
-        raise UserError(f"builds are made in a sandbox; {around.engine.name} is none: use --sandbox auto")
-    return Workshop(
+def _open_command_source(
+    settings: BuildsConfig,
+    command: BuildCommand,
+    packages: tuple[str, ...],
+    history: MainHistory,
+    context: BuildContext,
+) -> CommandSource:
+    if not context.engine.remaps_paths:
+        raise UserError(f"builds are made in a sandbox; {context.engine.name} is none: use --sandbox auto")
+    return CommandSource(
         settings=settings,
         command=command,
         packages=packages,
         history=history,
-        engine=around.engine,
-        tools=around.store.environment(_tools_of(command)),
-        root=around.store.root,
-        run_id=around.run_id,
-        say=around.say,
+        engine=context.engine,
+        tools=context.store.get_environment(_make_tools_release(command)),
+        root=context.store.root,
+        run_id=context.run_id,
+        say=context.say,
     )
 
 
-def _tools_of(command: BuildCommand) -> Release:
-    """A CPython of this machine with the packages that building needs: chosen by the operator, so none is refused."""
-    minor = interpreters.choose(PYTHONS).version
+def _make_tools_release(command: BuildCommand) -> Release:
+    """Return a CPython of this machine with the packages of ``requires``.
+
+    The operator chose the packages, so all are allowed.
+    """
+    minor = choose_interpreter(PYTHONS).version
     return Release(
         toolchain="python",
         version=minor,
@@ -119,10 +130,13 @@ def _tools_of(command: BuildCommand) -> Release:
     )
 
 
-def _tag(toolchain: Toolchain, settings: Builds | None) -> Tag:
-    """The tag of a version, by the configuration or the toolchain's custom; None for what is no version."""
+def _make_tag_finder(toolchain: Toolchain, settings: BuildsConfig | None) -> FindTag:
+    """Return a function from a version to its tag, by the configuration or the toolchain's custom.
 
-    def tag(version: str) -> str | None:
+    The function returns None for a text that is no version.
+    """
+
+    def find_tag(version: str) -> str | None:
         if settings is not None and settings.tag:
             return settings.tag.replace("{version}", version.removeprefix("v"))
         try:
@@ -130,10 +144,10 @@ def _tag(toolchain: Toolchain, settings: Builds | None) -> Tag:
         except InvalidVersion:
             return None
 
-    return tag
+    return find_tag
 
 
-def _public_name(address: str) -> str:
-    """``owner/name`` of a repository on GitHub."""
+def _read_public_name(address: str) -> str:
+    """Return ``owner/name`` of a repository on GitHub; empty for any other address."""
     parts = urlsplit(address)
     return parts.path.strip("/").removesuffix(".git") if parts.hostname == "github.com" else ""

@@ -1,8 +1,7 @@
-"""Where builds between two releases come from: one interface over nightlies, stored artifacts and a build command.
+"""The interface of every source of builds between two releases: nightlies, stored artifacts, a build command.
 
-What a source gives is a `Release` of the catalogue's own kind, so everything that can be done with a release
-(environment, canary, probe) can be done with a build. Configured by the operator (`runners.environments.config`),
-never by an issue.
+A source gives a `Release` of the catalogue's own kind, so every function for a release (environment, canary, probe)
+works for a build. The operator configures sources (`runners.environments.config`); an issue never does.
 """
 
 from __future__ import annotations
@@ -15,16 +14,19 @@ from typing import Protocol
 from runners.core.catalogue import Release
 from runners.core.errors import ReprobotError
 
-__all__ = ["Build", "Point", "Source", "Unbuildable"]
+__all__ = ["Build", "BuildSource", "Point", "Unbuildable"]
 
 
 class Unbuildable(ReprobotError):
-    """There is no such build: it does not compile, took too long, its wheels are gone. Says nothing about a bug."""
+    """The build cannot be had: it does not compile, takes too long, or its wheels are gone.
+
+    This says nothing about a bug.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A commit of the main branch (first parents), and how many commits of it lie before this one."""
+    """A commit of the main branch (first parents), with the number of the branch's commits before it."""
 
     commit: str
     """Full sha."""
@@ -33,39 +35,39 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """One build that a source can provide. ``name`` is unique along a trail: a version, or an abbreviated commit."""
+    """One build that a source can provide. ``name`` is unique in a range: a version, or an abbreviated commit."""
 
     name: str
     point: Point
     seconds: float
-    """What having it ready is expected to take; 0 where it is at hand."""
+    """Expected time until the build is ready; 0 if it is."""
     source: str
     """Name of the source, in words."""
     day: date | None = None
-    """When its commit was made: its dependencies are resolved as of then. None: as of today."""
+    """Day of the commit: dependencies are resolved as of this day. None: as of today."""
 
 
-class Source(Protocol):
-    """A kind of place that builds come from."""
+class BuildSource(Protocol):
+    """A source of builds."""
 
     @property
     def name(self) -> str:
-        """In words, for progress and the comment: ``the nightlies at …``."""
+        """Name in words, for progress and the comment: ``the nightlies at …``."""
 
-    def builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
-        """What it can provide for commits of ``line`` (oldest first), in that order.
+    def list_builds(self, line: Sequence[Point], base: str) -> tuple[Build, ...]:
+        """Return the builds for commits of ``line`` (oldest first), in that order.
 
-        ``base`` is the version of the first: builds that have none of their own are named after it. A build is listed
-        although it may turn out not to exist: `provide` says so.
+        ``base`` is the version of the first commit: a build without a version of its own is named after it. A listed
+        build may turn out not to exist: `provide_release` then raises.
 
         Raises:
-            InfraError: the place cannot be reached.
+            InfraError: the source cannot be reached.
         """
 
-    def provide(self, build: Build) -> Release:
-        """One of its builds, ready to be installed. Safe to call from several threads, and again.
+    def provide_release(self, build: Build) -> Release:
+        """Return one of the source's builds, ready to be installed. Safe to call from several threads, and again.
 
         Raises:
-            Unbuildable: there is none; every other build may still exist.
-            InfraError: the place cannot be reached, the disk is full.
+            Unbuildable: this build cannot be had; every other build may still exist.
+            InfraError: the source cannot be reached, or the disk is full.
         """

@@ -266,7 +266,7 @@ class Limits(Wire, frozen=True, kw_only=True):
     wall_s: float = 120.0
     cpu_s: float | None = None
     """Of processor time, all its processes together. None: a share of what the machine could give in ``wall_s``, see
-    ``runners.sandbox.limits.cpu_time.allowance``."""
+    ``runners.sandbox.limits.cpu_time.compute_allowance``."""
     memory_bytes: int = 8 * 1024**3
     processes: int = 256
     output_bytes: int = 256 * 1024

@@ -1,14 +1,13 @@
-"""Folders that are there complete or not at all, shared by any number of processes.
+"""Folders that are complete on disk or absent, shared by any number of processes.
 
-An entry is built as a draft, under a lock that the kernel drops when its holder dies, and appears under its name by
-one rename. A record, written last, says how many files it has and how long they are together: an entry that doesn't
-match its record (cut short by a power failure, damaged by hand) does not exist, and is built again.
+An entry is built as a draft, under a lock that the kernel releases when its holder dies, and gets its name by one
+rename. A record is written last and has the number and total length of the entry's files. An entry that does not
+match its record (cut short by a power failure, damaged by hand) counts as absent and is built again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import os
@@ -22,25 +21,25 @@ from typing import NamedTuple
 
 import msgspec
 
-from runners.core.errors import InfraError
+from runners.environments.files import make_folder, walk_files, write_text
 
 _SCHEMA = 1
 RECORD = "record.json"
-"""An entry's own record of what is in it, written last."""
+"""File in each entry that describes the entry's files. Written last."""
 
 
-class _Record(msgspec.Struct, frozen=True, kw_only=True):
+class _EntryRecord(msgspec.Struct, frozen=True, kw_only=True):
     schema: int
     name: str
     files: int
     bytes: int
     print: str = ""
-    """Over every file's path, length and time of writing; records of old have none."""
+    """Digest of every file's path, length and modification time. Old records have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
-    """Entries of one kind: ``<root>/<kind>/<name>/``, beside ``building/`` and ``locks/`` which all kinds share.
+class AtomicDirs:
+    """Entries of one kind: ``<root>/<kind>/<name>/``. All kinds share ``building/`` and ``locks/``.
 
     A name must not contain ``~``.
     """
@@ -49,38 +48,38 @@ class Shelf:
     kind: str
 
     def find(self, name: str) -> Path | None:
-        """The entry, if it is whole; marks it as used now."""
+        """Return the entry if it is complete, and mark the entry as used now."""
         folder = self.root / self.kind / name
-        if not _is_whole(folder, name):
+        if not _is_complete(folder, name):
             return None
         with contextlib.suppress(OSError):
             os.utime(folder)
         return folder
 
-    def build(self, name: str, fill: Callable[[Path], None], *, waiting: Callable[[], None]) -> Path:
-        """The entry, found or made: ``fill`` puts its files into an empty folder.
+    def build(self, name: str, fill: Callable[[Path], None], *, on_wait: Callable[[], None]) -> Path:
+        """Return the entry; build it if it is absent. ``fill`` writes the files into an empty folder.
 
-        ``waiting`` is called once if another process is building it: what that one makes is then used.
+        ``on_wait`` is called once if another process is building the entry; that process's entry is then used.
         """
-        with self._lock(name, waiting):
+        with self._lock(name, on_wait):
             found = self.find(name)
             if found is not None:
                 return found
-            self._sweep(name)
-            return self._make(name, fill)
+            self._remove_drafts(name)
+            return self._make_entry(name, fill)
 
-    def names(self) -> tuple[str, ...]:
-        """Of all entries, whole or not, longest unused first."""
+    def list_names(self) -> tuple[str, ...]:
+        """Return the names of all entries, complete or not, longest unused first."""
         folders = [folder for folder in (self.root / self.kind).glob("*") if folder.is_dir()]
         return tuple(folder.name for folder in sorted(folders, key=lambda f: f.stat().st_mtime))
 
-    def recorded_bytes(self) -> int:
-        """Length of all entries' files together, as their records say."""
-        records = (_read_record(self.root / self.kind / name) for name in self.names())
+    def sum_recorded_bytes(self) -> int:
+        """Return the length of the files of all entries, as their records say."""
+        records = (_read_record(self.root / self.kind / name) for name in self.list_names())
         return sum(record.bytes for record in records if record is not None)
 
-    def unused_s(self, name: str) -> float:
-        """Seconds since an entry was last found or made; 0 when it is gone."""
+    def measure_unused_s(self, name: str) -> float:
+        """Return the seconds since an entry was last found or made; 0 if it is gone."""
         try:
             return time.time() - (self.root / self.kind / name).stat().st_mtime
         except OSError:
@@ -94,16 +93,18 @@ class Shelf:
                 (self.root / self.kind / name).rename(Path(doomed) / "entry")
             shutil.rmtree(doomed, ignore_errors=True)
 
-    def _make(self, name: str, fill: Callable[[Path], None]) -> Path:
+    def _make_entry(self, name: str, fill: Callable[[Path], None]) -> Path:
         folder = make_folder(self.root / self.kind) / name
         draft = Path(tempfile.mkdtemp(prefix=f"{self.kind}~{name}~", dir=make_folder(self.root / "building")))
         try:
             fill(draft)
-            whole = measure(draft)
-            record = _Record(schema=_SCHEMA, name=name, files=whole.files, bytes=whole.bytes, print=whole.print)
+            measured = measure_folder(draft)
+            record = _EntryRecord(
+                schema=_SCHEMA, name=name, files=measured.files, bytes=measured.bytes, print=measured.print
+            )
             write_text(draft / RECORD, msgspec.json.encode(record).decode())
             make_folder(draft)
-            if folder.exists():  # damaged
+            if folder.exists():  # a damaged entry
                 shutil.rmtree(folder)
             draft.rename(folder)
         finally:
@@ -111,27 +112,27 @@ class Shelf:
         return folder
 
     @contextlib.contextmanager
-    def _lock(self, name: str, waiting: Callable[[], None]) -> Iterator[None]:
-        with self._lock_path(self.kind, name).open("w") as file:
+    def _lock(self, name: str, on_wait: Callable[[], None]) -> Iterator[None]:
+        with self._find_lock(self.kind, name).open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                waiting()
+                on_wait()
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _lock_path(self, kind: str, name: str) -> Path:
+    def _find_lock(self, kind: str, name: str) -> Path:
         return make_folder(self.root / "locks") / f"{kind}~{name}"
 
-    def _sweep(self, ours: str) -> None:
-        """Remove what killed builders left: drafts whose lock is ours or nobody's."""
+    def _remove_drafts(self, locked: str) -> None:
+        """Remove drafts of killed builders: those of the entry that we have locked, and those of unlocked entries."""
         for draft in (self.root / "building").glob("*~*~*"):
             kind, name, _ = draft.name.split("~", 2)
-            if (kind, name) == (self.kind, ours) or _is_free(self._lock_path(kind, name)):
+            if (kind, name) == (self.kind, locked) or _is_unlocked(self._find_lock(kind, name)):
                 shutil.rmtree(draft, ignore_errors=True)
 
 
-def _is_free(lock: Path) -> bool:
+def _is_unlocked(lock: Path) -> bool:
     try:
         with lock.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -140,125 +141,38 @@ def _is_free(lock: Path) -> bool:
     return True
 
 
-def _read_record(folder: Path) -> _Record | None:
+def _read_record(folder: Path) -> _EntryRecord | None:
     try:
-        return msgspec.json.decode((folder / RECORD).read_bytes(), type=_Record)
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=_EntryRecord)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-def _is_whole(folder: Path, name: str) -> bool:
+def _is_complete(folder: Path, name: str) -> bool:
     record = _read_record(folder)
     if record is None or (record.schema, record.name) != (_SCHEMA, name):
         return False
-    found = measure(folder)
+    found = measure_folder(folder)
     return (found.files, found.bytes) == (record.files, record.bytes) and record.print in ("", found.print)
 
 
-# ------------------------------------------------------------------------------------------------- files
-
-
-class Measure(NamedTuple):
-    """What is below a folder, its record aside, without reading any of it."""
+class FolderMeasure(NamedTuple):
+    """The files below a folder, without its record. No file is read."""
 
     files: int
     bytes: int
     print: str
-    """Digest of every file's path, length and time of writing: one written to, or put in another's place, shows."""
+    """Digest of every file's path, length and modification time. A file that is written or replaced changes it."""
 
 
-def measure(folder: Path) -> Measure:
-    """Count, total length and print of the files below a folder."""
+def measure_folder(folder: Path) -> FolderMeasure:
+    """Return count, total length and digest of the files below a folder."""
     start = len(str(folder)) + 1
     every = sorted(
         (str(path)[start:], status.st_size, status.st_mtime_ns)
-        for path, status in walk(folder)
+        for path, status in walk_files(folder)
         if path.name != RECORD
     )
     text = "\n".join(f"{path}\0{size}\0{written}" for path, size, written in every)
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-    return Measure(len(every), sum(size for _, size, _ in every), digest)
-
-
-def disk_bytes(folder: Path) -> int:
-    """What a folder takes on disk, hard links counted once."""
-    return sum({(s.st_dev, s.st_ino): s.st_blocks * 512 for _, s in walk(folder)}.values())
-
-
-def walk(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Files below a folder; what vanishes meanwhile is left out."""
-    try:
-        with os.scandir(folder) as entries:
-            inside = list(entries)
-    except OSError:
-        return
-    for entry in inside:
-        with contextlib.suppress(FileNotFoundError):
-            if entry.is_dir(follow_symlinks=False):
-                yield from walk(Path(entry.path))
-            else:
-                yield Path(entry.path), entry.stat(follow_symlinks=False)
-
-
-def link_tree(source: Path, target: Path) -> None:
-    """Hard-link every file below ``source`` into ``target``; a file that is there already stays."""
-    make_folder(target)
-    with os.scandir(source) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                link_tree(Path(entry.path), target / entry.name)
-            else:
-                _link(Path(entry.path), target / entry.name)
-
-
-_NO_LINKS = frozenset({errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP})
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        shutil.copy2(source, target, follow_symlinks=False)  # a file system without hard links
-
-
-def make_folder(folder: Path) -> Path:
-    """A folder that other users may read: sandboxes run as nobody."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(OSError):
-        folder.chmod(0o755)
-    return folder
-
-
-def write_text(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    make_folder(path.parent)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as file:
-        try:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            os.fchmod(file.fileno(), 0o644)
-            os.replace(file.name, path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-
-
-_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
-
-
-@contextlib.contextmanager
-def disk_errors(root: Path) -> Iterator[None]:
-    """A full, read-only or forbidden disk is a failure of infrastructure, said in one sentence."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _UNWRITABLE:
-            raise
-        raise InfraError(
-            f"the store {root} cannot be written ({error.strerror}): free some space, or set REPROBOT_CACHE"
-        ) from error
+    return FolderMeasure(len(every), sum(size for _, size, _ in every), digest)

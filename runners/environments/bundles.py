@@ -1,7 +1,7 @@
-"""Making a bundled toolchain importable: its folder on the path, and stand-ins for the libraries it links.
+"""Make a bundled toolchain importable: add its folder to the path, and stand-ins for the libraries that it links.
 
-The stand-ins are our own C, compiled here; nothing of the wheel is. They are loaded inside the sandbox, by a ``.pth``
-file that Python reads when it starts there.
+The stand-ins are our own C, compiled on the host; no code of the wheel is compiled. A ``.pth`` file loads them inside
+the sandbox when Python starts.
 """
 
 from __future__ import annotations
@@ -12,33 +12,36 @@ from pathlib import Path
 
 from runners.core.errors import InfraError
 from runners.core.toolchain.facts import Bundle
-from runners.environments.atomic_dirs import make_folder
+from runners.environments.files import make_folder
 
 LAYOUT = "bundle 3"
-"""Part of such an environment's digest: count up when what `complete` writes changes."""
+"""Part of the digest of environments with a bundle. Increase the number when `complete_bundle` writes other files."""
 
 _STUBS = "reprobot_stubs"
 _NO_DEVICE = 100
-"""cudaErrorNoDevice, which is CUDA_ERROR_NO_DEVICE as well."""
+"""cudaErrorNoDevice and CUDA_ERROR_NO_DEVICE have the same value."""
 _STATUS = "cuGetErrorString"
-"""The driver's function of that kind returns a status like all the others; its words come through a pointer."""
+"""This function of the driver returns a status, as all others do, and the text through a pointer."""
 
 
-def complete(bundle: Bundle, site: Path) -> None:
-    """Add what a bundle needs beside its wheels.
+def complete_bundle(bundle: Bundle, site: Path) -> None:
+    """Add the stand-ins, their loader and the bundle's path to the environment's packages.
 
     Raises:
         InfraError: there is no C compiler.
     """
     folder = make_folder(site / _STUBS)
     for soname, functions in bundle.stubs.items():
-        _compile(soname, stub_source(functions), folder)
+        _compile_stub(soname, render_stub_source(functions), folder)
     (site / "reprobot_bundle.py").write_text(render_loader(bundle), encoding="utf-8")
     (site / "reprobot_bundle.pth").write_text(f"{bundle.path}\nimport reprobot_bundle\n", encoding="utf-8")
 
 
 def render_loader(bundle: Bundle) -> str:
-    """A module that loads the stand-ins, after which the loader knows their names, and says where libraries are."""
+    """Return a Python module that loads the stand-ins and sets variables for the bundle's libraries.
+
+    Once loaded, the dynamic linker resolves the stand-ins by name.
+    """
     return (
         "import ctypes\nimport os\n\n"
         "here = os.path.dirname(__file__)\n"
@@ -49,8 +52,8 @@ def render_loader(bundle: Bundle) -> str:
     )
 
 
-def stub_source(functions: tuple[str, ...]) -> str:
-    """C in which each function says that there is no device, or, where it describes an error, says that in words."""
+def render_stub_source(functions: tuple[str, ...]) -> str:
+    """Return C source in which each function returns the status "no device", or that text if it describes errors."""
     return "".join(
         f'const char *{name}(void) {{ return "no device"; }}\n'
         if name.endswith("GetErrorString") and name != _STATUS
@@ -59,8 +62,8 @@ def stub_source(functions: tuple[str, ...]) -> str:
     )
 
 
-def _compile(soname: str, source: str, folder: Path) -> None:
-    """A shared library whose symbols have the version that is asked for: the soname, except for the driver's."""
+def _compile_stub(soname: str, source: str, folder: Path) -> None:
+    """Compile a shared library whose symbols have the soname as version, except the driver's, which have none."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise InfraError("a bundled toolchain needs a C compiler once, for stand-ins of CUDA: install gcc")

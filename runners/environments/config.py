@@ -1,6 +1,7 @@
-"""What the operator of this machine has configured: a file of their own, which no issue and no repository can write.
+"""Read the configuration file of this machine's operator. No issue and no repository can write the file.
 
-``$REPROBOT_CONFIG``, else ``reprobot/config.toml`` in the user's configuration directory; it need not exist.
+Its path is ``$REPROBOT_CONFIG``, else ``reprobot/config.toml`` in the user's configuration directory. The file is
+optional.
 """
 
 from __future__ import annotations
@@ -18,88 +19,88 @@ from runners.core.errors import UserError
 MAX_CONFIG_BYTES = 1024**2
 
 
-class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One ``[[wheels]]`` table: where else a toolchain's wheels are. Exactly one of the three keys says where."""
+class WheelSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One ``[[wheels]]`` table: a further source of a toolchain's wheels. Exactly one of the three keys is set."""
 
     toolchain: str
     index: str | None = None
     """A simple index: each package's page is at ``<index>/<package>/``."""
     page: str | None = None
-    """A page with links to wheels, what pip calls find-links."""
+    """A page with links to wheels (``--find-links`` of pip)."""
     folder: str | None = None
     """A directory of wheels."""
     packages: tuple[str, ...] = ()
-    """Their names, all at one version, where they are not the toolchain's own."""
+    """Package names if they differ from the toolchain's own. A build has all of them at one version."""
 
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class BuildCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """``[builds.build]``: how to build the toolchain at a commit. Runs in the sandbox, without network.
+    """``[builds.build]``: how to build the toolchain at a commit. The command runs in the sandbox, without network.
 
-    It starts in ``/build``, which holds the repository at that commit; wheels belong into ``/out``; ``/cache`` stays
-    from build to build (``CCACHE_DIR`` and ``SCCACHE_DIR`` point there). In words of the command and in variables,
-    ``{commit}``, ``{short}``, ``{count}`` (commits of the main branch before this one) and ``{name}`` stand for what
-    they say.
+    It starts in ``/build``, which holds the repository at that commit, and must write wheels to ``/out``. ``/cache``
+    is kept between builds (``CCACHE_DIR`` and ``SCCACHE_DIR`` point there). The command and the variables may contain
+    ``{commit}``, ``{short}`` (7 digits), ``{count}`` (commits of the main branch before this one) and ``{name}`` (of
+    the build).
     """
 
     command: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
     requires: tuple[str, ...] = ()
-    """Packages that ``python`` has while it builds, as wheels of the package index: ``setuptools>=80``."""
+    """Packages for the build's ``python``, as wheels of the package index: ``setuptools>=80``."""
     given: dict[str, str] = {}
-    """What it may read besides: path inside → path on this machine."""
+    """Further read-only paths: path inside → path on this machine."""
     variables: dict[str, str] = {}
     timeout_s: Positive = 3600.0
     memory_gib: Positive = 16.0
     processes: Annotated[int, msgspec.Meta(gt=0)] = 2048
     expected_s: Positive = 600.0
-    """What one build takes, as far as is known beforehand."""
+    """Expected time of one build."""
     keep_gib: Positive = 20.0
-    """Finished builds that are kept, those last used."""
+    """Disk space for finished builds; the longest unused ones are removed."""
     as_of: date | None = None
-    """The day as of which the needs of every build are resolved, in place of its commit's own."""
+    """Date for resolving the dependencies of every build, instead of the day of its commit."""
     over: str = ""
-    """What every build has that its commit did not make: ``what was compiled for apache-tvm 0.26.0``.
+    """The part that all builds share and no commit made: ``what was compiled for apache-tvm 0.26.0``.
 
-    Set ``as_of`` with it. Such builds are compared with one another only, the two ends included, and the answer says
-    it. A release beside them would differ in what they have in common, and the search would blame the commit next to
+    Set ``as_of`` with it. Such builds are compared with one another only, the two ends included, and the answer
+    states this. A release among them would differ in the shared part, and the search would blame the commit next to
     it.
     """
 
 
-class Builds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One ``[[builds]]`` table: where a toolchain's history is, and its builds between two releases."""
+class BuildsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One ``[[builds]]`` table: a toolchain's repository and its sources of builds between two releases."""
 
     toolchain: str
     repository: str
-    """Address of its repository, or a folder with a clone."""
+    """Address of the repository, or a folder with a clone."""
     branch: str = "main"
     packages: tuple[str, ...] = ()
-    """Of the ``python`` toolchain: the packages whose builds these are, all at one version."""
+    """Packages that one build has, all at one version. Needed for the ``python`` toolchain."""
     tag: str = ""
-    """The tag of a version, ``v{version}``, where it is not the toolchain's custom."""
+    """Pattern of a version's tag, such as ``v{version}``, if it differs from the toolchain's own."""
     artifacts: tuple[str, ...] = ()
-    """Folders or addresses with the wheels of one commit each; ``{commit}`` or ``{short}`` stands for its sha."""
+    """Folders or addresses with the wheels of one commit; ``{commit}`` or ``{short}`` is replaced by its sha."""
     build: BuildCommand | None = None
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file."""
 
-    wheels: tuple[Place, ...] = ()
-    builds: tuple[Builds, ...] = ()
+    wheels: tuple[WheelSource, ...] = ()
+    builds: tuple[BuildsConfig, ...] = ()
+    store_gib: Annotated[float, msgspec.Meta(gt=0)] = 20.0
+    """Limit of the store on disk; the longest unused environments are removed. All releases of IREE and TVM take
+    13."""
 
-    def builds_of(self, toolchain: str) -> Builds | None:
-        """The first table about a toolchain."""
+    def find_builds(self, toolchain: str) -> BuildsConfig | None:
+        """Return the first ``[[builds]]`` table of a toolchain."""
         return next((one for one in self.builds if one.toolchain == toolchain), None)
 
-    store_gib: Annotated[float, msgspec.Meta(gt=0)] = 20.0
-    """Environments unused for longest go when the store takes more than this; IREE's and TVM's releases take 13."""
 
-
-def config_path() -> Path:
-    """Where the file is looked for."""
+def find_config() -> Path:
+    """Return the path of the configuration file, whether or not the file exists."""
     chosen = os.environ.get("REPROBOT_CONFIG")
     if chosen:
         return Path(chosen).expanduser().absolute()
@@ -107,33 +108,34 @@ def config_path() -> Path:
 
 
 def read_config(path: Path | None = None) -> Config:
-    """The configuration, empty where there is no file.
+    """Return the configuration, with defaults if there is no file.
 
     Raises:
-        UserError: it cannot be read, or says what nothing here understands.
+        UserError: the file cannot be read, is no TOML, or has unknown keys or wrong values.
     """
-    place = path or config_path()
+    file = path or find_config()
     try:
-        text = place.read_bytes()[:MAX_CONFIG_BYTES].decode()
+        text = file.read_bytes()[:MAX_CONFIG_BYTES].decode()
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{place} cannot be read: {error}") from None
+        raise UserError(f"{file} cannot be read: {error}") from None
     try:
         config = msgspec.convert(tomllib.loads(text), Config)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise UserError(f"{place}: {error}") from None
+        raise UserError(f"{file}: {error}") from None
     for number, one in enumerate(config.wheels, 1):
-        _check(one, f"{place}, [[wheels]] number {number}")
+        _check_source(one, f"{file}, [[wheels]] number {number}")
     return config
 
 
-def _check(place: Place, where: str) -> None:
-    said = [key for key in ("index", "page", "folder") if getattr(place, key) is not None]
-    if len(said) != 1:
-        what = " and ".join(said) or "none of them"
-        raise UserError(f"{where}: give exactly one of index, page and folder, not {what}")
+def _check_source(source: WheelSource, where: str) -> None:
+    given = [key for key in ("index", "page", "folder") if getattr(source, key) is not None]
+    if len(given) != 1:
+        raise UserError(
+            f"{where}: give exactly one of index, page and folder, not {' and '.join(given) or 'none of them'}"
+        )
     for key in ("index", "page"):
-        address = getattr(place, key)
+        address = getattr(source, key)
         if address is not None and not address.startswith(("https://", "http://")):
             raise UserError(f"{where}: {key} {address!r} is no https:// address; a directory is a folder")

@@ -1,4 +1,4 @@
-"""CPythons of this machine that can be shown, read-only, inside a sandbox."""
+"""Find the CPythons of this machine that a sandbox can show read-only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from runners.core.errors import InfraError
 
 PREFERRED = ("3.11", "3.12", "3.10", "3.13")
-"""The order in which minors are tried: most testcases were written for the first."""
+"""Minors in the order in which they are tried. Most testcases were written for the first."""
 
 _QUESTIONS = """
 import json, platform, sys, sysconfig
@@ -29,7 +29,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """One CPython of the host. ``version`` is its minor, ``3.11``; ``platform`` as sysconfig names it."""
+    """One CPython of the host. ``version`` is the minor, such as ``3.11``; ``platform`` is sysconfig's name."""
 
     version: str
     prefix: Path
@@ -38,18 +38,18 @@ class Interpreter:
 
     @property
     def in_system(self) -> bool:
-        """Whether it lives under /usr, which every sandbox shows anyway."""
+        """True if the interpreter is under /usr, which every sandbox shows anyway."""
         return self.prefix == Path("/usr")
 
 
-def choose(supported: Sequence[str]) -> Interpreter:
-    """The preferred interpreter among the minors a release supports.
+def choose_interpreter(supported: Sequence[str]) -> Interpreter:
+    """Return the preferred interpreter among the minors that a release supports.
 
     Raises:
-        InfraError: this machine has none of them.
+        InfraError: this machine has no interpreter of these minors.
     """
     for minor in PREFERRED:
-        found = find(minor) if minor in supported else None
+        found = find_interpreter(minor) if minor in supported else None
         if found is not None:
             return found
     wanted = " or ".join(minor for minor in PREFERRED if minor in supported) or "(no minor we know)"
@@ -57,11 +57,11 @@ def choose(supported: Sequence[str]) -> Interpreter:
 
 
 @functools.cache
-def find(minor: str) -> Interpreter | None:
-    """An interpreter of that minor: one with a prefix of its own rather than the system's, if there is one."""
+def find_interpreter(minor: str) -> Interpreter | None:
+    """Return an interpreter of that minor, or None. One with its own prefix is preferred to the system's."""
     system = None
-    for candidate in _candidates(minor):
-        found = _ask(candidate)
+    for candidate in _list_candidates(minor):
+        found = _read_interpreter(candidate)
         if found is None or found.version != minor:
             continue
         if not found.in_system:
@@ -70,8 +70,8 @@ def find(minor: str) -> Interpreter | None:
     return system
 
 
-def _candidates(minor: str) -> Iterator[Path]:
-    """Without repeats; shims are left out because they start whatever is configured, not what they are called."""
+def _list_candidates(minor: str) -> Iterator[Path]:
+    """Yield possible executables without repeats. Shims are left out: they start the configured version instead."""
     name = f"python{minor}"
     home = Path.home()
     pyenv = Path(os.environ.get("PYENV_ROOT", home / ".pyenv")) / "versions"
@@ -91,7 +91,11 @@ def _candidates(minor: str) -> Iterator[Path]:
             yield real
 
 
-def _ask(executable: Path) -> Interpreter | None:
+def _read_interpreter(executable: Path) -> Interpreter | None:
+    """Run an executable and return its description; None if it is no plain CPython.
+
+    Free-threaded and debug builds are not plain.
+    """
     try:
         done = subprocess.run(
             [executable, "-I", "-S", "-c", _QUESTIONS], capture_output=True, text=True, timeout=20, check=True

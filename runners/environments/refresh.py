@@ -1,4 +1,4 @@
-"""Ask the package index for builds the catalogue doesn't know yet, through uv."""
+"""Ask the package index, through uv, for builds that the catalogue does not know yet."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from packaging.version import Version
 from runners.core.catalogue import Listing, Release, encode_listing, load_catalogue
 from runners.core.errors import InfraError
 from runners.core.progress import Sink
-from runners.environments import interpreters
 from runners.environments.config import read_config
-from runners.environments.interpreters import Interpreter
+from runners.environments.interpreters import Interpreter, choose_interpreter
 from runners.environments.store import open_store
 from runners.environments.uv import NoSolution, Pin
-from runners.environments.wheel_sources import PYTHONS, on_the_network, with_releases
+from runners.environments.wheel_sources import PYTHONS, merge_releases, read_network_source
 from runners.toolchains import TOOLCHAINS, Toolchain
 
 Say = Callable[[str], None]
 
 
-class Index(Protocol):
-    """What answers questions about versions: `runners.environments.uv.Uv`."""
+class PackageIndex(Protocol):
+    """The part of `runners.environments.uv.Uv` that answers questions about versions."""
 
     def resolve(
         self,
@@ -44,12 +43,12 @@ class Index(Protocol):
 
 
 def refresh_catalogue(progress: Sink, root: Path | None = None) -> Iterator[tuple[str, int]]:
-    """Bring every toolchain's listing in the user's cache up to date; gives its name and how many builds it has.
+    """Update every toolchain's listing in the user's cache; yield each toolchain's name and number of builds.
 
-    Asked are the package index and the indexes and pages that are configured.
+    The package index and the configured indexes and pages are asked.
 
     Raises:
-        InfraError: the index cannot be reached; what was refreshed before is kept.
+        InfraError: an index cannot be reached. Listings that were updated before are kept.
     """
     store = open_store(root, say=progress.say)
     folder = store.root / "catalogue"
@@ -57,38 +56,43 @@ def refresh_catalogue(progress: Sink, root: Path | None = None) -> Iterator[tupl
     configured = read_config().wheels
     for name, toolchain in TOOLCHAINS.items():
         if not toolchain.distributions("0"):
-            continue  # comes with the machine
+            continue  # not distributed as wheels
         with progress.stage(f"asking the package index for {toolchain.TITLE}"):
-            listing = refresh(
-                _without_places(known.listing(name)),
+            listing = refresh_listing(
+                _remove_wheel_sources(known.listing(name)),
                 toolchain,
                 store.uv,
-                interpreters.choose(PYTHONS),
+                choose_interpreter(PYTHONS),
                 say=progress.say,
             )
-        for place in configured:
-            if place.toolchain == name and place.folder is None:
-                with progress.stage(f"reading {place.index or place.page}"):
-                    listing = with_releases(listing, on_the_network(place))
-        save(listing, folder)
+        for source in configured:
+            if source.toolchain == name and source.folder is None:
+                with progress.stage(f"reading {source.index or source.page}"):
+                    listing = merge_releases(listing, read_network_source(source))
+        save_listing(listing, folder)
         yield name, len(listing.releases)
 
 
-def _without_places(listing: Listing) -> Listing:
-    """A place may have lost its wheels, or its line in the configuration: it is read anew."""
+def _remove_wheel_sources(listing: Listing) -> Listing:
+    """Remove builds of configured sources.
+
+    A source may have lost wheels or its configuration, so it is read again.
+    """
     return replace(listing, releases=tuple(r for r in listing.releases if r.source != "wheels"))
 
 
-def refresh(known: Listing, toolchain: Toolchain, index: Index, python: Interpreter, *, say: Say) -> Listing:
-    """``known`` and every build of the toolchain on the index that it lacks; ``commit`` is unknown for those.
+def refresh_listing(
+    known: Listing, toolchain: Toolchain, index: PackageIndex, python: Interpreter, *, say: Say
+) -> Listing:
+    """Return ``known`` with every further build of the toolchain on the index. Their commits are unknown.
 
     Raises:
         InfraError: the index cannot be reached.
     """
     have = {Version(r.version) for r in known.releases}
     fresh = []
-    for version in _versions(toolchain.distributions("0")[0].partition("==")[0], have, index, python):
-        release = describe(toolchain, version, index, python)
+    for version in _find_versions(toolchain.distributions("0")[0].partition("==")[0], have, index, python):
+        release = describe_version(toolchain, version, index, python)
         if release is not None:
             say(f"{toolchain.NAME} {version}, released {release.released}")
             fresh.append(release)
@@ -96,8 +100,11 @@ def refresh(known: Listing, toolchain: Toolchain, index: Index, python: Interpre
     return replace(known, taken=datetime.now(UTC).date(), releases=tuple(every))
 
 
-def _versions(package: str, have: set[Version], index: Index, python: Interpreter) -> Iterator[str]:
-    """uv lists no versions: ask for the newest that is none of those seen, until none is left."""
+def _find_versions(package: str, have: set[Version], index: PackageIndex, python: Interpreter) -> Iterator[str]:
+    """Yield the versions that are not in ``have``.
+
+    uv lists no versions, so each question asks for the newest version that was not seen yet.
+    """
     seen = set(have)
     while True:
         wanted = package + ",".join(f"!={v}" for v in sorted(seen))
@@ -111,13 +118,13 @@ def _versions(package: str, have: set[Version], index: Index, python: Interprete
         yield pin.version
 
 
-def describe(toolchain: Toolchain, version: str, index: Index, python: Interpreter) -> Release | None:
-    """What the index knows of one version: its date and the Python minors it can be installed on.
+def describe_version(toolchain: Toolchain, version: str, index: PackageIndex, python: Interpreter) -> Release | None:
+    """Return one version with its date and the Python minors on which it can be installed.
 
-    None when no minor has all its distributions.
+    Return None if no minor has all its distributions.
     """
     distributions = toolchain.distributions(version)
-    published = [_publication(distributions, index, python, minor) for minor in PYTHONS]
+    published = [_find_publication(distributions, index, python, minor) for minor in PYTHONS]
     days = [day for day in published if day is not None]
     if not days:
         return None
@@ -131,23 +138,25 @@ def describe(toolchain: Toolchain, version: str, index: Index, python: Interpret
         pythons=(),
         tag=toolchain.tag(version),
     )
-    return replace(draft, pythons=tuple(m for m in PYTHONS if _installable(draft, index, python, m)))
+    return replace(draft, pythons=tuple(m for m in PYTHONS if _is_installable(draft, index, python, m)))
 
 
-def _publication(distributions: tuple[str, ...], index: Index, python: Interpreter, minor: str) -> datetime | None:
+def _find_publication(
+    distributions: tuple[str, ...], index: PackageIndex, python: Interpreter, minor: str
+) -> datetime | None:
     with contextlib.suppress(NoSolution):
         pins = index.resolve(distributions, python=python.executable, minor=minor, deps=False, prereleases=True)
-        return max(_uploaded(pin) for pin in pins)
+        return max(_read_upload_time(pin) for pin in pins)
     return None
 
 
-def _uploaded(pin: Pin) -> datetime:
+def _read_upload_time(pin: Pin) -> datetime:
     if pin.uploaded is None:
         raise InfraError(f"the package index gives no date for {pin.name} {pin.version}: use one that does")
     return pin.uploaded
 
 
-def _installable(release: Release, index: Index, python: Interpreter, minor: str) -> bool:
+def _is_installable(release: Release, index: PackageIndex, python: Interpreter, minor: str) -> bool:
     try:
         index.resolve(
             [*release.distributions, *release.pins], python=python.executable, minor=minor, newest=release.as_of
@@ -157,8 +166,8 @@ def _installable(release: Release, index: Index, python: Interpreter, minor: str
     return True
 
 
-def save(listing: Listing, folder: Path) -> Path:
-    """Write a listing for `load_catalogue`, atomically."""
+def save_listing(listing: Listing, folder: Path) -> Path:
+    """Write a listing for `load_catalogue`: completely or not at all. Return the file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{listing.toolchain}.json"
     with tempfile.NamedTemporaryFile(dir=folder, prefix=".", delete=False) as file:

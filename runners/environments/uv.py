@@ -1,4 +1,4 @@
-"""The one place that starts uv: resolving and installing wheels, never building or running anything of theirs."""
+"""Run uv: resolve and install wheels. uv never builds or runs code of a package here. No other module starts uv."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runners.core.errors import InfraError
 _DROPPED = re.compile(
     r"^(PYTHON.*|VIRTUAL_ENV|CONDA_.*|UV_(PYTHON|EXCLUDE_NEWER|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE).*)$"
 )
-"""Variables of the caller that would change what is resolved, or what an interpreter does."""
+"""Variables of the caller that would change the resolution or the interpreter."""
 
 _NETWORK = re.compile(
     r"error sending request|dns error|failed to lookup|network connectivity is disabled|network was disabled"
@@ -31,14 +31,12 @@ _NETWORK = re.compile(
 _DISK = re.compile(
     r"os error 28|no space left|os error 122|quota exceeded|read-only file system|os error 30", re.IGNORECASE
 )
-
-
 _FAR = "2200-01-01"
 """A day after every publication."""
 
 
 class NoSolution(Exception):
-    """uv found no set of wheels for the requirements; the message is uv's last explanation."""
+    """uv found no set of wheels for the requirements. The message is uv's last explanation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +52,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uv:
-    """A uv binary with its cache. ``options`` go to every command that may look at an index."""
+    """A uv binary with its cache. ``options`` go to every command that may use an index."""
 
     cache: Path
     binary: str = field(default_factory=uv_package.find_uv_bin)
@@ -72,9 +70,9 @@ class Uv:
         prereleases: bool = False,
         undated: Sequence[str] = (),
     ) -> tuple[Pin, ...]:
-        """The wheels for ``requirements`` on one CPython minor, none of them published after ``newest``.
+        """Return the wheels for ``requirements`` on one CPython minor, none of them published after ``newest``.
 
-        Packages in ``undated`` may be newer.
+        Packages in ``undated`` may be newer. Without ``deps`` dependencies are left out.
 
         Raises:
             NoSolution: no set of wheels fits.
@@ -83,13 +81,13 @@ class Uv:
         arguments = ["pip", "compile", "-", "--format", "pylock.toml", "--no-header", "--only-binary", ":all:"]
         arguments += ["--python", str(python), "--python-version", minor, "--no-python-downloads", "--no-sources"]
         if newest:
-            arguments += ["--exclude-newer", _timestamp(newest)]
+            arguments += ["--exclude-newer", _format_time(newest)]
             arguments += [f"--exclude-newer-package={name}={_FAR}" for name in undated]
         arguments += [] if deps else ["--no-deps"]
         arguments += ["--prerelease", "allow"] if prereleases else []
-        done = self._run([*arguments, *self._index_options()], stdin="\n".join(requirements) + "\n")
+        done = self._run([*arguments, *self._build_index_options()], stdin="\n".join(requirements) + "\n")
         if done.returncode != 0:
-            raise self._failure(done.stderr, f"resolving {', '.join(requirements)}")
+            raise self._classify_failure(done.stderr, f"resolving {', '.join(requirements)}")
         return _read_pylock(done.stdout)
 
     def install(self, lock: str, target: Path, *, python: Path) -> None:
@@ -101,16 +99,16 @@ class Uv:
         arguments = ["pip", "install", "-r", "-", "--target", str(target), "--no-deps", "--require-hashes"]
         arguments += ["--only-binary", ":all:", "--link-mode", "hardlink", "--compile-bytecode", "--no-sources"]
         arguments += ["--python", str(python), "--no-python-downloads"]
-        done = self._run([*arguments, *self._index_options()], stdin=lock)
+        done = self._run([*arguments, *self._build_index_options()], stdin=lock)
         if done.returncode != 0:
-            failure = self._failure(done.stderr, "installing an environment")
+            failure = self._classify_failure(done.stderr, "installing an environment")
             raise failure if isinstance(failure, InfraError) else InfraError(f"uv cannot install a lock: {failure}")
 
     def forget(self, package: str) -> None:
         """Drop a package from the cache, so that it is downloaded anew."""
         self._run(["cache", "clean", package])
 
-    def _index_options(self) -> tuple[str, ...]:
+    def _build_index_options(self) -> tuple[str, ...]:
         return (*self.options, *(["--offline"] if self.offline else []))
 
     def _run(self, arguments: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -124,15 +122,14 @@ class Uv:
                 capture_output=True,
                 text=True,
                 env=environment,
-                cwd=self.cache.parent,  # away from any pyproject.toml that could change uv's settings
+                cwd=self.cache.parent,  # a pyproject.toml in our own directory could change uv's settings
                 umask=0o022,
                 check=False,
             )
         except OSError as error:
             raise InfraError(f"uv cannot be started ({error}): reinstall reprobot") from error
 
-    def _failure(self, stderr: str, doing: str) -> NoSolution | InfraError:
-        said = " ".join(stderr.split())[-600:]
+    def _classify_failure(self, stderr: str, doing: str) -> NoSolution | InfraError:
         if _DISK.search(stderr):
             return InfraError(
                 f"the disk with {self.cache} is full or read-only: free some space, or set REPROBOT_CACHE"
@@ -142,24 +139,24 @@ class Uv:
                 f"the package index cannot be reached while {doing}: connect, or use versions already built"
             )
         if "No solution found" in stderr:
-            return NoSolution(_explanation(stderr))
-        return InfraError(f"uv failed while {doing}: {said}")
+            return NoSolution(_read_explanation(stderr))
+        return InfraError(f"uv failed while {doing}: {' '.join(stderr.split())[-600:]}")
 
 
-def _explanation(stderr: str) -> str:
-    """uv's reason alone: neither warnings before it nor hints after it."""
-    said = " ".join(stderr.partition("No solution found")[2].split())
-    reason = re.sub(r"^when resolving dependencies:?\s*(cause:|╰─▶)?\s*", "", said).partition(" hint: ")[0]
+def _read_explanation(stderr: str) -> str:
+    """Return uv's reason without the warnings before and the hints after."""
+    text = " ".join(stderr.partition("No solution found")[2].split())
+    reason = re.sub(r"^when resolving dependencies:?\s*(cause:|╰─▶)?\s*", "", text).partition(" hint: ")[0]
     return reason[:600] or "no solution found"
 
 
-def download_bytes(pins: Sequence[Pin]) -> int:
-    """What fetching these wheels takes; one whose length nobody tells counts as nothing."""
+def measure_download_bytes(pins: Sequence[Pin]) -> int:
+    """Return the total size of these wheels, as their servers state. An unknown size counts as 0."""
     with ThreadPoolExecutor(max_workers=8) as pool:
-        return sum(pool.map(_length, (pin.url for pin in pins)))
+        return sum(pool.map(_fetch_length, (pin.url for pin in pins)))
 
 
-def _length(url: str) -> int:
+def _fetch_length(url: str) -> int:
     if not url.startswith("https://"):
         return 0
     try:
@@ -169,7 +166,7 @@ def _length(url: str) -> int:
         return 0
 
 
-def _timestamp(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -178,7 +175,7 @@ def _read_pylock(text: str) -> tuple[Pin, ...]:
 
 
 def _read_package(package: dict[str, Any]) -> Pin:
-    wheel = package["wheels"][0]  # uv lists the one that fits the interpreter when it isn't resolving universally
+    wheel = package["wheels"][0]  # without --universal, uv lists the one wheel that fits the interpreter
     return Pin(
         name=package["name"],
         version=package["version"],

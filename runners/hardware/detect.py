@@ -1,7 +1,7 @@
-"""What this machine has for a device.
+"""Detect the hardware of this machine by its device files and driver libraries.
 
-Looking takes the root of a file system, so that it can be tested on a made-up one. Whether a testcase *ran* on a
-device is never decided here: only its own output tells that.
+The functions take the root of a file system, so tests can use a made-up one. Whether a testcase *ran* on a device is
+never decided here: only the output of the testcase tells that.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ LIBRARIES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """The machine has it. ``nodes`` are its device files, one accelerator's first."""
+    """The machine has the hardware. ``nodes`` are its device files, those of one accelerator first."""
 
     nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
+    """The machine lacks the hardware. ``why`` has the reason and the remedy."""
+
     why: str
 
 
-def look(hardware: Hardware, root: Path = Path("/")) -> Present | Absent:
-    """Whether the machine whose files lie below ``root`` has it: device files first, then the driver's library."""
+def detect_hardware(hardware: Hardware, root: Path = Path("/")) -> Present | Absent:
+    """Look below ``root`` for the hardware's device files, then for the driver's library."""
     if not hardware.nodes and not hardware.library:
         return Absent(why=f"needs {hardware.words}")
-    found = [_nodes(root, pattern) for pattern in hardware.nodes]
+    found = [_list_nodes(root, pattern) for pattern in hardware.nodes]
     if found and not found[0]:
         return Absent(why=f"no /dev/{hardware.nodes[0]} here: needs {hardware.words}")
     if hardware.library and find_library(hardware.library, root) is None:
@@ -48,11 +50,11 @@ def look(hardware: Hardware, root: Path = Path("/")) -> Present | Absent:
 
 
 def find_library(name: str, root: Path = Path("/")) -> Path | None:
-    """Where the dynamic linker would find a library, among the usual folders."""
+    """Return the path of a library in the usual folders of the dynamic linker, or None."""
     folders = (root / folder for folder in LIBRARIES)
     return next((folder / name for folder in folders if (folder / name).exists()), None)
 
 
-def _nodes(root: Path, pattern: str) -> Sequence[str]:
+def _list_nodes(root: Path, pattern: str) -> Sequence[str]:
     device = root / "dev"
     return sorted(f"/dev/{node.relative_to(device)}" for node in device.glob(pattern)) if device.is_dir() else []

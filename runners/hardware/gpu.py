@@ -1,7 +1,7 @@
-"""A GPU that testcases may use: is it fit, did a run leave it fit, and nobody else on it meanwhile.
+"""Share a GPU with testcases: check the machine, lock the GPU for one cell, compare its health before and after.
 
-What the driver's own tool says is read here and nowhere else; the program that asks it is passed in, so that every
-answer can be tested on a machine without a GPU. A device that is ill makes a probe ``infra``: never a verdict.
+Only this module reads the output of the driver's tool. The function that runs the tool is passed in, so every output
+can be tested on a machine without a GPU. A faulty device makes a probe ``infra`` and never gives a verdict.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from packaging.version import InvalidVersion, Version
 from runners.core.errors import InfraError
 
 TOOLKIT_FLOOR = "1.17.8"
-"""First container toolkit without the escape by a container's own environment (CVE-2025-23266)."""
+"""First container toolkit without the escape through a container's environment (CVE-2025-23266)."""
 EPHEMERAL = "REPROBOT_EPHEMERAL"
-"""Set to 1 by the image of a runner that is thrown away after one job."""
+"""Variable that is 1 in the image of a runner that is deleted after one job."""
 LEFT_OVER_BYTES = 512 * 2**20
-"""Device memory that a run may seem to keep: drivers release it a moment after the process is gone."""
+"""Device memory that a run may seem to keep, because drivers release memory shortly after the end of a process."""
 _FIELDS = "index,uuid,name,driver_version,memory.total,memory.used,ecc.errors.uncorrected.volatile.total"
 _QUERY = ("nvidia-smi", f"--query-gpu={_FIELDS}", "--format=csv,noheader,nounits")
 _XID = re.compile(r"NVRM: Xid \([^)]{1,60}\): (\d{1,4})")
 _HOPELESS_XIDS = frozenset({48, 63, 64, 74, 79, 92, 94, 95, 119, 120})
-"""Memory, link and firmware faults: the hardware's, whatever ran (NVIDIA's table of Xid errors). 13, 31, 43 and 45
-follow from what a program did, and are the program's."""
+"""Faults of memory, link and firmware, which are the hardware's in every case (NVIDIA's table of Xid errors). A
+program causes 13, 31, 43 and 45."""
 
-Ask = Callable[[Sequence[str]], str]
-"""Runs a program and returns what it printed; raises `OSError` where it is not there or fails."""
+RunProgram = Callable[[Sequence[str]], str]
+"""Runs a program and returns its output; raises `OSError` if the program is absent or fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One NVIDIA GPU as its driver describes it. Sizes in bytes."""
+    """One NVIDIA GPU as its driver describes it. Sizes are in bytes."""
 
     index: int
     uuid: str
@@ -48,15 +48,16 @@ class Gpu:
     total: int
     used: int
     ecc_errors: int | None
-    """Uncorrected since the driver was loaded; None where the card does not count."""
+    """Uncorrected memory errors since the driver was loaded; None if the card does not count them."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """Its device files, and those that all GPUs share."""
+        """The device files of this GPU, and those that all GPUs share."""
         return (f"/dev/nvidia{self.index}", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
 
 
-def ask(words: Sequence[str]) -> str:
+def run_program(words: Sequence[str]) -> str:
+    """See `RunProgram`."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
     except subprocess.TimeoutExpired as error:
@@ -66,8 +67,8 @@ def ask(words: Sequence[str]) -> str:
     return done.stdout
 
 
-def gpus(run: Ask = ask) -> tuple[Gpu, ...]:
-    """All of this machine's.
+def list_gpus(run: RunProgram = run_program) -> tuple[Gpu, ...]:
+    """Return all NVIDIA GPUs of this machine.
 
     Raises:
         InfraError: the driver does not answer.
@@ -76,10 +77,10 @@ def gpus(run: Ask = ask) -> tuple[Gpu, ...]:
         listing = run(_QUERY)
     except OSError as error:
         raise InfraError(f"the NVIDIA driver does not answer ({error}): install it, or reboot") from None
-    return tuple(_read(line) for line in listing.splitlines() if line.strip())
+    return tuple(_parse_gpu(line) for line in listing.splitlines() if line.strip())
 
 
-def _read(line: str) -> Gpu:
+def _parse_gpu(line: str) -> Gpu:
     words = [word.strip() for word in line.split(",")]
     try:
         index, uuid, name, driver, total, used, ecc = words
@@ -93,35 +94,34 @@ def _read(line: str) -> Gpu:
             ecc_errors=int(ecc) if ecc.isdigit() else None,
         )
     except ValueError:
-        raise InfraError(f"nvidia-smi said {line!r}, which is not what was asked: update the driver") from None
+        raise InfraError(f"nvidia-smi printed {line!r} instead of the queried fields: update the driver") from None
 
 
 # ---------------------------------------------------------------------------------------------- before anything runs
 
 
-def preflight(environment: Mapping[str, str], run: Ask = ask, *, containers: bool) -> tuple[str, ...]:
-    """Why this machine must not run strangers' code on its GPU, each with the mend; empty when it may.
+def find_gpu_problems(
+    environment: Mapping[str, str], run: RunProgram = run_program, *, containers: bool
+) -> tuple[str, ...]:
+    """Return the reasons, each with its remedy, why this machine must not run issue code on its GPU; empty if it may.
 
-    ``containers``: the sandbox is a container, which NVIDIA's toolkit opens the GPU to.
+    ``containers`` is True if the sandbox is a container, to which NVIDIA's toolkit opens the GPU.
     """
-    return tuple(
-        why
-        for why in (
-            _one_device(environment, run),
-            _toolkit(run) if containers else None,
-            _thrown_away(environment),
-        )
-        if why is not None
+    problems = (
+        _find_choice_problem(environment, run),
+        _find_toolkit_problem(run) if containers else None,
+        _find_runner_problem(environment),
     )
+    return tuple(problem for problem in problems if problem is not None)
 
 
-def chosen(environment: Mapping[str, str], run: Ask = ask) -> Gpu:
-    """The one GPU that probes may use: ``REPROBOT_GPU`` names it where there are several.
+def choose_gpu(environment: Mapping[str, str], run: RunProgram = run_program) -> Gpu:
+    """Return the one GPU that probes may use. ``REPROBOT_GPU`` names one of several.
 
     Raises:
-        InfraError: the driver does not answer, or there is none of that number.
+        InfraError: the driver does not answer, or no GPU has that number.
     """
-    found = gpus(run)
+    found = list_gpus(run)
     wanted = environment.get("REPROBOT_GPU", "")
     if not wanted and len(found) == 1:
         return found[0]
@@ -132,35 +132,35 @@ def chosen(environment: Mapping[str, str], run: Ask = ask) -> Gpu:
     return fit[0]
 
 
-def _one_device(environment: Mapping[str, str], run: Ask) -> str | None:
+def _find_choice_problem(environment: Mapping[str, str], run: RunProgram) -> str | None:
     try:
-        chosen(environment, run)
+        choose_gpu(environment, run)
     except InfraError as error:
         return str(error)
     return None
 
 
-def _toolkit(run: Ask) -> str | None:
+def _find_toolkit_problem(run: RunProgram) -> str | None:
     try:
-        said = run(("nvidia-ctk", "--version"))
+        output = run(("nvidia-ctk", "--version"))
     except OSError:
         return "NVIDIA's container toolkit is not installed: install nvidia-container-toolkit"
-    found = re.search(r"(\d+\.\d+\.\d+)", said)
+    found = re.search(r"(\d+\.\d+\.\d+)", output)
     try:
         if found and Version(found[1]) >= Version(TOOLKIT_FLOOR):
             return None
     except InvalidVersion:
         pass
-    named = found[1] if found else repr(said.strip()[:40])
+    named = found[1] if found else repr(output.strip()[:40])
     return f"the container toolkit is {named}: {TOOLKIT_FLOOR} is the oldest safe one"
 
 
-def _thrown_away(environment: Mapping[str, str]) -> str | None:
+def _find_runner_problem(environment: Mapping[str, str]) -> str | None:
     if environment.get("GITHUB_ACTIONS") != "true" or environment.get("RUNNER_ENVIRONMENT") == "github-hosted":
         return None
     if environment.get(EPHEMERAL) == "1":
         return None
-    return f"this runner is not thrown away after its job: register it with --ephemeral and set {EPHEMERAL}=1"
+    return f"this runner is not ephemeral: register it with --ephemeral, for one job, and set {EPHEMERAL}=1"
 
 
 # ---------------------------------------------------------------------------------------------- around each cell
@@ -168,20 +168,20 @@ def _thrown_away(environment: Mapping[str, str]) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """One look at a device."""
+    """The state of a device at one time."""
 
     gpu: Gpu
     faults: tuple[int, ...]
-    """Numbers of the Xid faults in the kernel's log so far; empty where the log may not be read."""
+    """Numbers of the Xid faults in the kernel's log so far; empty if the log cannot be read."""
 
 
-def look(gpu: Gpu, run: Ask = ask) -> Health:
-    """The device now.
+def read_health(gpu: Gpu, run: RunProgram = run_program) -> Health:
+    """Return the current state of the device.
 
     Raises:
-        InfraError: it is not there any more.
+        InfraError: the device is gone.
     """
-    now = next((one for one in gpus(run) if one.uuid == gpu.uuid), None)
+    now = next((one for one in list_gpus(run) if one.uuid == gpu.uuid), None)
     if now is None:
         raise InfraError(f"GPU {gpu.index} ({gpu.name}) has fallen off the bus: reboot the machine")
     try:
@@ -191,8 +191,8 @@ def look(gpu: Gpu, run: Ask = ask) -> Health:
     return Health(gpu=now, faults=tuple(int(number) for number in _XID.findall(log)))
 
 
-def illness(before: Health, after: Health) -> str | None:
-    """Why what ran in between says nothing about a compiler; None when the device stayed well."""
+def find_fault(before: Health, after: Health) -> str | None:
+    """Return the fault because of which the run in between says nothing about a compiler; None if there is none."""
     new = [number for number in after.faults[len(before.faults) :] if number in _HOPELESS_XIDS]
     if new:
         return f"the GPU reported a hardware fault (Xid {new[0]})"
@@ -205,24 +205,24 @@ def illness(before: Health, after: Health) -> str | None:
 
 
 @contextmanager
-def exclusive(gpu: Gpu, folder: Path, wait_s: float) -> Iterator[None]:
-    """The GPU for one cell at a time, among all processes of this machine that share ``folder``.
+def lock_gpu(gpu: Gpu, folder: Path, wait_s: float) -> Iterator[None]:
+    """Hold the GPU for one cell at a time, among all processes of this machine that share ``folder``.
 
-    The lock is the kernel's: it goes with the process that holds it, however that ends.
+    The kernel releases the lock when the process that holds it ends or is killed.
 
     Raises:
-        InfraError: it stayed busy for ``wait_s`` seconds.
+        InfraError: the GPU stayed busy for ``wait_s`` seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / f"{gpu.uuid}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        _take(descriptor, gpu, wait_s)
+        _take_lock(descriptor, gpu, wait_s)
         yield
     finally:
         os.close(descriptor)
 
 
-def _take(descriptor: int, gpu: Gpu, wait_s: float) -> None:
+def _take_lock(descriptor: int, gpu: Gpu, wait_s: float) -> None:
     until = time.monotonic() + wait_s
     while True:
         try:

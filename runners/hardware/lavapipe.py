@@ -1,8 +1,11 @@
-"""Mesa's lavapipe: a Vulkan driver that runs on the CPU, so that any machine has one device that is no CPU backend.
+"""Provide Mesa's lavapipe: a Vulkan driver that runs on the CPU.
 
-IREE's runtimes 2.9.0 to 3.11.0 hide every device whose *name begins with* ``llvmpipe`` and have no flag against it
-(measured on all of them). The name is one string constant of the driver: they are given a copy in which it reads
-``lavapipe``, of the same length, and nothing else differs. The comment calls the device by that name.
+With this driver every machine has a device besides the CPU backends.
+
+IREE's runtimes 2.9.0 to 3.11.0 hide every device whose *name begins with* ``llvmpipe``, and no flag changes that
+(measured on all of them). The name is one string constant of the driver. The runtimes get a copy of the driver in
+which this constant reads ``lavapipe``, with the same length, and every other byte is the same. The comment uses that
+name.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from runners.sandbox.contract import Mount
 DEVICE = "vulkan"
 NAME = "lavapipe, a Vulkan driver that runs on the CPU"
 GUEST = "/opt/vulkan"
-"""Where the copy appears inside; an image of ours has one of its own there."""
+"""Path of the copy inside the sandbox. Our images have their own copy at this path."""
 ICD = "icd.json"
 _LIBRARY = "libvulkan_lvp.so"
 _HIDDEN = b"llvmpipe (LLVM"
@@ -29,12 +32,13 @@ _SHOWN = b"lavapipe (LLVM"
 _LOADER = "libvulkan.so.1"
 
 VARIABLES = {"VK_ICD_FILENAMES": f"{GUEST}/{ICD}", "VK_DRIVER_FILES": f"{GUEST}/{ICD}"}
-"""The loader's old and new name for the list of drivers: ours alone, whatever else the machine has."""
+"""Old and new variable of the Vulkan loader. Both list our driver only, so other drivers of the machine are
+ignored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """A software device, ready to be shown in a sandbox."""
+    """A software device that a sandbox can show."""
 
     name: str
     """``lavapipe, a Vulkan driver that runs on the CPU``."""
@@ -42,8 +46,11 @@ class Driver:
     environment: dict[str, str]
 
 
-def find(store: Path, system: Path = Path("/")) -> Driver | str:
-    """The driver of this machine, its copy made in ``store`` on first use; or why there is none and the mend."""
+def find_driver(store: Path, system: Path = Path("/")) -> Driver | str:
+    """Return this machine's driver, or the reason and remedy if there is none.
+
+    The first call makes the changed copy in ``store``.
+    """
     loader, original = find_library(_LOADER, system), find_library(_LIBRARY, system)
     if loader is None or original is None:
         lacking = _LOADER if loader is None else _LIBRARY
@@ -53,7 +60,7 @@ def find(store: Path, system: Path = Path("/")) -> Driver | str:
         return f"{_LIBRARY} here does not name its device as Mesa 22 does: a name to replace was not found once"
     folder = store / "lavapipe" / hashlib.sha256(data).hexdigest()[:16]
     if not folder.is_dir():
-        _make(folder, data.replace(_HIDDEN, _SHOWN))
+        _write_copy(folder, data.replace(_HIDDEN, _SHOWN))
     return Driver(
         name=NAME,
         mounts=(Mount(host=folder, guest=GUEST),),
@@ -61,13 +68,13 @@ def find(store: Path, system: Path = Path("/")) -> Driver | str:
     )
 
 
-def of_image() -> Driver:
-    """The one that an image of ours has at the same place."""
+def get_image_driver() -> Driver:
+    """Return the driver that our images have at `GUEST`."""
     return Driver(name=NAME, mounts=(), environment=dict(VARIABLES))
 
 
-def _make(folder: Path, library: bytes) -> None:
-    """Complete or not there: made beside its place and moved; of two that make it at once, one wins."""
+def _write_copy(folder: Path, library: bytes) -> None:
+    """Write the copy completely or not at all. If two processes write at once, the first one wins."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".new-"))
     try:

@@ -16,7 +16,8 @@ from pathlib import Path
 import msgspec
 
 from runners.core.protocol import Ended, Exited, NotRun, Signalled, Testcase, TimedOut
-from runners.environments.atomic_dirs import RECORD, write_text
+from runners.environments.atomic_dirs import RECORD
+from runners.environments.files import write_text
 from runners.environments.store import Environment
 from runners.sandbox.contract import Engine
 
@@ -62,7 +63,7 @@ def canary_name(environment: Environment, engine: Engine, testcase: Testcase, va
     """Names an answer by all it rests on: this build of the environment, the engine, the kernel, the program."""
     rests_on = (
         *(str(environment.interpreter.executable), _copy(environment)),
-        *(engine.name, engine.image, *engine.guarantees, *engine.gives_up),
+        *(engine.name, engine.image, *engine.guarantees, *engine.limitations),
         *(platform.release(), platform.machine()),
         msgspec.json.encode([testcase, dict(variables)]).decode(),
     )

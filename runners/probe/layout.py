@@ -111,7 +111,7 @@ class Place:
 @contextlib.contextmanager
 def shown_inside(layout: Layout, *, remapped: bool, probe_file: str | None) -> Iterator[Place]:
     """A virtual environment whose home is the base interpreter as seen from where it will run."""
-    with owner.private_directory() as directory:
+    with owner.open_private_directory() as directory:
         view = directory / "env"
         library = view / "lib" / f"python{layout.version}"
         home = layout.guest_python if remapped else str(layout.executable)

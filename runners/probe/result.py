@@ -111,7 +111,9 @@ _DOING = {
 
 def _time_is_up(task: Task, number: int, clock: Clock, hang: Hang | None) -> TimedOut:
     limits = task.limits
-    after = f"{limits.wall_s:g} s" if clock == "wall" else f"{cpu_time.allowance(limits):g} s of processor time"
+    after = (
+        f"{limits.wall_s:g} s" if clock == "wall" else f"{cpu_time.compute_allowance(limits):g} s of processor time"
+    )
     return TimedOut(where=_where(task, number, after, hang), clock=clock)
 
 

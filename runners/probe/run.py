@@ -18,9 +18,9 @@ from runners.probe.imports import hides_the_library, leading_imports, own_module
 from runners.probe.layout import GUEST_ENV, Layout, Place, shown_inside
 from runners.probe.result import read_report
 from runners.probe.task import Probe, Task, script_of
-from runners.sandbox.contract import SCRATCH, Engine, Resident, SandboxSpec, Session
+from runners.sandbox.contract import SCRATCH, Engine, SandboxSession, SandboxSpec, SessionEngine
 from runners.sandbox.limits import cpu_time
-from runners.sandbox.process import uninterrupted
+from runners.sandbox.process import defer_interrupts
 
 SUPERVISOR = "probe.supervisor"
 MAX_STREAM_BYTES = 60_000
@@ -44,7 +44,7 @@ def run_probe(engine: Engine, layout: Layout, task: Task, *, run_id: str, device
     unable = _unable(engine, task)
     if unable is not None:
         return unable
-    with uninterrupted(), shown_inside(layout, remapped=engine.remaps_paths, probe_file=task.probe_file) as place:
+    with defer_interrupts(), shown_inside(layout, remapped=engine.remaps_paths, probe_file=task.probe_file) as place:
         spec = _spec(place, layout, _job(place, layout, task), _room(task), run_id)
         report = engine.run(replace(spec, devices=devices))
     return read_report(engine.name, task, report)
@@ -64,7 +64,7 @@ class Room:
     ``over`` is why it takes no further probe; empty as long as it does.
     """
 
-    def __init__(self, engine: Engine, layout: Layout, place: Place, session: Session) -> None:
+    def __init__(self, engine: Engine, layout: Layout, place: Place, session: SandboxSession) -> None:
         self.engine = engine
         self.layout = layout
         self.over = ""
@@ -83,7 +83,7 @@ class Room:
         job = _job(self._place, self.layout, task)
         job["scratch"] = SCRATCH
         self.over = "its last probe did not come to an end"
-        report = self._session.ask(msgspec.json.encode(job) + b"\n", _room(task, more_s=PRELOAD_S))
+        report = self._session.send_request(msgspec.json.encode(job) + b"\n", _room(task, more_s=PRELOAD_S))
         probe = read_report(self.engine.name, task, report)
         if report.ended == Exited(code=0):
             self.over = read_records(report.stdout).spent
@@ -99,11 +99,11 @@ def open_room(engine: Engine, layout: Layout, *, limits: Limits, run_id: str) ->
     Raises:
         InfraError: the engine could not start it, or can't keep one open.
     """
-    if not isinstance(engine, Resident):
+    if not isinstance(engine, SessionEngine):
         raise InfraError(f"{engine.name} keeps no sandbox open: run each probe by itself")
     with shown_inside(layout, remapped=True, probe_file=None) as place:
         lasting = msgspec.structs.replace(limits, wall_s=SESSION_S)
-        with engine.session(_spec(place, layout, {}, lasting, run_id)) as session:
+        with engine.open_session(_spec(place, layout, {}, lasting, run_id)) as session:
             yield Room(engine, layout, place, session)
 
 
@@ -118,7 +118,7 @@ def _job(place: Place, layout: Layout, task: Task) -> dict[str, object]:
         "files": task.testcase.files,
         "steps": [_step_job(step, task, place) for step in task.testcase.steps],
         "wall_s": task.limits.wall_s,
-        "cpu_s": cpu_time.allowance(task.limits),
+        "cpu_s": cpu_time.compute_allowance(task.limits),
         "environment": {"LANG": "C.UTF-8", "PATH": path, **libraries, **inside},
         "limits": {
             "output_bytes": min(MAX_STREAM_BYTES, task.limits.output_bytes),
@@ -170,7 +170,7 @@ def _room(task: Task, *, more_s: float = 0.0) -> Limits:
     output = _STEP_RECORD_BYTES * (len(task.testcase.steps) + 1)
     wall_s = task.limits.wall_s + GRACE_S + more_s
     return msgspec.structs.replace(
-        task.limits, wall_s=wall_s, cpu_s=cpu_time.allowance(task.limits), output_bytes=output
+        task.limits, wall_s=wall_s, cpu_s=cpu_time.compute_allowance(task.limits), output_bytes=output
     )
 
 

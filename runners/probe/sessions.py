@@ -16,8 +16,8 @@ from runners.core.protocol import Limits, NotRun
 from runners.probe.layout import Layout
 from runners.probe.run import Room, open_room, run_probe
 from runners.probe.task import Probe, Task
-from runners.sandbox.contract import Engine, Resident
-from runners.sandbox.process import Stopped, uninterrupted
+from runners.sandbox.contract import Engine, SessionEngine
+from runners.sandbox.process import Stopped, defer_interrupts
 
 MAX_IDLE = 4
 """Rooms kept for another probe: with TVM in it each holds some 150 MiB."""
@@ -31,7 +31,7 @@ class _Open:
     stack: ExitStack
 
     def close(self) -> None:
-        with uninterrupted():
+        with defer_interrupts():
             self.stack.close()
 
 
@@ -48,12 +48,12 @@ class Rooms:
         Raises:
             InfraError: the engine could not run it in a sandbox of its own either.
         """
-        if isinstance(engine, Resident):
+        if isinstance(engine, SessionEngine):
             limits = task.limits
             key = (engine.name, layout, limits.memory_bytes, limits.processes, limits.disk_bytes)
             try:
                 entered = self._enter(key, engine, limits, run_id)
-                with uninterrupted():
+                with defer_interrupts():
                     probe = self._in_room(key, entered, task)
                 # One that brings its supervisor down is told apart from a room that was spent without our knowledge.
                 if not isinstance(probe.ended, NotRun) or probe.ended.cause == "unavailable":
@@ -81,7 +81,7 @@ class Rooms:
                     self._idle[key] = found
                 return one
         stack = ExitStack()
-        with uninterrupted():
+        with defer_interrupts():
             room = stack.enter_context(open_room(engine, key[1], limits=limits, run_id=run_id))
         return _Open(room, stack)
 

@@ -1,1 +1,7 @@
-"""One contract, several engines: start strangers' code with nothing of ours in reach."""
+"""Run one process in a sandbox: one contract, several engines.
+
+Start reading at `contract`, the promises of every engine. `select` chooses the engine for a machine and
+removes leftovers of killed runs. The engines are `containers` (docker, podman, gVisor), `bubblewrap` and
+`unprotected`; `limits` holds the kernel's limits that they share. The conformance kit in ``tests/runners/sandbox``
+attacks each engine.
+"""

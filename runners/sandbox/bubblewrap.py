@@ -1,10 +1,10 @@
 """The engine without a daemon or an image: bubblewrap, hardened.
 
-What plain ``bwrap`` gets wrong was measured: as real root it keeps uid 0 (so the process limit doesn't hold), and
-its own environment is readable inside. So: nothing of ours in its environment; a control group of the probe's own;
-and, as root, bwrap does the mounts (the store may lie below a private home) and the process then drops to "nobody"
-with no groups and no capabilities, for good. As an ordinary user the same is had from a user namespace, which is
-closed behind.
+Two weaknesses of plain ``bwrap`` were measured: as real root it keeps uid 0, so the process limit does not hold, and
+its own environment is readable inside. So bwrap gets an empty environment, and each probe a control group of its own.
+As root, bwrap does the mounts (the store may lie below a private home), and the process then drops to "nobody" for
+good, without groups and capabilities. As an ordinary user, a user namespace gives the same and is closed behind the
+process.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from runners.core.errors import InfraError
-from runners.core.protocol import Limits, OutOfMemory
+from runners.core.protocol import Limits
 from runners.sandbox import owner, selftest
+from runners.sandbox.bubblewrap_command import build_command_line
 from runners.sandbox.containers import skeleton
 from runners.sandbox.contract import (
     ANSWER_END,
@@ -37,23 +37,14 @@ from runners.sandbox.contract import (
     LIMITED,
     NO_NETWORK,
     PROCESSES,
-    SCRATCH,
-    WORK,
     EngineReport,
-    Mount,
     SandboxSpec,
 )
 from runners.sandbox.limits import cgroup, cpu_time, seccomp
-from runners.sandbox.process import close_streams, communicate, ended_by
+from runners.sandbox.process import build_report, close_streams, exchange_data
 
-NOBODY = "65534"
-MAX_OPEN_FILES = 4096
-MAX_PROCESSES_OF_NOBODY = 16384
-"""A ceiling over all sandboxes of this machine, as for containers; a probe's own limit is its group's."""
-_PROCESSORS = "/sys/devices/system/cpu"
-"""Tells libraries how many processors there are (containers show all of /sys, read-only)."""
 _START_S = 20.0
-"""How long bwrap may take until its mounts are done."""
+"""Time limit for bwrap's mounts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,185 +63,87 @@ class Bubblewrap:
             FILES,
             PROCESSES,
             IDENTITY,
-            *(() if seccomp.unavailable() else (FILTERED,)),
-            *(() if _no_cgroup() else (COUNTED,)),
+            *(() if seccomp.find_problem() else (FILTERED,)),
+            *(() if _find_cgroup_problem() else (COUNTED,)),
             LIMITED,
             "everything killed with it, also when we are killed",
         )
 
     @property
-    def gives_up(self) -> tuple[str, ...]:
+    def limitations(self) -> tuple[str, ...]:
         losses = []
-        if (why := seccomp.unavailable()) is not None:
-            losses.append(f"system calls are not filtered: {why}")
-        if (why := _no_cgroup()) is not None:
-            losses.append(f"memory is limited per process only, and running out of it isn't recognised: {why}")
+        if (problem := seccomp.find_problem()) is not None:
+            losses.append(f"system calls are not filtered: {problem}")
+        if (problem := _find_cgroup_problem()) is not None:
+            losses.append(f"memory is limited per process only, and running out of it isn't recognised: {problem}")
             losses.append("processor time is limited per process only")
         return tuple(losses)
 
-    def unusable(self) -> str | None:
+    def find_problem(self) -> str | None:
         if image := os.environ.get("REPROBOT_IMAGE"):
             return f"it shows the host's system and cannot run {image[:100]}: unset REPROBOT_IMAGE or use podman"
-        return _unusable()
+        return _find_problem()
 
     def run(self, spec: SandboxSpec) -> EngineReport:
-        """Start, wait, kill everything, report.
+        """Start the process, wait for its end, kill everything that is left, and report.
 
         Raises:
             InfraError: bwrap could not start the process.
         """
-        with self.session(spec) as session:
-            return session.ask(spec.stdin, spec.limits, closing=b"")
+        with self.open_session(spec) as session:
+            return session.send_request(spec.stdin, spec.limits, closing=b"")
 
     @contextlib.contextmanager
-    def session(self, spec: SandboxSpec) -> Iterator[_Session]:
-        """See ``contract.Resident``."""
-        group = None if _no_cgroup() else cgroup.create(owner.new_name(), spec.limits)
+    def open_session(self, spec: SandboxSpec) -> Iterator[_BubblewrapSession]:
+        """See ``contract.SessionEngine``."""
+        group = None if _find_cgroup_problem() else cgroup.create_group(owner.make_name(), spec.limits)
         try:
             began = time.monotonic()
-            with _started(spec, group) as started:
-                yield _Session(started, group, spec.limits.memory_bytes, began)
+            with _start_bwrap(spec, group) as running:
+                yield _BubblewrapSession(running, group, spec.limits.memory_bytes, began)
         finally:
             if group is not None:
                 group.close()
 
 
 @functools.cache
-def _no_cgroup() -> str | None:
-    return cgroup.unavailable()
+def _find_cgroup_problem() -> str | None:
+    return cgroup.find_problem()
 
 
 @functools.cache
-def _unusable() -> str | None:
+def _find_problem() -> str | None:
     if shutil.which("bwrap") is None:
         return "bubblewrap is not installed: install the package bubblewrap"
-    return selftest.failure(Bubblewrap())
+    return selftest.find_problem(Bubblewrap())
 
 
-# ------------------------------------------------------------------------------------------- command line
-
-
-@functools.cache
-def _options_of_bwrap() -> str:
-    return subprocess.run(["bwrap", "--help"], capture_output=True, text=True, check=False).stdout
-
-
-def identity_options(*, root: bool, help_text: str) -> list[str]:
-    """How it stops being us. ``--unshare-all`` isn't used: it adds a user namespace in which uid 0 stays outside."""
-    if root:
-        # What setpriv needs in order to drop the rest; gone once it has.
-        return ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
-    nested = ["--disable-userns"] if "--disable-userns" in help_text else []  # 0.8.0; seccomp refuses it as well
-    return ["--unshare-user", "--uid", NOBODY, "--gid", NOBODY, *nested]
-
-
-def mount_options(
-    mounts: tuple[Mount, ...], files: dict[str, int], scratch_bytes: int, devices: tuple[str, ...] = ()
-) -> list[str]:
-    """The file system, in order: system, scratch, mounts; then everything but scratch is made read-only."""
-    options: list[str] = []
-    for path in skeleton.host_mounts():
-        options += [*_parents(path), "--ro-bind", path, path]
-    if Path(_PROCESSORS).exists():
-        options += [*_parents(_PROCESSORS), "--ro-bind", _PROCESSORS, _PROCESSORS]
-    for path, target in skeleton.host_links().items():
-        options += ["--symlink", target, path]
-    # POSIX queues exist with or without the mount, but only there can a session see that one was left behind.
-    options += ["--proc", "/proc", "--dev", "/dev", "--mqueue", "/dev/mqueue"]
-    for node in devices:
-        options += ["--dev-bind-try", node, node]
-    for path, descriptor in files.items():
-        options += [*_parents(path), "--perms", "0444", "--ro-bind-data", str(descriptor), path]
-    for path in SCRATCH:
-        options += ["--perms", "1777", "--size", str(scratch_bytes), "--tmpfs", path]
-    for mount in mounts:
-        bind = "--bind" if mount.writable else "--ro-bind"
-        options += [*_parents(mount.guest), bind, str(mount.host), mount.guest]
-    return [*options, "--remount-ro", "/dev", "--remount-ro", "/"]
-
-
-def _parents(path: str) -> list[str]:
-    """Directories above a mount point, which bwrap would otherwise make accessible to root alone."""
-    above = [str(parent) for parent in reversed(PurePosixPath(path).parents) if str(parent) != "/"]
-    return [word for parent in above for word in ("--perms", "0755", "--dir", parent)]
-
-
-def inner_argv(spec: SandboxSpec, *, root: bool, grouped: bool) -> list[str]:
-    """The command inside: limits, then (as root) the drop to nobody, then the process."""
-    limits = ["--core=0", f"--fsize={spec.limits.disk_bytes}", f"--nofile={MAX_OPEN_FILES}"]
-    if grouped:
-        limits += [f"--nproc={MAX_PROCESSES_OF_NOBODY}"]
-    else:
-        # The best there is without a control group: each process by itself, and processes counted per namespace.
-        limits += [f"--data={spec.limits.memory_bytes}", f"--nproc={spec.limits.processes}"]
-    drop = ["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
-    # Changing the user id clears the parent-death signal, hence "keep".
-    become = ["/usr/bin/setpriv", *drop, "--no-new-privs", "--pdeathsig", "keep", "--"] if root else []
-    return ["/usr/bin/prlimit", *limits, "--", *become, *spec.argv]
-
-
-def environment_options(environment: dict[str, str]) -> list[str]:
-    """The whole environment inside; PATH and HOME unless given."""
-    whole = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", **environment}
-    return ["--clearenv", *(word for name, value in whole.items() for word in ("--setenv", name, value))]
-
-
-def command_line(
-    spec: SandboxSpec, *, root: bool, grouped: bool, files: dict[str, int], descriptors: list[str]
-) -> list[str]:
-    """The whole command. ``files``: path inside → descriptor of its content; ``descriptors``: options that name
-    other inherited descriptors."""
-    return [
-        "bwrap",
-        *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
-        *("--hostname", "sandbox", "--as-pid-1", "--die-with-parent", "--new-session"),
-        *identity_options(root=root, help_text=_options_of_bwrap()),
-        *environment_options(spec.environment),
-        *mount_options(spec.mounts, files, spec.limits.disk_bytes, spec.devices),
-        *("--chdir", WORK),
-        *descriptors,
-        "--",
-        *inner_argv(spec, root=root, grouped=grouped),
-    ]
-
-
-# ------------------------------------------------------------------------------------------- running
-
-
-def _data_file(stack: contextlib.ExitStack, data: bytes) -> int:
-    """Data as the descriptor of an open file, from which bwrap reads."""
-    file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  (the stack closes it)
-    file.write(data)
-    file.seek(0)
-    return file.fileno()
-
-
-class _Started:
-    """A running bwrap, and process 1 inside it once its mounts are done."""
+class _RunningBwrap:
+    """A running bwrap, and process 1 inside once its mounts are done."""
 
     def __init__(self, process: subprocess.Popen[bytes], status: BinaryIO) -> None:
         self.process = process
         self.status = status
         self.inside: int | None = None
-        """Descriptor of process 1 inside: killing it ends the whole namespace."""
+        """Descriptor of process 1 inside. A kill of process 1 ends the whole namespace."""
 
-    def enter(self, group: cgroup.Cgroup | None) -> None:
-        """Wait until bwrap has made process 1, and put that into its group.
+    def join_group(self, group: cgroup.Cgroup | None) -> None:
+        """Wait until bwrap has made process 1, and put process 1 into the group.
 
         Raises:
-            InfraError: bwrap gave up first.
+            InfraError: bwrap gave up before that.
         """
         ready, _, _ = select.select([self.status], [], [], _START_S)
         line = self.status.readline() if ready else b""
         if not line:
-            raise InfraError(f"bwrap could not start: {self._last_words()}")
+            raise InfraError(f"bwrap could not start: {self._read_last_words()}")
         pid = int(json.loads(line)["child-pid"])
         self.inside = os.pidfd_open(pid)
         if group is not None:
             group.add(pid)
 
-    def executed(self) -> bool:
-        """Whether the process itself ran (and not only bwrap): only then does bwrap report an exit code."""
+    def has_executed(self) -> bool:
+        """True if the process itself ran, and not bwrap alone: only then does bwrap report an exit code."""
         return b"exit-code" in self.status.read()
 
     def kill(self) -> None:
@@ -263,46 +156,56 @@ class _Started:
         self.process.wait()
         close_streams(self.process)
 
-    def _last_words(self) -> str:
+    def _read_last_words(self) -> str:
         self.process.kill()
         assert self.process.stderr is not None
         return self.process.stderr.read().decode("utf-8", "replace").strip()[-500:]
 
 
 @contextlib.contextmanager
-def _started(spec: SandboxSpec, group: cgroup.Cgroup | None) -> Iterator[_Started]:
-    """bwrap up to the point where its mounts are done and process 1 is in its group; killed on the way out.
+def _start_bwrap(spec: SandboxSpec, group: cgroup.Cgroup | None) -> Iterator[_RunningBwrap]:
+    """Start bwrap, wait until its mounts are done and process 1 is in the group; kill everything on exit.
 
-    The group is joined while process 1 waits for a byte: from then on all it does is counted, and bwrap itself,
-    which has to tell us how it ended, stays outside the limits.
+    Process 1 joins the group while it waits for a byte: from then on the group counts everything that it does. bwrap
+    itself has to report the end of the process, so it stays outside the limits.
     """
     with contextlib.ExitStack() as stack:
-        status, status_w = _pipe(stack)
-        gate_r, gate = _pipe(stack)
-        files = {f"/{name}": _data_file(stack, text.encode()) for name, text in skeleton.ETC.items()}
+        status, status_w = _open_pipe(stack)
+        gate_r, gate = _open_pipe(stack)
+        files = {f"/{name}": _write_data_file(stack, text.encode()) for name, text in skeleton.ETC.items()}
         options = {"--json-status-fd": status_w.fileno(), "--block-fd": gate_r.fileno()}
-        if seccomp.unavailable() is None:
-            options["--seccomp"] = _data_file(stack, seccomp.program())
+        if seccomp.find_problem() is None:
+            options["--seccomp"] = _write_data_file(stack, seccomp.compile_program())
         words = [word for option, fd in options.items() for word in (option, str(fd))]
         process = subprocess.Popen(
-            command_line(spec, root=os.geteuid() == 0, grouped=group is not None, files=files, descriptors=words),
+            build_command_line(
+                spec, root=os.geteuid() == 0, grouped=group is not None, files=files, descriptors=words
+            ),
             executable=shutil.which("bwrap"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={},
             pass_fds=(*options.values(), *files.values()),
-            start_new_session=True,  # Ctrl-C is ours to handle
+            start_new_session=True,  # the terminal sends Ctrl-C to us only
         )
-        started = _Started(process, status)
-        stack.callback(started.kill)
+        running = _RunningBwrap(process, status)
+        stack.callback(running.kill)
         status_w.close()
-        started.enter(group)
+        running.join_group(group)
         gate.write(b"x")
-        yield started
+        yield running
 
 
-def _pipe(stack: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
+def _write_data_file(stack: contextlib.ExitStack, data: bytes) -> int:
+    """Write data to a temporary file and return its descriptor, from which bwrap reads."""
+    file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  (the stack closes it)
+    file.write(data)
+    file.seek(0)
+    return file.fileno()
+
+
+def _open_pipe(stack: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
     reader, writer = os.pipe()
     return (
         stack.enter_context(open(reader, "rb", buffering=0)),
@@ -311,34 +214,32 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
 
 
 @dataclass(slots=True)
-class _Session:
-    """A running bwrap. ``began`` is when it was started: the first request's time includes that."""
+class _BubblewrapSession:
+    """A running bwrap. ``began`` is the time of its start, so the time of the first request includes the start."""
 
-    started: _Started
+    running: _RunningBwrap
     group: cgroup.Cgroup | None
     memory_bytes: int
     began: float | None
 
-    def ask(self, request: bytes, limits: Limits, *, closing: bytes = ANSWER_END) -> EngineReport:
-        """See ``contract.Session``; without ``closing`` it is the only request."""
+    def send_request(self, request: bytes, limits: Limits, *, closing: bytes = ANSWER_END) -> EngineReport:
+        """See ``contract.SandboxSession``. With an empty ``closing`` this is the only request."""
         began, self.began = self.began or time.monotonic(), None
-        talk = communicate(
-            self.started.process,
+        exchange = exchange_data(
+            self.running.process,
             stdin=request,
             stdout_limit=limits.output_bytes,
             wall_s=limits.wall_s,
             closing=closing,
-            watch=cpu_time.watch(None if self.group is None else self.group.cpu_s, limits.cpu_s),
+            meter=cpu_time.start_meter(None if self.group is None else self.group.read_cpu_s, limits.cpu_s),
         )
         oom = self.group is not None and self.group.ran_out_of_memory()
-        if talk.status is not None and not oom and (talk.status < 0 or not self.started.executed()):
-            words = talk.stderr.decode("utf-8", "replace").strip()[-500:]
-            raise InfraError(f"bwrap failed ({talk.status}): {words or 'it said nothing'}")
-        return EngineReport(
-            ended=OutOfMemory(limit_bytes=self.memory_bytes) if oom else ended_by(talk),
-            stdout=talk.stdout,
-            stderr=talk.stderr,
-            seconds=time.monotonic() - began,
-            peak_bytes=self.group.peak_bytes() if self.group is not None else 0,
-            truncated=talk.truncated,
+        status = exchange.status
+        if status is not None and not oom and (status < 0 or not self.running.has_executed()):
+            raise InfraError(f"bwrap failed ({status}): {exchange.last_words}")
+        return build_report(
+            exchange,
+            began=began,
+            oom_limit=self.memory_bytes if oom else None,
+            peak_bytes=self.group.read_peak_bytes() if self.group is not None else 0,
         )

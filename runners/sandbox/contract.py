@@ -1,4 +1,4 @@
-"""The contract that every engine keeps, and that the rest of ``runners`` relies on."""
+"""The contract that every sandbox engine keeps. The rest of ``runners`` relies on the contract alone."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from runners.core.protocol import Ended, Limits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A host directory or file shown inside at ``guest`` (an absolute path), read-only.
+    """A host directory or file that the sandbox shows at ``guest`` (an absolute path), read-only by default.
 
-    ``writable`` is for builds of the toolchain alone, never for a testcase: what is written there stays, and only
-    the length of each file is limited.
+    ``writable`` is for builds of a toolchain only, never for a testcase: files written there stay on the host, and
+    only the length of each file is limited.
     """
 
     host: Path
@@ -25,41 +25,43 @@ class Mount:
 
 
 SCRATCH = ("/work", "/tmp", "/dev/shm")
-"""The only places that can be written inside: private, empty at the start, each capped at ``Limits.disk_bytes``."""
+"""The only writable directories inside: private, empty at the start, each capped at ``Limits.disk_bytes``."""
 
 WORK = "/work"
-"""Where the process starts. An engine that has no file system of its own uses a private temporary directory."""
+"""The working directory at the start. An engine without a file system of its own uses a private temporary
+directory."""
 
 
 MAX_ENVIRONMENT_BYTES = 64 * 1024
-"""Names and values together: engines pass them on as arguments, which the kernel limits (128 KiB each, execve(2))."""
+"""Limit on all names and values together. Engines pass them as arguments, and the kernel allows 128 KiB for each
+argument (execve(2))."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
-    """One process to start: nothing it doesn't list is visible to it."""
+    """One process to start. The spec lists everything that the process sees."""
 
     argv: tuple[str, ...]
-    """Paths as seen inside."""
+    """Program and arguments, with paths as seen inside."""
     mounts: tuple[Mount, ...]
     environment: dict[str, str] = field(default_factory=dict)
-    """The whole environment: engines add nothing but PATH and HOME (``none`` also TMPDIR, container programs also
-    HOSTNAME and TERM)."""
+    """The whole environment. Engines add PATH and HOME only (``none`` also TMPDIR, container programs also HOSTNAME
+    and TERM)."""
     stdin: bytes = b""
-    """Written whole; the stream then stays open until the process ends, so that its end means the host is gone.
-    A blank line on it later means that the processor time is up: the process has ``meter.GRACE_S`` to say where it is
-    before it is killed."""
+    """Written completely. The stream then stays open until the process ends, so its end means that the host is gone.
+    A blank line after that means that the processor time is used up: the process has ``cpu_time.GRACE_S`` seconds to
+    report where it is, and is then killed."""
     limits: Limits = field(default_factory=Limits)
-    """Without ``cpu_s`` an engine limits no processor time (builds of a compiler keep every processor busy)."""
+    """Without ``cpu_s`` an engine does not limit processor time: builds of a compiler keep every processor busy."""
     devices: tuple[str, ...] = ()
-    """Device files of one accelerator (``/dev/nvidia0`` …), usable inside; none by default."""
+    """Device files of one accelerator (``/dev/nvidia0`` …) that the process may use."""
     run_id: str = ""
-    """Labels everything the engine creates, so that a sweep can find what a killed run left."""
+    """Label of everything that the engine creates, so that leftovers of a killed run can be found."""
 
     def __post_init__(self) -> None:
         """
         Raises:
-            InfraError: the environment is longer than any that we would make.
+            InfraError: the environment is longer than `MAX_ENVIRONMENT_BYTES`.
         """
         size = sum(len(name) + len(value) for name, value in self.environment.items())
         if size > MAX_ENVIRONMENT_BYTES:
@@ -68,17 +70,17 @@ class SandboxSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReport:
-    """How it ended, from outside the guest's reach; ``stdout`` is the guest's, cut at the limit."""
+    """How the process ended, seen from outside the guest's reach. ``stdout`` is the guest's, cut at the limit."""
 
     ended: Ended
     stdout: bytes
     seconds: float
     peak_bytes: int = 0
-    """Highest memory use that the engine's own counter saw (page cache included); 0 where it has none."""
+    """Highest memory use by the engine's own counter, page cache included. 0 if the engine has no counter."""
     truncated: bool = False
-    """Output went over ``Limits.output_bytes``: the process was killed then."""
+    """True if the output exceeded ``Limits.output_bytes``; the process was killed at that point."""
     stderr: bytes = b""
-    """The last words of the engine and of the process itself: for our own error messages."""
+    """The last bytes that the engine and the process wrote to standard error, for our own error messages."""
 
 
 NO_NETWORK = "no network, not even the host's loopback"
@@ -88,57 +90,58 @@ IDENTITY = "not root, no capabilities, no new privileges, no new user namespaces
 FILTERED = "dangerous system calls refused (seccomp)"
 COUNTED = "memory, process and processor-time limits by control group; running out is not the testcase's word"
 LIMITED = "time and output are limited"
-"""What more than one engine guarantees, in the same words."""
+"""Guarantees of more than one engine, in the words that SECURITY.md shows."""
 
 
 class Engine(Protocol):
-    """A way to start one sandboxed process and wait for it."""
+    """A way to start one sandboxed process and wait for its end."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def guarantees(self) -> tuple[str, ...]:
-        """What holds, in words, for `reprobot doctor` and SECURITY.md."""
+        """The engine's guarantees in words, for ``reprobot doctor`` and SECURITY.md."""
 
     @property
-    def gives_up(self) -> tuple[str, ...]:
-        """What does *not* hold here, in words: shown whenever it isn't empty."""
+    def limitations(self) -> tuple[str, ...]:
+        """The guarantees that this engine lacks on this machine, in words. Shown whenever not empty."""
 
     @property
     def remaps_paths(self) -> bool:
-        """Whether mounts appear at their ``guest`` paths. False: there are none, and argv names host paths."""
+        """True if mounts appear at their ``guest`` paths. False if there are no mounts and argv names host paths."""
 
     @property
     def image(self) -> str:
-        """Digest of the file system the process starts from; empty where that is the host's."""
+        """Digest of the file system that the process starts from; empty if that is the host's."""
 
     @property
     def own_system(self) -> bool:
-        """Whether that is an image with a system of its own, rather than the host's ``/usr``."""
+        """True if the file system is an image with a system of its own instead of the host's ``/usr``."""
 
-    def unusable(self) -> str | None:
-        """None when a self-test on this machine passed; else one sentence: why not, and the mend."""
+    def find_problem(self) -> str | None:
+        """Return None if a self-test passed on this machine, else one sentence with the reason and the remedy."""
 
     def run(self, spec: SandboxSpec) -> EngineReport:
-        """Start, wait, kill everything, report.
+        """Start the process, wait for its end, kill everything that is left, and report.
 
         Raises:
-            InfraError: the engine itself failed (never because of what the guest did).
+            InfraError: the engine itself failed. Actions of the guest never cause this error.
         """
 
 
 ANSWER_END = b"\n\n"
-"""What the process in a session ends each answer with: a blank line."""
+"""A blank line: the process in a session ends each answer with it."""
 
 
-class Session(Protocol):
+class SandboxSession(Protocol):
     """One sandboxed process that answers one request after another."""
 
-    def ask(self, request: bytes, limits: Limits) -> EngineReport:
-        """Write the request and read until `ANSWER_END`; of the limits, times and output are this request's own.
+    def send_request(self, request: bytes, limits: Limits) -> EngineReport:
+        """Write the request and read the answer up to `ANSWER_END`.
 
-        ``ended`` is ``Exited(0)`` when it answered; anything else ends the session, also running out of memory.
+        The time and output limits apply to this request alone. ``ended`` is ``Exited(0)`` if an answer came. Any
+        other value ends the session, ``OutOfMemory`` included.
 
         Raises:
             InfraError: the engine itself failed.
@@ -146,11 +149,13 @@ class Session(Protocol):
 
 
 @runtime_checkable
-class Resident(Protocol):
-    """An engine that can also keep a sandbox open. The others start one per probe."""
+class SessionEngine(Protocol):
+    """An engine that can also keep a sandbox open. Other engines start one sandbox per probe."""
 
-    def session(self, spec: SandboxSpec) -> AbstractContextManager[Session]:
-        """Start; kill everything on the way out. ``stdin`` of the spec is not written, ``wall_s`` bounds it all.
+    def open_session(self, spec: SandboxSpec) -> AbstractContextManager[SandboxSession]:
+        """Start the process; kill everything on exit.
+
+        ``stdin`` of the spec is not written. ``wall_s`` limits the life of the whole session.
 
         Raises:
             InfraError: the engine could not start the process.

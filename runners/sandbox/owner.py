@@ -1,4 +1,7 @@
-"""Who made a container, a control group or a temporary directory: written into its name, so that it can be swept."""
+"""Name containers, control groups and temporary directories after the process that made them.
+
+The name tells whether the maker still runs, so a later run can find and remove the leftovers of a killed one.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,11 @@ _serial = itertools.count(1)
 _NAME = re.compile(rf"^{PREFIX}-(\d+)-(\d+)-\d+$")
 
 
-def _start_ticks(pid: int) -> int | None:
-    """When a process began, in clock ticks since boot; None when there is no such process.
+def _read_start_ticks(pid: int) -> int | None:
+    """Return the start of a process in clock ticks since boot, or None if there is no such process.
 
-    Field 22 of ``/proc/PID/stat``; the second field may contain spaces and brackets, hence the split.
+    The value is field 22 of ``/proc/PID/stat``. The second field may contain spaces and brackets, hence the split at
+    the last bracket.
     """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
@@ -29,22 +33,22 @@ def _start_ticks(pid: int) -> int | None:
     return int(text.rpartition(")")[2].split()[19])
 
 
-def new_name() -> str:
-    """A name for one probe's things: ``reprobot-PID-START-SERIAL``, unique on this machine since boot."""
+def make_name() -> str:
+    """Return a name for the resources of one probe: ``reprobot-PID-START-SERIAL``, unique since boot."""
     pid = os.getpid()
-    return f"{PREFIX}-{pid}-{_start_ticks(pid)}-{next(_serial)}"
+    return f"{PREFIX}-{pid}-{_read_start_ticks(pid)}-{next(_serial)}"
 
 
 def is_leftover(name: str) -> bool:
-    """Whether ``name`` is one of ours and its maker is dead (a reused process id began at another time)."""
+    """True if ``name`` is from `make_name` and its maker is dead. A reused process id has another start."""
     match = _NAME.match(name)
-    return match is not None and _start_ticks(int(match[1])) != int(match[2])
+    return match is not None and _read_start_ticks(int(match[1])) != int(match[2])
 
 
 @contextlib.contextmanager
-def private_directory() -> Iterator[Path]:
-    """A directory that only we can enter, named so that a sweep can find it; removed on the way out."""
-    path = Path(tempfile.gettempdir(), new_name())
+def open_private_directory() -> Iterator[Path]:
+    """Create a temporary directory that only this user can enter; remove the directory on exit."""
+    path = Path(tempfile.gettempdir(), make_name())
     path.mkdir(mode=0o700)
     try:
         yield path
@@ -52,8 +56,8 @@ def private_directory() -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def leftover_processes(program: str) -> list[int]:
-    """Processes of ours of that name which name a private directory, or anything else, of a dead maker's."""
+def find_leftover_processes(program: str) -> list[int]:
+    """Return ids of this user's processes of ``program`` whose command line has a name made by a dead process."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -64,7 +68,7 @@ def leftover_processes(program: str) -> list[int]:
     return found
 
 
-def leftover_directories() -> list[Path]:
-    """Private directories whose makers are dead."""
+def find_leftover_directories() -> list[Path]:
+    """Return private directories whose makers are dead."""
     found = Path(tempfile.gettempdir()).glob(f"{PREFIX}-*")
     return sorted(path for path in found if is_leftover(path.name) and path.is_dir())

@@ -1,4 +1,4 @@
-"""Talk to one child process under a deadline and an output limit, and be stoppable from a signal handler."""
+"""Exchange data with one child process under a deadline and an output limit, stoppable from a signal handler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from types import FrameType
 
 from runners.core.errors import InfraError
-from runners.core.protocol import Ended, Exited, Signalled, TimedOut
+from runners.core.protocol import Ended, Exited, OutOfMemory, Signalled, TimedOut
+from runners.sandbox.contract import EngineReport
 from runners.sandbox.limits import cpu_time
 from runners.sandbox.limits.cpu_time import Meter
 
@@ -22,15 +23,18 @@ READ_BYTES = 64 * 1024
 STDERR_BYTES = 16 * 1024
 FOREVER_S = float("inf")
 DRAIN_S = 2.0
-"""How long the pipes may stay open after the process ended, before we stop listening."""
+"""How long the pipes may stay open after the process has ended."""
 
 
 class Stopped(InfraError):
-    """The run was stopped from outside; what it had started is gone."""
+    """The run was stopped from outside. Everything that the run had started is gone."""
+
+
+# ------------------------------------------------------------------------------------------- stopping
 
 
 class _StopSwitch:
-    """A pipe that every ``communicate`` watches. Writing a byte is all a signal handler has to do."""
+    """A pipe that every exchange watches. A signal handler only has to write one byte."""
 
     def __init__(self) -> None:
         self.reader, self._writer = os.pipe()
@@ -47,13 +51,13 @@ class _StopSwitch:
 _switch = _StopSwitch()
 
 
-def stop_all() -> None:
-    """Make every run in progress, in any thread, clean up and raise ``Stopped``; runs that follow do so at once."""
+def stop_all_runs() -> None:
+    """Make every run in progress, in any thread, clean up and raise `Stopped`. Later runs raise at once."""
     _switch.pull()
 
 
 class _Deferred(threading.local):
-    """Of the main thread: whether it is inside a run, and whether a signal has come since."""
+    """State of the main thread: nesting of `defer_interrupts`, and whether a signal arrived meanwhile."""
 
     depth = 0
     pending = False
@@ -63,8 +67,11 @@ _deferred = _Deferred()
 
 
 @contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Around what a run makes and removes: a signal ends the run, but no clean-up half-way."""
+def defer_interrupts() -> Iterator[None]:
+    """Delay KeyboardInterrupt until the block ends, so that a signal never leaves a clean-up half-way.
+
+    The signal still stops the run inside the block.
+    """
     _deferred.depth += 1
     try:
         yield
@@ -76,14 +83,14 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def stoppable() -> Iterator[None]:
-    """Within it, SIGINT, SIGTERM and SIGHUP stop every run and then raise KeyboardInterrupt in the main thread.
+def handle_stop_signals() -> Iterator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP stop every run and then raise KeyboardInterrupt in the main thread.
 
-    Without it a thread pool would wait for its probes to end by themselves, and SIGTERM would leave them running.
+    Without these handlers a thread pool would wait for its probes to end, and SIGTERM would leave the probes running.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
-        stop_all()
+        stop_all_runs()
         if _deferred.depth:
             _deferred.pending = True
             return
@@ -99,9 +106,12 @@ def stoppable() -> Iterator[None]:
         _switch.reset()
 
 
+# ------------------------------------------------------------------------------------------- exchanging data
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
-    """What the host saw. ``status`` is None when the process was still running at the deadline or over the limit."""
+class Exchange:
+    """The result of an exchange. ``status`` is None if the process was still running at its end."""
 
     status: int | None
     stdout: bytes
@@ -109,13 +119,18 @@ class Conversation:
     timed_out: bool
     truncated: bool
     answered: bool = False
-    """It said the closing words that were waited for, and runs on."""
+    """The process wrote the expected end of an answer, and runs on."""
     used_up: bool = False
-    """Its processor time was up before it ended, or answered."""
+    """The processor time was used up before the process ended or answered."""
+
+    @property
+    def last_words(self) -> str:
+        """The end of standard error, for messages."""
+        return self.stderr.decode("utf-8", "replace").strip()[-500:] or "it printed no message"
 
 
-class _Reader:
-    """One output stream: the first ``limit`` bytes of it (or the last, for the words an engine dies with)."""
+class _Stream:
+    """One output stream: its first ``limit`` bytes, or its last ones if ``keep_last``."""
 
     def __init__(self, limit: int, *, keep_last: bool = False) -> None:
         self.limit = limit
@@ -130,11 +145,11 @@ class _Reader:
             del self.data[slice(0, -self.limit) if self.keep_last else slice(self.limit, None)]
 
 
-class _Talk:
-    """The selector loop: feeds stdin, reads stdout and stderr, notices the end, the deadline and the stop switch."""
+class _Loop:
+    """The selector loop: writes stdin, reads stdout and stderr, notices the end, the deadline and the stop switch."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], stdin: bytes, stdout_limit: int, closing: bytes, watch: Meter | None
+        self, process: subprocess.Popen[bytes], stdin: bytes, stdout_limit: int, closing: bytes, meter: Meter | None
     ) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -143,17 +158,17 @@ class _Talk:
         self.pending = memoryview(stdin)
         self.closing = closing
         self.answered = False
-        self.watch = watch
-        self.look_at = 0.0 if watch is None else time.monotonic() + watch.pause_s()
+        self.meter = meter
+        self.next_reading = 0.0 if meter is None else time.monotonic() + meter.compute_pause_s()
         self.used_up = False
         self._stop_at = FOREVER_S
         self.stdin = process.stdin.fileno()
-        self.stdout = process.stdout.fileno()
-        self.stderr = process.stderr.fileno()
-        self.readers = {self.stdout: _Reader(stdout_limit), self.stderr: _Reader(STDERR_BYTES, keep_last=True)}
+        self.stdout = _Stream(stdout_limit)
+        self.stderr = _Stream(STDERR_BYTES, keep_last=True)
+        self.streams = {process.stdout.fileno(): self.stdout, process.stderr.fileno(): self.stderr}
         self.pidfd = os.pidfd_open(process.pid)
         self.selector = selectors.DefaultSelector()
-        for descriptor in (*self.readers, self.pidfd, _switch.reader):
+        for descriptor in (*self.streams, self.pidfd, _switch.reader):
             self.selector.register(descriptor, selectors.EVENT_READ)
         os.set_blocking(self.stdin, False)
         if stdin:
@@ -163,67 +178,67 @@ class _Talk:
         self.selector.close()
         os.close(self.pidfd)
 
-    def until(self, deadline: float) -> bool:
-        """True when the process ended, or answered; False when time ran out or it said too much.
+    def run_until(self, deadline: float) -> bool:
+        """Return True if the process ended or answered; False at the deadline or over the output limit.
 
         Raises:
             Stopped: the stop switch was pulled.
         """
         while (left := min(deadline, self._stop_at) - time.monotonic()) > 0:
-            for key, _ in self.selector.select(min(left, self._until_a_look())):
+            for key, _ in self.selector.select(min(left, self._check_meter())):
                 if key.fd == _switch.reader:
                     raise Stopped("stopped: nothing was left running; run the command again")
                 if key.fd == self.pidfd:
                     return True
                 self._serve(key.fd)
-            if self.readers[self.stdout].over:
+            if self.stdout.over:
                 return False
-            if self.closing and self.readers[self.stdout].data.endswith(self.closing):
+            if self.closing and self.stdout.data.endswith(self.closing):
                 self.answered = True
                 return True
         return False
 
-    def _until_a_look(self) -> float:
-        """Seconds until the processor time has to be looked at; looks at it when that is now."""
-        if self.watch is None or self.used_up:
+    def _check_meter(self) -> float:
+        """Return the seconds until the next reading of the processor time. Read it now if that is due."""
+        if self.meter is None or self.used_up:
             return FOREVER_S
         now = time.monotonic()
-        if now < self.look_at:
-            return self.look_at - now
-        pause = self.watch.pause_s()
-        self.look_at = now + pause
+        if now < self.next_reading:
+            return self.next_reading - now
+        pause = self.meter.compute_pause_s()
+        self.next_reading = now + pause
         if pause == 0:
-            self._say_that_time_is_up(now)
+            self._announce_time_is_up(now)
         return pause
 
-    def _say_that_time_is_up(self, now: float) -> None:
+    def _announce_time_is_up(self, now: float) -> None:
         self.used_up = True
         self._stop_at = now + cpu_time.GRACE_S
         if not self.pending:
             with contextlib.suppress(OSError):
                 os.write(self.stdin, b"\n")
 
-    def drain(self) -> None:
-        """What was still in the pipes when the process ended."""
+    def drain_pipes(self) -> None:
+        """Read the rest of the output after the end of the process."""
         if self.stdin in self.selector.get_map():
             self.selector.unregister(self.stdin)
         self.selector.unregister(self.pidfd)
         deadline = time.monotonic() + DRAIN_S
-        while self.readers.keys() & self.selector.get_map().keys() and (left := deadline - time.monotonic()) > 0:
+        while self.streams.keys() & self.selector.get_map().keys() and (left := deadline - time.monotonic()) > 0:
             for key, _ in self.selector.select(left):
                 if key.fd != _switch.reader:
                     self._serve(key.fd)
 
     def _serve(self, descriptor: int) -> None:
         if descriptor == self.stdin:
-            self._write()
+            self._write_stdin()
             return
         piece = os.read(descriptor, READ_BYTES)
-        self.readers[descriptor].add(piece)
+        self.streams[descriptor].add(piece)
         if not piece:
             self.selector.unregister(descriptor)
 
-    def _write(self) -> None:
+    def _write_stdin(self) -> None:
         try:
             self.pending = self.pending[os.write(self.stdin, self.pending[:READ_BYTES]) :]
         except BlockingIOError:
@@ -234,57 +249,72 @@ class _Talk:
             self.selector.unregister(self.stdin)  # but kept open: see SandboxSpec.stdin
 
 
-def communicate(
+def exchange_data(
     process: subprocess.Popen[bytes],
     *,
     stdin: bytes,
     stdout_limit: int,
     wall_s: float,
     closing: bytes = b"",
-    watch: Meter | None = None,
-) -> Conversation:
-    """Feed ``stdin`` and listen until the process ends, the time is over, or stdout exceeds the limit.
+    meter: Meter | None = None,
+) -> Exchange:
+    """Write ``stdin`` and read the output until the process ends, ``wall_s`` is over or stdout exceeds the limit.
 
-    With a ``watch`` also until the processor time is up: the process is told so by a blank line on its input, and
-    listened to for a moment longer. With ``closing`` also until stdout ends so: the process then runs on, and may be
-    talked to again. Kills nothing: that is the caller's, in its ``finally``. All three streams must be pipes.
+    With a ``meter``, stop also when the processor time is used up: a blank line on stdin tells the process, and
+    reading goes on for `cpu_time.GRACE_S` seconds. With ``closing``, stop also when stdout ends with these bytes: the
+    process then runs on, and a further exchange may follow. All three streams must be pipes. The caller must kill the
+    process in its ``finally``; this function kills no process.
 
     Raises:
         Stopped: the stop switch was pulled.
     """
-    talk = _Talk(process, stdin, stdout_limit, closing, watch)
+    loop = _Loop(process, stdin, stdout_limit, closing, meter)
     try:
-        heard = talk.until(time.monotonic() + wall_s)
-        ended = heard and not talk.answered
+        in_time = loop.run_until(time.monotonic() + wall_s)
+        ended = in_time and not loop.answered
         if ended:
-            talk.drain()
-        out, err = talk.readers[talk.stdout], talk.readers[talk.stderr]
-        return Conversation(
+            loop.drain_pipes()
+        return Exchange(
             status=process.wait() if ended else None,
-            stdout=bytes(out.data),
-            stderr=bytes(err.data),
-            timed_out=not heard and not out.over,
-            truncated=out.over,
-            answered=talk.answered,
-            used_up=talk.used_up,
+            stdout=bytes(loop.stdout.data),
+            stderr=bytes(loop.stderr.data),
+            timed_out=not in_time and not loop.stdout.over,
+            truncated=loop.stdout.over,
+            answered=loop.answered,
+            used_up=loop.used_up,
         )
     finally:
-        talk.close()
+        loop.close()
 
 
-def ended_by(talk: Conversation) -> Ended:
-    """How the process ended, from its status. Both bwrap and container clients say 128 + n for signal n."""
-    if talk.used_up:
+def classify_end(exchange: Exchange) -> Ended:
+    """Return how the process ended. bwrap and container clients both report signal n as status 128 + n."""
+    if exchange.used_up:
         return TimedOut(where="the whole probe", clock="processor")
-    if talk.answered:
+    if exchange.answered:
         return Exited(code=0)
-    if talk.timed_out:
+    if exchange.timed_out:
         return TimedOut(where="the whole probe")
-    if talk.status is None:
-        return Signalled(code=signal.SIGKILL)  # by us, for saying too much
-    if talk.status < 0:
-        return Signalled(code=-talk.status)
-    return Signalled(code=talk.status - 128) if talk.status > 128 else Exited(code=talk.status)
+    if exchange.status is None:
+        return Signalled(code=signal.SIGKILL)  # we kill a process that exceeds the output limit
+    if exchange.status < 0:
+        return Signalled(code=-exchange.status)
+    return Signalled(code=exchange.status - 128) if exchange.status > 128 else Exited(code=exchange.status)
+
+
+def build_report(exchange: Exchange, *, began: float, oom_limit: int | None, peak_bytes: int) -> EngineReport:
+    """Return the engine's report on an exchange that started at ``began`` (`time.monotonic`).
+
+    ``oom_limit`` is the memory limit in bytes if the process ran out of memory, else None.
+    """
+    return EngineReport(
+        ended=classify_end(exchange) if oom_limit is None else OutOfMemory(limit_bytes=oom_limit),
+        stdout=exchange.stdout,
+        stderr=exchange.stderr,
+        seconds=time.monotonic() - began,
+        peak_bytes=peak_bytes,
+        truncated=exchange.truncated,
+    )
 
 
 def close_streams(process: subprocess.Popen[bytes]) -> None:

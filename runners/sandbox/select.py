@@ -1,4 +1,4 @@
-"""Which engine runs the probes, and what dead runs left behind."""
+"""Choose the engine for this machine, and remove the leftovers of killed runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runners.core.errors import UserError
 from runners.sandbox import owner
 from runners.sandbox.bubblewrap import Bubblewrap
 from runners.sandbox.containers import engine as containers, podman_store
-from runners.sandbox.containers.engine import Containers
+from runners.sandbox.containers.engine import ContainerEngine
 from runners.sandbox.contract import Engine
 from runners.sandbox.limits import cgroup
 from runners.sandbox.unprotected import Unprotected
@@ -21,72 +21,84 @@ from runners.sandbox.unprotected import Unprotected
 EngineName = Literal["auto", "docker", "podman", "bubblewrap", "gvisor", "none"]
 
 
-def sandboxes() -> tuple[Engine, ...]:
-    """Every engine that confines, the preferred one first.
+def list_sandboxes() -> tuple[Engine, ...]:
+    """Return every engine that confines, the preferred one first.
 
-    gVisor comes last: it adds a kernel of its own, but seconds to each run, and its limits are coarser.
+    gVisor comes last: it adds a kernel of its own, but costs seconds for each run, and its limits are coarser.
     """
-    return (Containers(name="docker"), Containers(name="podman"), Bubblewrap(), Containers(name="gvisor"))
+    return (
+        ContainerEngine(name="docker"),
+        ContainerEngine(name="podman"),
+        Bubblewrap(),
+        ContainerEngine(name="gvisor"),
+    )
 
 
-def engines() -> tuple[Engine, ...]:
-    """Every engine, for ``reprobot doctor``."""
-    return (*sandboxes(), Unprotected())
+def list_engines() -> tuple[Engine, ...]:
+    """Return every engine, for ``reprobot doctor``."""
+    return (*list_sandboxes(), Unprotected())
 
 
-def check_name(name: str) -> None:
-    """Refuse a name that no engine has, before any work is done.
+def check_engine_name(name: str) -> None:
+    """Refuse an unknown engine name before any work is done.
 
     Raises:
-        UserError: names those there are.
+        UserError: no engine has this name; the message lists the names.
     """
     if name not in get_args(EngineName):
         raise UserError(f"no sandbox is named {name!r}: choose one of {', '.join(get_args(EngineName))}")
 
 
 def select_engine(name: str) -> Engine:
-    """The engine of that name, or with ``auto`` the first sandbox that passes its self-test here; never ``none``.
+    """Return the engine of that name; for ``auto``, the first sandbox that passes its self-test. Never ``none``.
 
     Raises:
-        UserError: no such engine, or it doesn't work here: with each one's reason and mend.
+        UserError: no engine has this name, or none of the candidates works here. The message has each one's reason
+            and
+            remedy.
     """
-    check_name(name)
-    candidates = [engine for engine in engines() if engine.name == name] or list(sandboxes())
+    check_engine_name(name)
+    candidates = [engine for engine in list_engines() if engine.name == name] or list(list_sandboxes())
     reasons = []
     for engine in candidates:
-        why = engine.unusable()
-        if why is None:
+        problem = engine.find_problem()
+        if problem is None:
             return engine
-        reasons.append(f"{engine.name}: {why}")
+        reasons.append(f"{engine.name}: {problem}")
     raise UserError(f"no sandbox works here. {'; '.join(reasons)}. (`--sandbox none` runs without one.)")
 
 
 def use_image(name: str) -> str:
-    """Let the engines of this process, and of those it starts, run in the image of that name; empty: as before.
+    """Make the engines of this process and its children run in the image ``name``. An empty name has no effect.
 
-    By the environment, as an operator names it: the processes that run jobs are handed that and no more.
+    The name goes through ``REPROBOT_IMAGE``, as an operator would set it: processes that run jobs get that variable
+    and no other argument.
     """
     if name:
         os.environ["REPROBOT_IMAGE"] = name
     return name
 
 
-def drop_skeleton() -> bool:
-    """Remove what the engines themselves have cached; False where a probe is running in it."""
-    return podman_store.drop_skeleton()
+def remove_skeleton() -> bool:
+    """Remove the engines' own cache. Return False if a probe is running in it."""
+    return podman_store.remove_skeleton()
 
 
-def sweep() -> Sequence[str]:
-    """Remove what runs left that were killed before they could clean up; returns what it was, in words."""
-    removed = [f"container {name}" for name in containers.sweep()]
-    # Killed between its fork and its word to the child, bwrap leaves one that waits for ever, in no control group.
-    for pid in owner.leftover_processes("bwrap"):
+def remove_leftovers() -> Sequence[str]:
+    """Remove containers, processes, control groups and directories of runs that were killed before they cleaned up.
+
+    Return one description per removed item.
+    """
+    removed = [f"container {name}" for name in containers.remove_leftover_containers()]
+    # bwrap that is killed between its fork and its message to the child leaves a child that waits for ever, in no
+    # control group.
+    for pid in owner.find_leftover_processes("bwrap"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         removed.append(f"process {pid}")
-    removed += [f"control group {name}" for name in cgroup.leftovers() if cgroup.remove(name)]
-    for path in owner.leftover_directories():
+    removed += [f"control group {name}" for name in cgroup.find_leftover_groups() if cgroup.remove_group(name)]
+    for path in owner.find_leftover_directories():
         shutil.rmtree(path, ignore_errors=True)
-        if not path.exists():  # another user's stays
+        if not path.exists():  # a directory of another user stays
             removed.append(f"directory {path}")
     return removed

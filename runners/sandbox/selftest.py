@@ -1,4 +1,4 @@
-"""Does an engine really start a sandbox here, and does the sandbox hold the essentials?"""
+"""Test that an engine really starts a sandbox on this machine, and that the sandbox holds the essentials."""
 
 from __future__ import annotations
 
@@ -7,51 +7,56 @@ from pathlib import Path
 
 from runners.core.errors import InfraError
 from runners.core.protocol import Exited, Limits
-from runners.sandbox.contract import Engine, Mount, SandboxSpec
-from runners.sandbox.process import uninterrupted
+from runners.sandbox.contract import Engine, EngineReport, Mount, SandboxSpec
+from runners.sandbox.process import defer_interrupts
 
 _LOOK = """
 cat /proc/self/status &&
 { grep -q NoNewPrivs: /proc/self/status || setpriv --dump | sed -n s/no_new_privs:/NoNewPrivs:/p; } &&
 echo interfaces && cat /proc/net/dev
 """
-"""Runs in any image with a shell: who am I, and which networks do I see? gVisor's status does not say whether
-privileges can be gained; setpriv asks by the system call."""
+"""Print the identity and the networks that a process inside sees. Runs in any image with a shell.
+
+gVisor's status does not say whether privileges can be gained; setpriv asks by the system call."""
 _LIMITS = Limits(wall_s=30, memory_bytes=256 * 1024**2, processes=64, disk_bytes=16 * 1024**2)
 
 
-def failure(engine: Engine) -> str | None:
-    """None when a container was started and the essentials hold in it; else one sentence with the reason."""
-    return _failure(engine, SandboxSpec(argv=("/bin/sh", "-c", _LOOK), mounts=(), limits=_LIMITS, run_id="selftest"))
+def find_problem(engine: Engine) -> str | None:
+    """Return None if a sandbox started and the essentials hold in it; else one sentence with the reason."""
+    spec = SandboxSpec(argv=("/bin/sh", "-c", _LOOK), mounts=(), limits=_LIMITS, run_id="selftest")
+    return _find_problem(engine, spec)
 
 
-def _failure(engine: Engine, spec: SandboxSpec) -> str | None:
+def _find_problem(engine: Engine, spec: SandboxSpec) -> str | None:
     try:
-        with uninterrupted():
-            report = engine.run(spec)
+        report = _run_uninterrupted(engine, spec)
     except (InfraError, OSError) as error:
         return f"its self-test could not start: {error}"
     if report.ended != Exited(code=0):
         words = report.stderr.decode("utf-8", "replace").strip()[-300:]
         return f"its self-test ended with {report.ended}: {words or 'no message'}"
-    wrong = breaches(report.stdout.decode("utf-8", "replace"))
-    return f"its self-test found that it does not hold: {', '.join(wrong)}" if wrong else None
+    breaches = list_breaches(report.stdout.decode("utf-8", "replace"))
+    return f"its self-test found that it does not hold: {', '.join(breaches)}" if breaches else None
+
+
+def _run_uninterrupted(engine: Engine, spec: SandboxSpec) -> EngineReport:
+    with defer_interrupts():
+        return engine.run(spec)
 
 
 _CROWD = "i=0; while [ $i -lt 64 ]; do sleep 9 & i=$((i+1)); done; echo everybody"
 _FEW = Limits(wall_s=30, memory_bytes=256 * 1024**2, processes=24, disk_bytes=16 * 1024**2)
 
 
-def unlimited(engine: Engine) -> str | None:
-    """None when an engine that we leave the limits to really has one on processes; else one sentence.
+def find_missing_limits(engine: Engine) -> str | None:
+    """Return None if an engine that sets the limits itself really limits processes; else one sentence.
 
-    Podman takes the options and ignores them for an ordinary user where control groups are of version 1: then
-    nothing would bound memory either.
+    For an ordinary user on control groups of version 1, podman accepts the options and ignores them. Memory would
+    then have no limit either.
     """
     spec = SandboxSpec(argv=("/bin/sh", "-c", _CROWD), mounts=(), limits=_FEW, run_id="selftest")
     try:
-        with uninterrupted():
-            report = engine.run(spec)
+        report = _run_uninterrupted(engine, spec)
     except (InfraError, OSError) as error:
         return f"its self-test of limits could not start: {error}"
     if b"everybody" not in report.stdout:
@@ -80,11 +85,11 @@ true
 """
 
 
-def failure_of_a_step(engine: Engine) -> str | None:
-    """As ``failure``, seen by a step as the supervisor starts it, which must not reach the supervisor either.
+def find_step_problem(engine: Engine) -> str | None:
+    """Run the test of `find_problem` in a step that the supervisor starts; the step must not reach the supervisor.
 
-    For an engine whose process 1 has more rights than a testcase. Linux keeps processes of one user apart when one of
-    them asks for it; a kernel of another make has to show it.
+    This test is for an engine whose process 1 has more rights than a testcase. Linux keeps processes of one user
+    apart if one of them asks for it; a kernel of another make has to show that it does.
     """
     prefix = Path(sys.base_prefix).resolve()
     home = "/usr" if prefix == Path("/usr") else "/opt/python"
@@ -99,27 +104,27 @@ def failure_of_a_step(engine: Engine) -> str | None:
         limits=_LIMITS,
         run_id="selftest",
     )
-    return _failure(engine, spec)
+    return _find_problem(engine, spec)
 
 
-def breaches(output: str) -> list[str]:
-    """What the look-around shows that must not be."""
+def list_breaches(output: str) -> list[str]:
+    """Return one clause per essential that the output of the self-test shows broken."""
     status, _, rest = output.partition("interfaces\n")
     fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
     value = {name: text.split() for name, text in fields.items()}
     interfaces = {line.split(":")[0].strip() for line in rest.splitlines() if ":" in line}
-    wrong = []
+    breaches = []
     if "0" in value.get("Uid", ["0"]):
-        wrong.append("it runs as root")
+        breaches.append("it runs as root")
     if any(int(word, 16) for word in (value.get(name, ["f"])[0] for name in ("CapEff", "CapPrm", "CapBnd"))):
-        wrong.append("it has capabilities")
+        breaches.append("it has capabilities")
     if value.get("NoNewPrivs") != ["1"]:
-        wrong.append("it may gain privileges")
+        breaches.append("it may gain privileges")
     if any(line.startswith("descriptor ") for line in rest.splitlines()):
-        wrong.append(
+        breaches.append(
             "a testcase can reach the process that reports on it, and so forge how it ended; use another engine, or "
             "another release of this one"
         )
     if interfaces - {"lo"}:
-        wrong.append(f"it sees the network ({', '.join(sorted(interfaces - {'lo'}))})")
-    return wrong
+        breaches.append(f"it sees the network ({', '.join(sorted(interfaces - {'lo'}))})")
+    return breaches

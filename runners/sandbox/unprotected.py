@@ -1,4 +1,7 @@
-"""No sandbox: the testcase runs as the user who started us. For code that one would run by hand anyway."""
+"""The engine ``none``: the testcase runs as the user who started us.
+
+For code that the user would run by hand anyway.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from runners.core.protocol import OutOfMemory
 from runners.sandbox import owner
 from runners.sandbox.contract import LIMITED, EngineReport, SandboxSpec
 from runners.sandbox.limits import cgroup, cpu_time
-from runners.sandbox.process import DRAIN_S, close_streams, communicate, ended_by
+from runners.sandbox.process import DRAIN_S, build_report, close_streams, exchange_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Unprotected:
         )
 
     @property
-    def gives_up(self) -> tuple[str, ...]:
+    def limitations(self) -> tuple[str, ...]:
         return (
             "THE TESTCASE RUNS AS YOU: it can read, change and delete whatever you can",
             "it has the network, and every secret that lies in your files",
@@ -43,47 +45,44 @@ class Unprotected:
             "disk is not limited; memory and processor time are, but per process where no control group can be made",
         )
 
-    def unusable(self) -> str | None:
+    def find_problem(self) -> str | None:
         return None
 
     def run(self, spec: SandboxSpec) -> EngineReport:
-        """Start, wait, kill what can be found, report.
+        """Start the process, wait for its end, kill every process that can be found, and report.
 
         Raises:
-            InfraError: stopped from outside.
+            InfraError: the run was stopped from outside.
         """
         began = time.monotonic()
         limits = spec.limits
-        with owner.private_directory() as work, _group(spec) as group, _process(spec, str(work)) as process:
-            # It waits for its job, so this holds before any step starts.
+        with (
+            owner.open_private_directory() as work,
+            _open_group(spec) as group,
+            _start_process(spec, str(work)) as process,
+        ):
+            # The process waits for its job, so the limits hold before any step starts.
             if group is not None:
                 group.add(process.pid)
             else:
                 resource.prlimit(process.pid, resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
-            talk = communicate(
+            exchange = exchange_data(
                 process,
                 stdin=spec.stdin,
                 stdout_limit=limits.output_bytes,
                 wall_s=limits.wall_s,
-                watch=cpu_time.watch(None if group is None else group.cpu_s, limits.cpu_s),
+                meter=cpu_time.start_meter(None if group is None else group.read_cpu_s, limits.cpu_s),
             )
             oom = group is not None and group.ran_out_of_memory()
-            peak = 0 if group is None else group.peak_bytes()
-        return EngineReport(
-            ended=OutOfMemory(limit_bytes=limits.memory_bytes) if oom else ended_by(talk),
-            stdout=talk.stdout,
-            stderr=talk.stderr,
-            seconds=time.monotonic() - began,
-            peak_bytes=peak,
-            truncated=talk.truncated,
-        )
+            peak = 0 if group is None else group.read_peak_bytes()
+        return build_report(exchange, began=began, oom_limit=limits.memory_bytes if oom else None, peak_bytes=peak)
 
 
 @contextlib.contextmanager
-def _group(spec: SandboxSpec) -> Iterator[cgroup.Cgroup | None]:
-    """Where control groups can be written, one makes the limits and the killing whole, even here."""
+def _open_group(spec: SandboxSpec) -> Iterator[cgroup.Cgroup | None]:
+    """Create a control group if possible: it limits all processes together and finds all of them to kill."""
     try:
-        group = cgroup.create(owner.new_name(), spec.limits)
+        group = cgroup.create_group(owner.make_name(), spec.limits)
     except OSError:
         yield None
         return
@@ -94,7 +93,7 @@ def _group(spec: SandboxSpec) -> Iterator[cgroup.Cgroup | None]:
 
 
 @contextlib.contextmanager
-def _process(spec: SandboxSpec, work: str) -> Iterator[subprocess.Popen[bytes]]:
+def _start_process(spec: SandboxSpec, work: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = {"PATH": os.defpath, "HOME": work, "TMPDIR": work, **spec.environment}
     process = subprocess.Popen(
         spec.argv,
@@ -108,7 +107,7 @@ def _process(spec: SandboxSpec, work: str) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
-        # The supervisor collects its orphans; the end of its input tells it to kill them all and go.
+        # The supervisor collects its orphans. At the end of its input it kills them all and exits.
         close_streams(process)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(DRAIN_S)

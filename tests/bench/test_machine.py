@@ -34,7 +34,7 @@ def test_a_failed_attack_makes_the_whole_fail(
     """Its name is in the table, and the exit code says so."""
     kit = machine.Kit(contained=3, failed=failed, skipped=())
     monkeypatch.setattr(machine, "run_kit", lambda engine, expression: kit)
-    monkeypatch.setattr(machine, "sandboxes", lambda: (Unprotected(),))
+    monkeypatch.setattr(machine, "list_sandboxes", lambda: (Unprotected(),))
     assert machine.main(["--no-examples"]) == int(wrong)
     assert ("**not: docker-sleep**" in capsys.readouterr().out) is wrong
 
@@ -43,7 +43,7 @@ def test_an_engine_that_is_refused_says_why_and_fails_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Not to work somewhere is no fault."""
-    monkeypatch.setattr(Unprotected, "unusable", lambda self: "it is not here")
-    monkeypatch.setattr(machine, "sandboxes", lambda: (Unprotected(),))
+    monkeypatch.setattr(Unprotected, "find_problem", lambda self: "it is not here")
+    monkeypatch.setattr(machine, "list_sandboxes", lambda: (Unprotected(),))
     assert machine.main([]) == 0
     assert "| none | no: it is not here |" in capsys.readouterr().out

@@ -20,7 +20,7 @@ from runners.core.protocol import Finding, FindingKind, Investigation, Outcome
 from runners.core.toolchain.hardware import NVIDIA
 from runners.environments.store import default_root
 from runners.hardware import lavapipe
-from runners.hardware.detect import Absent, look
+from runners.hardware.detect import Absent, detect_hardware
 from runners.workbench import Workbench, open_workbench
 from tests.flow.test_command_line import ROOT
 
@@ -28,7 +28,8 @@ pytestmark = [
     pytest.mark.sandbox,
     pytest.mark.compilers,
     pytest.mark.skipif(
-        isinstance(lavapipe.find(default_root()), str), reason="no software Vulkan: tools/setup-system.sh --devices"
+        isinstance(lavapipe.find_driver(default_root()), str),
+        reason="no software Vulkan: tools/setup-system.sh --devices",
     ),
 ]
 
@@ -151,7 +152,7 @@ def test_the_gpu_check_works_up_to_the_hardware() -> None:
     done = subprocess.run([*words, "--rehearse"], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("\nok ") == 5
-    if isinstance(look(NVIDIA), Absent):
+    if isinstance(detect_hardware(NVIDIA), Absent):
         bare = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
         assert bare.returncode == 75
         assert "the NVIDIA driver does not answer" in bare.stdout

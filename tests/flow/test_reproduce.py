@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from runners.sandbox.select import sweep
+from runners.sandbox.select import remove_leftovers
 from tests.flow.test_command_line import EXAMPLES, ROOT, reprobot
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
@@ -135,7 +135,7 @@ def test_an_interrupt_leaves_nothing_behind(number: signal.Signals, tmp_path: Pa
     assert process.returncode == 130, stderr
     assert b"nothing was left running" in stderr
     assert _members(process.pid) == []
-    assert list(sweep()) == []
+    assert list(remove_leftovers()) == []
 
 
 def _members(session: int) -> list[str]:

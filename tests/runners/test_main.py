@@ -1,4 +1,4 @@
-"""The watcher's hands: a process without its secrets, that ends when the watcher does."""
+"""The watcher's child process: without the watcher's secrets, and ended with the watcher."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.__main__ import PASSES, bare, run_apart
+from runners.__main__ import PASSES, filter_environment, run_in_child
 from runners.core.errors import InfraError
 from runners.core.protocol import Claim, JobCell, Plan, Testcase, TestcaseKind, digest_of
 
@@ -28,13 +28,13 @@ SECRETS = {
 }
 
 
-def test_a_child_gets_what_is_on_the_list_and_nothing_else() -> None:
-    """A list of what may pass; what nobody thought of does not."""
-    assert bare({**SECRETS, "PATH": "/bin", "HOME": "/h"}) == {"PATH": "/bin", "HOME": "/h"}
+def test_child_gets_only_the_listed_variables() -> None:
+    """Variables that are not on the list are dropped, known or not."""
+    assert filter_environment({**SECRETS, "PATH": "/bin", "HOME": "/h"}) == {"PATH": "/bin", "HOME": "/h"}
 
 
-def test_the_list_is_the_one_of_the_actions_jobs() -> None:
-    """Beside what tells a job of GitHub's that it is one."""
+def test_list_is_that_of_the_actions_jobs() -> None:
+    """Except for variables that tell a job that it runs on GitHub."""
     script = (ROOT / "tools/bare-env.sh").read_text(encoding="utf-8")
     listed = re.search(r"passes=\((.*?)\n\)", script, re.DOTALL)
     assert listed is not None
@@ -45,21 +45,19 @@ def test_the_list_is_the_one_of_the_actions_jobs() -> None:
     assert PASSES - names <= {"CONTAINERS_CONF"}
 
 
-def test_what_a_child_says_last_is_why_it_failed(tmp_path: Path) -> None:
-    """A real child, which refuses a plan that is not the one with this digest."""
+def test_last_line_of_a_failed_child_is_reported(tmp_path: Path) -> None:
+    """The child is real and refuses a plan with another digest."""
     case = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
     plan = Plan(testcase=case, claim=Claim(), device="llvm", order=("0.27.0",), first=("0.27.0",))
     cell = JobCell(id="any", plan=plan, testcase_sha256=digest_of(case))
     (tmp_path / "plan.json").write_bytes(b"{}")
     with pytest.raises(InfraError, match="status 2: the plan's sha256 is"):
-        run_apart(tmp_path / "plan.json", "0" * 64, cell, tmp_path / "results", os.environ)
+        run_in_child(tmp_path / "plan.json", "0" * 64, cell, tmp_path / "results", os.environ)
 
 
-def test_a_child_ends_with_the_watcher(tmp_path: Path) -> None:
-    """Even when the watcher is killed and can do nothing any more: after its restart two would run the same."""
-    child = (
-        "import os, sys, time; from runners.__main__ import _end_with; _end_with(int(sys.argv[1])); time.sleep(60)"
-    )
+def test_child_ends_with_the_watcher(tmp_path: Path) -> None:
+    """Even if the watcher is killed: otherwise two children would run the same cell after its restart."""
+    child = "import sys, time, runners.__main__ as main; main._end_with_parent(int(sys.argv[1])); time.sleep(60)"
     parent = (
         "import os, subprocess, sys, time\n"
         f"child = subprocess.Popen([sys.executable, '-c', {child!r}, str(os.getpid())])\n"

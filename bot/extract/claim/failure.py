@@ -10,6 +10,7 @@ import msgspec
 from bot.extract.blocks.markdown import Document, code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, Section
+from bot.extract.vocabulary import join_words
 from runners.core.failure.array_mismatch import figures
 from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Signature
@@ -31,7 +32,8 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     if (block := _mismatch(said)) is not None:
         return block
     bare = parse_signature(said, ALL_FAILURES)
-    if bare is not None and (bare.type not in NATIVE or "CompilerToolError" in said):
+    relayed = any(relay.exception in said for relay in ALL_FAILURES.relays)
+    if bare is not None and (relayed or bare.type not in NATIVE):
         return bare  # a signal named in a sentence says less than an exception, unless that only relays it
     for prose in document.prose:
         for span in code_spans(prose.text):
@@ -76,10 +78,14 @@ def _in_running_text(text: str) -> Signature | None:
 
 
 def fails_at_definition(signature: Signature) -> bool:
-    """The script parser or a decorator refuses a definition: to show that, nobody needs to use it."""
-    if signature.type in ("DiagnosticError", "mlir-error", "SyntaxError", "ParserError"):
+    """A parser or a decorator refuses a definition: the failure shows without a use of the definition."""
+    if signature.type in _DEFINITION_ERRORS:
         return True
-    return any("script.parser" in frame or "ir_module" in frame or "prim_func" in frame for frame in signature.frames)
+    return any(part in frame for part in _DEFINITION_FRAMES for frame in signature.frames)
+
+
+_DEFINITION_ERRORS = {"mlir-error", "SyntaxError", *join_words(lambda words: words.failures.definition_errors)}
+_DEFINITION_FRAMES = join_words(lambda words: words.failures.definition_frames)
 
 
 def failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
@@ -143,7 +149,7 @@ _MISMATCH_FIGURES = re.compile(
 
 
 _FRAME_MESSAGE = re.compile(r"\d{1,4}: ")
-"""A numbered C++ frame where the message of a TVM error was cut off."""
+"""A numbered C++ frame where the message of an error was cut off."""
 
 
 def _weight(signature: Signature) -> tuple[int, int, int]:

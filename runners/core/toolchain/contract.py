@@ -10,6 +10,7 @@ from typing import Protocol
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.core.toolchain.guest import GuestFacts
+from runners.core.toolchain.reports import ReportVocabulary
 from runners.core.toolchain.rewriting import Rewriting
 
 
@@ -60,6 +61,10 @@ class Toolchain(Protocol):
     @property
     def REWRITING(self) -> Rewriting:
         """How its testcases are brought to another release or device."""
+
+    @property
+    def REPORTS(self) -> ReportVocabulary:
+        """The words by which issues speak of the compiler; `bot.extract` knows a compiler by these alone."""
 
     def distributions(self, version: str) -> tuple[str, ...]:
         """The pinned distributions of a version; the first names the toolchain's versions."""

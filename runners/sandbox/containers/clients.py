@@ -1,4 +1,4 @@
-"""Asking the clients of docker and podman, and ending a container by name: no library of either."""
+"""Run commands of the docker and podman clients, and end a container by name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import subprocess
 import time
 
 CLIENT_S = 30.0
-"""How long a client may take for anything but a probe."""
+"""Time limit for every client command except a probe."""
 
 
-def _done(client: tuple[str, ...], *words: str) -> subprocess.CompletedProcess[str]:
-    """What a client says; one that cannot be run, or takes too long, failed."""
+def _run_client(client: tuple[str, ...], *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a client command. A client that cannot start or takes too long counts as failed with status 1."""
     try:
         return subprocess.run(
             [*client, *words], capture_output=True, encoding="utf-8", errors="replace", timeout=CLIENT_S, check=False
@@ -20,41 +20,42 @@ def _done(client: tuple[str, ...], *words: str) -> subprocess.CompletedProcess[s
         return subprocess.CompletedProcess(words, returncode=1, stdout="", stderr=str(reason))
 
 
-def client_says(client: tuple[str, ...], *words: str) -> str:
-    """Standard output of a client command, stripped; empty when it fails."""
-    done = _done(client, *words)
+def query_client(client: tuple[str, ...], *words: str) -> str:
+    """Return the standard output of a client command, stripped; empty if the command fails."""
+    done = _run_client(client, *words)
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
 @functools.cache
-def image_id(client: tuple[str, ...], name: str) -> str:
-    return client_says(client, "image", "inspect", "--format", "{{.Id}}", name)
+def read_image_id(client: tuple[str, ...], name: str) -> str:
+    """Return the id of an image; empty if the client does not have the image."""
+    return query_client(client, "image", "inspect", "--format", "{{.Id}}", name)
 
 
-def kill(client: tuple[str, ...], name: str) -> bool:
-    """Kill a container by name; False when there is none of that name (yet).
+def kill_container(client: tuple[str, ...], name: str) -> bool:
+    """Kill a container by name. Return False if there is no container of that name (yet).
 
-    Before removing, because ``rm --force`` alone begins with a polite signal and waits.
+    Call this before `remove_container`: ``rm --force`` alone starts with SIGTERM and waits.
     """
-    return not is_unknown(_done(client, "kill", "--signal=KILL", name))
+    return not is_unknown_container(_run_client(client, "kill", "--signal=KILL", name))
 
 
-def remove(client: tuple[str, ...], name: str) -> bool:
-    """Remove a container by name; whether it is gone, as it may have been before.
+def remove_container(client: tuple[str, ...], name: str) -> bool:
+    """Remove a container by name. Return True if the container is gone, removed now or before.
 
-    Asked again while it refuses: a container's own ``--rm``, its monitor's clean-up and this one can meet, and then
-    each finds something in use.
+    A refusal is retried: a container's own ``--rm``, the clean-up of its monitor and this command can run at the same
+    time, and each then finds something in use.
     """
     deadline = time.monotonic() + CLIENT_S
     while True:
-        done = _done(client, "rm", "--force", name)
-        if done.returncode == 0 or is_unknown(done):
+        done = _run_client(client, "rm", "--force", name)
+        if done.returncode == 0 or is_unknown_container(done):
             return True
         if time.monotonic() > deadline:
             return False
         time.sleep(0.2)
 
 
-def is_unknown(done: subprocess.CompletedProcess[str]) -> bool:
-    """Whether a client failed because there is no container of that name; podman and docker say it in these words."""
+def is_unknown_container(done: subprocess.CompletedProcess[str]) -> bool:
+    """True if a client failed because there is no container of that name. Podman and docker use the same words."""
     return done.returncode != 0 and "no such container" in done.stderr.lower()

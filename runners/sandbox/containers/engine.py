@@ -1,9 +1,9 @@
-"""Docker and podman, through their command lines: one builder of arguments, no library of either.
+"""Docker, podman and gVisor as engines: choose how to invoke the program, and remove leftover containers.
 
-Podman's defaults are not enough (measured with 4.3): new user namespaces are allowed inside, "OOMKilled" says
-false after the kernel killed for memory, ending politely takes ten seconds, and killing the client leaves the
-container. Hence the seccomp profile, a control group of our own around the container, ``--stop-timeout 0``, and a
-name to kill by.
+Podman's defaults are not enough (measured with 4.3). New user namespaces are allowed inside. "OOMKilled" is false
+after the kernel killed for memory. A polite end takes ten seconds. The container outlives a killed client. Hence the
+seccomp profile, a control group of our own around the container, ``--stop-timeout 0``, and a name to kill the
+container by.
 """
 
 from __future__ import annotations
@@ -22,10 +22,15 @@ from runners.core.errors import InfraError
 from runners.core.protocol import Limits
 from runners.sandbox import owner, selftest
 from runners.sandbox.containers import engine_cgroup
-from runners.sandbox.containers.clients import CLIENT_S, client_says, image_id, kill, remove
-from runners.sandbox.containers.command_line import Way
-from runners.sandbox.containers.podman_store import import_once, packed, remove_forgotten, storage
-from runners.sandbox.containers.session import ContainerSession, open_session
+from runners.sandbox.containers.clients import CLIENT_S, kill_container, query_client, read_image_id, remove_container
+from runners.sandbox.containers.command_line import Invocation
+from runners.sandbox.containers.podman_store import (
+    build_storage_options,
+    import_skeleton,
+    pack_skeleton,
+    remove_forgotten_containers,
+)
+from runners.sandbox.containers.session import ContainerSession, start_container
 from runners.sandbox.contract import (
     COUNTED,
     FILES,
@@ -40,20 +45,20 @@ from runners.sandbox.contract import (
 from runners.sandbox.limits import cgroup
 
 Kind = Literal["docker", "podman", "gvisor"]
-"""gVisor is podman with ``runsc`` for its runtime."""
+"""gVisor is podman with the runtime ``runsc``."""
 RUNSC_FLAGS = ("network=none", "oci-seccomp")
-"""It has the network of a sandbox of its own, not that of a namespace; and filters are left out unless asked for. The
-platform is runsc's own choice (ptrace in 2022, systrap now)."""
+"""gVisor uses the network of a sandbox of its own instead of a namespace's, and leaves out the filter by default.
+runsc chooses the platform itself (ptrace in 2022, systrap now)."""
 IMAGE_NAME = re.compile(r"[A-Za-z0-9][\w.:/@+-]{0,255}")
-"""What an image may be called here; above all no option."""
+"""Names that an image may have here. No option matches."""
 STAGE = "io.reprobot.stage"
-"""The label that our images have: see ``Dockerfile``."""
+"""The label of our images: see ``Dockerfile``."""
 RUNNERS = ("runner", "runner-gpu")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Containers:
-    """See ``contract.Engine``. ``image_name`` empty: the skeleton."""
+class ContainerEngine:
+    """See ``contract.Engine``. An empty ``image_name`` means the skeleton."""
 
     name: Kind
     image_name: str = field(default_factory=lambda: os.environ.get("REPROBOT_IMAGE", ""))
@@ -75,14 +80,15 @@ class Containers:
         )
 
     @property
-    def gives_up(self) -> tuple[str, ...]:
+    def limitations(self) -> tuple[str, ...]:
         if self.name == "gvisor":
             return (
                 "each run takes up to a second longer",
                 "the limits on memory, processes and processor time include what gVisor needs itself; too many "
                 "processes end the whole sandbox instead of being refused",
             )
-        if self.unusable() is not None or _way(self)[0].grouped or _way(self)[0].counted:
+        invocation, problem = _choose_invocation(self)
+        if problem is not None or invocation.grouped or invocation.counted:
             return ()
         return (
             "peak memory is not measured, and running out of it is the engine's word, not the kernel's",
@@ -91,87 +97,92 @@ class Containers:
 
     @property
     def image(self) -> str:
-        way = _way(self)[0]
-        if not self.image_name and way.own_store:
-            return f"sha256:{hashlib.sha256(packed()[1]).hexdigest()}"
-        return image_id(way.client, self.image_name or import_once(way.client))
+        invocation = _choose_invocation(self)[0]
+        if not self.image_name and invocation.own_store:
+            return f"sha256:{hashlib.sha256(pack_skeleton()[1]).hexdigest()}"
+        return read_image_id(invocation.client, self.image_name or import_skeleton(invocation.client))
 
     @property
     def own_system(self) -> bool:
         return bool(self.image_name)
 
-    def unusable(self) -> str | None:
-        return _way(self)[1]
+    def find_problem(self) -> str | None:
+        return _choose_invocation(self)[1]
 
     def run(self, spec: SandboxSpec) -> EngineReport:
-        """Start, wait, kill everything, report.
+        """Start the container, wait for its end, kill everything that is left, and report.
 
         Raises:
             InfraError: the engine could not start the container.
         """
-        with self.session(spec) as session:
-            return session.ask(spec.stdin, spec.limits, closing=b"")
+        with self.open_session(spec) as session:
+            return session.send_request(spec.stdin, spec.limits, closing=b"")
 
-    def session(self, spec: SandboxSpec) -> contextlib.AbstractContextManager[ContainerSession]:
-        """See ``contract.Resident``."""
-        return open_session(_way(self)[0], self.image_name, spec)
+    def open_session(self, spec: SandboxSpec) -> contextlib.AbstractContextManager[ContainerSession]:
+        """See ``contract.SessionEngine``."""
+        return start_container(_choose_invocation(self)[0], self.image_name, spec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Fixed(Containers):
-    """One way of calling, on trial."""
+class _TrialEngine(ContainerEngine):
+    """An engine with one fixed invocation, for the self-test."""
 
-    way: Way
+    invocation: Invocation
 
-    def session(self, spec: SandboxSpec) -> contextlib.AbstractContextManager[ContainerSession]:
-        return open_session(self.way, self.image_name, spec)
+    def open_session(self, spec: SandboxSpec) -> contextlib.AbstractContextManager[ContainerSession]:
+        return start_container(self.invocation, self.image_name, spec)
+
+
+# ------------------------------------------------------------------------------------------- choosing an invocation
 
 
 @functools.cache
-def _way(engine: Containers) -> tuple[Way, str | None]:
-    """The first way of calling that passes the self-test, and None; or the last one tried and why it failed."""
-    absent = _absent(engine.name)
-    if absent is not None:
-        return Way(client=(engine.name,), grouped=False), absent
-    why = _no_runner(engine.name, engine.image_name)
-    if why is not None:
-        return Way(client=(engine.name,), grouped=False), why
-    for way in _ways(engine.name, engine.image_name):
-        trial = _Fixed(name=engine.name, image_name=engine.image_name, way=way)
-        why = selftest.failure_of_a_step(trial) if way.own_kernel else selftest.failure(trial)
-        why = why or (None if way.grouped else selftest.unlimited(trial))
-        if why is None:
-            return replace(way, counted=not way.grouped and engine_cgroup.possible() and _counts(trial)), None
-    return way, why
+def _choose_invocation(engine: ContainerEngine) -> tuple[Invocation, str | None]:
+    """Return the first invocation that passes the self-test, and None; or the last one tried and its problem."""
+    problem = _find_missing_part(engine.name) or _find_image_problem(engine.name, engine.image_name)
+    if problem is not None:
+        return Invocation(client=(engine.name,), grouped=False), problem
+    for invocation in _list_invocations(engine.name, engine.image_name):
+        trial = _TrialEngine(name=engine.name, image_name=engine.image_name, invocation=invocation)
+        problem = selftest.find_step_problem(trial) if invocation.own_kernel else selftest.find_problem(trial)
+        problem = problem or (None if invocation.grouped else selftest.find_missing_limits(trial))
+        if problem is None:
+            counted = not invocation.grouped and engine_cgroup.can_read_groups() and _can_read_counters(trial)
+            return replace(invocation, counted=counted), None
+    return invocation, problem
 
 
-def _counts(trial: _Fixed) -> bool:
-    """Whether the engine's own group of a container is found while that runs."""
+def _can_read_counters(trial: _TrialEngine) -> bool:
+    """True if the engine's own group of a container is found while the container runs."""
     spec = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=Limits(wall_s=CLIENT_S), run_id="selftest")
-    way = replace(trial.way, counted=True)
-    with contextlib.suppress(InfraError, OSError), open_session(way, trial.image_name, spec) as session:
+    invocation = replace(trial.invocation, counted=True)
+    with (
+        contextlib.suppress(InfraError, OSError),
+        start_container(invocation, trial.image_name, spec) as session,
+    ):
         session.waits = True
+        group = session.engine_group
         deadline = time.monotonic() + CLIENT_S / 3
-        while session.theirs is not None and not session.theirs.found() and time.monotonic() < deadline:
+        while group is not None and not group.is_found() and time.monotonic() < deadline:
             time.sleep(0.05)
-        return session.theirs is not None and session.theirs.found()
+        return group is not None and group.is_found()
     return False
 
 
-def _absent(kind: Kind) -> str | None:
-    """What this kind lacks here, and the mend."""
+def _find_missing_part(kind: Kind) -> str | None:
+    """Return None if this machine has the programs and control groups of ``kind``; else the reason and the remedy."""
     for program in ("podman", "runsc") if kind == "gvisor" else (kind,):
         if shutil.which(program) is None:
             return f"{program} is not installed: install it, or start it"
-    if kind == "gvisor" and (why := cgroup.unavailable()) is not None:
-        return f"its memory could not be limited: {why}"
+    if kind == "gvisor" and (problem := cgroup.find_problem()) is not None:
+        return f"its memory could not be limited: {problem}"
     return None
 
 
-def _no_runner(kind: Kind, image_name: str) -> str | None:
-    """Why the named image is none for testcases to run in, with the mend; None when it is, or none is named.
+def _find_image_problem(kind: Kind, image_name: str) -> str | None:
+    """Return None if no image is named or testcases may run in the named one; else the reason and the remedy.
 
-    By its label: our runner images have what compilers need, nothing set-user-id, and no secret of anybody's.
+    The label decides: our runner images have the libraries that compilers need, no set-user-id file, and no secret.
     """
     if not image_name:
         return None
@@ -179,12 +190,12 @@ def _no_runner(kind: Kind, image_name: str) -> str | None:
     if not IMAGE_NAME.fullmatch(image_name):
         return f"{shown!r} is no name of an image: name it as `podman images` does, localhost/reprobot-runner"
     client = "docker" if kind == "docker" else "podman"
-    if not image_id((client,), image_name):
+    if not read_image_id((client,), image_name):
         return f"{client} has no image {shown} here, or is not running: build one with tools/images.sh runner"
-    found = client_says(
+    label = query_client(
         (client,), "image", "inspect", "--format", f'{{{{index .Config.Labels "{STAGE}"}}}}', image_name
     )
-    if found in RUNNERS:
+    if label in RUNNERS:
         return None
     return (
         f"{shown} is not one of our runner images (it has no label {STAGE}=runner): build one with "
@@ -192,38 +203,47 @@ def _no_runner(kind: Kind, image_name: str) -> str | None:
     )
 
 
-def _ways(kind: Kind, image_name: str) -> list[Way]:
-    grouped = cgroup.unavailable() is None
+def _list_invocations(kind: Kind, image_name: str) -> list[Invocation]:
+    """Return the invocations to try on this machine, the preferred one first."""
+    grouped = cgroup.find_problem() is None
     if kind == "docker":
-        grouped = grouped and client_says(("docker",), "info", "--format", "{{.CgroupDriver}}") == "cgroupfs"
-        return [Way(client=("docker",), grouped=grouped)]
-    client = ("podman", *storage(image_name), *(["--cgroup-manager=cgroupfs"] if grouped else []))
+        grouped = grouped and query_client(("docker",), "info", "--format", "{{.CgroupDriver}}") == "cgroupfs"
+        return [Invocation(client=("docker",), grouped=grouped)]
+    client = (
+        "podman",
+        *build_storage_options(image_name),
+        *(["--cgroup-manager=cgroupfs"] if grouped else []),
+    )
     if kind == "gvisor":
         flags = (f"--runtime={shutil.which('runsc')}", *(f"--runtime-flag={flag}" for flag in RUNSC_FLAGS))
-        return [Way(client=(*client, *flags), grouped=grouped, own_kernel=True, own_store=not image_name)]
-    plain = Way(client=client, grouped=grouped, own_store=not image_name)
+        return [Invocation(client=(*client, *flags), grouped=grouped, own_kernel=True, own_store=not image_name)]
+    plain = Invocation(client=client, grouped=grouped, own_store=not image_name)
     if shutil.which("runc") is None:
         return [plain]
     # crun, the usual default, refuses machines that mix control groups of versions 1 and 2.
     return [plain, replace(plain, client=(*client, "--runtime=runc"))]
 
 
-def sweep() -> list[str]:
-    """Remove containers whose makers are dead, in every store that we use; returns their names."""
+# ------------------------------------------------------------------------------------------- leftovers
+
+
+def remove_leftover_containers() -> list[str]:
+    """Remove containers whose makers are dead, in every store that we use; return their names or ids."""
     removed = []
-    for client in stores():
-        for name in _leftovers(client):
-            kill(client, name)
-            remove(client, name)
+    for client in list_stores():
+        for name in _find_leftovers(client):
+            kill_container(client, name)
+            remove_container(client, name)
             removed.append(name)
-    return [*removed, *remove_forgotten()]
+    return [*removed, *remove_forgotten_containers()]
 
 
-def stores() -> list[tuple[str, ...]]:
-    clients: list[tuple[str, ...]] = [("docker",), ("podman",), ("podman", *storage(""))]
+def list_stores() -> list[tuple[str, ...]]:
+    """Return one client command per store of containers: docker's, podman's, and our own of podman."""
+    clients: list[tuple[str, ...]] = [("docker",), ("podman",), ("podman", *build_storage_options(""))]
     return [client for client in clients if shutil.which(client[0]) is not None]
 
 
-def _leftovers(client: tuple[str, ...]) -> list[str]:
-    names = client_says(client, "ps", "--all", "--filter", f"name=^{owner.PREFIX}-", "--format", "{{.Names}}")
+def _find_leftovers(client: tuple[str, ...]) -> list[str]:
+    names = query_client(client, "ps", "--all", "--filter", f"name=^{owner.PREFIX}-", "--format", "{{.Names}}")
     return [name for name in names.split() if owner.is_leftover(name)]

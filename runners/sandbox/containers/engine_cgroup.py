@@ -1,9 +1,9 @@
-"""The control group that an engine made for its container: read, where none of our own can be put around it.
+"""Read the control group that an engine made for its container, if we cannot make one around the container.
 
-Docker below systemd takes no group but systemd's, and an ordinary user may make none. With version 2 of control
-groups anybody may read the counters of every group, though, and a container's is named after its id. What they say is
-the kernel's word, as it is of a group of ours. The engine removes the group as soon as the container has ended, so
-they are read while it runs: at each event of its memory, and a few times a second.
+Docker below systemd accepts no group but systemd's, and an ordinary user may not create one. But with version 2 of
+control groups every user may read the counters of every group, and a container's group is named after the container's
+id. The counters are the kernel's, as in a group of ours. The engine removes the group as soon as the container has
+ended, so a thread reads the counters while the container runs: at each memory event, and a few times a second.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.sandbox.limits.cgroup import ROOT, counter, number
+from runners.sandbox.limits.cgroup import ROOT, parse_counter, read_counter
 
 LOOK_S = 0.25
-"""How often the counters are read when nothing happens: the peak and the processor time may be so old at the end."""
+"""Longest interval between readings: at the end, peak and processor time may be this old."""
 _SOON_S = 0.05
-"""How often a group is looked for that is not there yet."""
+"""Interval between searches for a group that does not exist yet."""
 
 
-def possible(root: Path = ROOT) -> bool:
-    """Whether control groups are of version 2 here, and mounted where we look."""
+def can_read_groups(root: Path = ROOT) -> bool:
+    """True if control groups of version 2 are mounted at ``root``."""
     return (root / "cgroup.controllers").exists()
 
 
-def place_of(cidfile: Path, root: Path = ROOT) -> Path | None:
-    """The outermost group of the container whose id is in a file; None while it isn't there.
+def find_group(cidfile: Path, root: Path = ROOT) -> Path | None:
+    """Return the outermost group of the container whose id is in ``cidfile``; None while there is no such group.
 
-    ``system.slice/docker-ID.scope``, ``docker/ID``, ``user.slice/…/libpod-ID.scope``: engines and systemd differ.
+    Engines and systemd name the group differently: ``system.slice/docker-ID.scope``, ``docker/ID``,
+    ``user.slice/…/libpod-ID.scope``.
     """
     try:
         name = cidfile.read_text().strip()
@@ -48,39 +49,42 @@ def place_of(cidfile: Path, root: Path = ROOT) -> Path | None:
 
 
 @dataclass(slots=True)
-class EnginesGroup:
-    """``cidfile`` is where the engine writes the container's id. What was read last stays when the group is gone."""
+class EngineCgroup:
+    """The group of one container, with the last readings. The readings stay valid after the group is gone.
+
+    ``cidfile`` is the file to which the engine writes the container's id.
+    """
 
     cidfile: Path
     root: Path = ROOT
-    place: Path | None = None
+    path: Path | None = None
     _cpu_s: float = 0.0
     _peak_bytes: int = 0
     _oom: bool = False
 
-    def found(self) -> bool:
-        """Whether the group is there to be read, or was."""
-        self.place = self.place or place_of(self.cidfile, self.root)
-        return self.place is not None
+    def is_found(self) -> bool:
+        """True if the group is there to be read, or was."""
+        self.path = self.path or find_group(self.cidfile, self.root)
+        return self.path is not None
 
-    def cpu_s(self) -> float:
-        """See ``cgroup.Cgroup``; 0 before the container has begun."""
+    def read_cpu_s(self) -> float:
+        """See ``cgroup.Cgroup``; 0 before the container has started."""
         self._read()
         return self._cpu_s
 
-    def peak_bytes(self) -> int:
-        """As of the last reading; 0 where the kernel keeps none (before 5.19)."""
+    def read_peak_bytes(self) -> int:
+        """Return the peak as of the last reading; 0 on kernels without a peak (before 5.19)."""
         self._read()
         return self._peak_bytes
 
     def ran_out_of_memory(self) -> bool:
-        """True when the kernel said so in a reading; when not, the engine may know more."""
+        """True if a reading showed an out-of-memory kill. False is not final: the engine may know more."""
         self._read()
         return self._oom
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        """Within it a thread follows the counters until the group is gone."""
+    def follow_counters(self) -> Iterator[None]:
+        """Read the counters in a thread until the block ends or the group is gone."""
         reader, writer = os.pipe()
         thread = threading.Thread(target=self._follow, args=(reader,), name="counters", daemon=True)
         thread.start()
@@ -92,25 +96,26 @@ class EnginesGroup:
             os.close(reader)
 
     def _follow(self, stop: int) -> None:
-        while not self.found():
+        while not self.is_found():
             if select.select([stop], [], [], _SOON_S)[0]:
                 return
-        assert self.place is not None
-        # The end of the file of events is its removal: ENODEV.
-        with contextlib.suppress(OSError), open(self.place / "memory.events", "rb", buffering=0) as events:
+        assert self.path is not None
+        # When the group is removed, reading the events fails with ENODEV.
+        with contextlib.suppress(OSError), open(self.path / "memory.events", "rb", buffering=0) as events:
             poll = select.poll()
             poll.register(events, select.POLLPRI)  # a change; cgroup-v2.rst, "memory.events"
             poll.register(stop, select.POLLIN)
             while all(descriptor != stop for descriptor, _ in poll.poll(1000 * LOOK_S)):
-                # First, and through this descriptor: what happens after it was read is news to it, and nothing else.
-                self._oom = number(os.pread(events.fileno(), 4096, 0).decode(), "oom_kill") > 0 or self._oom
+                # Read first, and through this descriptor: the kernel then reports every later change, and only these.
+                oom_kills = parse_counter(os.pread(events.fileno(), 4096, 0).decode(), "oom_kill")
+                self._oom = oom_kills > 0 or self._oom
                 self._read()
 
     def _read(self) -> None:
-        if not self.found():
+        if not self.is_found():
             return
-        assert self.place is not None
+        assert self.path is not None
         with contextlib.suppress(OSError):
-            self._oom = counter(self.place / "memory.events", "oom_kill") > 0 or self._oom
-            self._cpu_s = max(self._cpu_s, counter(self.place / "cpu.stat", "usage_usec") / 1e6)
-            self._peak_bytes = int((self.place / "memory.peak").read_text())
+            self._oom = read_counter(self.path / "memory.events", "oom_kill") > 0 or self._oom
+            self._cpu_s = max(self._cpu_s, read_counter(self.path / "cpu.stat", "usage_usec") / 1e6)
+            self._peak_bytes = int((self.path / "memory.peak").read_text())

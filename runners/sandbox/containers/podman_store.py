@@ -1,4 +1,7 @@
-"""Podman's store of our own: where it is, what it starts from, and what podman forgot in it."""
+"""Keep a podman store of our own.
+
+Choose its folder, fill it with the skeleton, and remove containers that podman forgot.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +20,20 @@ from pathlib import Path
 from runners.core.errors import InfraError
 from runners.sandbox import owner
 from runners.sandbox.containers import skeleton
-from runners.sandbox.containers.clients import CLIENT_S, client_says
+from runners.sandbox.containers.clients import CLIENT_S, query_client
 
 SETTINGS = Path(__file__).with_name("podman.conf")
 CONTAINERS = "vfs-containers"
-"""Podman's folder for containers, below its root, where it copies instead of mounting overlays."""
+"""Podman's folder for containers below its root, with the storage driver that copies instead of mounting overlays."""
 FORGOTTEN_S = 60.0
-"""How old a place of the store must be before we take it for one that podman forgot."""
+"""Age at which a container folder that podman does not list counts as forgotten."""
 
 
-def our_store() -> Path:
-    """A folder of our own for podman's store, in memory where that can be had.
+def find_store() -> Path:
+    """Return the folder for podman's store, in memory if possible.
 
-    podman waits for the disk some thirty times in one run: half of the time of an empty one where the disk is busy
-    (0.31 s against 0.16 s). The store also has to be gone after a reboot, and podman wants its paths short.
+    podman waits for the disk some thirty times in one run. On a busy disk that is half of the time of an empty
+    container (0.31 s against 0.16 s). The store must also be gone after a reboot, and podman needs short paths.
     """
     uid = os.geteuid()
     runtime = Path("/run") if uid == 0 else Path(os.environ.get("XDG_RUNTIME_DIR") or "/")
@@ -41,13 +44,13 @@ def our_store() -> Path:
 
 
 def _in_memory(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> bool:
-    """Whether a tmpfs is mounted there."""
+    """True if a tmpfs is mounted at ``folder``."""
     lines = (line.split() for line in mounts.read_text().splitlines())
     return any(words[1] == str(folder) and words[2] == "tmpfs" for words in lines)
 
 
 def _is_ours(folder: Path) -> bool:
-    """Made now, or before by us and closed to others: in /dev/shm anyone may have been first."""
+    """True if the folder is made now, or belongs to us and is closed to others. In /dev/shm any user may be first."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
@@ -56,57 +59,58 @@ def _is_ours(folder: Path) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
-def drop_skeleton() -> bool:
-    """Remove podman's store of the skeleton, which the next probe makes anew; False while a container runs in it.
+def remove_skeleton() -> bool:
+    """Remove podman's store of the skeleton. Return False while a container runs in it.
 
-    Without its store podman no longer knows how that container ended.
+    The next probe makes a new store. Without its store podman could not tell how a running container ends.
     """
-    store = our_store()
-    if (store / "root").exists() and client_says(("podman", *storage("")), "ps", "--quiet"):
+    store = find_store()
+    if (store / "root").exists() and query_client(("podman", *build_storage_options("")), "ps", "--quiet"):
         return False
     shutil.rmtree(store, ignore_errors=True)
     return True
 
 
-def storage(image_name: str) -> tuple[str, ...]:
-    """Where podman keeps the skeleton: a store of ours, without overlay mounts.
+def build_storage_options(image_name: str) -> tuple[str, ...]:
+    """Return podman's options for our store, without overlay mounts; none for a named image.
 
-    In the user's own store two clients that start at the same moment can mount the store over a running container
-    ("device or resource busy"), after which podman is stuck for everybody. The skeleton is so small that copying it
-    (vfs) costs nothing. A named image is where the user has put it.
+    A named image is in the user's store.
+
+    In the user's store two clients that start at the same moment can mount the store over a running container
+    ("device or resource busy"). After that podman is stuck for every user. The skeleton is so small that copying it
+    (vfs) is free.
     """
     if image_name:
         return ()
-    store = our_store()
+    store = find_store()
     places = (f"--root={store}/root", f"--runroot={store}/run", f"--tmpdir={store}/libpod")
     return (*places, "--storage-driver=vfs", "--events-backend=none")
 
 
-def settings() -> dict[str, str]:
-    """Our environment with podman's settings for a store of ours, unless the user names others.
+def build_client_environment() -> dict[str, str]:
+    """Return our environment with podman's settings for our store, unless the user names other settings.
 
-    The client, too, ends before garbage would matter; one that lives long collects it once it has used the memory
-    named here.
+    GOGC: the client ends before garbage matters. A client that lives long collects garbage after GOMEMLIMIT.
     """
     return {"CONTAINERS_CONF": str(SETTINGS), **os.environ, "GOGC": "off", "GOMEMLIMIT": "256MiB"}
 
 
 @functools.cache
-def packed() -> tuple[str, bytes]:
-    """The skeleton's name and its archive."""
-    data = skeleton.archive()
-    return skeleton.tag(data), data
+def pack_skeleton() -> tuple[str, bytes]:
+    """Return the skeleton's name and its archive."""
+    data = skeleton.build_archive()
+    return skeleton.make_image_name(data), data
 
 
 @functools.cache
-def import_once(client: tuple[str, ...]) -> str:
-    """The skeleton image's name, imported into the engine's own store if it isn't there yet.
+def import_skeleton(client: tuple[str, ...]) -> str:
+    """Import the skeleton into the engine's own store unless it is there; return the image's name.
 
     Raises:
-        InfraError: the engine refused it.
+        InfraError: the engine refused the image.
     """
-    name, data = packed()
-    if client_says(client, "image", "inspect", "--format", "{{.Id}}", name):
+    name, data = pack_skeleton()
+    if query_client(client, "image", "inspect", "--format", "{{.Id}}", name):
         return name
     words = [*client, "import", "-", name]
     try:
@@ -118,63 +122,65 @@ def import_once(client: tuple[str, ...]) -> str:
     return name
 
 
-def unpacked() -> Path:
-    """The folder of the skeleton, made if it isn't there yet.
+def unpack_skeleton() -> Path:
+    """Unpack the skeleton unless it is there; return its folder.
 
-    From a folder podman starts without looking up an image, making a layer and copying it, and without the locks that
-    two at a time then wait for. Nobody inside can write there; what appears in it is what the runtime makes to mount
-    on. It is looked for each time, because another process may have dropped it (``reprobot clean``).
+    From a folder podman starts without looking up an image, making a layer and copying it, and without the locks for
+    which two clients would wait. The guest cannot write there; only the runtime adds mount points. The folder is
+    checked on each call, because another process may have removed it (``reprobot clean``).
     """
-    name, data = packed()
-    place = our_store() / name.replace(":", "-")
-    if not place.exists():
-        _unpack(data, place)
-    return place
+    name, data = pack_skeleton()
+    folder = find_store() / name.replace(":", "-")
+    if not folder.exists():
+        _unpack_archive(data, folder)
+    return folder
 
 
-def _unpack(data: bytes, place: Path) -> None:
-    """Whole or not at all, whoever else does the same."""
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent) as beside, tarfile.open(fileobj=io.BytesIO(data)) as tar:
+def _unpack_archive(data: bytes, folder: Path) -> None:
+    """Unpack completely or not at all, also if another process does the same."""
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as beside, tarfile.open(fileobj=io.BytesIO(data)) as tar:
         whole = Path(beside, "root")
-        tar.extraction_filter = lambda member, _: member  # our own archive: modes and links as they are in it
+        tar.extraction_filter = lambda member, _: member  # our own archive: keep its modes and links
         tar.extractall(whole)
         whole.chmod(0o755)
-        with contextlib.suppress(OSError):  # there already, by another
-            whole.rename(place)
+        with contextlib.suppress(OSError):  # another process was first
+            whole.rename(folder)
 
 
-def is_in_our_store(id_file: Path) -> bool:
-    """Whether podman still keeps a folder for the container of that id, although its client came to its own end."""
+def is_container_left(id_file: Path) -> bool:
+    """True if podman still keeps a folder for the container whose id is in ``id_file``."""
     with contextlib.suppress(OSError):
         number = id_file.read_text(encoding="ascii").strip()
-        return len(number) == 64 and (our_store() / "root" / CONTAINERS / number).exists()
+        return len(number) == 64 and (find_store() / "root" / CONTAINERS / number).exists()
     return False
 
 
-def remove_forgotten() -> list[str]:
-    """Remove what podman no longer knows and left mounted in our store; returns container ids.
+def remove_forgotten_containers() -> list[str]:
+    """Remove containers that podman no longer lists but left mounted in our store; return their ids.
 
-    Two removals of one container at the same moment (its own ``--rm`` and a sweep, say) can leave its folder with
-    /dev/shm mounted in it, which nobody removes then (seen with 4.3 when processes were killed at random).
+    Two removals of one container at the same moment (for example its own ``--rm`` and `remove_leftovers`) can leave
+    its folder with /dev/shm mounted in it, and podman never removes such a folder (seen with 4.3 when processes were
+    killed at random).
     """
-    store = our_store()
+    store = find_store()
     old = time.time() - FORGOTTEN_S
-    places = [
-        place
-        for place in (store / "root" / CONTAINERS).glob("?" * 64)
-        if (place / "userdata").exists() and place.stat().st_mtime < old
+    folders = [
+        folder
+        for folder in (store / "root" / CONTAINERS).glob("?" * 64)
+        if (folder / "userdata").exists() and folder.stat().st_mtime < old
     ]
-    if not places:
+    if not folders:
         return []
-    # Listed after the folders: who is in neither list has none. A client that fails knows nothing, and nor do we.
-    words = ["podman", *storage(""), "ps", "--all", "--external", "--no-trunc", "--format", "{{.ID}}"]
+    # Ask podman after listing the folders, so that a container made meanwhile is not taken for a forgotten one. If
+    # the client fails, no folder is known to be forgotten.
+    words = ["podman", *build_storage_options(""), "ps", "--all", "--external", "--no-trunc", "--format", "{{.ID}}"]
     try:
         known = subprocess.run(words, capture_output=True, text=True, timeout=CLIENT_S, check=True).stdout.split()
     except (OSError, subprocess.SubprocessError):
         return []
-    gone = [place for place in places if place.name not in known]
-    for place in gone:
-        subprocess.run(["umount", str(place / "userdata" / "shm")], capture_output=True, check=False)
-        shutil.rmtree(place, ignore_errors=True)
-    return [place.name for place in gone]
+    gone = [folder for folder in folders if folder.name not in known]
+    for folder in gone:
+        subprocess.run(["umount", str(folder / "userdata" / "shm")], capture_output=True, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+    return [folder.name for folder in gone]

@@ -1,8 +1,8 @@
-"""A control group of our own for one probe: limits on memory and processes, the truth about running out, and the
-account of processor time.
+"""Create a control group for one probe: limits on memory and processes, out-of-memory events, processor time.
 
-Version 1 (one hierarchy per controller) and version 2 (one for all). The counters are the kernel's: a testcase that
-prints "Killed" changes nothing here, and one that was killed for its memory can't hide it.
+Supports version 1 (one hierarchy per controller) and version 2 (one hierarchy for all). The counters are the
+kernel's: a testcase that prints "Killed" does not change them, and a testcase that was killed for its memory cannot
+hide that.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from runners.sandbox import owner
 
 ROOT = Path("/sys/fs/cgroup")
 _REMOVE_S = 2.0
-"""How long a dead process may keep its group busy before we leave the group to the next sweep."""
+"""How long a dead process may keep its group busy. After that the group is left to the next `remove_leftovers`."""
 
 
 class Cgroup(Protocol):
-    """One probe's group. ``parent_path`` is what ``--cgroup-parent`` takes."""
+    """The control group of one probe. ``parent_path`` is a value for ``--cgroup-parent``."""
 
     @property
     def parent_path(self) -> str: ...
@@ -32,33 +32,33 @@ class Cgroup(Protocol):
 
     def ran_out_of_memory(self) -> bool: ...
 
-    def peak_bytes(self) -> int: ...
+    def read_peak_bytes(self) -> int: ...
 
-    def cpu_s(self) -> float:
-        """Processor time that everything in it has had, the dead and the groups below included."""
+    def read_cpu_s(self) -> float:
+        """Return the processor time, in seconds, of all members, dead ones and groups below included."""
 
     def kill(self) -> None:
-        """Kill everything inside; the group stays."""
+        """Kill every member; the group stays."""
 
     def close(self) -> None:
-        """Kill what is left inside and remove the group."""
+        """Kill the remaining members and remove the group."""
 
 
-def unavailable(root: Path = ROOT) -> str | None:
-    """None when a group with both controllers can be made here; else why not, and the mend."""
+def find_problem(root: Path = ROOT) -> str | None:
+    """Return None if a group with both controllers can be made here; else the reason and the remedy."""
     try:
-        group = create(owner.new_name(), Limits(), root=root)
+        group = create_group(owner.make_name(), Limits(), root=root)
     except OSError as error:
         return f"no control group of our own ({error}): run as root, or rely on the other engines' limits"
     group.close()
     return None
 
 
-def create(name: str, limits: Limits, *, root: Path = ROOT) -> Cgroup:
-    """A group named ``name`` with the memory and process limits set.
+def create_group(name: str, limits: Limits, *, root: Path = ROOT) -> Cgroup:
+    """Return a new group ``name`` with the memory and process limits set.
 
     Raises:
-        OSError: control groups can't be written here.
+        OSError: control groups cannot be written here.
     """
     return _V2(name, limits, root) if (root / "cgroup.controllers").exists() else _V1(name, limits, root)
 
@@ -66,9 +66,9 @@ def create(name: str, limits: Limits, *, root: Path = ROOT) -> Cgroup:
 class _V1:
     """``ROOT/memory/NAME``, ``ROOT/pids/NAME`` and ``ROOT/cpuacct/NAME``.
 
-    At the root of each hierarchy rather than below our own group, because a container engine takes one path for all
-    controllers. Running out is learnt from an eventfd: the ``oom_kill`` counter of a parent doesn't count what
-    happened to its children, and an engine's own child group is gone, counters and all, before we can read it.
+    The groups are at the root of each hierarchy instead of below our own group, because a container engine takes one
+    path for all controllers. An eventfd tells that the memory ran out: the ``oom_kill`` counter of a parent does not
+    count events of its children, and an engine removes its own child group before we can read that group's counters.
     """
 
     CONTROLLERS = ("memory", "pids", "cpuacct")
@@ -83,15 +83,18 @@ class _V1:
                 (root / controller / name).mkdir()
             _write(root / "pids" / name / "pids.max", limits.processes)
             _write(self._memory / "memory.limit_in_bytes", limits.memory_bytes)
-            with contextlib.suppress(OSError):  # absent where swap isn't accounted
+            with contextlib.suppress(OSError):  # absent if swap is not accounted
                 _write(self._memory / "memory.memsw.limit_in_bytes", limits.memory_bytes)
-            self._event = self._listen()
+            self._event = self._open_oom_event()
         except OSError:
             self.close()
             raise
 
-    def _listen(self) -> int:
-        """Documentation/admin-guide/cgroup-v1/memory.rst, "OOM Control"."""
+    def _open_oom_event(self) -> int:
+        """Return an eventfd that counts out-of-memory events.
+
+        See Documentation/admin-guide/cgroup-v1/memory.rst, "OOM Control".
+        """
         event = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         with open(self._memory / "memory.oom_control") as control:
             _write(self._memory / "cgroup.event_control", f"{event} {control.fileno()}")
@@ -109,32 +112,32 @@ class _V1:
         try:
             return os.eventfd_read(self._event) > 0
         except BlockingIOError:
-            return counter(self._memory / "memory.oom_control", "oom_kill") > 0
+            return read_counter(self._memory / "memory.oom_control", "oom_kill") > 0
 
-    def peak_bytes(self) -> int:
+    def read_peak_bytes(self) -> int:
         return int((self._memory / "memory.max_usage_in_bytes").read_text())
 
-    def cpu_s(self) -> float:
+    def read_cpu_s(self) -> float:
         return int((self._root / "cpuacct" / self._name / "cpuacct.usage").read_text()) / 1e9
 
     def kill(self) -> None:
-        kill(self._name, self._root)
+        kill_members(self._name, self._root)
 
     def close(self) -> None:
         if self._event >= 0:
             os.close(self._event)
             self._event = -1
-        remove(self._name, self._root)
+        remove_group(self._name, self._root)
 
 
 class _V2:
-    """``ROOT/NAME``. Its counters include those of the groups below it, such as a container's."""
+    """``ROOT/NAME``. The counters include those of the groups below, such as a container's group."""
 
     def __init__(self, name: str, limits: Limits, root: Path) -> None:
         self._root = root
         self._name = name
         self._group = root / name
-        # A group hands on only the controllers that its parent hands to it.
+        # A group can give its children only the controllers that its parent enables.
         _write(root / "cgroup.subtree_control", "+memory +pids")
         self._group.mkdir()
         try:
@@ -154,32 +157,34 @@ class _V2:
         _write(self._group / "cgroup.procs", pid)
 
     def ran_out_of_memory(self) -> bool:
-        return counter(self._group / "memory.events", "oom_kill") > 0
+        return read_counter(self._group / "memory.events", "oom_kill") > 0
 
-    def peak_bytes(self) -> int:
+    def read_peak_bytes(self) -> int:
         peak = self._group / "memory.peak"  # Linux 5.19
         return int(peak.read_text()) if peak.exists() else 0
 
-    def cpu_s(self) -> float:
-        return counter(self._group / "cpu.stat", "usage_usec") / 1e6  # there without the cpu controller, too
+    def read_cpu_s(self) -> float:
+        return read_counter(self._group / "cpu.stat", "usage_usec") / 1e6  # present without the cpu controller, too
 
     def kill(self) -> None:
-        kill(self._name, self._root)
+        kill_members(self._name, self._root)
 
     def close(self) -> None:
-        remove(self._name, self._root)
+        remove_group(self._name, self._root)
 
 
-def leftovers(root: Path = ROOT) -> list[str]:
-    """Names of groups whose makers are dead."""
+def find_leftover_groups(root: Path = ROOT) -> list[str]:
+    """Return names of groups whose makers are dead."""
     places = [root, *root.iterdir()] if root.is_dir() else []
     found = {path.name for place in places for path in place.glob(f"{owner.PREFIX}-*")}
     return sorted(name for name in found if owner.is_leftover(name))
 
 
-def remove(name: str, root: Path = ROOT) -> bool:
-    """Kill what is inside ``name`` and remove it, from every hierarchy that has it; False when some of it is
-    left, such as another user's."""
+def remove_group(name: str, root: Path = ROOT) -> bool:
+    """Kill the members of ``name`` and remove the group from every hierarchy.
+
+    Return False if a part is left, such as a group of another user.
+    """
     tops = [path for path in (root / name, *root.glob(f"*/{name}")) if path.is_dir()]
     deadline = time.monotonic() + _REMOVE_S
     for top in tops:
@@ -188,24 +193,24 @@ def remove(name: str, root: Path = ROOT) -> bool:
     return not any(top.is_dir() for top in tops)
 
 
-def kill(name: str, root: Path = ROOT) -> None:
-    """Kill what is inside ``name`` until nobody lives there, forking as they may."""
+def kill_members(name: str, root: Path = ROOT) -> None:
+    """Kill the members of ``name`` until none is alive, because members may fork meanwhile."""
     deadline = time.monotonic() + _REMOVE_S
     while time.monotonic() < deadline:
-        groups = [group for top in (root / name, *root.glob(f"*/{name}")) for group in _groups(top)]
-        if not sum(_kill_members(group) for group in groups):
+        groups = [group for top in (root / name, *root.glob(f"*/{name}")) for group in _list_groups(top)]
+        if not sum(_kill_direct_members(group) for group in groups):
             return
         time.sleep(0.01)
 
 
-def _groups(top: Path) -> list[Path]:
-    """It and those below it, the lowest first."""
+def _list_groups(top: Path) -> list[Path]:
+    """Return ``top`` and the groups below, the lowest first."""
     return [Path(path) for path, _, _ in os.walk(top, topdown=False)]
 
 
-def _kill_members(group: Path) -> int:
-    """How many there were."""
-    found = _members(group)
+def _kill_direct_members(group: Path) -> int:
+    """Kill the members of one group and return their number."""
+    found = _read_members(group)
     for pid in found:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
@@ -213,33 +218,36 @@ def _kill_members(group: Path) -> int:
 
 
 def _remove_tree(top: Path) -> bool:
-    """True when the group and those below it are gone. Only directories are removed: the files are the kernel's."""
-    for group in _groups(top):
-        _kill_members(group)
+    """Remove a group and those below; return True if all are gone. Only directories: the files are the kernel's."""
+    for group in _list_groups(top):
+        _kill_direct_members(group)
         with contextlib.suppress(OSError):
             group.rmdir()
     return not top.exists()
 
 
-def _members(group: Path) -> list[int]:
-    """Process ids inside. 0 stands for one outside our own process namespace, which we can't name."""
+def _read_members(group: Path) -> list[int]:
+    """Return process ids.
+
+    The kernel writes 0 for a process outside our process namespace; such a process has no id here.
+    """
     try:
         return [int(word) for word in (group / "cgroup.procs").read_text().split() if word != "0"]
     except OSError:
         return []
 
 
-def counter(path: Path, key: str) -> int:
-    """The number beside ``key`` in a file of such lines; 0 where it has none.
+def read_counter(path: Path, key: str) -> int:
+    """Return the number after ``key`` in a file with one name and number per line; 0 if the key is absent.
 
     Raises:
-        OSError: no such file, or its group is gone.
+        OSError: there is no such file, or its group is gone.
     """
-    return number(path.read_text(), key)
+    return parse_counter(path.read_text(), key)
 
 
-def number(text: str, key: str) -> int:
-    """The number beside ``key`` in lines of a name and a number each; 0 where there is none."""
+def parse_counter(text: str, key: str) -> int:
+    """Return the number after ``key`` in lines of a name and a number; 0 if the key is absent."""
     for line in text.splitlines():
         name, _, value = line.partition(" ")
         if name == key:

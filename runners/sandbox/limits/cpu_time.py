@@ -1,4 +1,4 @@
-"""Processor time: how much a probe may have of it, and a watch over what all its processes together have had."""
+"""Limit the processor time of a probe: all its processes together, dead ones included."""
 
 from __future__ import annotations
 
@@ -9,43 +9,49 @@ from dataclasses import dataclass
 from runners.core.protocol import Limits
 
 SHARE = 0.75
-"""Of all processors for the whole wall time: more than any compiler keeps busy for long (bench.speed.overhead prints
-what ours do), so that this limit meets only what computes without end on all of them."""
+"""Share of all processors for the whole wall time. No compiler keeps that many busy for long (bench.speed.overhead
+prints the use of ours), so only code that computes without end on all processors reaches this limit."""
 START_S = 15.0
-"""For starting an interpreter and the imports done ahead, which are counted too."""
+"""Allowance for the start of an interpreter and the imports ahead of the testcase, which are counted too."""
 GRACE_S = 4.0
-"""From the word that the time is up to the kill: enough for the supervisor to ask the step where it is."""
+"""From the announcement that the time is used up to the kill. The supervisor needs this time to ask the step where it
+is."""
 _SHORTEST_PAUSE_S = 0.02
 
 
-def processors() -> int:
+def count_processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def allowance(limits: Limits) -> float:
-    """Seconds of processor time for one probe: as asked, else `SHARE` of all processors, and never less than one
-    processor could give in the wall time."""
+def compute_allowance(limits: Limits) -> float:
+    """Return the processor seconds for one probe: ``limits.cpu_s`` if given, else `SHARE` of all processors.
+
+    The default is never less than one processor could give in the wall time.
+    """
     if limits.cpu_s is not None:
         return limits.cpu_s
-    return max(1.0, SHARE * processors()) * limits.wall_s + START_S
+    return max(1.0, SHARE * count_processors()) * limits.wall_s + START_S
 
 
 @dataclass(frozen=True, slots=True)
 class Meter:
-    """``total`` reads the kernel's account of all processes, the dead included; ``limit`` is the reading, in seconds,
-    at which the time is up."""
+    """A limit on processor time.
 
-    total: Callable[[], float]
+    ``read_total`` returns the kernel's count in seconds for all processes, dead ones included. The time is used up
+    when the count reaches ``limit``.
+    """
+
+    read_total: Callable[[], float]
     limit: float
 
-    def pause_s(self) -> float:
-        """How long until the time can be up at all, were every processor busy for it; 0 when it is."""
-        left = self.limit - self.total()
-        return 0.0 if left <= 0 else max(_SHORTEST_PAUSE_S, left / processors())
+    def compute_pause_s(self) -> float:
+        """Return the seconds until the time could be used up with every processor busy; 0 if it is used up."""
+        left = self.limit - self.read_total()
+        return 0.0 if left <= 0 else max(_SHORTEST_PAUSE_S, left / count_processors())
 
 
-def watch(total: Callable[[], float] | None, cpu_s: float | None) -> Meter | None:
-    """From now on; None where nothing counts, or nothing is limited."""
-    if total is None or cpu_s is None:
+def start_meter(read_total: Callable[[], float] | None, cpu_s: float | None) -> Meter | None:
+    """Return a meter that allows ``cpu_s`` seconds from now on; None without a counter or without a limit."""
+    if read_total is None or cpu_s is None:
         return None
-    return Meter(total, total() + cpu_s)
+    return Meter(read_total, read_total() + cpu_s)

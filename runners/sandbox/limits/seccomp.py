@@ -1,9 +1,9 @@
-"""Which system calls the sandbox refuses: one table, exported as BPF (bubblewrap) and as JSON (containers).
+"""The system calls that the sandbox refuses: one table, exported as BPF (bubblewrap) and as JSON (containers).
 
-A list of refusals on top of "allow": everything that Docker's default profile refuses to a process without
-capabilities, and what that profile lets through although no compiler needs it (mounting, tracing, keys, nested
-namespaces, io_uring, sockets to the hypervisor). An allow-list was rejected: a call that a new compiler release
-begins to use would then fail on it and be taken for a regression.
+The table lists refusals; every other call is allowed. It has every call that Docker's default profile refuses to a
+process without capabilities, and calls that this profile allows although no compiler needs them (mounting, tracing,
+keys, nested namespaces, io_uring, sockets to the hypervisor). An allow-list was rejected: if a new compiler release
+used a further call, the call would fail and look like a regression.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ Op = Literal["EQ", "NE", "GT", "MASKED_EQ"]
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """``argument[index] op value``; with MASKED_EQ, ``argument[index] & value == value``."""
+    """A condition on one argument: ``argument[index] op value``.
+
+    MASKED_EQ means ``argument[index] & value == value``.
+    """
 
     index: int
     op: Op
@@ -30,7 +33,7 @@ class Arg:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Refuse these calls with ``error``, where the argument (if given) matches."""
+    """Refuse the calls ``names`` with ``error`` if the argument matches ``arg`` (or if ``arg`` is None)."""
 
     names: tuple[str, ...]
     error: int = errno.EPERM
@@ -42,15 +45,16 @@ _NAMESPACE_FLAGS = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 
 
 _AF_NETLINK = 16
 _ALLOWED_FAMILIES = (1, 2, 10, _AF_NETLINK)
-"""AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which name look-ups ask for routes. Not AF_VSOCK: it reaches the
-hypervisor whatever the network namespace; not AF_ALG, AF_PACKET, AF_BLUETOOTH …: kernel surface nobody needs."""
+"""AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, which name look-ups ask for routes. Not AF_VSOCK: that reaches the
+hypervisor from any network namespace. Not AF_ALG, AF_PACKET, AF_BLUETOOTH …: kernel surface that no compiler
+needs."""
 
 RULES: tuple[Rule, ...] = (
     # Namespaces and mounts: a new user namespace would give every capability back, inside it.
     Rule(("unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick")),
     Rule(("move_mount", "open_tree", "mount_setattr", "name_to_handle_at", "open_by_handle_at")),
     *(Rule(("clone",), arg=Arg(0, "MASKED_EQ", flag)) for flag in _NAMESPACE_FLAGS),
-    # clone3 takes its flags in memory, where a filter can't look; C libraries fall back to clone on ENOSYS.
+    # clone3 takes its flags in memory, which a filter cannot read. C libraries fall back to clone on ENOSYS.
     Rule(("clone3",), errno.ENOSYS),
     # Other processes.
     Rule(("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp")),
@@ -73,17 +77,20 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def profile_json(*, own_kernel: bool = False) -> str:
-    """The table as an OCI seccomp profile (what ``--security-opt seccomp=FILE`` takes).
+def render_profile(*, own_kernel: bool = False) -> str:
+    """Return the table as an OCI seccomp profile in JSON, for ``--security-opt seccomp=FILE``.
 
-    gVisor refuses with EPERM whatever error the profile says. For clone3 a C library then gives up, where ENOSYS
-    would have it try clone: no thread could start. So clone3 is left to gVisor's own kernel.
+    ``own_kernel`` is for gVisor, which refuses with EPERM and ignores the error in the profile. After EPERM from
+    clone3 a C library gives up, where ENOSYS would make it try clone: no thread could start. So clone3 is left to
+    gVisor's own kernel.
     """
     rules = [rule for rule in RULES if not (own_kernel and "clone3" in rule.names)]
-    return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [_as_json(rule) for rule in rules]}, indent=1)
+    return json.dumps(
+        {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [_encode_rule(rule) for rule in rules]}, indent=1
+    )
 
 
-def _as_json(rule: Rule) -> dict[str, object]:
+def _encode_rule(rule: Rule) -> dict[str, object]:
     entry: dict[str, object] = {"names": list(rule.names), "action": "SCMP_ACT_ERRNO", "errnoRet": rule.error}
     if rule.arg is not None:
         entry["args"] = [
@@ -98,8 +105,8 @@ def _as_json(rule: Rule) -> dict[str, object]:
 
 
 @functools.cache
-def unavailable() -> str | None:
-    """None when the BPF can be built here; else why not, and the mend."""
+def find_problem() -> str | None:
+    """Return None if the BPF program can be built here; else the reason and the remedy."""
     try:
         import pyseccomp  # noqa: F401  (raises RuntimeError when the C library is missing, hence not at the top)
     except (ImportError, RuntimeError, OSError) as error:
@@ -108,29 +115,29 @@ def unavailable() -> str | None:
 
 
 @functools.cache
-def program() -> bytes:
-    """The table as a BPF program for this machine's architecture; call only where ``unavailable()`` is None."""
+def compile_program() -> bytes:
+    """Return the table as a BPF program for this machine's architecture. Call only if `find_problem` returns None."""
     import pyseccomp
 
     table = pyseccomp.SyscallFilter(defaction=pyseccomp.ALLOW)
     for rule in RULES:
         for name in rule.names:
-            number = _number(pyseccomp, name)
+            number = _resolve_number(pyseccomp, name)
             if number is not None:
-                table.add_rule(pyseccomp.ERRNO(rule.error), number, *_as_args(pyseccomp, rule))
+                table.add_rule(pyseccomp.ERRNO(rule.error), number, *_convert_args(pyseccomp, rule))
     with tempfile.TemporaryFile() as file:
         table.export_bpf(file)
         file.seek(0, os.SEEK_SET)
         return file.read()
 
 
-def _number(library: object, name: str) -> int | None:
-    """The call's number; None where this architecture (or an older C library) has no call of that name."""
+def _resolve_number(library: object, name: str) -> int | None:
+    """Return the number of a call; None if this architecture (or an older C library) has no call of that name."""
     number: int = library.resolve_syscall(library.Arch.NATIVE, name)  # type: ignore[attr-defined]  # untyped library
     return number if number >= 0 else None
 
 
-def _as_args(library: object, rule: Rule) -> list[object]:
+def _convert_args(library: object, rule: Rule) -> list[object]:
     if rule.arg is None:
         return []
     op = getattr(library, rule.arg.op)

@@ -14,6 +14,7 @@ from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEnt
 from runners.core.toolchain.guest import GuestFacts
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, NVIDIA, VULKAN
 from runners.toolchains.iree.failures import FAILURES as FAILURES
+from runners.toolchains.iree.reports import REPORTS as REPORTS
 from runners.toolchains.iree.rewriting import REWRITING as REWRITING
 
 NAME = "iree"

@@ -9,6 +9,7 @@ from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.core.toolchain.guest import GuestFacts
+from runners.core.toolchain.reports import ReportVocabulary
 from runners.core.toolchain.rewriting import Rewriting
 
 NAME = "python"
@@ -23,6 +24,7 @@ DRIFT: tuple[DriftEntry, ...] = ()
 FAILURES = FailureVocabulary()
 GUEST = GuestFacts()
 REWRITING = Rewriting()
+REPORTS = ReportVocabulary()
 CANARY = Canary(
     kind=TestcaseKind.PYTHON,
     files={"canary.py": "print('canary ok', sum(range(4)))\n"},

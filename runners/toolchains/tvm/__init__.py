@@ -14,6 +14,7 @@ from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA
 from runners.toolchains.tvm.drift import DRIFT as READ
 from runners.toolchains.tvm.failures import FAILURES as FAILURES
 from runners.toolchains.tvm.names import LISTED
+from runners.toolchains.tvm.reports import REPORTS as REPORTS
 from runners.toolchains.tvm.rewriting import REWRITING as REWRITING
 
 NAME = "tvm"

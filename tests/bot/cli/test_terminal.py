@@ -14,7 +14,7 @@ from bot.cli.terminal import LineSink, LiveSink, lay_out, progress, show, show_c
 from bot.report.comment import render_comment
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Observation, Outcome, Testcase, TestcaseKind, Variant
-from runners.doctor import Check
+from runners.doctor import MachineCheck
 from tests.bot.report import reports
 from tests.bot.report.test_comment import HOSTILE, WORDS, poisoned
 
@@ -150,10 +150,10 @@ def test_a_person_sees_verdict_matrix_range_and_command() -> None:
 
 def test_a_doctor_says_what_works_and_what_would_mend_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     """Every check is one line in a log, in order, with its reason."""
-    podman = Check(
+    podman = MachineCheck(
         area="sandbox", name="podman", works=False, detail="not installed: apt install podman " + "x" * 200
     )
-    show_checks([Check(area="sandbox", name="bubblewrap", works=True, detail="no network"), podman])
+    show_checks([MachineCheck(area="sandbox", name="bubblewrap", works=True, detail="no network"), podman])
     first, second = capsys.readouterr().out.splitlines()
     assert re.match(r"ok\s+sandbox bubblewrap\s+no network", first)
     assert re.match(r"no\s+sandbox podman\s+not installed: apt install podman", second)

@@ -1,4 +1,4 @@
-"""Commits are read from a clone as data: the right ones, once each, and nothing of the clone's runs."""
+"""Commits are read from a clone as data: the right ones, once each, without running any program of the clone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def repository(tmp_path: Path) -> Repository:
     return make_repository(tmp_path / "clone")
 
 
-def test_commits_come_oldest_first_with_what_they_say_and_touch(repository: Repository) -> None:
-    """``start`` is left out, ``end`` is not."""
+def test_commits_come_oldest_first_with_messages_and_paths(repository: Repository) -> None:
+    """``start`` is excluded, ``end`` is included."""
     repository.commit("first", "a.txt")
     repository.git("tag", "v1.0")
     repository.commit(
@@ -36,8 +36,8 @@ def test_commits_come_oldest_first_with_what_they_say_and_touch(repository: Repo
     assert third.paths[0] == "src/parse.cc"
 
 
-def test_a_merge_is_one_commit(repository: Repository) -> None:
-    """With the files that it brought in; the side branch's own commits are not in the line of builds."""
+def test_merge_is_one_commit(repository: Repository) -> None:
+    """It has the files that it brought in. The side branch's commits are not on the line of first parents."""
     repository.commit("first", "a.txt")
     repository.git("switch", "--quiet", "-c", "side")
     repository.commit("on the side", "b.txt")
@@ -48,7 +48,7 @@ def test_a_merge_is_one_commit(repository: Repository) -> None:
     assert [(one.subject, one.paths) for one in found] == [("second", ("c.txt",)), ("Merge side", ("b.txt",))]
 
 
-def test_what_a_release_branch_already_holds_is_left_out(repository: Repository) -> None:
+def test_cherry_picks_of_the_release_branch_are_left_out(repository: Repository) -> None:
     """A cherry-pick keeps its author's time and subject, or names the same pull request."""
     repository.commit("first", "a.txt")
     repository.git("branch", "release")
@@ -64,8 +64,8 @@ def test_what_a_release_branch_already_holds_is_left_out(repository: Repository)
     assert [one.subject for one in found] == ["Add softmax (#78)"]
 
 
-def test_a_tag_goes_before_a_branch_of_the_same_name(repository: Repository) -> None:
-    """Releases are tags, and some projects name the release's branch the same; ``1.0`` finds ``v1.0``."""
+def test_tag_takes_precedence_over_a_branch_of_the_same_name(repository: Repository) -> None:
+    """Releases are tags, and some projects give the release branch the same name. ``1.0`` finds ``v1.0``."""
     tagged = repository.commit("first", "a.txt")
     repository.git("tag", "v1.0")
     repository.commit("second", "a.txt")
@@ -77,23 +77,23 @@ def test_a_tag_goes_before_a_branch_of_the_same_name(repository: Repository) -> 
 @pytest.mark.parametrize(
     "revision", ["--upload-pack=touch x", "-x", "", "a..b", "a b", "@{-1}", "no-such-tag", "x" * 400]
 )
-def test_what_is_no_revision_is_refused(repository: Repository, revision: str) -> None:
-    """By name, whatever git would make of it."""
+def test_text_that_is_no_revision_is_refused(repository: Repository, revision: str) -> None:
+    """git does not get such a text."""
     repository.commit("first", "a.txt")
     with pytest.raises(UserError):
         CommitLog(repository.path).resolve(revision)
 
 
-def test_a_folder_that_is_no_clone_is_refused(tmp_path: Path) -> None:
-    """In one sentence, whether it is missing or holds something else."""
+def test_folder_that_is_no_clone_is_refused(tmp_path: Path) -> None:
+    """The message is one sentence for a missing folder and for another folder."""
     with pytest.raises(UserError, match="no git repository"):
         CommitLog(tmp_path).between("a", "b")
     with pytest.raises(UserError, match="no directory"):
         CommitLog(tmp_path / "none").between("a", "b")
 
 
-def test_nothing_that_the_clone_configures_is_started(repository: Repository, tmp_path: Path) -> None:
-    """A pager, a monitor, a signature check, a diff or text filter and hooks of its own stay unused."""
+def test_no_program_of_the_clones_configuration_starts(repository: Repository, tmp_path: Path) -> None:
+    """Not a pager, a monitor, a signature check, a diff or text filter, or a hook."""
     repository.commit("first", "a.txt")
     repository.commit("second", "a.txt")
     trap, mark = tmp_path / "trap.sh", tmp_path / "ran"
@@ -107,8 +107,8 @@ def test_nothing_that_the_clone_configures_is_started(repository: Repository, tm
     assert not mark.exists()
 
 
-def test_the_last_commit_before_a_day(repository: Repository) -> None:
-    """The newest that was there when the day began; None before there was anything."""
+def test_last_commit_before_a_day(repository: Repository) -> None:
+    """The newest commit at the start of the day; None before the first commit."""
     repository.commit("first", "a.txt", day="2026-01-10")
     second = repository.commit("second", "a.txt", day="2026-01-20")
     repository.commit("third", "a.txt", day="2026-01-30")

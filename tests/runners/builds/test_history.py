@@ -1,4 +1,4 @@
-"""The toolchain's history: ordinals along main, leaves, cherry-picks, tags, and the cached clone of an address."""
+"""A toolchain's history: ordinals on main, leaves, cherry-picks, tags, and the cached clone of an address."""
 
 from __future__ import annotations
 
@@ -16,39 +16,42 @@ COUNT = 40
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Planted:
-    """v1.1 left main after commit 10, took over commit 20 and made one of its own."""
+    """The branch of v1.1 leaves main after commit 10, and has a cherry-pick of commit 20 and one commit of its
+    own."""
     return plant(tmp_path, COUNT, body=lambda number: GOOD, backport=(10, 20, "v1.1"))
 
 
 def test_commits_of_main_have_ordinals(planted: Planted, tmp_path: Path) -> None:
-    """Oldest first, and a tag means its commit even where a branch has its name."""
+    """Oldest first. A tag takes precedence over a branch of the same name."""
     subprocess.run(["git", "-C", str(planted.path), "branch", "v2.0", "main~3"], check=True)
     history = open_history(str(planted.path), tmp_path)
     assert history.line == planted.main
     assert history.resolve("v2.0") == planted.main[-1]
-    assert history.join(planted.main[7]).at.ordinal == 7
-    assert not history.join(planted.main[7]).leaf
+    assert history.find_branch_point(planted.main[7]).at.ordinal == 7
+    assert not history.find_branch_point(planted.main[7]).leaf
 
 
-def test_a_leaf_stands_where_it_left_main(planted: Planted, tmp_path: Path) -> None:
-    """Two commits ahead of commit 10; the one that it took over is known by its pull request."""
+def test_leaf_stands_for_its_branch_point(planted: Planted, tmp_path: Path) -> None:
+    """It is two commits ahead of commit 10. Its cherry-pick is known by the pull request."""
     history = open_history(str(planted.path), tmp_path)
-    leaf = history.join(history.resolve("1.1"))
+    leaf = history.find_branch_point(history.resolve("1.1"))
     assert (leaf.at.ordinal, leaf.ahead, leaf.leaf) == (10, 2, True)
-    assert history.picked(leaf, history.join(planted.main[-1]).at) == {planted.main[20]}
-    assert history.picked(history.join(planted.main[3]), leaf.at) == frozenset()
+    assert history.find_cherry_picks(leaf, history.find_branch_point(planted.main[-1]).at) == {planted.main[20]}
+    assert history.find_cherry_picks(history.find_branch_point(planted.main[3]), leaf.at) == frozenset()
 
 
-def test_between_are_both_ends(planted: Planted, tmp_path: Path) -> None:
+def test_listed_points_include_both_ends(planted: Planted, tmp_path: Path) -> None:
     """In order, with ordinals."""
     history = open_history(str(planted.path), tmp_path)
-    points = history.between(history.join(planted.main[3]).at, history.join(planted.main[6]).at)
+    points = history.list_points(
+        history.find_branch_point(planted.main[3]).at, history.find_branch_point(planted.main[6]).at
+    )
     assert [(point.commit, point.ordinal) for point in points] == [(planted.main[n], n) for n in (3, 4, 5, 6)]
-    assert len(history.days(points)) == 4
+    assert len(history.read_days(points)) == 4
 
 
-def test_a_merged_side_branch_joins_where_it_was_merged(tmp_path: Path) -> None:
-    """Its commits are not on the line of first parents; the merge is."""
+def test_branch_point_of_a_merged_side_branch_is_the_merge(tmp_path: Path) -> None:
+    """The side branch's commits are not on the line of first parents; the merge is."""
     folder = tmp_path / "merged"
     git = ["git", "-C", str(folder), "-c", "user.name=A", "-c", "user.email=a@example.org"]
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(folder)], check=True)
@@ -64,14 +67,12 @@ def test_a_merged_side_branch_joins_where_it_was_merged(tmp_path: Path) -> None:
     ):
         subprocess.run([*git, *words], check=True, capture_output=True)
     history = open_history(str(folder), tmp_path)
-    joined = history.join(history.resolve("release"))
+    joined = history.find_branch_point(history.resolve("release"))
     assert (joined.at.ordinal, joined.ahead) == (2, 1)
 
 
-def test_an_address_is_cloned_once_without_contents_and_fetched_when_it_lacks_something(
-    planted: Planted, tmp_path: Path
-) -> None:
-    """Bare, blobless, kept; what is wanted and missing is fetched, nothing else."""
+def test_address_is_cloned_once_and_fetched_when_a_revision_is_missing(planted: Planted, tmp_path: Path) -> None:
+    """The clone is bare and has no file contents. Only a missing wanted revision causes a fetch."""
     address, root = f"file://{planted.path}", tmp_path / "store"
     subprocess.run(["git", "-C", str(planted.path), "config", "uploadpack.allowFilter", "true"], check=True)
     first = open_history(address, root)
@@ -84,28 +85,28 @@ def test_an_address_is_cloned_once_without_contents_and_fetched_when_it_lacks_so
     assert open_history(address, root, wanted=("v3.0",)).resolve("v3.0") == planted.main[-2]
 
 
-def test_files_of_a_commit_are_written_without_running_anything(planted: Planted, tmp_path: Path) -> None:
-    """As they are there; a hook and a filter of the repository stay where they are."""
+def test_export_runs_no_hook_or_filter(planted: Planted, tmp_path: Path) -> None:
+    """The files are written as they are in the commit."""
     trap = tmp_path / "sprung"
     hook = planted.path / "hooks" / "post-checkout"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ntouch {trap}\n")
     hook.chmod(0o755)
     history = open_history(str(planted.path), tmp_path)
-    history.export(planted.main[5], tmp_path / "sources")
+    history.export_files(planted.main[5], tmp_path / "sources")
     assert (tmp_path / "sources" / "VERSION").read_text() == "1.0.5\n"
     assert not trap.exists()
 
 
 @pytest.mark.parametrize("name", ["--all", "a..b", "nothing", "v9", ""])
-def test_what_is_no_revision_is_refused(planted: Planted, tmp_path: Path, name: str) -> None:
-    """Never handed to git as an option."""
+def test_text_that_is_no_revision_is_refused(planted: Planted, tmp_path: Path, name: str) -> None:
+    """git never gets such a text as an option."""
     with pytest.raises(UserError, match="revision"):
         open_history(str(planted.path), tmp_path).resolve(name)
 
 
-def test_what_cannot_be_cloned_is_said(tmp_path: Path) -> None:
-    """One sentence; a folder that is no clone is the caller's mistake."""
+def test_failed_clone_is_reported(tmp_path: Path) -> None:
+    """The message is one sentence. A folder that is no clone is the caller's mistake."""
     with pytest.raises(InfraError, match="git clone failed"):
         open_history(f"file://{tmp_path}/none", tmp_path / "store")
     with pytest.raises(UserError, match="is no git repository"):

@@ -1,4 +1,4 @@
-"""Listed builds, stored artifacts and a build command keep one promise: a release that installs, or Unbuildable."""
+"""Published builds, artifacts and a build command keep one promise: a release that installs, or Unbuildable."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from runners.builds.artifacts import Artifacts, build_name
-from runners.builds.command import Workshop
+from runners.builds.artifacts import ArtifactSource, make_build_name
+from runners.builds.command import CommandSource
 from runners.builds.history import open_history
-from runners.builds.listed import join, ordered, place
+from runners.builds.published import locate_release, order_by_version, place_releases
 from runners.builds.source import Build, Point, Unbuildable
 from runners.core.catalogue import Release
 from runners.core.errors import InfraError
 from runners.environments import interpreters
-from runners.environments.config import BuildCommand, Builds
+from runners.environments.config import BuildCommand, BuildsConfig
 from runners.environments.store import open_store
 from runners.sandbox.contract import Engine, EngineReport, SandboxSpec
-from runners.sandbox.select import sandboxes
+from runners.sandbox.select import list_sandboxes
 from tests.flow.planted import GOOD, Planted, plant
 from tests.runners.environments.test_store import build_wheel
 
@@ -34,70 +34,78 @@ def release(version: str, **more: object) -> Release:
     return replace(plain, **more)  # type: ignore[arg-type]  # merged for brevity
 
 
-def test_a_build_is_named_so_that_it_sorts_between_releases() -> None:
-    """137 commits after 3.10.0, and before 3.10.1."""
-    assert build_name("3.10.0", LINE[0], LINE[7]) == "3.10.0.post7+g777777777777"
-    assert build_name("3.10.0rc2+g1234567", LINE[0], LINE[1]).startswith("3.10.0rc2.post1+g")
+def test_build_name_sorts_between_releases() -> None:
+    """Seven commits after 3.10.0, and before 3.10.1."""
+    assert make_build_name("3.10.0", LINE[0], LINE[7]) == "3.10.0.post7+g777777777777"
+    assert make_build_name("3.10.0rc2+g1234567", LINE[0], LINE[1]).startswith("3.10.0rc2.post1+g")
     for base in ("3.10.0.post1", "3.10.dev0"):
-        name = Version(build_name(base, LINE[0], LINE[7]))
+        name = Version(make_build_name(base, LINE[0], LINE[7]))
         assert Version("3.10rc9") < name < Version("3.10.1")
 
 
-def test_artifacts_of_a_folder_are_those_that_are_there(tmp_path: Path) -> None:
-    """Of an address every commit may have some, until it is looked for."""
+def test_artifact_folders_list_existing_builds_only(tmp_path: Path) -> None:
+    """An address lists a build for every commit, existing or not."""
     for point in LINE[2:5]:
         (tmp_path / point.commit).mkdir()
-    local = Artifacts(place=f"{tmp_path}/{{commit}}", toolchain="python", packages=("tiny",))
-    assert [build.point for build in local.builds(LINE, "1.0")] == list(LINE[2:5])
-    remote = Artifacts(place="https://ci.example/{short}/", toolchain="python", packages=("tiny",))
-    assert len(remote.builds(LINE, "1.0")) == len(LINE)
+    local = ArtifactSource(location=f"{tmp_path}/{{commit}}", toolchain="python", packages=("tiny",))
+    assert [build.point for build in local.list_builds(LINE, "1.0")] == list(LINE[2:5])
+    remote = ArtifactSource(location="https://ci.example/{short}/", toolchain="python", packages=("tiny",))
+    assert len(remote.list_builds(LINE, "1.0")) == len(LINE)
 
 
-def test_an_artifact_is_a_release_or_unbuildable(tmp_path: Path) -> None:
-    """All packages, for a Python of ours; its place is looked at before the index."""
+def test_artifact_is_a_release_or_unbuildable(tmp_path: Path) -> None:
+    """It needs all packages for one of our Pythons. Its location is searched before the index."""
     for point in LINE[1:3]:
         (tmp_path / point.commit).mkdir()
     build_wheel(tmp_path / LINE[1].commit, "tiny", "1.0", {})
-    source = Artifacts(place=f"{tmp_path}/{{commit}}", toolchain="python", packages=("tiny",))
-    first, second = source.builds(LINE, "1.0")
-    found = source.provide(first)
+    source = ArtifactSource(location=f"{tmp_path}/{{commit}}", toolchain="python", packages=("tiny",))
+    first, second = source.list_builds(LINE, "1.0")
+    found = source.provide_release(first)
     assert (found.distributions, found.commit) == (("tiny==1.0",), LINE[1].commit)
     assert found.links == (f"{tmp_path}/{LINE[1].commit}",)
     with pytest.raises(Unbuildable, match="has no wheel of tiny"):
-        source.provide(second)
+        source.provide_release(second)
 
 
-def test_an_address_without_the_commit_is_unbuildable() -> None:
-    """What is not there says nothing about a bug, and is no failure of ours."""
+def test_address_without_the_commit_is_unbuildable() -> None:
+    """A missing artifact says nothing about a bug, and is no failure of ours."""
 
-    def get(address: str) -> str:
+    def fetch(address: str) -> str:
         raise InfraError(f"{address} cannot be read (404)")
 
-    source = Artifacts(place="https://ci.example/{short}/", toolchain="python", packages=("tiny",), get=get)
+    source = ArtifactSource(
+        location="https://ci.example/{short}/", toolchain="python", packages=("tiny",), fetch=fetch
+    )
     with pytest.raises(Unbuildable, match="nothing for"):
-        source.provide(source.builds(LINE, "1.0")[3])
+        source.provide_release(source.list_builds(LINE, "1.0")[3])
 
 
-def test_listed_builds_are_placed_by_commit_version_or_tag(tmp_path: Path) -> None:
-    """A leaf is no point between others; what no history knows is left out."""
+def test_published_builds_are_placed_by_commit_version_or_tag(tmp_path: Path) -> None:
+    """Leaves are on no line, and builds of unknown commits are left out."""
     planted = plant(tmp_path, 30, body=lambda number: GOOD, backport=(10, 20, "v1.1"))
     history = open_history(str(planted.path), tmp_path)
     by_commit = release("2.0.dev3", commit=planted.main[3])
     by_version = release(f"2.0.dev5+g{planted.main[5][:9]}")
     by_tag, leaf, unknown = release("1.0"), release("1.1"), release("9.9")
-    listed = place([unknown, by_version, leaf, by_tag, by_commit], history, lambda version: f"v{version}")
-    line = history.between(history.join(planted.main[0]).at, history.join(planted.main[29]).at)
-    assert [build.name for build in listed.builds(line, "1.0")] == ["1.0", "2.0.dev3", by_version.version]
-    assert listed.provide(listed.builds(line, "1.0")[1]) == by_commit
-    joined = join(leaf, history, lambda version: f"v{version}")
+    listed = place_releases([unknown, by_version, leaf, by_tag, by_commit], history, lambda version: f"v{version}")
+    line = history.list_points(
+        history.find_branch_point(planted.main[0]).at, history.find_branch_point(planted.main[29]).at
+    )
+    assert [build.name for build in listed.list_builds(line, "1.0")] == ["1.0", "2.0.dev3", by_version.version]
+    assert listed.provide_release(listed.list_builds(line, "1.0")[1]) == by_commit
+    joined = locate_release(leaf, history, lambda version: f"v{version}")
     assert joined is not None
     assert joined.leaf
 
 
-def test_without_a_history_versions_give_the_order() -> None:
-    """Nightlies by their own numbers."""
-    listed = ordered([release("3.9.0rc20251108"), release("3.9.0rc20251107"), release("3.8.0")])
-    assert [build.name for build in listed.builds((), "3.8.0")] == ["3.8.0", "3.9.0rc20251107", "3.9.0rc20251108"]
+def test_versions_give_the_order_without_a_history() -> None:
+    """Nightlies are ordered by their own numbers."""
+    listed = order_by_version([release("3.9.0rc20251108"), release("3.9.0rc20251107"), release("3.8.0")])
+    assert [build.name for build in listed.list_builds((), "3.8.0")] == [
+        "3.8.0",
+        "3.9.0rc20251107",
+        "3.9.0rc20251108",
+    ]
 
 
 # ------------------------------------------------------------------------------------------- the build command
@@ -113,10 +121,14 @@ raise SystemExit(9)
 """
 
 
-@pytest.fixture(params=[engine.name for engine in sandboxes() if engine.name != "gvisor"])  # which builds nothing
+BUILDERS = [engine.name for engine in list_sandboxes() if engine.name != "gvisor"]
+"""gVisor refuses writable mounts, so it builds nothing."""
+
+
+@pytest.fixture(params=BUILDERS)
 def engine(request: pytest.FixtureRequest) -> Engine:
-    (found,) = [engine for engine in sandboxes() if engine.name == request.param]
-    if (why := found.unusable()) is not None:
+    (found,) = [engine for engine in list_sandboxes() if engine.name == request.param]
+    if (why := found.find_problem()) is not None:
         pytest.skip(why)
     return found
 
@@ -126,16 +138,16 @@ def planted(tmp_path: Path) -> Planted:
     return plant(tmp_path, 6, body=lambda number: GOOD, broken=lambda number: number == 3)
 
 
-def workshop(engine: Engine, planted: Planted, root: Path, *command: str, **more: object) -> Workshop:
-    """A workshop with a store of its own, that tells what it builds."""
+def make_source(engine: Engine, planted: Planted, root: Path, *command: str, **more: object) -> CommandSource:
+    """A source of builds with a store of its own."""
     settings = BuildCommand(command=command, **more)  # type: ignore[arg-type]  # merged for brevity
-    minor = interpreters.choose(("3.11", "3.12", "3.10", "3.13")).version
-    tools = open_store(root, offline=True).environment(
+    minor = interpreters.choose_interpreter(("3.11", "3.12", "3.10", "3.13")).version
+    tools = open_store(root, offline=True).get_environment(
         release(minor, source="machine", distributions=(), pythons=(minor,))
     )
     said: list[str] = []
-    made = Workshop(
-        settings=Builds(toolchain="python", repository=str(planted.path), build=settings),
+    made = CommandSource(
+        settings=BuildsConfig(toolchain="python", repository=str(planted.path), build=settings),
         command=settings,
         packages=("tinycalc",),
         history=open_history(str(planted.path), root),
@@ -149,30 +161,32 @@ def workshop(engine: Engine, planted: Planted, root: Path, *command: str, **more
     return made
 
 
-def builds(made: Workshop) -> tuple[tuple[int, str], ...]:
-    """Number and expected seconds of every build along main."""
-    line = made.history.between(
-        made.history.join(made.history.line[0]).at, made.history.join(made.history.line[-1]).at
+def builds(made: CommandSource) -> tuple[tuple[int, str], ...]:
+    """Return ordinal and expected seconds of every build on main."""
+    line = made.history.list_points(
+        made.history.find_branch_point(made.history.line[0]).at,
+        made.history.find_branch_point(made.history.line[-1]).at,
     )
-    return tuple((build.point.ordinal, str(build.seconds)) for build in made.builds(line, "1.0"))
+    return tuple((build.point.ordinal, str(build.seconds)) for build in made.list_builds(line, "1.0"))
 
 
-def build_at(made: Workshop, number: int) -> Build:
-    line = made.history.between(
-        made.history.join(made.history.line[0]).at, made.history.join(made.history.line[-1]).at
+def build_at(made: CommandSource, number: int) -> Build:
+    line = made.history.list_points(
+        made.history.find_branch_point(made.history.line[0]).at,
+        made.history.find_branch_point(made.history.line[-1]).at,
     )
-    return made.builds(line, "1.0")[number]
+    return made.list_builds(line, "1.0")[number]
 
 
 @pytest.mark.sandbox
-def test_a_build_is_made_once_and_kept(engine: Engine, planted: Planted, tmp_path: Path) -> None:
-    """The wheel of that commit, from its own files; the second time nothing is started."""
-    made = workshop(engine, planted, tmp_path / "store", "python3", "build.py", "/out", expected_s=7.0)
-    found = made.provide(build_at(made, 2))
+def test_build_is_made_once_and_kept(engine: Engine, planted: Planted, tmp_path: Path) -> None:
+    """The wheel is made from the commit's own files. The second call starts no build."""
+    made = make_source(engine, planted, tmp_path / "store", "python3", "build.py", "/out", expected_s=7.0)
+    found = made.provide_release(build_at(made, 2))
     assert found.distributions == ("tinycalc==1.0.2",)
     assert found.commit == planted.main[2]
     assert [seconds for _, seconds in builds(made)] == ["7.0", "7.0", "0.0", "7.0", "7.0", "7.0"]
-    assert replace(made, engine=Broken()).provide(build_at(made, 2)) == found
+    assert replace(made, engine=Broken()).provide_release(build_at(made, 2)) == found
 
 
 @dataclass(frozen=True)
@@ -181,12 +195,12 @@ class Broken:
 
     name: str = "broken"
     guarantees: tuple[str, ...] = ()
-    gives_up: tuple[str, ...] = ()
+    limitations: tuple[str, ...] = ()
     remaps_paths: bool = True
     image: str = ""
     own_system: bool = False
 
-    def unusable(self) -> str | None:
+    def find_problem(self) -> str | None:
         return None
 
     def run(self, spec: SandboxSpec) -> EngineReport:
@@ -194,31 +208,31 @@ class Broken:
 
 
 @pytest.mark.sandbox
-def test_a_build_that_fails_is_remembered_with_its_last_words(
-    engine: Engine, planted: Planted, tmp_path: Path
-) -> None:
+def test_failed_build_is_recorded_with_its_last_output(engine: Engine, planted: Planted, tmp_path: Path) -> None:
     """It is not built a second time."""
-    made = workshop(engine, planted, tmp_path / "store", "python3", "build.py", "/out")
+    made = make_source(engine, planted, tmp_path / "store", "python3", "build.py", "/out")
     with pytest.raises(Unbuildable, match="this commit does not build"):
-        made.provide(build_at(made, 3))
+        made.provide_release(build_at(made, 3))
     with pytest.raises(Unbuildable, match="exit code 1"):
-        replace(made, engine=Broken()).provide(build_at(made, 3))
+        replace(made, engine=Broken()).provide_release(build_at(made, 3))
 
 
 @pytest.mark.sandbox
-def test_a_build_that_takes_too_long_is_unbuildable_here(engine: Engine, planted: Planted, tmp_path: Path) -> None:
-    """And not remembered: another machine may be faster."""
-    made = workshop(engine, planted, tmp_path / "store", "sleep", "30", timeout_s=1.0)
+def test_build_that_takes_too_long_is_unbuildable_and_not_recorded(
+    engine: Engine, planted: Planted, tmp_path: Path
+) -> None:
+    """Another machine may be faster."""
+    made = make_source(engine, planted, tmp_path / "store", "sleep", "30", timeout_s=1.0)
     with pytest.raises(Unbuildable, match="TimedOut"):
-        made.provide(build_at(made, 1))
+        made.provide_release(build_at(made, 1))
     assert not list((tmp_path / "store" / "builds").glob("*"))
 
 
 @pytest.mark.sandbox
-def test_a_build_sees_no_network_and_only_what_it_is_given(
+def test_build_has_no_network_and_sees_only_its_given_paths(
     engine: Engine, planted: Planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not root, nothing of our environment; what is given can be read and not written; the cache stays."""
+    """It is not root and has no variable of ours. Given paths are read-only, and the cache is kept."""
     monkeypatch.setenv("BUILD_SECRET", "s3cr3t")
     given = tmp_path / "given"
     given.mkdir()
@@ -231,16 +245,16 @@ def test_a_build_sees_no_network_and_only_what_it_is_given(
         " grep -q operator /given/note.txt; echo run >> /cache/runs; wc -l < /cache/runs > VERSION;"
         " sed -i 's/^/1./' VERSION; python3 build.py /out"
     )
-    made = workshop(engine, planted, tmp_path / "store", "sh", "-c", script, given={"/given": str(given)})
-    assert made.provide(build_at(made, 0)).distributions == ("tinycalc==1.1",)
-    assert made.provide(build_at(made, 1)).distributions == ("tinycalc==1.2",)
+    made = make_source(engine, planted, tmp_path / "store", "sh", "-c", script, given={"/given": str(given)})
+    assert made.provide_release(build_at(made, 0)).distributions == ("tinycalc==1.1",)
+    assert made.provide_release(build_at(made, 1)).distributions == ("tinycalc==1.2",)
 
 
 @pytest.mark.sandbox
-def test_finished_builds_keep_within_their_limit(engine: Engine, planted: Planted, tmp_path: Path) -> None:
-    """Those used longest ago go first; what was just made stays."""
-    made = workshop(engine, planted, tmp_path / "store", "python3", "build.py", "/out")
+def test_trim_removes_the_longest_unused_builds(engine: Engine, planted: Planted, tmp_path: Path) -> None:
+    """The build that was made last stays."""
+    made = make_source(engine, planted, tmp_path / "store", "python3", "build.py", "/out")
     for number in (0, 1, 2):
-        made.provide(build_at(made, number))
-    made.trim(1, unused_s=0.0, keep=made._key(planted.main[2]))
+        made.provide_release(build_at(made, number))
+    made.trim(1, unused_s=0.0, keep=made._make_key(planted.main[2]))
     assert [seconds == "0.0" for _, seconds in builds(made)] == [False, False, True, False, False, False]

@@ -18,7 +18,7 @@ from runners.core.catalogue import (
     load_catalogue,
 )
 from runners.core.errors import UserError
-from runners.environments.refresh import save
+from runners.environments.refresh import save_listing
 from runners.toolchains import TOOLCHAINS
 
 
@@ -262,7 +262,7 @@ def test_a_refreshed_listing_adds_to_the_committed_one(tmp_path: Path) -> None:
     """What the index has besides becomes known, per toolchain."""
     known = load_catalogue().listing("tvm")
     extra = replace(known.releases[-1], version="9.0.0", commit=None)
-    save(replace(known, taken=date(2027, 1, 1), releases=(*known.releases, extra)), tmp_path)
+    save_listing(replace(known, taken=date(2027, 1, 1), releases=(*known.releases, extra)), tmp_path)
     merged = load_catalogue(tmp_path)
     assert versions(merged.select("tvm", "latest")) == ["9.0.0"]
     assert merged.listing("iree") == load_catalogue().listing("iree")
@@ -289,5 +289,5 @@ def test_the_committed_listing_knows_its_versions_better(tmp_path: Path) -> None
     """A version that both have keeps the commit that shipped with us: a refresh cannot know it."""
     known = load_catalogue().listing("iree")
     vague = tuple(replace(r, commit=None, ordinal=None) for r in known.releases)
-    save(replace(known, taken=date(2020, 1, 1), releases=vague), tmp_path)
+    save_listing(replace(known, taken=date(2020, 1, 1), releases=vague), tmp_path)
     assert load_catalogue(tmp_path) == load_catalogue()

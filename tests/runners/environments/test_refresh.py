@@ -1,4 +1,4 @@
-"""Asking the index for new builds, with an index that is a folder of tiny wheels."""
+"""A refresh of the catalogue with a made-up index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ DAY = datetime(2026, 5, 5, 12, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class FakeIndex:
-    """An index with these versions of every package, published one a day, on all Python minors but some."""
+    """An index with these versions of every package, one published per day, on all Python minors except
+    ``without``."""
 
     versions: tuple[str, ...] = ("0.1.0", "0.2.0rc1", "0.2.0", "0.2.0.post1")
     without: tuple[str, ...] = ()
@@ -50,7 +51,7 @@ class FakeIndex:
 
 @pytest.fixture
 def python() -> interpreters.Interpreter:
-    return interpreters.choose(interpreters.PREFERRED)
+    return interpreters.choose_interpreter(interpreters.PREFERRED)
 
 
 def known(*releases: Release) -> Listing:
@@ -58,9 +59,9 @@ def known(*releases: Release) -> Listing:
 
 
 def test_new_builds_are_found_with_their_dates(python: interpreters.Interpreter) -> None:
-    """Candidates and post-releases included; each with the day it was published, and no commit invented."""
+    """Candidates and post-releases included. Each has its publication day, and no invented commit."""
     said: list[str] = []
-    found = refresh.refresh(known(), TOOLCHAINS["tvm"], FakeIndex(), python, say=said.append)
+    found = refresh.refresh_listing(known(), TOOLCHAINS["tvm"], FakeIndex(), python, say=said.append)
     assert [(r.version, r.released.day, r.prerelease) for r in found.releases] == [
         ("0.1.0", 5, False),
         ("0.2.0rc1", 6, True),
@@ -71,7 +72,7 @@ def test_new_builds_are_found_with_their_dates(python: interpreters.Interpreter)
     assert len(said) == 4
 
 
-def test_what_is_known_stays_as_it_is(python: interpreters.Interpreter) -> None:
+def test_known_builds_keep_their_facts(python: interpreters.Interpreter) -> None:
     """Commits and ordinals of the snapshot survive a refresh."""
     old = Release(
         toolchain="tvm",
@@ -82,16 +83,16 @@ def test_what_is_known_stays_as_it_is(python: interpreters.Interpreter) -> None:
         commit="a" * 40,
         ordinal=7,
     )
-    found = refresh.refresh(known(old), TOOLCHAINS["tvm"], FakeIndex(), python, say=lambda _: None)
+    found = refresh.refresh_listing(known(old), TOOLCHAINS["tvm"], FakeIndex(), python, say=lambda _: None)
     assert old in found.releases
     assert len(found.releases) == 4
     assert found.taken > date(2026, 1, 1)
 
 
-def test_pythons_are_those_with_wheels(python: interpreters.Interpreter) -> None:
-    """A minor for which nothing fits is not offered."""
+def test_minors_without_wheels_are_left_out(python: interpreters.Interpreter) -> None:
+    """A minor without a solution is not offered."""
     index = FakeIndex(without=("3.13", "3.10"))
-    found = refresh.refresh(known(), TOOLCHAINS["tvm"], index, python, say=lambda _: None)
+    found = refresh.refresh_listing(known(), TOOLCHAINS["tvm"], index, python, say=lambda _: None)
     assert {r.pythons for r in found.releases} == {("3.11", "3.12")}
 
 
@@ -120,7 +121,7 @@ def history(tmp_path: Path) -> Path:
 
 def test_history_places_builds(history: Path, python: interpreters.Interpreter) -> None:
     """Ordinals count commits on main up to where a build joins it; its own branch is counted apart."""
-    found = refresh.refresh(
+    found = refresh.refresh_listing(
         known(), TOOLCHAINS["tvm"], FakeIndex(("0.1.0", "0.2.0", "0.3.0")), python, say=lambda _: None
     )
     placed = refresh.with_history(found, history).releases

@@ -1,4 +1,4 @@
-"""The store of environments, with tiny wheels built on the spot: no network, no compiler."""
+"""The store of environments, with tiny wheels built by the tests: no network, no compiler."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from runners.core.catalogue import Release
 from runners.core.errors import InfraError, UserError
 from runners.core.requirements import allowed_requirements, check_requirements, parse_allowance
 from runners.environments import interpreters
-from runners.environments.store import Environment, Store, Unresolvable, render_lock
+from runners.environments.resolve import Unresolvable, render_lock
+from runners.environments.store import Environment, Store
 from runners.environments.uv import Pin, Uv
 
 RELEASE = Release(
@@ -40,7 +41,7 @@ RELEASE = Release(
 
 
 def build_wheel(folder: Path, name: str, version: str, files: Mapping[str, str], requires: str = "") -> Path:
-    """A pure-Python wheel with these files and a RECORD that is right."""
+    """Write a pure-Python wheel with these files and a correct RECORD."""
     info = f"{name}-{version}.dist-info"
     needs = f"Requires-Dist: {requires}\n" if requires else ""
     every = {
@@ -82,7 +83,8 @@ def store(tmp_path: Path, wheels: Path) -> Store:
 
 
 def run_in(environment: Environment, code: str) -> str:
-    """What a snippet prints with the environment's packages; these wheels are our own, so no sandbox is needed."""
+    """Return the output of a snippet with the environment's packages. The wheels are our own, so no sandbox is
+    needed."""
     done = subprocess.run(
         [environment.interpreter.executable, "-c", code],
         env={"PYTHONPATH": str(environment.site_packages)},
@@ -96,55 +98,55 @@ def run_in(environment: Environment, code: str) -> str:
 # ------------------------------------------------------------------------------------------------- building
 
 
-def test_an_environment_holds_what_was_asked_for(store: Store) -> None:
-    """What is built can be imported, is compiled, and says what is in it."""
-    environment = store.environment(RELEASE)
+def test_environment_has_the_required_packages(store: Store) -> None:
+    """The packages can be imported, are compiled, and are listed."""
+    environment = store.get_environment(RELEASE)
     assert run_in(environment, "import tiny; print(tiny.VALUE)") == "1"
     assert list(environment.site_packages.rglob("tiny/__pycache__/__init__.*.pyc"))
-    assert environment.packages() == {"tiny": "1.0"}
+    assert environment.list_packages() == {"tiny": "1.0"}
     assert environment.digest.startswith("sha256:")
 
 
-def test_the_second_time_nothing_is_started(store: Store) -> None:
-    """A warm run needs no uv: neither its cache nor its binary is touched."""
-    first = store.environment(RELEASE)
+def test_second_call_starts_no_uv(store: Store) -> None:
+    """A warm call needs neither uv's cache nor its binary."""
+    first = store.get_environment(RELEASE)
     without = replace(store, uv=Uv(cache=store.root / "uv", binary="/nonexistent/uv"))
-    assert without.environment(RELEASE) == first
+    assert without.get_environment(RELEASE) == first
 
 
-def test_content_names_the_environment(store: Store, wheels: Path) -> None:
-    """Two releases with the same wheels share one environment; other wheels make another."""
+def test_environment_is_named_by_its_content(store: Store, wheels: Path) -> None:
+    """Two releases with the same wheels share one environment; other wheels make another one."""
     build_wheel(wheels, "tiny", "2.0", {"tiny/__init__.py": "VALUE = 2\n"})
-    one = store.environment(RELEASE)
-    same = store.environment(replace(RELEASE, version="3.11.0"))
-    other = store.environment(replace(RELEASE, distributions=("tiny==2.0",)))
+    one = store.get_environment(RELEASE)
+    same = store.get_environment(replace(RELEASE, version="3.11.0"))
+    other = store.get_environment(replace(RELEASE, distributions=("tiny==2.0",)))
     assert same.digest == one.digest
     assert other.digest != one.digest
 
 
-def test_a_wheel_may_bring_bytecode(store: Store, wheels: Path) -> None:
-    """A stray .pyc in a wheel (numpy 2.1.3 has one) is replaced by a fresh one, and is no damage."""
+def test_bytecode_in_a_wheel_is_replaced(store: Store, wheels: Path) -> None:
+    """A stray .pyc in a wheel (numpy 2.1.3 has one) is compiled again and does not count as damage."""
     stray = f"byte/__pycache__/code.cpython-{RELEASE.version.replace('.', '')}.pyc"
     build_wheel(wheels, "byte", "1.0", {"byte/__init__.py": "", "byte/code.py": "OK = 1\n", stray: "stale"})
-    environment = store.environment(replace(RELEASE, distributions=("byte==1.0",)))
+    environment = store.get_environment(replace(RELEASE, distributions=("byte==1.0",)))
     assert run_in(environment, "import byte.code; print(byte.code.OK)") == "1"
 
 
 def test_environments_share_their_wheels(store: Store, wheels: Path) -> None:
-    """A wheel is unpacked and compiled once, however many environments have it."""
+    """A wheel is unpacked and compiled once for any number of environments."""
     build_wheel(wheels, "other", "1.0", {"other.py": ""})
-    one = store.environment(RELEASE)
-    two = store.environment(replace(RELEASE, distributions=("tiny==1.0", "other==1.0")))
+    one = store.get_environment(RELEASE)
+    two = store.get_environment(replace(RELEASE, distributions=("tiny==1.0", "other==1.0")))
     assert one.digest != two.digest
     for file in one.site_packages.rglob("tiny/**/*.py*"):
         assert file.samefile(two.site_packages / file.relative_to(one.site_packages))
 
 
-def test_nobody_can_read_it(store: Store) -> None:
-    """Folders and files of an environment are readable by every user, because sandboxes run as nobody."""
+def test_every_user_can_read_an_environment(store: Store) -> None:
+    """Sandboxes run as nobody, so folders and files are readable by every user."""
     old = os.umask(0o077)
     try:
-        environment = store.environment(RELEASE)
+        environment = store.get_environment(RELEASE)
     finally:
         os.umask(old)
     for path in [environment.folder, *environment.folder.rglob("*")]:
@@ -152,87 +154,87 @@ def test_nobody_can_read_it(store: Store) -> None:
         assert stat.S_IMODE(path.stat().st_mode) & wanted == wanted, path
 
 
-def test_nothing_in_a_wheel_runs_when_it_is_built(store: Store, wheels: Path, tmp_path: Path) -> None:
+def test_no_code_of_a_wheel_runs_during_a_build(store: Store, wheels: Path, tmp_path: Path) -> None:
     """A wheel full of hooks (.pth, sitecustomize, modules named like the standard library's) runs none of them."""
     trap = tmp_path / "sprung"
     spring = f"open({str(trap)!r}, 'a').write(__name__)\n"
     names = ("__init__", "sitecustomize", "usercustomize", "py_compile", "concurrent", "importlib", "encodings", "os")
     files = {f"{name}.py": spring for name in names[1:]} | {"hostile/__init__.py": spring}
     build_wheel(wheels, "hostile", "1.0", files | {"hostile.pth": f"import os; {spring}"})
-    environment = store.environment(replace(RELEASE, distributions=("hostile==1.0",)))
+    environment = store.get_environment(replace(RELEASE, distributions=("hostile==1.0",)))
     assert (environment.site_packages / "hostile.pth").exists()
     assert not trap.exists()
 
 
-def test_a_source_distribution_is_never_built(store: Store, wheels: Path) -> None:
-    """A package that exists only as source is no candidate, whatever its setup.py would do."""
+def test_source_distribution_is_never_built(store: Store, wheels: Path) -> None:
+    """A package that exists only as source is no candidate, so its setup.py does not run."""
     with tarfile.open(wheels / "sdist-1.0.tar.gz", "w:gz") as archive:
         for name, text in (("setup.py", "raise SystemExit('ran')"), ("PKG-INFO", "Name: sdist\nVersion: 1.0\n")):
             entry = tarfile.TarInfo(f"sdist-1.0/{name}")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
     with pytest.raises(InfraError, match="cannot be resolved"):
-        store.environment(replace(RELEASE, distributions=("sdist==1.0",)))
+        store.get_environment(replace(RELEASE, distributions=("sdist==1.0",)))
 
 
 # ------------------------------------------------------------------------------------------------- faults
 
 
-def test_a_lost_record_is_built_again(store: Store) -> None:
-    """An entry without its record, or with one that doesn't read back, does not exist."""
-    environment = store.environment(RELEASE)
+def test_entry_without_valid_record_is_built_again(store: Store) -> None:
+    """An entry without a record, or with an unreadable one, counts as absent."""
+    environment = store.get_environment(RELEASE)
     for damage in (None, b"", b'{"schema": 99}', b"\xff\xfe"):
         record = environment.folder / "record.json"
         record.unlink() if damage is None else record.write_bytes(damage)
-        assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+        assert run_in(store.get_environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
 
 
-def test_a_truncated_file_is_built_again_even_in_the_cache(tmp_path: Path, wheels: Path) -> None:
-    """Files are shared with uv's cache: damage to one is damage to both, and both are mended."""
+def test_truncated_file_is_repaired_in_store_and_cache(tmp_path: Path, wheels: Path) -> None:
+    """Files are hard links to uv's cache: damage to one is damage to both."""
     said: list[str] = []
     store = make_store(tmp_path / "store", wheels, said)
-    environment = store.environment(RELEASE)
+    environment = store.get_environment(RELEASE)
     os.truncate(environment.site_packages / "tiny/__init__.py", 0)
-    assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+    assert run_in(store.get_environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
     assert any("damaged" in line for line in said)
 
 
-def test_a_garbled_file_is_built_again(store: Store) -> None:
-    """Something else of the same length in a file's place is damage too: it was written later."""
-    environment = store.environment(RELEASE)
+def test_changed_file_of_the_same_length_is_built_again(store: Store) -> None:
+    """Its time of writing shows the change."""
+    environment = store.get_environment(RELEASE)
     code = environment.site_packages / "tiny/__init__.py"
     code.write_text("VALUE = 7\n")
     for copy in (store.root / "wheels").glob("*/site/tiny/__init__.py"):
         assert copy.samefile(code)
-    assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+    assert run_in(store.get_environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
 
 
-def test_a_lost_file_is_built_again(store: Store) -> None:
-    """A file that somebody removed comes back."""
-    environment = store.environment(RELEASE)
+def test_lost_file_is_built_again(store: Store) -> None:
+    """The file comes back."""
+    environment = store.get_environment(RELEASE)
     (environment.site_packages / "tiny/more.py").unlink()
-    assert run_in(store.environment(RELEASE), "import tiny.more; print(tiny.more.MORE)") == "2"
+    assert run_in(store.get_environment(RELEASE), "import tiny.more; print(tiny.more.MORE)") == "2"
 
 
-def test_a_garbled_resolution_is_made_again(store: Store) -> None:
-    """The cache of resolutions may hold anything."""
-    first = store.environment(RELEASE)
+def test_invalid_resolution_is_made_again(store: Store) -> None:
+    """The cache of resolutions may have any content."""
+    first = store.get_environment(RELEASE)
     for path in (store.root / "resolutions").iterdir():
         path.write_text("[]")
-    assert store.environment(RELEASE) == first
+    assert store.get_environment(RELEASE) == first
 
 
 def _build_in_process(root: Path, wheels: Path, gate: str, said: str) -> None:
     lines: list[str] = []
     while not Path(gate).exists():
         time.sleep(0.01)
-    make_store(root, wheels, lines).environment(RELEASE)
+    make_store(root, wheels, lines).get_environment(RELEASE)
     Path(said).write_text("\n".join(lines))
 
 
 @pytest.mark.thorough
-def test_builders_of_the_same_environment_build_it_once(tmp_path: Path, wheels: Path) -> None:
-    """However many processes want it at once, one builds and the others wait for it."""
+def test_concurrent_builders_build_an_environment_once(tmp_path: Path, wheels: Path) -> None:
+    """Any number of processes may need the environment: one builds and the others wait."""
     spawn = multiprocessing.get_context("spawn")
     gate = tmp_path / "gate"
     notes = [tmp_path / f"said-{n}" for n in range(20)]
@@ -251,34 +253,34 @@ def _build_forever(root: Path, wheels: Path) -> None:
     os.setpgid(0, 0)
     store = make_store(root, wheels)
     while True:
-        environment = store.environment(RELEASE)
+        environment = store.get_environment(RELEASE)
         (environment.folder / "record.json").unlink(missing_ok=True)
         for record in (root / "wheels").glob("*/record.json"):
             record.unlink(missing_ok=True)
 
 
 @pytest.mark.thorough
-def test_a_builder_killed_at_any_moment_leaves_nothing_half_built(tmp_path: Path, wheels: Path) -> None:
-    """kill -9 at moments spread over several builds: what is on the shelf is whole, and the next build succeeds."""
+def test_builder_killed_at_any_moment_leaves_no_half_built_entry(tmp_path: Path, wheels: Path) -> None:
+    """kill -9 at moments spread over several builds: every entry is complete, and the next build succeeds."""
     spawn = multiprocessing.get_context("spawn")
     root = tmp_path / "store"
     chance = random.Random(20261121)
     for _ in range(8):
         builder = spawn.Process(target=_build_forever, args=(root, wheels))
         builder.start()
-        while not (root / "locks").exists():
-            time.sleep(0.01)
-        time.sleep(0.4 + chance.random())  # an interpreter's start, then a few builds of some tenths of a second
         assert builder.pid is not None
+        while os.getpgid(builder.pid) != builder.pid:  # on a busy machine an interpreter takes seconds to start
+            time.sleep(0.01)
+        time.sleep(0.2 + chance.random())  # a few builds of some tenths of a second
         os.killpg(builder.pid, signal.SIGKILL)
         builder.join()
-        environment = make_store(root, wheels).environment(RELEASE)
+        environment = make_store(root, wheels).get_environment(RELEASE)
         assert run_in(environment, "import tiny, tiny.more; print(tiny.VALUE + tiny.more.MORE)") == "3"
         assert not list((root / "building").iterdir())
 
 
 def slow_uv(folder: Path) -> tuple[str, Path]:
-    """A uv that hangs after it has installed everything, and the file that appears when it does."""
+    """Return a uv that hangs after it has installed everything, and the file that it then creates."""
     flag, script = folder / "installed", folder / "slow-uv"
     real = uv_package.find_uv_bin()
     script.write_text(f'#!/bin/sh\n{real} "$@" || exit\n[ "$2" = install ] || exit 0\ntouch {flag}\nexec sleep 600\n')
@@ -288,12 +290,12 @@ def slow_uv(folder: Path) -> tuple[str, Path]:
 
 def _build_slowly(root: Path, wheels: Path, binary: str) -> None:
     os.setpgid(0, 0)
-    make_store(root, wheels, binary=binary).environment(RELEASE)
+    make_store(root, wheels, binary=binary).get_environment(RELEASE)
 
 
 @pytest.fixture
 def killed_builder(tmp_path: Path, wheels: Path) -> Path:
-    """A store's root in which a builder was killed with everything installed and nothing recorded."""
+    """Kill a builder after the installation and before the record; return the store's root."""
     root = tmp_path / "store"
     binary, flag = slow_uv(tmp_path)
     spawn = multiprocessing.get_context("spawn")
@@ -308,27 +310,27 @@ def killed_builder(tmp_path: Path, wheels: Path) -> Path:
     return root
 
 
-def test_a_killed_builder_leaves_nothing_that_is_used(killed_builder: Path, wheels: Path) -> None:
-    """kill -9 half-way leaves a draft, which the next build removes, and no environment."""
+def test_draft_of_a_killed_builder_is_removed(killed_builder: Path, wheels: Path) -> None:
+    """kill -9 leaves a draft and no environment. The next build removes the draft."""
     assert list((killed_builder / "building").iterdir())
     assert not list(killed_builder.glob("environments/*"))
-    environment = make_store(killed_builder, wheels).environment(RELEASE)
+    environment = make_store(killed_builder, wheels).get_environment(RELEASE)
     assert run_in(environment, "import tiny; print(tiny.VALUE)") == "1"
     assert not list((killed_builder / "building").iterdir())
 
 
-def test_no_network_and_an_empty_store(tmp_path: Path) -> None:
-    """Said in one sentence, as a failure of infrastructure."""
+def test_missing_network_is_an_infrastructure_error(tmp_path: Path) -> None:
+    """The message is one sentence."""
     store = Store(root=tmp_path, uv=Uv(cache=tmp_path / "uv", offline=True))
     with pytest.raises(InfraError, match="package index cannot be reached") as failure:
-        store.environment(replace(RELEASE, distributions=("apache-tvm==0.26.0",)))
+        store.get_environment(replace(RELEASE, distributions=("apache-tvm==0.26.0",)))
     assert "\n" not in str(failure.value)
     assert not list(tmp_path.glob("environments/*"))
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 128 KiB, where this user may mount one."""
+    """A file system of 128 KiB; skipped if this user may not mount one."""
     folder = tmp_path / "small"
     folder.mkdir()
     done = subprocess.run(
@@ -340,59 +342,59 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_a_full_disk(small_disk: Path, wheels: Path) -> None:
-    """Said in one sentence; nothing half-built is left, and what was there still works."""
+def test_full_disk_is_an_infrastructure_error(small_disk: Path, wheels: Path) -> None:
+    """The message is one sentence. No draft is left, and existing environments still work."""
     store = make_store(small_disk / "store", wheels)
-    small = store.environment(RELEASE)
+    small = store.get_environment(RELEASE)
     build_wheel(wheels, "large", "1.0", {"large.bin": "x" * 4_000_000})
     with pytest.raises(InfraError, match=r"full|cannot be written"):
-        store.environment(replace(RELEASE, distributions=("large==1.0",)))
+        store.get_environment(replace(RELEASE, distributions=("large==1.0",)))
     assert not list((store.root / "building").iterdir())
     assert len(list((store.root / "environments").iterdir())) == 1
-    assert run_in(store.environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
-    assert store.environment(RELEASE) == small
+    assert run_in(store.get_environment(RELEASE), "import tiny; print(tiny.VALUE)") == "1"
+    assert store.get_environment(RELEASE) == small
 
 
-def test_a_read_only_store(small_disk: Path, wheels: Path) -> None:
-    """What it has is used; what it lacks is refused in one sentence."""
+def test_read_only_store_serves_existing_environments(small_disk: Path, wheels: Path) -> None:
+    """A missing environment is refused in one sentence."""
     store = make_store(small_disk / "store", wheels)
-    environment = store.environment(RELEASE)
+    environment = store.get_environment(RELEASE)
     build_wheel(wheels, "other", "1.0", {"other.py": ""})
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    assert store.environment(RELEASE) == environment
+    assert store.get_environment(RELEASE) == environment
     assert run_in(environment, "import tiny; print(tiny.VALUE)") == "1"
     with pytest.raises(InfraError, match=r"read-only|cannot be written") as failure:
-        store.environment(replace(RELEASE, distributions=("other==1.0",)))
+        store.get_environment(replace(RELEASE, distributions=("other==1.0",)))
     assert "\n" not in str(failure.value)
     assert store.keep_within(0) == 0
 
 
-def test_no_python_fits(store: Store) -> None:
-    """A release for Pythons that aren't here is named as such, with what to install."""
+def test_release_without_a_fitting_python_is_refused(store: Store) -> None:
+    """The message names the interpreter to install."""
     with pytest.raises(InfraError, match="no CPython"):
-        store.environment(replace(RELEASE, pythons=("2.7",)))
+        store.get_environment(replace(RELEASE, pythons=("2.7",)))
 
 
-def test_trimming_removes_what_was_used_longest_ago(store: Store, wheels: Path) -> None:
-    """The newest use survives, with the wheels it shares with what is removed; others go, from uv's cache too."""
+def test_trim_removes_the_longest_unused_environments(store: Store, wheels: Path) -> None:
+    """The newest one stays with the wheels that it shares. Other wheels are removed, also from uv's cache."""
     build_wheel(wheels, "large", "1.0", {"large.bin": "x" * 3_000_000})
-    old = store.environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0")))
-    kept = store.environment(RELEASE)
+    old = store.get_environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0")))
+    kept = store.get_environment(RELEASE)
     for folder in (old.folder, *(store.root / "wheels").iterdir()):
         os.utime(folder, (1, 1))
     assert store.trim(2_000_000) > 3_000_000
     assert not old.folder.exists()
-    assert store.size() < 2_000_000
+    assert store.measure_size() < 2_000_000
     without = replace(store, uv=Uv(cache=store.root / "uv", binary="/nonexistent/uv"))
-    assert without.environment(RELEASE) == kept
-    assert store.environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0"))) == old
+    assert without.get_environment(RELEASE) == kept
+    assert store.get_environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0"))) == old
 
 
-def test_the_store_keeps_within_its_limit(store: Store, wheels: Path) -> None:
-    """Longest unused first; nothing is even measured while the wheels' records stay below it."""
+def test_keep_within_trims_only_above_the_limit(store: Store, wheels: Path) -> None:
+    """The longest unused environments are removed first. Below the limit of the records, the disk is not measured."""
     build_wheel(wheels, "large", "1.0", {"large.bin": "x" * 3_000_000})
-    old = store.environment(replace(RELEASE, distributions=("large==1.0",)))
-    kept = store.environment(RELEASE)
+    old = store.get_environment(replace(RELEASE, distributions=("large==1.0",)))
+    kept = store.get_environment(RELEASE)
     assert store.keep_within(4_000_000) == 0
     for folder in (old.folder, *(store.root / "wheels").iterdir()):
         os.utime(folder, (1, 1))
@@ -401,36 +403,36 @@ def test_the_store_keeps_within_its_limit(store: Store, wheels: Path) -> None:
     assert not old.folder.exists()
 
 
-def test_trimming_leaves_what_may_be_in_use(store: Store) -> None:
-    """What was used just now stays, however small the limit."""
-    environment = store.environment(RELEASE)
+def test_trim_keeps_environments_that_may_be_in_use(store: Store) -> None:
+    """An environment that was used just now stays with any limit."""
+    environment = store.get_environment(RELEASE)
     assert store.trim(0) == 0
     assert environment.folder.exists()
 
 
 def test_clean_removes_everything(store: Store) -> None:
-    """After cleaning, the store takes no space and can be used again."""
-    store.environment(RELEASE)
-    assert store.size() > 0
+    """The store then takes no space and can be used again."""
+    store.get_environment(RELEASE)
+    assert store.measure_size() > 0
     assert store.clean() > 0
-    assert store.size() == 0
-    assert store.environment(RELEASE).packages() == {"tiny": "1.0"}
+    assert store.measure_size() == 0
+    assert store.get_environment(RELEASE).list_packages() == {"tiny": "1.0"}
 
 
 # ------------------------------------------------------------------------------------------------- requirements
 
 
-def test_requirements_join_the_environment(store: Store, wheels: Path) -> None:
-    """A testcase's requirements are resolved together with the toolchain, into an environment of their own."""
+def test_requirements_are_resolved_with_the_toolchain(store: Store, wheels: Path) -> None:
+    """They make an environment of their own."""
     build_wheel(wheels, "einops", "0.8.0", {"einops.py": "NAME = 'einops'\n"}, requires="tiny>=1")
-    base, more = store.environment(RELEASE), store.environment(RELEASE, ("einops",))
-    assert more.packages() == {"einops": "0.8.0", "tiny": "1.0"}
+    base, more = store.get_environment(RELEASE), store.get_environment(RELEASE, ("einops",))
+    assert more.list_packages() == {"einops": "0.8.0", "tiny": "1.0"}
     assert base.digest != more.digest
     assert run_in(more, "import einops, tiny; print(einops.NAME)") == "einops"
 
 
 def _source_only(folder: Path, name: str, trap: Path) -> None:
-    """A package whose every hook springs the trap."""
+    """Write a source package in which every hook writes to ``trap``."""
     spring = f"open({str(trap)!r}, 'a').write('ran')\n"
     with tarfile.open(folder / f"{name}-9.0.tar.gz", "w:gz") as archive:
         for inside, text in (
@@ -443,35 +445,35 @@ def _source_only(folder: Path, name: str, trap: Path) -> None:
             archive.addfile(entry, io.BytesIO(text.encode()))
 
 
-def test_what_a_stranger_requires_is_never_built(store: Store, wheels: Path, tmp_path: Path) -> None:
-    """Source only: not to be had. Newer as source than as a wheel: the wheel. Neither runs a line of it here."""
+def test_requirement_of_a_testcase_is_never_built_from_source(store: Store, wheels: Path, tmp_path: Path) -> None:
+    """A package with source only has no solution. If the source is newer than the wheel, the wheel is used."""
     trap = tmp_path / "sprung"
     _source_only(wheels, "einops", trap)
     with pytest.raises(Unresolvable, match="einops"):
-        store.environment(RELEASE, ("einops",))
+        store.get_environment(RELEASE, ("einops",))
     build_wheel(wheels, "einops", "0.8.0", {"einops.py": ""})
-    assert store.environment(RELEASE, ("einops",)).packages()["einops"] == "0.8.0"
+    assert store.get_environment(RELEASE, ("einops",)).list_packages()["einops"] == "0.8.0"
     assert not trap.exists()
 
 
 @pytest.mark.parametrize(
     "where", ["file://{0}/evil-9.0.tar.gz", "git+file://{0}/evil", "https://127.0.0.1:9/evil.whl"]
 )
-def test_a_wheel_cannot_send_us_elsewhere(store: Store, wheels: Path, tmp_path: Path, where: str) -> None:
-    """A dependency by address, in the metadata of an allowed package, is not followed."""
+def test_dependency_by_address_is_not_followed(store: Store, wheels: Path, tmp_path: Path, where: str) -> None:
+    """The address is in the metadata of an allowed package."""
     trap = tmp_path / "sprung"
     _source_only(wheels, "evil", trap)
     build_wheel(wheels, "einops", "0.8.0", {"einops.py": ""}, requires=f"evil @ {where.format(wheels)}")
     with pytest.raises((Unresolvable, InfraError)):
-        store.environment(RELEASE, ("einops",))
+        store.get_environment(RELEASE, ("einops",))
     assert not trap.exists()
 
 
-def test_requirements_that_do_not_fit_are_told_from_our_own_failures(store: Store, wheels: Path) -> None:
-    """That no wheels fit says nothing about the compiler, and is no failure of infrastructure."""
+def test_requirements_without_a_solution_are_unresolvable(store: Store, wheels: Path) -> None:
+    """This says nothing about the compiler, and is no failure of infrastructure."""
     build_wheel(wheels, "einops", "0.8.0", {"einops.py": ""}, requires="tiny>=9")
     with pytest.raises(Unresolvable, match="einops"):
-        store.environment(RELEASE, ("einops",))
+        store.get_environment(RELEASE, ("einops",))
 
 
 @pytest.mark.parametrize(
@@ -486,30 +488,30 @@ def test_requirements_that_do_not_fit_are_told_from_our_own_failures(store: Stor
     ],
 )
 def test_only_listed_names_are_installed(store: Store, requirement: str) -> None:
-    """Names off the list, addresses and options are refused before uv hears of them."""
+    """Other names, addresses and options are refused before uv gets them."""
     kept, refused = check_requirements([requirement])
     assert not kept
     assert len(refused) == 1
     with pytest.raises(Unresolvable):
-        store.environment(RELEASE, (requirement,))
+        store.get_environment(RELEASE, (requirement,))
 
 
 def test_spelling_and_order_of_requirements_do_not_matter() -> None:
-    """The same wishes make the same environment."""
+    """The same requirements make the same environment."""
     assert (
         check_requirements(["SciPy >= 1.10", "ml_dtypes"])[0] == check_requirements(["ml-dtypes", "scipy>=1.10"])[0]
     )
     assert "numpy" in allowed_requirements()
 
 
-def test_a_lock_has_no_addresses() -> None:
-    """The same wheels give the same text wherever they come from."""
+def test_lock_has_no_addresses() -> None:
+    """The same wheels give the same text, from any source."""
     pins = [Pin(name=n, version="1", sha256=n * 64, url=f"https://{n}.invalid/x") for n in ("b", "a")]
     assert render_lock(pins) == f"a==1 --hash=sha256:{'a' * 64}\nb==1 --hash=sha256:{'b' * 64}\n"
 
 
-def test_an_operator_may_allow_more_packages() -> None:
-    """By the import's name, or by import and distribution where they differ."""
+def test_operator_may_allow_more_packages() -> None:
+    """By the name of the import, or by import and distribution if these differ."""
     allowance = parse_allowance(["einx", "cv2=opencv-python", "my-package"])
     assert allowance == {"einx": "einx", "cv2": "opencv-python", "my_package": "my-package"}
     assert check_requirements(["einx"])[0] == ()

@@ -1,4 +1,4 @@
-"""What a machine has for a device."""
+"""Hardware detection on made-up file systems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from runners.core.toolchain import hardware
 from runners.core.toolchain.hardware import Hardware
-from runners.hardware.detect import Absent, Present, look
+from runners.hardware.detect import Absent, Present, detect_hardware
 from runners.toolchains import TOOLCHAINS
 
 
@@ -19,31 +19,35 @@ def machine(root: Path, *files: str) -> Path:
     return root
 
 
-def test_a_gpu_is_its_device_files_and_its_driver(tmp_path: Path) -> None:
-    """One GPU's own file comes first: it is the one that a cell is given."""
+def test_gpu_needs_device_files_and_driver(tmp_path: Path) -> None:
+    """The GPU's own file comes first: a cell gets that GPU."""
     root = machine(tmp_path, "dev/nvidia0", "dev/nvidiactl", "dev/nvidia-uvm", "usr/lib64/libcuda.so.1")
-    assert look(hardware.NVIDIA, root) == Present(nodes=("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"))
+    assert detect_hardware(hardware.NVIDIA, root) == Present(
+        nodes=("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm")
+    )
 
 
 @pytest.mark.parametrize(
     ("files", "says"),
     [((), "/dev/nvidia"), (("dev/nvidia0", "dev/nvidiactl"), "libcuda.so.1"), (("dev/nvidiactl",), "/dev/nvidia")],
 )
-def test_half_a_gpu_is_none(tmp_path: Path, files: tuple[str, ...], says: str) -> None:
-    """A driver without a card, or a card without a driver, runs nothing; the reason names what lacks."""
-    found = look(hardware.NVIDIA, machine(tmp_path, *files))
+def test_driver_without_card_or_card_without_driver_is_absent(
+    tmp_path: Path, files: tuple[str, ...], says: str
+) -> None:
+    """The reason names the missing part."""
+    found = detect_hardware(hardware.NVIDIA, machine(tmp_path, *files))
     assert isinstance(found, Absent)
     assert says in found.why
 
 
-def test_what_no_file_shows_is_absent(tmp_path: Path) -> None:
-    """Nobody is told that a device works which nothing here can see."""
-    assert look(hardware.BROWSER, tmp_path) == Absent(why="needs a browser")
+def test_hardware_without_files_is_absent(tmp_path: Path) -> None:
+    """A device counts as absent if no file can show it."""
+    assert detect_hardware(hardware.BROWSER, tmp_path) == Absent(why="needs a browser")
 
 
 @pytest.mark.parametrize("name", sorted(TOOLCHAINS))
-def test_every_device_says_what_it_needs(name: str) -> None:
-    """A device that not every machine has comes with words for `reprobot doctor` and for verdicts."""
+def test_every_device_describes_its_hardware(name: str) -> None:
+    """`reprobot doctor` and verdicts show the description."""
     for device in TOOLCHAINS[name].DEVICES:
         assert device.hardware is None or isinstance(device.hardware, Hardware)
         assert device.hardware is None or device.hardware.words

@@ -1,4 +1,4 @@
-"""A GPU's fitness, read from what its driver says: recorded answers, no GPU needed."""
+"""Health and choice of a GPU, from recorded output of the driver's tool: no GPU needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from runners.core.errors import InfraError
-from runners.hardware.gpu import Gpu, Health, chosen, exclusive, gpus, illness, look, preflight
+from runners.hardware.gpu import (
+    Gpu,
+    Health,
+    choose_gpu,
+    find_fault,
+    find_gpu_problems,
+    list_gpus,
+    lock_gpu,
+    read_health,
+)
 
 LINE = "0, GPU-5a8e, NVIDIA H200, 570.86.15, 143771, 4, 0"
 SECOND = "1, GPU-77aa, NVIDIA H200, 570.86.15, 143771, 4, [N/A]"
@@ -27,7 +36,7 @@ GPU = Gpu(
 
 
 class Machine:
-    """Answers as the programs of a machine would."""
+    """Prints the output of a machine's programs."""
 
     def __init__(
         self,
@@ -38,15 +47,15 @@ class Machine:
         self.answers = {"nvidia-smi": gpus, "nvidia-ctk": toolkit, "dmesg": log}
 
     def __call__(self, words: Sequence[str]) -> str:
-        said = self.answers[words[0]]
-        if said is None:
+        output = self.answers[words[0]]
+        if output is None:
             raise OSError(f"{words[0]}: not found")
-        return said
+        return output
 
 
-def test_what_the_driver_says_is_read() -> None:
-    """Sizes come in MiB; a card that counts no memory errors says so."""
-    assert gpus(Machine(f"{LINE}\n{SECOND}\n")) == (
+def test_gpus_are_parsed_from_the_drivers_listing() -> None:
+    """Sizes come in MiB. A card that counts no memory errors prints [N/A]."""
+    assert list_gpus(Machine(f"{LINE}\n{SECOND}\n")) == (
         GPU,
         replace(GPU, index=1, uuid="GPU-77aa", ecc_errors=None),
     )
@@ -55,27 +64,27 @@ def test_what_the_driver_says_is_read() -> None:
 @pytest.mark.parametrize(
     "said", ["Failed to initialize NVML: Driver/library version mismatch", "0, GPU-5a8e", "a, b, c, d, e, f, g"]
 )
-def test_what_is_no_listing_is_refused(said: str) -> None:
-    """A driver in trouble prints prose; that is our trouble, not the testcase's."""
-    with pytest.raises(InfraError, match="nvidia-smi said"):
-        gpus(Machine(said))
+def test_other_output_of_the_driver_is_refused(said: str) -> None:
+    """A driver in trouble prints prose. That is our failure, not the testcase's."""
+    with pytest.raises(InfraError, match="nvidia-smi printed"):
+        list_gpus(Machine(said))
 
 
-def test_one_gpu_is_given_never_all() -> None:
-    """Of several, the operator names one; a name that fits none is an error that lists what is there."""
+def test_exactly_one_gpu_is_chosen() -> None:
+    """The operator names one of several. The error for an unknown name lists the GPUs."""
     both = Machine(f"{LINE}\n{SECOND}")
-    assert chosen({}, Machine()).index == 0
-    assert chosen({"REPROBOT_GPU": "1"}, both).uuid == "GPU-77aa"
-    assert chosen({"REPROBOT_GPU": "GPU-5a8e"}, both).index == 0
+    assert choose_gpu({}, Machine()).index == 0
+    assert choose_gpu({"REPROBOT_GPU": "1"}, both).uuid == "GPU-77aa"
+    assert choose_gpu({"REPROBOT_GPU": "GPU-5a8e"}, both).index == 0
     for wanted in ({}, {"REPROBOT_GPU": "7"}):
         with pytest.raises(InfraError, match=r"0 \(NVIDIA H200\), 1 \(NVIDIA H200\)"):
-            chosen(wanted, both)
+            choose_gpu(wanted, both)
 
 
-def test_a_machine_that_is_fit_passes() -> None:
-    """Outside of a workflow nobody asks whether the machine is thrown away: it is the operator's own."""
-    assert preflight({}, Machine(), containers=True) == ()
-    assert preflight({"GITHUB_ACTIONS": "true", "REPROBOT_EPHEMERAL": "1"}, Machine(), containers=True) == ()
+def test_fit_machine_has_no_problems() -> None:
+    """Outside a workflow the machine is the operator's own, so it need not be ephemeral."""
+    assert find_gpu_problems({}, Machine(), containers=True) == ()
+    assert find_gpu_problems({"GITHUB_ACTIONS": "true", "REPROBOT_EPHEMERAL": "1"}, Machine(), containers=True) == ()
 
 
 @pytest.mark.parametrize(
@@ -88,16 +97,16 @@ def test_a_machine_that_is_fit_passes() -> None:
         ({"GITHUB_ACTIONS": "true"}, Machine(), "REPROBOT_EPHEMERAL=1"),
     ],
 )
-def test_a_machine_that_is_not_fit_says_why(environment: dict[str, str], machine: Machine, says: str) -> None:
-    """Each reason stands alone and names its mend."""
-    reasons = preflight(environment, machine, containers=True)
+def test_unfit_machine_states_its_problem(environment: dict[str, str], machine: Machine, says: str) -> None:
+    """Each problem is reported alone and with its remedy."""
+    reasons = find_gpu_problems(environment, machine, containers=True)
     assert len(reasons) == 1
     assert says in reasons[0]
 
 
-def test_without_containers_their_toolkit_does_not_matter() -> None:
+def test_toolkit_is_needed_for_containers_only() -> None:
     """bubblewrap binds the device files itself."""
-    assert preflight({}, Machine(toolkit=None), containers=False) == ()
+    assert find_gpu_problems({}, Machine(toolkit=None), containers=False) == ()
 
 
 WELL = Health(gpu=GPU, faults=(13,))
@@ -114,30 +123,30 @@ WELL = Health(gpu=GPU, faults=(13,))
         (Health(gpu=replace(GPU, used=GPU.used + 2**20), faults=(13,)), None),
     ],
 )
-def test_only_the_hardwares_own_faults_excuse_a_run(after: Health, says: str | None) -> None:
-    """A testcase that makes the kernel fault may show exactly the reported bug."""
-    found = illness(WELL, after)
+def test_only_hardware_faults_excuse_a_run(after: Health, says: str | None) -> None:
+    """A testcase that causes a fault may show exactly the reported bug."""
+    found = find_fault(WELL, after)
     assert (found is None) if says is None else (found is not None and says in found)
 
 
-def test_a_gpu_that_vanished_is_our_failure() -> None:
+def test_vanished_gpu_is_our_failure() -> None:
     """The driver answers, but the card is gone."""
     with pytest.raises(InfraError, match="fallen off the bus"):
-        look(GPU, Machine(SECOND))
+        read_health(GPU, Machine(SECOND))
 
 
 def test_faults_are_read_from_the_kernels_log() -> None:
-    """In their order, old ones included: only what is new counts against a run."""
+    """In order, old ones included: only new faults count against a run."""
     log = "x\n[12.3] NVRM: Xid (PCI:0000:01:00): 31, pid=7\n[13.0] NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen\n"
-    assert look(GPU, Machine(log=log)).faults == (31, 79)
+    assert read_health(GPU, Machine(log=log)).faults == (31, 79)
 
 
 def test_two_cells_do_not_share_a_gpu(tmp_path: Path) -> None:
-    """The second one waits until the first is done."""
+    """The second cell waits until the first one has ended."""
     order: list[str] = []
 
     def cell(name: str) -> None:
-        with exclusive(GPU, tmp_path, wait_s=20):
+        with lock_gpu(GPU, tmp_path, wait_s=20):
             order.append(f"{name} begins")
             time.sleep(0.05)
             order.append(f"{name} ends")
@@ -150,11 +159,11 @@ def test_two_cells_do_not_share_a_gpu(tmp_path: Path) -> None:
     assert [words.split()[1] for words in order] == ["begins", "ends"] * 3
 
 
-def test_a_gpu_that_stays_busy_is_said_so(tmp_path: Path) -> None:
-    """Nobody waits forever for a device that another run holds."""
+def test_lock_on_a_busy_gpu_times_out(tmp_path: Path) -> None:
+    """A run does not wait forever for a device of another run."""
     with (
-        exclusive(GPU, tmp_path, wait_s=1),
+        lock_gpu(GPU, tmp_path, wait_s=1),
         pytest.raises(InfraError, match="busy"),
-        exclusive(GPU, tmp_path, wait_s=0),
+        lock_gpu(GPU, tmp_path, wait_s=0),
     ):
         pass

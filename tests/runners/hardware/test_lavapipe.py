@@ -20,9 +20,9 @@ def system(root: Path, library: bytes = NAMED) -> Path:
     return root
 
 
-def test_only_the_name_differs(tmp_path: Path) -> None:
-    """The copy is the machine's own driver, byte for byte, but for eight letters of its device's name."""
-    driver = lavapipe.find(tmp_path / "store", system(tmp_path))
+def test_copy_differs_in_the_device_name_only(tmp_path: Path) -> None:
+    """The copy is the machine's own driver, except for eight letters of the device's name."""
+    driver = lavapipe.find_driver(tmp_path / "store", system(tmp_path))
     assert isinstance(driver, Driver)
     copy = driver.mounts[0].host / "libvulkan_lvp.so"
     assert copy.read_bytes() == NAMED.replace(b"llvmpipe (", b"lavapipe (")
@@ -30,22 +30,22 @@ def test_only_the_name_differs(tmp_path: Path) -> None:
     assert (driver.mounts[0].host / manifest["ICD"]["library_path"]).samefile(copy)
 
 
-def test_a_machine_without_it_is_told_what_to_install(tmp_path: Path) -> None:
-    """No driver is a reason in words, not an error: everything else still runs."""
-    assert "mesa-vulkan-drivers" in str(lavapipe.find(tmp_path / "store", tmp_path))
+def test_missing_driver_names_the_packages_to_install(tmp_path: Path) -> None:
+    """A missing driver is a reason in words, not an error: everything else still runs."""
+    assert "mesa-vulkan-drivers" in str(lavapipe.find_driver(tmp_path / "store", tmp_path))
 
 
-def test_a_driver_that_is_not_understood_is_left_alone(tmp_path: Path) -> None:
-    """Two places to change, or none: no guess which of them is the name."""
-    found = lavapipe.find(tmp_path / "store", system(tmp_path, NAMED + NAMED))
+def test_driver_with_several_names_is_left_alone(tmp_path: Path) -> None:
+    """With two places to change, or none, there is no guess which one is the name."""
+    found = lavapipe.find_driver(tmp_path / "store", system(tmp_path, NAMED + NAMED))
     assert isinstance(found, str)
     assert not (tmp_path / "store").exists()
 
 
-def test_made_at_once_it_is_made_whole(tmp_path: Path) -> None:
-    """Several runs that begin together leave one complete copy and nothing else."""
+def test_concurrent_runs_make_one_complete_copy(tmp_path: Path) -> None:
+    """Runs that start together leave one complete copy and no other file."""
     root = system(tmp_path)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: lavapipe.find(tmp_path / "store", root), range(24)))
+        found = list(pool.map(lambda _: lavapipe.find_driver(tmp_path / "store", root), range(24)))
     made = {driver.mounts[0].host for driver in found if isinstance(driver, Driver)}
     assert made == set((tmp_path / "store" / "lavapipe").iterdir())

@@ -72,18 +72,18 @@ def test_our_own_failure_is_no_answer(tmp_path: Path) -> None:
 
 def test_an_answer_is_of_one_copy_of_an_environment(store: Store) -> None:
     """A damaged one is built again under the same digest, and has to prove itself again."""
-    before = store.environment(RELEASE)
+    before = store.get_environment(RELEASE)
     (before.site_packages / "tiny/__init__.py").unlink()
-    after = store.environment(RELEASE)
+    after = store.get_environment(RELEASE)
     assert before.digest == after.digest
     os.utime(after.folder / "record.json", ns=(1, 1))  # an inode may be given out again within the clock's tick
     assert name_of(after) != name_of(replace(after, folder=after.folder.parent))
-    assert name_of(after) == name_of(store.environment(RELEASE))
+    assert name_of(after) == name_of(store.get_environment(RELEASE))
 
 
 def test_an_answer_is_of_one_program_and_engine(store: Store) -> None:
     """Another canary, other variables, another engine or another of its images: asked anew."""
-    environment = store.environment(RELEASE)
+    environment = store.get_environment(RELEASE)
     other = canary_testcase(find_toolchain("tvm"), "0.27.0")
     names = {
         name_of(environment),
@@ -97,7 +97,7 @@ def test_an_answer_is_of_one_program_and_engine(store: Store) -> None:
 
 def test_answers_go_with_their_environment(store: Store) -> None:
     """What is trimmed leaves no word of having worked."""
-    environment = store.environment(RELEASE)
+    environment = store.get_environment(RELEASE)
     Canaries(store.root).ask(name_of(environment), Asked([None]))
     assert list((store.root / "canaries").iterdir())
     os.utime(environment.folder, (1, 1))

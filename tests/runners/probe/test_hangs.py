@@ -16,7 +16,7 @@ VERSION = "0.27.0"
 
 
 def stopped(testcase: Testcase, version: str, *, wall_s: float) -> tuple[Probe, Hang]:
-    if (why := Bubblewrap().unusable()) is not None:
+    if (why := Bubblewrap().find_problem()) is not None:
         pytest.skip(why)
     probe = hangs.stopped(testcase, version, wall_s=wall_s)
     assert isinstance(probe.ended, TimedOut), probe

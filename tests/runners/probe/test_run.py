@@ -50,13 +50,13 @@ class Scripted:
     remaps_paths: bool = True
     name: str = "scripted"
     guarantees: tuple[str, ...] = ()
-    gives_up: tuple[str, ...] = ()
+    limitations: tuple[str, ...] = ()
     image: str = ""
     own_system: bool = False
     spec: SandboxSpec | None = None
     view: dict[str, str] = field(default_factory=dict)
 
-    def unusable(self) -> str | None:
+    def find_problem(self) -> str | None:
         return None
 
     def run(self, spec: SandboxSpec) -> EngineReport:
@@ -316,7 +316,7 @@ def test_the_supervisor_has_time_to_report_before_the_engine_ends_it() -> None:
     probe(engine)
     assert engine.spec is not None
     assert engine.spec.limits.wall_s > LIMITS.wall_s + 5
-    assert engine.spec.limits.cpu_s == job(engine)["cpu_s"] == cpu_time.allowance(LIMITS)
+    assert engine.spec.limits.cpu_s == job(engine)["cpu_s"] == cpu_time.compute_allowance(LIMITS)
     assert engine.spec.limits.output_bytes > 2 * 6 * job(engine)["limits"]["output_bytes"]
 
 

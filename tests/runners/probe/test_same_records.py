@@ -108,7 +108,7 @@ IREE_ENDS = {
 @cache
 def environment(toolchain: str) -> Environment:
     version = {"tvm": "0.27.0", "iree": "3.13.0"}[toolchain]
-    return open_store().environment(load_catalogue().find(toolchain, version))
+    return open_store().get_environment(load_catalogue().find(toolchain, version))
 
 
 def programs() -> dict[tuple[str, str], str]:
@@ -130,7 +130,7 @@ def written(toolchain: str, code: str) -> Testcase:
 
 @pytest.fixture(scope="module", params=["tvm", "iree"])
 def room(request: pytest.FixtureRequest) -> Iterator[tuple[str, Room]]:
-    if (why := Bubblewrap().unusable()) is not None:
+    if (why := Bubblewrap().find_problem()) is not None:
         pytest.skip(why)
     layout = layout_of(environment(request.param))
     with open_room(Bubblewrap(), layout, limits=LIMITS, run_id="same") as room:

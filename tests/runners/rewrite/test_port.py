@@ -17,7 +17,7 @@ from runners.probe.run import run_probe
 from runners.probe.task import Probe
 from runners.rewrite.port import port
 from runners.rewrite.text import port_mlir
-from runners.sandbox.owner import new_name
+from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import iree, tvm
 
@@ -390,9 +390,9 @@ def store() -> Store:
 
 
 def run(store: Store, version: str, testcase: Testcase) -> Probe:
-    environment = store.environment(load_catalogue().find("tvm", version))
+    environment = store.get_environment(load_catalogue().find("tvm", version))
     task = task_of(environment, testcase, Limits())
-    return run_probe(select_engine("auto"), layout_of(environment), task, run_id=new_name())
+    return run_probe(select_engine("auto"), layout_of(environment), task, run_id=make_name())
 
 
 def promised(name: str) -> list[str]:

@@ -14,23 +14,23 @@ from runners.probe.layout import Layout
 from runners.probe.run import run_probe
 from runners.probe.task import Probe, Task
 from runners.sandbox.contract import Engine
-from runners.sandbox.select import sandboxes
+from runners.sandbox.select import list_sandboxes
 from tests.runners.sandbox.kit.attack import LIMITS
 
 KIT = Path(__file__).parent / "kit" / "payload.py"
 TOOLS = {"python": "/opt/env/bin/python"}
 SLOWER = float(os.environ.get("REPROBOT_KIT_SLOWER", "1"))
-"""How many times longer everything takes here, such as on an emulated processor (``tools/vm.sh``)."""
+"""Factor for all times, for slow machines such as an emulated processor (``tools/vm.sh``)."""
 
 
-@pytest.fixture(params=[engine.name for engine in sandboxes() if engine.name != "gvisor"])
+@pytest.fixture(params=[engine.name for engine in list_sandboxes() if engine.name != "gvisor"])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """Each engine that confines; skipped, with its own reason, where it doesn't work.
+    """Each engine that confines; skipped with its own reason if it does not work.
 
-    gVisor, whose kernel is no Linux and which keeps no room, has the kit to itself in ``test_gvisor.py``.
+    gVisor, which has its own kernel and keeps no session, runs the kit in ``test_gvisor.py``.
     """
-    (found,) = [engine for engine in sandboxes() if engine.name == request.param]
-    why = found.unusable()
+    (found,) = [engine for engine in list_sandboxes() if engine.name == request.param]
+    why = found.find_problem()
     if why is not None:
         pytest.skip(why)
     return found
@@ -38,13 +38,13 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 @pytest.fixture
 def secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Something in our environment that must not be found inside."""
+    """Set a variable in our environment that must not be found inside."""
     monkeypatch.setenv("CONFORMANCE_SECRET", "s3cr3t")
 
 
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
-    """This interpreter, with no packages."""
+    """This interpreter without packages."""
     return python_layout(tmp_path)
 
 
@@ -59,7 +59,7 @@ def python_layout(directory: Path) -> Layout:
 
 
 def slowed(limits: Limits) -> Limits:
-    """With as many times more time; room and numbers are the same on every machine."""
+    """Return limits with `SLOWER` times the time. Sizes and numbers are the same on every machine."""
     cpu_s = None if limits.cpu_s is None else SLOWER * limits.cpu_s
     return msgspec.structs.replace(limits, wall_s=SLOWER * limits.wall_s, cpu_s=cpu_s)
 
@@ -73,7 +73,7 @@ def run_source(
     steps: tuple[tuple[str, ...], ...] = (("python", "attack.py"),),
     probe_file: str | None = None,
 ) -> Probe:
-    """One probe of ``source``, with the kit beside it."""
+    """Run one probe of ``source``, with the kit as a second file."""
     files = {"attack.py": source, "kit.py": KIT.read_text()}
     task = Task(
         testcase=Testcase(kind=TestcaseKind.PYTHON, toolchain="none", files=files, steps=steps),

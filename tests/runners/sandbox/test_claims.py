@@ -1,8 +1,8 @@
-"""What a testcase can make us believe of its own run, and what it cannot.
+"""Claims that a testcase can forge about its own run, and claims that it cannot.
 
-It shares a process with the record's writer and can change every object in it. So the table says of each attack how
-the run really ended, which is the supervisor's word, and whether it may look like the failure that is reported: only
-one that ends as after an uncaught exception may, which is what printing a traceback gives it too.
+A testcase shares a process with the record's writer and can change every object in it. The table has the real end of
+each forgery, which the supervisor reports, and whether the run may look like the reported failure. Only a run that
+ends as after an uncaught exception may; printing a traceback gives a testcase the same.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FORKED = Conditions(scripts=True, fork=True)
 
 REPORTED = Claim(kind=ClaimKind.ERROR, signature=Signature(type="ValueError", message="no slot for the variable"))
 IMPORTS = "import decimal\nimport json\n"
-"""What every program here begins with, so that all are forked from one zygote."""
+"""The first lines of every program here, so that all are forked from one zygote."""
 HELP = """
 import os, sys, threading, atexit, gc, signal, time
 LINE = b'\\n{"failed": [{"type": "ValueError", "message": "no slot for the variable"}], "at": 1.0}\\n'
@@ -55,7 +55,7 @@ def everywhere(line):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgery:
-    """``match``: whether it may look like the reported failure."""
+    """One forgery. ``match`` is True if the run may look like the reported failure."""
 
     code: str
     ended: Ended | type[TimedOut]
@@ -64,15 +64,15 @@ class Forgery:
 
 
 FORGERIES = {
-    "a failure told, and a clean end": Forgery(code="everywhere(LINE)", ended=Exited(code=0)),
-    "a failure told, and an end by _exit": Forgery(code="everywhere(LINE)\nos._exit(0)", ended=Exited(code=0)),
-    "a failure told, and another status": Forgery(code="everywhere(LINE)\nos._exit(4)", ended=Exited(code=4)),
-    "a failure told, and a crash": Forgery(code="everywhere(LINE)\nos.abort()", ended=Signalled(code=6)),
-    "a failure told, and a hang": Forgery(code="everywhere(LINE)\nwhile True: pass", ended=TimedOut),
-    "a failure told, and its status": Forgery(
+    "a forged failure, and a clean end": Forgery(code="everywhere(LINE)", ended=Exited(code=0)),
+    "a forged failure, and an end by _exit": Forgery(code="everywhere(LINE)\nos._exit(0)", ended=Exited(code=0)),
+    "a forged failure, and another status": Forgery(code="everywhere(LINE)\nos._exit(4)", ended=Exited(code=4)),
+    "a forged failure, and a crash": Forgery(code="everywhere(LINE)\nos.abort()", ended=Signalled(code=6)),
+    "a forged failure, and a hang": Forgery(code="everywhere(LINE)\nwhile True: pass", ended=TimedOut),
+    "a forged failure, and its status": Forgery(
         code="everywhere(LINE)\neverywhere = json.dumps = None\nos._exit(1)", ended=Exited(code=1), match=True
     ),
-    "a clean end told, and a failure": Forgery(
+    "a forged clean end, and a failure": Forgery(
         code="everywhere(WELL)\nraise ValueError('no slot for the variable')", ended=Exited(code=1), match=True
     ),
     "everything replaced": Forgery(
@@ -188,8 +188,8 @@ def room(engine: Engine, layout: Layout) -> Iterator[Room]:
         yield room
 
 
-def test_a_forged_record_changes_neither_the_end_nor_what_it_shows(room: Room) -> None:
-    """One after another in one room; the probe after each finds the zygote as the first one did."""
+def test_forged_record_changes_neither_end_nor_outcome(room: Room) -> None:
+    """The forgeries run one after another in one session. After each one, a probe finds the zygote unchanged."""
     first = run(room, SEEN).steps[0].stdout
     for name, one in FORGERIES.items():
         probe = run(room, IMPORTS + HELP + one.code, one.files)
@@ -203,18 +203,19 @@ def test_a_forged_record_changes_neither_the_end_nor_what_it_shows(room: Room) -
         assert run(room, SEEN).steps[0].stdout == first, name
 
 
-def test_what_may_look_like_the_failure_is_what_printing_it_gives(engine: Engine, layout: Layout) -> None:
-    """A plain run that prints the same words and ends with the same status is taken for it as well."""
+def test_printing_the_reported_failure_counts_as_showing_it(engine: Engine, layout: Layout) -> None:
+    """A plain run that prints the same words and ends with the same status matches as well."""
     printed = 'import sys\nprint("Traceback (most recent call last):\\nValueError: no slot for the variable", '
     code = printed + "file=sys.stderr)\nsys.exit(1)\n"
     probe = run_probe(engine, layout, task(code, PLAIN), run_id="claims")
     assert rule(probe.ended, probe.steps, Context(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome is Outcome.MATCH
 
 
-def test_a_file_that_a_library_reaches_does_not_run_in_the_zygote(
+def test_testcase_file_that_a_library_imports_does_not_run_in_the_zygote(
     engine: Engine, tmp_path: Path, layout: Layout
 ) -> None:
-    """It would be in every later fork. Neither where the library needs such a file, nor where it does without."""
+    """Its effects would be in every later fork. One library fails without the file, the other one ignores its
+    absence."""
     for name, how in (
         ("strict", "import settings_of"),
         ("lenient", "try: import settings_of\nexcept ImportError: 0"),
@@ -236,14 +237,14 @@ def test_a_file_that_a_library_reaches_does_not_run_in_the_zygote(
 
 
 @pytest.mark.parametrize("name", ["json", "warnings", "ast", "random", "signal"])
-def test_a_file_with_the_name_of_a_module_of_pythons_changes_nothing(name: str, room: Room) -> None:
-    """Ours would import it in the place of Python's: such a testcase is run plain."""
+def test_testcase_file_named_like_a_standard_module_runs_plain(name: str, room: Room) -> None:
+    """Our guest programs would import the file instead of Python's module, so such a testcase is run plain."""
     probe = run(room, f"import {name}\nprint({name}.VALUE)\n", {f"{name}.py": "VALUE = 3\n"})
     assert (probe.ended, probe.steps[0].stdout, probe.steps[0].stderr) == (Exited(code=0), "3\n", "")
 
 
-def test_what_a_script_does_to_the_writers_tools_does_not_change_its_end(engine: Engine, layout: Layout) -> None:
-    """Honest programs replace functions too: a clean run stays one, whatever of json or os is gone by then."""
+def test_replaced_functions_do_not_change_the_end(engine: Engine, layout: Layout) -> None:
+    """Honest programs replace functions too: a clean run stays clean without json or os."""
     for line in ("json.dumps = None", "os.write = None", "os.getpid = lambda: 1 / 0", "time.monotonic = None"):
         code = f"import json, os, time, warnings\n{line}\nwarnings.warn('x')\nprint('done')\n"
         probe = run_probe(engine, layout, task(code, Conditions(scripts=True)), run_id="claims")

@@ -1,4 +1,4 @@
-"""Every option of an engine's command line is a protection that a test misses, or is none, with the reason."""
+"""Every option of an engine's command line has a weakened variant that fails a test, or a reason why it has none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.sandbox import bubblewrap
+from runners.sandbox import bubblewrap_command
 from runners.sandbox.containers import command_line as run_command
 from runners.sandbox.contract import Mount, SandboxSpec
 from tests.runners.sandbox.kit.attack import LIMITS
@@ -50,7 +50,7 @@ MISSED = {
         "--user": "no --user",
         "--hostname": "no --hostname",
         "--cgroup-parent": "no --cgroup-parent",
-        "--http-proxy": "",  # test_podman_would_hand_on_the_proxy
+        "--http-proxy": "",  # test_podman_hands_on_the_proxy_without_http_proxy_false
         "--no-hosts": "no --no-hosts",
         "--read-only-tmpfs": "no --read-only-tmpfs",
         "--timeout": "podman, no --timeout",
@@ -65,61 +65,63 @@ MISSED = {
         "--mount": "writable mounts",
     },
 }
-"""Option → the weakened variant that turns an attack red."""
+"""Option → the weakened variant with which an attack succeeds."""
 
 NOT_MISSED = {
     "bubblewrap": {
-        "--clearenv": "bwrap is started with no environment: test_bubblewrap_keeps_our_environment_out_twice",
-        "--cap-drop": "bwrap before the drop; --bounding-set and --reuid empty the same sets",
-        "--cap-add": "gives, for the drop, what --reuid and --bounding-set take",
-        "--inh-caps": "bwrap leaves none; setpriv is told all the same",
-        "--no-new-privs": "bwrap sets it for whatever it runs, and has no option to leave that out",
-        "--pdeathsig": "for kernels that ask for no right to signal; ours refuses bwrap, which gave up CAP_KILL",
-        "--setenv": "gives",
-        "--dir": "a place to mount on",
-        "--perms": "modes of such places",
-        "--symlink": "gives",
-        "--proc": "gives",
-        "--dev": "gives",
-        "--mqueue": "shows what a session left: rooms:posix-queue",
-        "--ro-bind-data": "gives",
-        "--tmpfs": "gives",
-        "--chdir": "gives",
-        "--block-fd": "waits until the group is joined",
-        "--json-status-fd": "tells us the end",
-        "--data": "without a control group: tests of an ordinary user",
-        "--unshare-user": "of an ordinary user, who can start nothing without",
-        "--uid": "of an ordinary user",
-        "--gid": "of an ordinary user",
-        "--disable-userns": "of an ordinary user; seccomp refuses the same",
+        "--clearenv": "bwrap is started with no environment: test_bubblewrap_keeps_our_environment_out_in_two_ways",
+        "--cap-drop": "for bwrap before the drop; --bounding-set and --reuid empty the same sets",
+        "--cap-add": "no protection: gives setpriv the capabilities that --reuid and --bounding-set remove",
+        "--inh-caps": "bwrap leaves none; a second protection",
+        "--no-new-privs": "bwrap sets it for every process and has no option against it",
+        "--pdeathsig": "for kernels on which a signal needs no right; ours refuses bwrap, which has dropped CAP_KILL",
+        "--setenv": "no protection: provides a part of the sandbox",
+        "--dir": "no protection: a mount point",
+        "--perms": "modes of mount points",
+        "--symlink": "no protection: provides a part of the sandbox",
+        "--proc": "no protection: provides a part of the sandbox",
+        "--dev": "no protection: provides a part of the sandbox",
+        "--mqueue": "shows queues that a session left: sessions:posix-queue",
+        "--ro-bind-data": "no protection: provides a part of the sandbox",
+        "--tmpfs": "no protection: provides a part of the sandbox",
+        "--chdir": "no protection: provides a part of the sandbox",
+        "--block-fd": "no protection: bwrap waits until process 1 is in the group",
+        "--json-status-fd": "no protection: reports the end",
+        "--data": "used without a control group: tests of an ordinary user",
+        "--unshare-user": "used for an ordinary user, who cannot start a sandbox without it",
+        "--uid": "used for an ordinary user",
+        "--gid": "used for an ordinary user",
+        "--disable-userns": "used for an ordinary user; seccomp refuses the same",
         "--cpu": "see the tests of processor time",
     },
     "podman": {
-        "--name": "to be killed and swept by",
-        "--label": "to be found by",
-        "--cidfile": "to see that it is gone, and to read the counters of its group by: test_lifecycle, test_seen",
-        "--interactive": "gives the input",
-        "--pull": "what podman may do, not the guest",
-        "--log-driver": "keeps output from the host's disk, where podman would bound nothing",
-        "--stop-timeout": "no polite end: only speed",
-        "--workdir": "gives",
-        "--rm": "removes at the end; remove() and the sweep do it as well",
+        "--name": "no protection: name to kill and remove by",
+        "--label": "no protection: label to search for",
+        "--cidfile": "no protection: id to check the removal and find the group: test_lifecycle, test_engine_cgroup",
+        "--interactive": "no protection: provides the input",
+        "--pull": "limits podman, not the guest",
+        "--log-driver": "keeps output from the host's disk, where podman would not limit it",
+        "--stop-timeout": "only for speed",
+        "--workdir": "no protection: provides a part of the sandbox",
+        "--rm": "removes at the end; remove_container and remove_leftovers do it as well",
         "--memory-swap": "with --memory",
-        "--env": "gives",
-        "--entrypoint": "the image's is not ours",
-        "--rootfs": "names what to start from; --read-only closes it",
+        "--env": "no protection: provides a part of the sandbox",
+        "--entrypoint": "no protection: replaces the image's entry point",
+        "--rootfs": "no protection: names the file system; --read-only protects it",
         "--ulimit=cpu": "see the tests of processor time",
-        "--security-opt=label": "no labels on the host's files",
+        "--security-opt=label": "no protection: leaves the labels of the host's files unchanged",
     },
 }
-"""Option → why nothing turns red when it alone is left out."""
+"""Option → the reason why no attack succeeds if this option alone is removed."""
 
 Words = list[str]
 
 
-def of_bubblewrap() -> Words:
+def list_bubblewrap_options() -> Words:
     lines = [
-        bubblewrap.command_line(SPEC, root=root, grouped=grouped, files={"/etc/x": 3}, descriptors=_DESCRIPTORS)
+        bubblewrap_command.build_command_line(
+            SPEC, root=root, grouped=grouped, files={"/etc/x": 3}, descriptors=_DESCRIPTORS
+        )
         for root in (True, False)
         for grouped in (True, False)
     ]
@@ -129,10 +131,10 @@ def of_bubblewrap() -> Words:
 _DESCRIPTORS = ["--json-status-fd", "3", "--block-fd", "4", "--seccomp", "5"]
 
 
-def of_podman() -> Words:
+def list_podman_options() -> Words:
     lines = [
-        run_command.command_line(
-            run_command.Way(client=("podman",), grouped=parent is not None, own_store=True),
+        run_command.build_command_line(
+            run_command.Invocation(client=("podman",), grouped=parent is not None, own_store=True),
             SPEC,
             name="x",
             system=("--rootfs", "/x/skeleton"),
@@ -146,22 +148,24 @@ def of_podman() -> Words:
     return [word for line in lines for word in line if word.startswith("--")]
 
 
-def option(word: str) -> str:
-    """Its name, with what it is about where one name serves several."""
+def get_option_name(word: str) -> str:
+    """Return the option's name, with the first part of its value if one name has several meanings."""
     name, _, value = word.partition("=")
     return f"{name}={value.split('=')[0]}" if name in ("--ulimit", "--security-opt") else name
 
 
-@pytest.mark.parametrize(("engine", "words"), [("bubblewrap", of_bubblewrap()), ("podman", of_podman())])
-def test_every_option_is_missed_by_a_test_or_is_no_protection(engine: str, words: Words) -> None:
-    """Whoever adds an option adds the weakened variant that shows what it is for, or says why there is none."""
+@pytest.mark.parametrize(
+    ("engine", "words"), [("bubblewrap", list_bubblewrap_options()), ("podman", list_podman_options())]
+)
+def test_every_option_has_a_weakened_variant_or_a_reason(engine: str, words: Words) -> None:
+    """A new option needs a weakened variant that shows its purpose, or a reason why there is none."""
     known = MISSED[engine].keys() | NOT_MISSED[engine].keys()
-    assert {option(word) for word in words} - known == set()
+    assert {get_option_name(word) for word in words} - known == set()
     assert not MISSED[engine].keys() & NOT_MISSED[engine].keys()
 
 
 @pytest.mark.parametrize("engine", MISSED)
-def test_the_variants_named_here_exist(engine: str) -> None:
+def test_named_variants_exist(engine: str) -> None:
     """A renamed variant is no longer a proof."""
     variants = {what for name, what, _ in (*WEAKENED, *DOUBLED) if name == engine} | ORPHANS.keys() | {""}
     assert set(MISSED[engine].values()) <= variants

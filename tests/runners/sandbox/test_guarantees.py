@@ -1,4 +1,4 @@
-"""The table of SECURITY.md is what the engines say of themselves."""
+"""The table in SECURITY.md lists the guarantees of the engines."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from runners.sandbox import bubblewrap
 from runners.sandbox.contract import Engine
 from runners.sandbox.limits import seccomp
-from runners.sandbox.select import engines
+from runners.sandbox.select import list_engines
 
 PAPER = Path(__file__).parents[3] / "SECURITY.md"
 BEGIN, END = "<!-- engines -->\n", "<!-- /engines -->"
 
 
 def table(found: tuple[Engine, ...]) -> str:
-    """A row for each thing that any engine guarantees, in the order in which they name them first."""
+    """Return the table: one row per guarantee of any engine, in the order of first mention."""
     rows = dict.fromkeys(said for engine in found for said in engine.guarantees)
     names = [engine.name for engine in found]
     lines = [f"| | {' | '.join(names)} |", f"| --- |{' --- |' * len(names)}"]
@@ -26,10 +26,11 @@ def table(found: tuple[Engine, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_the_table_of_guarantees_is_the_engines_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where everything is to be had; a guarantee that changes in the code changes there, or this fails."""
-    monkeypatch.setattr(seccomp, "unavailable", lambda: None)
-    monkeypatch.setattr(bubblewrap, "_no_cgroup", lambda: None)
+def test_guarantees_in_security_md_are_those_of_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is for a machine on which everything works. A guarantee that changes in the code must change
+    there."""
+    monkeypatch.setattr(seccomp, "find_problem", lambda: None)
+    monkeypatch.setattr(bubblewrap, "_find_cgroup_problem", lambda: None)
     text = PAPER.read_text(encoding="utf-8")
     written = text[text.index(BEGIN) + len(BEGIN) : text.index(END)]
-    assert written == table(engines()), "write this into SECURITY.md:\n" + table(engines())
+    assert written == table(list_engines()), "write this into SECURITY.md:\n" + table(list_engines())

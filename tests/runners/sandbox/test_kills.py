@@ -1,4 +1,4 @@
-"""Whatever is killed at whatever moment, nothing is left: a short run of ``bench.robustness.kills``."""
+"""Random kills leave nothing behind: a short run of ``bench.robustness.kills``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ TRIALS = 24
 SEED = 20261121
 
 
-def test_random_kills_of_host_engine_and_guest_leave_nothing() -> None:
-    """No process, control group, mount, container or temporary file: after a second, or after the next sweep."""
+def test_random_kills_of_host_engine_and_guest_leave_nothing_behind() -> None:
+    """No process, control group, mount, container or temporary file is left after a second, or after
+    `remove_leftovers`."""
     if not usable():
         pytest.skip("no sandbox works here")
     outcomes = run_trials(TRIALS, SEED)

@@ -1,4 +1,4 @@
-"""What is left when a probe ends, however it ends: nothing. And what probes know of each other: nothing."""
+"""A probe leaves nothing behind, in whatever way it ends, and probes know nothing of each other."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from runners.core.protocol import Exited, Limits, NotRun, Signalled, TimedOut
 from runners.probe.layout import Layout
 from runners.sandbox import owner
 from runners.sandbox.containers import engine as containers, podman_store
-from runners.sandbox.containers.clients import client_says
+from runners.sandbox.containers.clients import query_client
 from runners.sandbox.contract import WORK, Engine, SandboxSpec
 from runners.sandbox.limits import cgroup
-from runners.sandbox.process import Stopped, stop_all, stoppable
-from runners.sandbox.select import drop_skeleton, sweep
+from runners.sandbox.process import Stopped, handle_stop_signals, stop_all_runs
+from runners.sandbox.select import remove_leftovers, remove_skeleton
 from tests.runners.sandbox.conftest import run_source
 from tests.runners.sandbox.kit.attack import QUICK
 from tests.runners.sandbox.kit.attacks import PRELUDE
@@ -32,21 +32,21 @@ from tests.runners.sandbox.kit.attacks import PRELUDE
 pytestmark = pytest.mark.sandbox
 
 SLEEP = 7919
-"""Seconds that a guest sleeps for in these tests: a number to be found by in the process table."""
+"""Seconds for which guests sleep in these tests. The number identifies them in the process table."""
 FOREVER = f"import subprocess, time\nsubprocess.Popen(['sleep', '{SLEEP}'])\ntime.sleep(1000)\n"
 HOST = """
 import sys
 from pathlib import Path
-from runners.sandbox.process import stoppable
+from runners.sandbox.process import handle_stop_signals
 from runners.sandbox.select import select_engine
 from tests.runners.sandbox.conftest import python_layout, run_source
-with stoppable():
+with handle_stop_signals():
     run_source(select_engine(sys.argv[1]), python_layout(Path(sys.argv[2])), sys.argv[3])
 """
 
 
 def guests() -> list[int]:
-    """Processes on this machine that sleep for our number."""
+    """Return processes on this machine that sleep for our number of seconds."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -56,11 +56,11 @@ def guests() -> list[int]:
 
 
 def traces(maker: int) -> list[str]:
-    """Control groups, directories and containers that a process made and that still exist."""
+    """Return existing control groups, directories and containers of a maker."""
     mine = f"{owner.PREFIX}-{maker}-*"
     places = [*cgroup.ROOT.glob(mine), *cgroup.ROOT.glob(f"*/{mine}"), *Path("/tmp").glob(mine)]
-    clients = [client for client in containers.stores() if client[0] == "podman"]
-    listings = [client_says(client, "ps", "--all", "--format", "{{.Names}}") for client in clients]
+    clients = [client for client in containers.list_stores() if client[0] == "podman"]
+    listings = [query_client(client, "ps", "--all", "--format", "{{.Names}}") for client in clients]
     return [*map(str, places), *(name for text in listings for name in text.split() if f"-{maker}-" in name)]
 
 
@@ -86,33 +86,33 @@ def host(engine: Engine, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         process.kill()
         process.communicate()
-        sweep()
+        remove_leftovers()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_the_host_leaves_nothing(host: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Ctrl-C, or being told to end, in the middle of a probe removes all of it before the host ends."""
+def test_signal_to_the_host_leaves_nothing_behind(host: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """SIGINT, SIGTERM or SIGHUP in the middle of a probe: the host removes everything before it ends."""
     host.send_signal(number)
     host.wait(timeout=20)
     assert guests() == []
     assert traces(host.pid) == []
 
 
-def test_killing_the_host_ends_the_guest_and_sweeping_removes_the_rest(host: subprocess.Popen[bytes]) -> None:
-    """After kill -9 of the host its guests die by themselves; the next run's sweep finds whatever else is left."""
+def test_killed_host_ends_the_guest_and_leftovers_are_removed(host: subprocess.Popen[bytes]) -> None:
+    """After kill -9 of the host its guests end by themselves; `remove_leftovers` removes the rest."""
     host.kill()
     host.wait()
     assert wait_until(lambda: not guests(), 10)
-    sweep()
+    remove_leftovers()
     assert traces(host.pid) == []
 
 
-def test_stopping_works_from_another_thread(engine: Engine, layout: Layout) -> None:
-    """``stop_all`` ends every probe in a pool, and the pool doesn't wait for their time to be over."""
-    with ThreadPoolExecutor(2) as pool, stoppable():
+def test_stop_all_runs_works_from_another_thread(engine: Engine, layout: Layout) -> None:
+    """Every probe of a pool ends at once, before its time is over."""
+    with ThreadPoolExecutor(2) as pool, handle_stop_signals():
         runs = [pool.submit(run_source, engine, layout, FOREVER) for _ in range(2)]
         assert wait_until(lambda: len(guests()) == 2)
-        stop_all()
+        stop_all_runs()
         for run in runs:
             with pytest.raises(Stopped):
                 run.result(timeout=20)
@@ -120,7 +120,7 @@ def test_stopping_works_from_another_thread(engine: Engine, layout: Layout) -> N
     assert traces(os.getpid()) == []
 
 
-def test_a_timeout_leaves_nothing(engine: Engine, layout: Layout) -> None:
+def test_timeout_leaves_nothing_behind(engine: Engine, layout: Layout) -> None:
     """Daemons in other sessions die with the probe that started them."""
     source = f"import subprocess, time\nsubprocess.Popen(['setsid', 'sleep', '{SLEEP}'])\ntime.sleep(1000)\n"
     probe = run_source(engine, layout, source, limits=QUICK)
@@ -130,7 +130,7 @@ def test_a_timeout_leaves_nothing(engine: Engine, layout: Layout) -> None:
 
 
 def test_steps_share_files_but_not_processes(engine: Engine, layout: Layout) -> None:
-    """What a step writes the next one finds; what it leaves running is gone by then."""
+    """A step finds the files of the step before. Processes that the step before left running are gone."""
     first = "open('made', 'w').write('x'); import subprocess; subprocess.Popen(['setsid', 'sleep', '1000'])"
     second = "import os; print(open('made').read(), len([n for n in os.listdir('/proc') if n.isdigit()]))"
     probe = run_source(engine, layout, "", steps=(("python", "-c", first), ("python", "-c", second)))
@@ -138,23 +138,23 @@ def test_steps_share_files_but_not_processes(engine: Engine, layout: Layout) -> 
     assert probe.steps[1].stdout == "x 2\n"
 
 
-def test_the_first_step_that_fails_is_the_last(engine: Engine, layout: Layout) -> None:
-    """Nothing runs after a failure, and the probe ended the way that step did."""
+def test_first_failing_step_is_the_last(engine: Engine, layout: Layout) -> None:
+    """No step runs after a failure, and the probe ends as that step did."""
     probe = run_source(engine, layout, "raise SystemExit(4)", steps=(("python", "attack.py"), ("python", "-V")))
     assert probe.ended == Exited(code=4)
     assert len(probe.steps) == 1
 
 
-def test_a_later_step_has_only_the_time_that_is_left(engine: Engine, layout: Layout) -> None:
-    """The wall clock is the probe's, not the step's."""
+def test_later_step_has_only_the_remaining_time(engine: Engine, layout: Layout) -> None:
+    """The wall time is the probe's, not the step's."""
     nap = ("python", "-c", "import time; time.sleep(0.7)")
     probe = run_source(engine, layout, "", steps=(nap, nap, nap), limits=QUICK)
     assert isinstance(probe.ended, TimedOut)
     assert probe.ended.where.startswith("step 2 ")
 
 
-def test_probes_in_parallel_do_not_see_each_other(engine: Engine, layout: Layout) -> None:
-    """Files, processes, abstract sockets and System V memory of one probe don't exist in another."""
+def test_parallel_probes_do_not_see_each_other(engine: Engine, layout: Layout) -> None:
+    """Files, processes, abstract sockets and System V memory of one probe do not exist in another."""
     source = """
 import socket, sys, time
 open("/tmp/mine", "x"); open("/dev/shm/mine", "x"); open("mine", "x")
@@ -174,8 +174,8 @@ contained()
         assert "BREACH" not in probe.steps[0].stdout
 
 
-def test_nothing_is_left_for_the_next_probe(engine: Engine, layout: Layout) -> None:
-    """Scratch directories begin empty."""
+def test_scratch_is_empty_for_the_next_probe(engine: Engine, layout: Layout) -> None:
+    """All scratch directories start empty."""
     run_source(engine, layout, "for d in ('/tmp', '/work', '/dev/shm'): open(d + '/left', 'w').write('x')")
     probe = run_source(
         engine, layout, "import os; print([os.path.exists(d + '/left') for d in ('/tmp', '/work', '/dev/shm')])"
@@ -183,7 +183,7 @@ def test_nothing_is_left_for_the_next_probe(engine: Engine, layout: Layout) -> N
     assert probe.steps[0].stdout == "[False, False, False]\n"
 
 
-def test_services_of_the_host_are_out_of_reach(engine: Engine, layout: Layout) -> None:
+def test_services_of_the_host_are_unreachable(engine: Engine, layout: Layout) -> None:
     """Neither a port on the host's loopback nor an abstract socket of the host can be connected to."""
     with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(f"\0reprobot-host-{os.getpid()}")
@@ -212,7 +212,7 @@ PROBE_FILES = {
 
 
 @pytest.mark.parametrize("case", PROBE_FILES)
-def test_a_probe_file_is_bounded_and_never_followed(engine: Engine, layout: Layout, case: str) -> None:
+def test_probe_file_is_bounded_and_links_are_not_followed(engine: Engine, layout: Layout, case: str) -> None:
     """A hook's findings come back as text of limited length, from a regular file or not at all."""
     source, expected = PROBE_FILES[case]
     probe = run_source(engine, layout, source, probe_file=f"{WORK}/found")
@@ -220,19 +220,19 @@ def test_a_probe_file_is_bounded_and_never_followed(engine: Engine, layout: Layo
     assert probe.probe_file == expected
 
 
-def test_a_tool_that_the_build_lacks_is_unavailable(engine: Engine, layout: Layout) -> None:
+def test_missing_tool_is_unavailable(engine: Engine, layout: Layout) -> None:
     """A missing program is neither the testcase's fault nor an infrastructure failure."""
     probe = run_source(engine, layout, "", steps=(("iree-compile", "x.mlir"),))
     assert probe.ended == NotRun(why="this build has no program named iree-compile", cause="unavailable")
 
 
-def test_the_witness_of_memory_is_the_kernel(engine: Engine, layout: Layout) -> None:
-    """SIGKILL that the testcase sends itself isn't taken for running out of memory."""
+def test_sigkill_of_its_own_is_not_out_of_memory(engine: Engine, layout: Layout) -> None:
+    """Only the kernel's counter says that the memory ran out."""
     probe = run_source(engine, layout, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert probe.ended == Signalled(code=9)
 
 
-def test_running_out_of_memory_leaves_no_file_where_the_host_was_started(
+def test_out_of_memory_leaves_no_file_in_the_working_directory(
     engine: Engine, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """podman's monitor writes a file named "oom" into its working directory."""
@@ -253,21 +253,21 @@ case " $* " in
 esac
 exec PODMAN "$@"
 """
-"""A podman that forgets to remove, and then refuses twice: the real one may, when two of its clients meet."""
+"""A podman that forgets to remove and then refuses twice, as the real one may when two clients meet."""
 
 
 @pytest.fixture
-def podman() -> containers.Containers:
-    engine = containers.Containers(name="podman", image_name="")
-    if (why := engine.unusable()) is not None:
+def podman() -> containers.ContainerEngine:
+    engine = containers.ContainerEngine(name="podman", image_name="")
+    if (why := engine.find_problem()) is not None:
         pytest.skip(why)
     return engine
 
 
-def test_what_podman_left_or_refuses_to_remove_is_removed(
-    podman: containers.Containers, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_container_that_podman_leaves_or_refuses_to_remove_is_removed(
+    podman: containers.ContainerEngine, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that came to its end is not believed, and a removal that found something in use is tried again."""
+    """The end of the client is checked, and a refused removal is tried again."""
     wrapper = tmp_path / "podman"
     wrapper.write_text(WRAPPER.replace("PODMAN", str(shutil.which("podman"))))
     wrapper.chmod(0o755)
@@ -278,40 +278,42 @@ def test_what_podman_left_or_refuses_to_remove_is_removed(
 
 
 @pytest.mark.parametrize("seconds", [0, 0.03, 0.06, 0.09, 0.12, 0.2, 0.4])
-def test_giving_up_while_podman_starts_leaves_nothing(podman: containers.Containers, seconds: float) -> None:
-    """Whether the container is not yet known, is being made, or runs."""
+def test_giving_up_while_podman_starts_leaves_nothing_behind(
+    podman: containers.ContainerEngine, seconds: float
+) -> None:
+    """The container may be unknown yet, half made, or running."""
     spec = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=QUICK, run_id="giving-up")
-    with podman.session(spec):
+    with podman.open_session(spec):
         time.sleep(seconds)
     assert traces(os.getpid()) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
-def test_sweeping_removes_what_podman_forgot_and_nothing_younger(podman: containers.Containers) -> None:
-    """A folder of its store with /dev/shm mounted, of a container that no list has; one just made is spared."""
-    places = [podman_store.our_store() / "root" / podman_store.CONTAINERS / (letter * 64) for letter in "ef"]
+def test_forgotten_containers_are_removed_and_younger_ones_stay(podman: containers.ContainerEngine) -> None:
+    """A forgotten container is a folder of the store with /dev/shm mounted that podman does not list."""
+    places = [podman_store.find_store() / "root" / podman_store.CONTAINERS / (letter * 64) for letter in "ef"]
     try:
         for place in places:
             (place / "userdata" / "shm").mkdir(parents=True)
             subprocess.run(["mount", "-t", "tmpfs", "none", str(place / "userdata" / "shm")], check=True)
         os.utime(places[0], (1, 1))
-        sweep()
+        remove_leftovers()
         assert not places[0].exists()
         assert (places[1] / "userdata" / "shm").is_mount()
     finally:
         os.utime(places[1], (1, 1))
-        sweep()
+        remove_leftovers()
     assert not places[1].exists()
 
 
-def test_sweeping_ends_a_bwrap_of_a_dead_maker_and_no_other() -> None:
-    """bwrap killed while it starts can leave a child that waits for it for ever, in no control group."""
-    names = (f"{owner.PREFIX}-4194305-1-1", owner.new_name())
+def test_remove_leftovers_ends_only_bwraps_of_dead_makers() -> None:
+    """bwrap killed while it starts can leave a child that waits for ever, in no control group."""
+    names = (f"{owner.PREFIX}-4194305-1-1", owner.make_name())
     wait = ("-c", "import time; time.sleep(600)")
     made = [subprocess.Popen(["bwrap", *wait, f"/tmp/{name}/env"], executable=sys.executable) for name in names]
     try:
-        assert wait_until(lambda: made[0].pid in owner.leftover_processes("bwrap"), 5.0)
-        sweep()
+        assert wait_until(lambda: made[0].pid in owner.find_leftover_processes("bwrap"), 5.0)
+        remove_leftovers()
         assert made[0].wait(5) == -signal.SIGKILL
         assert made[1].poll() is None
     finally:
@@ -320,24 +322,24 @@ def test_sweeping_ends_a_bwrap_of_a_dead_maker_and_no_other() -> None:
             process.wait()
 
 
-def test_a_store_that_another_process_dropped_is_made_anew(engine: Engine, layout: Layout) -> None:
-    """`reprobot clean` beside a process that goes on: its next probe runs, the store closed again."""
+def test_removed_store_is_made_again(engine: Engine, layout: Layout) -> None:
+    """After `reprobot clean` the next probe of another process runs, and the new store is closed to others."""
     if engine.name != "podman":
         pytest.skip(f"{engine.name} keeps no store of ours")
     assert run_source(engine, layout, "pass").ended == Exited(code=0)
-    words = [sys.executable, "-c", "from runners.sandbox.select import drop_skeleton; drop_skeleton()"]
+    words = [sys.executable, "-c", "from runners.sandbox.select import remove_skeleton; remove_skeleton()"]
     subprocess.run(words, check=True)
     assert run_source(engine, layout, "pass").ended == Exited(code=0)
-    assert podman_store.our_store().stat().st_mode & 0o077 == 0
+    assert podman_store.find_store().stat().st_mode & 0o077 == 0
 
 
-def test_a_store_in_use_is_not_dropped(podman: containers.Containers) -> None:
-    """`reprobot clean` beside a probe that runs: the probe's end is still known."""
+def test_store_in_use_is_not_removed(podman: containers.ContainerEngine) -> None:
+    """`reprobot clean` during a probe: the end of the probe is still known."""
     cat = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=QUICK, run_id="in-use", stdin=b"")
-    with podman.session(cat) as session:
-        client = ("podman", *podman_store.storage(""))
-        assert wait_until(lambda: session.name in client_says(client, "ps", "--format", "{{.Names}}"))
-        assert not drop_skeleton()
+    with podman.open_session(cat) as session:
+        client = ("podman", *podman_store.build_storage_options(""))
+        assert wait_until(lambda: session.name in query_client(client, "ps", "--format", "{{.Names}}"))
+        assert not remove_skeleton()
         assert session.process.stdin is not None
         session.process.stdin.close()
         assert session.process.wait(20) == 0

@@ -1,4 +1,4 @@
-"""A sandbox that stays open: each probe finds it as the first did, whatever the ones before it tried."""
+"""Sessions: each probe finds the sandbox as the first one did, whatever earlier probes tried."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from runners.probe.sessions import Rooms
 from runners.probe.task import PLAIN, Conditions, Probe, Task
 from runners.sandbox.contract import Engine
 from runners.sandbox.limits import cgroup
-from runners.sandbox.select import sweep
+from runners.sandbox.select import remove_leftovers
 from tests.runners.sandbox.conftest import TOOLS
 from tests.runners.sandbox.kit.attack import LIMITS, QUICK
-from tests.runners.sandbox.kit.test_weakened import guest, usable
+from tests.runners.sandbox.kit.test_weakened import edit_guest, find_usable
 from tests.runners.sandbox.test_lifecycle import traces, wait_until
 
 pytestmark = pytest.mark.sandbox
@@ -50,7 +50,7 @@ print(json.dumps({
 }, sort_keys=True))
 """
 FIRST = "import json\nimport decimal\n"
-"""So that what follows is forked from the same zygote as INSPECT."""
+"""First lines of a program that must be forked from the same zygote as INSPECT."""
 
 KILL_ALL = """
 import os, signal
@@ -154,7 +154,7 @@ time.sleep(0.2)
 """
 
 ATTACKS: dict[str, tuple[str, object, bool]] = {
-    # name: the program, how its probe must be said to end (a type or a value), whether the room survives it
+    # name: the program, the end of its probe (a type or a value), whether the session survives
     "leave-behind": (LEAVE_BEHIND, Exited(code=0), True),
     "kill-the-zygote": (KILL_ALL.format(number="SIGKILL"), Exited(code=0), True),
     "stop-the-zygote": (KILL_ALL.format(number="SIGSTOP"), Exited(code=0), True),
@@ -197,8 +197,8 @@ def room(engine: Engine, layout: Layout) -> Iterator[Room]:
         yield room
 
 
-def test_a_fork_finds_what_a_process_of_its_own_finds(engine: Engine, layout: Layout, room: Room) -> None:
-    """Arguments, directories, environment, limits, signals, ``__main__``: nothing tells one from the other."""
+def test_fork_finds_the_same_state_as_a_new_process(engine: Engine, layout: Layout, room: Room) -> None:
+    """Arguments, directories, environment, limits, signals, ``__main__``: no difference shows."""
     alone = run_probe(engine, layout, task(INSPECT, LIMITS), run_id="rooms")
     forked = probe(room, INSPECT)
     (record,) = [step.record for step in forked.steps]
@@ -209,8 +209,8 @@ def test_a_fork_finds_what_a_process_of_its_own_finds(engine: Engine, layout: La
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_what_one_probe_does_the_next_does_not_meet(name: str, room: Room, engine: Engine, layout: Layout) -> None:
-    """It ends as it truly did, and the next probe shows what the first one did; or the room says it is over."""
+def test_probe_does_not_affect_the_next_one(name: str, room: Room, engine: Engine, layout: Layout) -> None:
+    """Each attack's end is reported truthfully. The next probe finds the initial state, or the session is over."""
     code, ended, survives = ATTACKS[name]
     before = probe(room, INSPECT).steps[0].stdout
     attack = probe(room, FIRST + code)
@@ -222,8 +222,8 @@ def test_what_one_probe_does_the_next_does_not_meet(name: str, room: Room, engin
         assert after.steps[0].stdout == before
 
 
-def test_every_attack_in_a_row_leaves_rooms_that_tell_the_truth(engine: Engine, layout: Layout) -> None:
-    """Through `Rooms`, which opens another where one is over: always the same answer, and nothing left at the end."""
+def test_sessions_stay_truthful_through_all_attacks_in_a_row(engine: Engine, layout: Layout) -> None:
+    """The probes always give the same answer, and no trace is left at the end."""
     rooms = Rooms()
 
     def ask(code: str) -> Probe:
@@ -240,15 +240,15 @@ def test_every_attack_in_a_row_leaves_rooms_that_tell_the_truth(engine: Engine, 
     assert traces(os.getpid()) == []
 
 
-def test_running_out_of_memory_ends_the_room_and_is_told(room: Room) -> None:
-    """The engine's word, as without rooms; what else the kernel may have killed inside, nobody needs to know."""
+def test_out_of_memory_ends_the_session_and_is_reported(room: Room) -> None:
+    """As without a session, the engine reports it. Other processes that the kernel may have killed do not matter."""
     found = probe(room, FIRST + "\nx = []\nwhile True: x.append(b'x' * 2**20)\n", limits=LIMITS)
     assert not isinstance(found.ended, Exited | NotRun), found.ended
     assert room.over or isinstance(found.ended, Signalled)
 
 
-def test_what_cannot_be_forked_gets_a_process_of_its_own_and_says_why(room: Room) -> None:
-    """Threads that an import starts would be missing in a fork; a failing import fails in its own process."""
+def test_testcase_that_cannot_be_forked_gets_its_own_process_with_a_reason(room: Room) -> None:
+    """Threads of an import would be missing in a fork. A failing import fails in its own process."""
     for code, why in (
         ("import ctypes\nimport nothing_of_that_name\n", "ModuleNotFoundError"),
         ("import this\n", "print"),
@@ -261,8 +261,8 @@ def test_what_cannot_be_forked_gets_a_process_of_its_own_and_says_why(room: Room
         assert bool(found.steps[0].stderr) == ("import this" not in code)
 
 
-def test_fills_and_late_variables_reach_a_fork(room: Room) -> None:
-    """What a repeat varies is really varied: new memory shows the pattern, the variable its value."""
+def test_memory_fills_and_late_variables_reach_a_fork(room: Room) -> None:
+    """New memory has the pattern, and the variable has its value."""
     code = FIRST + (
         "import ctypes, os\nlibc = ctypes.CDLL(None)\nlibc.malloc.restype = ctypes.c_void_p\n"
         "print(ctypes.string_at(libc.malloc(100000), 4).hex(), os.environ.get('OMP_NUM_THREADS'))\n"
@@ -275,19 +275,25 @@ def test_fills_and_late_variables_reach_a_fork(room: Room) -> None:
 
 
 WEAKENED = {
-    "files stay": ("leave-behind", guest("supervisor.py", "cleaning.empty(self.scratch)", "pass")),
-    "queues stay": ("system-v-memory", guest("cleaning.py", "found += file.read()", "file.read()")),
-    "pinned": ("pin-the-zygote", guest("supervisor.py", "if zygotes | {state} != {self.state}:", "if False:")),
-    "slowed": ("slow-the-zygote", guest("supervisor.py", "if zygotes | {state} != {self.state}:", "if False:")),
+    "files stay": ("leave-behind", edit_guest("probe/session.py", "cleaning.empty(self.scratch)", "pass")),
+    "queues stay": ("system-v-memory", edit_guest("probe/cleaning.py", "found += file.read()", "file.read()")),
+    "pinned": (
+        "pin-the-zygote",
+        edit_guest("probe/session.py", "if zygotes | {state} != {self.state}:", "if False:"),
+    ),
+    "slowed": (
+        "slow-the-zygote",
+        edit_guest("probe/session.py", "if zygotes | {state} != {self.state}:", "if False:"),
+    ),
 }
 
 
 @pytest.mark.parametrize("name", WEAKENED)
-def test_without_one_check_its_attack_is_noticed(
+def test_attack_leaves_traces_when_its_check_is_removed(
     name: str, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An attack that stays green when nobody looks for it would prove nothing."""
-    engine = usable("bubblewrap")
+    """An attack that leaves no trace without the check would prove nothing."""
+    engine = find_usable("bubblewrap")
     attack, weaken = WEAKENED[name]
     weaken(monkeypatch, tmp_path)
     with open_room(engine, layout, limits=LIMITS, run_id="rooms") as room:
@@ -306,9 +312,9 @@ import sys, time
 from pathlib import Path
 from runners.probe.run import open_room
 from runners.sandbox.select import select_engine
-from tests.runners.sandbox.attack import LIMITS
+from tests.runners.sandbox.kit.attack import LIMITS
 from tests.runners.sandbox.conftest import python_layout
-from tests.runners.sandbox.test_rooms import INSPECT, probe
+from tests.runners.sandbox.test_sessions import INSPECT, probe
 with open_room(select_engine(sys.argv[1]), python_layout(Path(sys.argv[2])), limits=LIMITS, run_id="rooms") as room:
     probe(room, INSPECT)
     print("open", flush=True)
@@ -317,7 +323,7 @@ with open_room(select_engine(sys.argv[1]), python_layout(Path(sys.argv[2])), lim
 
 
 def members(maker: int) -> list[str]:
-    """Processes in the control groups that a process made."""
+    """Return processes in the control groups of a maker."""
     return [
         pid
         for path in traces(maker)
@@ -327,9 +333,9 @@ def members(maker: int) -> list[str]:
     ]
 
 
-def test_a_room_does_not_outlive_us(engine: Engine, tmp_path: Path) -> None:
-    """Killed without a chance to close it: its input ends, and with that everything inside."""
-    if (why := cgroup.unavailable()) is not None:
+def test_session_does_not_outlive_its_host(engine: Engine, tmp_path: Path) -> None:
+    """The host is killed and cannot close the session: the end of its input ends everything inside."""
+    if (why := cgroup.find_problem()) is not None:
         pytest.skip(why)
     words = [sys.executable, "-c", HOST, engine.name, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as host:
@@ -339,5 +345,5 @@ def test_a_room_does_not_outlive_us(engine: Engine, tmp_path: Path) -> None:
         host.kill()
         host.wait()
         assert wait_until(lambda: not members(host.pid))
-    sweep()
+    remove_leftovers()
     assert traces(host.pid) == []

@@ -1,4 +1,4 @@
-"""Attacks that take two: a host that holds something, or another probe at the same time."""
+"""Attacks with two parties: the host, or another probe at the same time."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.sandbox
 
 
 def shell(engine: Engine, script: str) -> str:
-    """What a shell prints that is the sandbox's first process, with nothing of ours between."""
+    """Return the output of a shell that is the sandbox's first process, without our supervisor."""
     report = engine.run(SandboxSpec(argv=("/bin/sh", "-c", script), mounts=(), limits=LIMITS, run_id="sharing"))
     assert report.ended == Exited(code=0), report
     return report.stdout.decode()
 
 
 def test_no_descriptor_of_the_host_is_inherited(engine: Engine) -> None:
-    """Files, pipes and sockets that we hold, and have marked to be inherited, are not open inside."""
+    """Files, pipes and sockets of ours that are marked as inheritable are not open inside."""
     left, right = socket.socketpair()
     with tempfile.TemporaryFile() as file, left, right:
         for descriptor in (file.fileno(), left.fileno(), right.fileno()):
@@ -41,7 +41,7 @@ def test_no_descriptor_of_the_host_is_inherited(engine: Engine) -> None:
 
 
 def test_descriptors_cannot_be_passed_between_host_and_guest_or_two_probes(engine: Engine, layout: Layout) -> None:
-    """No socket that a host or another probe listens on can be reached to pass a descriptor through."""
+    """No socket on which the host or another probe listens can be reached."""
     listen = """
 import socket, time
 names = ("\\0reprobot-pass", "/tmp/pass", "/dev/shm/pass", "pass")
@@ -77,7 +77,7 @@ contained()
 
 
 def test_files_of_another_probe_cannot_be_found(engine: Engine, layout: Layout) -> None:
-    """While one probe holds files of a telling name, no walk of another, nor any process of it, leads to them."""
+    """Neither a walk of the file system nor any /proc entry leads to the files of another probe."""
     hold = "import time\nfor d in ('/work', '/tmp', '/dev/shm'): open(d + '/telling-name', 'x')\ntime.sleep(2)"
     look = """
 import time
@@ -100,14 +100,14 @@ contained()
     assert "BREACH" not in probes[1].steps[0].stdout, probes[1].steps[0].stdout
 
 
-def test_the_table_of_mounts_names_what_is_mounted_and_nothing_else(engine: Engine, layout: Layout) -> None:
-    """The kernel shows where each mount comes from (docs/sandbox-kit.md): our own mounts' paths, never another's."""
+def test_mount_table_shows_only_paths_of_our_mounts(engine: Engine, layout: Layout) -> None:
+    """The kernel shows the origin of each mount (docs/sandbox-kit.md). No other host path may appear."""
     found = run_source(engine, layout, "print(open('/proc/self/mountinfo').read())")
     assert found.ended == Exited(code=0)
     rows = [line.split() for line in found.steps[0].stdout.splitlines() if line]
     files = [row for row in rows if row[row.index("-") + 1] not in ("proc", "sysfs", "tmpfs", "devtmpfs", "mqueue")]
     disks = [row[3] for row in files if "/" in row[row.index("-") + 2]]
-    ours = (str(layout.prefix), str(layout.site_packages), *skeleton.host_mounts())
+    ours = (str(layout.prefix), str(layout.site_packages), *skeleton.list_host_mounts())
     allowed = re.compile(
         r"/runners/guest$|/reprobot-\d+-\d+-\d+/env$|/reprobot/|/containers/|^/(null|zero|full|u?random|tty)$"
     )
@@ -142,16 +142,17 @@ time.sleep({seconds})
 """
 
 
-def test_a_file_that_is_swapped_while_it_is_read_never_leads_elsewhere(engine: Engine, layout: Layout) -> None:
-    """Links, pipes and folders take a result's place all the time: what comes back is the guest's or nothing."""
+def test_file_swapped_while_it_is_read_never_leads_elsewhere(engine: Engine, layout: Layout) -> None:
+    """Links, pipes and folders replace the result file all the time: only the guest's own text or no text comes
+    back."""
     for seconds in ("0.2", "0.23", "0.27"):
         probe = run_source(engine, layout, SWAPPER.replace("{seconds}", seconds), probe_file=f"{WORK}/found")
         assert probe.ended == Exited(code=0), probe
         assert probe.probe_file in (None, "", "mine"), probe.probe_file
 
 
-def test_an_environment_without_bounds_is_refused_before_anything_starts(engine: Engine) -> None:
-    """A spec says how much it may be; our own mistake is told as such, never blamed on a testcase."""
+def test_oversized_environment_is_refused_before_the_start(engine: Engine) -> None:
+    """It is our own mistake and reported as such, never as the testcase's."""
     huge = {f"V{number}": "x" * 1000 for number in range(MAX_ENVIRONMENT_BYTES // 1000 + 1)}
     with pytest.raises(InfraError, match="environment"):
         engine.run(SandboxSpec(argv=("/bin/true",), mounts=(), environment=huge))

@@ -1,4 +1,4 @@
-"""For somebody who is not root: what holds is the same, what doesn't is said."""
+"""An ordinary user gets the same protection, or a statement of its limitations."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ SELECTION = (
 SAYS = """
 from runners.sandbox.bubblewrap import Bubblewrap
 from runners.sandbox.select import select_engine
-print(select_engine("auto").name, Bubblewrap().unusable(), Bubblewrap().gives_up, sep="|")
+print(select_engine("auto").name, Bubblewrap().find_problem(), Bubblewrap().limitations, sep="|")
 """
 
 Python = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def interpreter() -> str:
-    """One that every user can execute."""
+    """Return an interpreter that every user can execute."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     return shutil.which(name, path="/usr/bin:/usr/local/bin") or sys.executable
 
 
 @pytest.fixture
 def python() -> Iterator[Python]:
-    """Run Python as somebody else, with our packages and a home."""
+    """Run Python as another user, with our packages and a home directory."""
     if os.geteuid() != 0:
         pytest.skip("this is an ordinary user's run as a whole")
     home = Path(tempfile.mkdtemp(prefix="somebody-"))
@@ -62,8 +62,8 @@ def python() -> Iterator[Python]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def test_an_ordinary_user_has_bubblewrap_and_is_told_what_it_lacks(python: Python) -> None:
-    """What all processes use together is counted by control groups, which here root alone can make."""
+def test_ordinary_user_has_bubblewrap_with_stated_limitations(python: Python) -> None:
+    """Control groups count all processes together, and only root can make them on this machine."""
     done = python("-c", SAYS)
     assert done.returncode == 0, done.stderr
     auto, unusable, losses = done.stdout.strip().split("|")
@@ -74,9 +74,9 @@ def test_an_ordinary_user_has_bubblewrap_and_is_told_what_it_lacks(python: Pytho
     assert "processor time" in losses
 
 
-def test_bubblewrap_contains_the_same_for_an_ordinary_user(python: Python) -> None:
-    """By a user namespace instead of root's rights."""
-    test = f"{ROOT}/{KIT}::test_an_attack_is_contained_and_its_end_is_told_truthfully"
+def test_bubblewrap_contains_the_same_attacks_for_an_ordinary_user(python: Python) -> None:
+    """A user namespace replaces root's rights."""
+    test = f"{ROOT}/{KIT}::test_attack_is_contained_and_its_end_is_reported_truthfully"
     ids = [f"{test}[bubblewrap-{name}]" for name in SELECTION]
     done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *ids)
     if f"{len(SELECTION)} skipped" in done.stdout:

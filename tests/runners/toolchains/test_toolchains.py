@@ -18,7 +18,7 @@ from runners.probe.layout import layout_of, task_of
 from runners.probe.run import run_probe
 from runners.probe.task import Probe
 from runners.rewrite.names import names_in
-from runners.sandbox.owner import new_name
+from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import TOOLCHAINS, Toolchain, canary_testcase, drift_named, find_device, find_toolchain, iree
 from runners.toolchains.tvm.names import load_spans
@@ -191,7 +191,7 @@ def store() -> Store:
 def probe(environment: Environment, testcase: Testcase) -> Probe:
     """A testcase in the best sandbox of this machine."""
     task = task_of(environment, testcase, Limits())
-    return run_probe(select_engine("auto"), layout_of(environment), task, run_id=new_name())
+    return run_probe(select_engine("auto"), layout_of(environment), task, run_id=make_name())
 
 
 @pytest.mark.compilers
@@ -200,7 +200,7 @@ def probe(environment: Environment, testcase: Testcase) -> Probe:
 def test_the_canary_lives(store: Store, name: str, version: str) -> None:
     """The oldest and the newest builds, 0.25.0 as of its day, and forks: each compiles, saves and runs a program."""
     release = CATALOGUE.find(name, version)
-    environment = store.environment(release)
+    environment = store.get_environment(release)
     assert (environment.commit, environment.built) == (release.commit, release.built)
     seen = probe(environment, canary_testcase(TOOLCHAINS[name], version))
     assert seen.ended == Exited(code=0), seen.steps
@@ -220,7 +220,7 @@ def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
         files={"look_up.py": LOOK_UP, "names.json": json.dumps(names)},
         steps=(("python", "look_up.py"),),
     )
-    seen = probe(store.environment(CATALOGUE.find("tvm", version)), testcase)
+    seen = probe(store.get_environment(CATALOGUE.find("tvm", version)), testcase)
     assert seen.ended == Exited(code=0), seen.steps
     there = set(json.loads(seen.steps[-1].stdout.splitlines()[-1]))
     assert not [e.old for e in entries if e.affects(version) and e.old in there]
@@ -243,7 +243,7 @@ def test_listed_names_are_there_as_long_as_the_list_says(store: Store, version: 
         files={"look_up.py": LOOK_UP, "names.json": json.dumps(names)},
         steps=(("python", "look_up.py"),),
     )
-    seen = probe(store.environment(CATALOGUE.find("tvm", version)), testcase)
+    seen = probe(store.get_environment(CATALOGUE.find("tvm", version)), testcase)
     assert seen.ended == Exited(code=0), seen.steps
     there = set(json.loads(seen.steps[-1].stdout.splitlines()[-1]))
     assert there == {name for name in names if _inside(load_spans()[name], version)}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from runners.core.failure.missing_device import device_trouble, missing_device
-from runners.sandbox.bubblewrap import mount_options
-from runners.sandbox.containers.command_line import devices_of
+from runners.sandbox.bubblewrap_command import build_mount_options
+from runners.sandbox.containers.command_line import list_devices
 from runners.sandbox.contract import SandboxSpec
 from runners.toolchains import ALL_FAILURES
 
@@ -47,21 +47,21 @@ def test_a_container_gets_one_gpu_by_its_name(tmp_path: Path) -> None:
     """Where the toolkit has described the GPUs, by number; never all of them."""
     (tmp_path / "nvidia.yaml").touch()
     spec = SandboxSpec(argv=("true",), mounts=(), devices=NODES)
-    assert devices_of(spec, [tmp_path]) == ["nvidia.com/gpu=1"]
-    assert devices_of(SandboxSpec(argv=("true",), mounts=()), [tmp_path]) == []
+    assert list_devices(spec, [tmp_path]) == ["nvidia.com/gpu=1"]
+    assert list_devices(SandboxSpec(argv=("true",), mounts=()), [tmp_path]) == []
 
 
 def test_without_a_description_it_gets_the_device_files_that_are_there(tmp_path: Path) -> None:
     """Files, not privileges."""
     spec = SandboxSpec(argv=("true",), mounts=(), devices=("/dev/null", "/dev/nvidia-nothing"))
-    assert devices_of(spec, [tmp_path]) == ["/dev/null"]
+    assert list_devices(spec, [tmp_path]) == ["/dev/null"]
 
 
 def test_bubblewrap_binds_nothing_of_dev_unasked() -> None:
     """Only the accelerator's own files, and those before /dev is made read-only."""
-    plain = mount_options((), {}, 1)
+    plain = build_mount_options((), {}, 1)
     assert "--dev-bind-try" not in plain
-    given = mount_options((), {}, 1, NODES)
+    given = build_mount_options((), {}, 1, NODES)
     assert [given[i + 1] for i, word in enumerate(given) if word == "--dev-bind-try"] == list(NODES)
     assert given.index("--dev-bind-try") < given.index("--remount-ro")
 

@@ -91,7 +91,7 @@ def _script(code: str) -> Testcase:
 def used_by(testcase: Testcase, version: str) -> Environment:
     if testcase.toolchain == "tvm":
         return environment(version)
-    return open_store().environment(load_catalogue().find(testcase.toolchain, version))
+    return open_store().get_environment(load_catalogue().find(testcase.toolchain, version))
 
 
 def stopped(testcase: Testcase, version: str, *, wall_s: float, conditions: Conditions = FORKED) -> Probe:

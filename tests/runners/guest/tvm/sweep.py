@@ -58,7 +58,7 @@ class Ran:
 
 @cache
 def environment(version: str) -> Environment:
-    return open_store().environment(load_catalogue().find("tvm", version))
+    return open_store().get_environment(load_catalogue().find("tvm", version))
 
 
 def programs(group: str) -> tuple[str, ...]:

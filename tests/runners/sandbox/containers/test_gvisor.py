@@ -1,4 +1,4 @@
-"""gVisor: what it holds where it starts, and that a testcase there cannot forge its own result."""
+"""gVisor: it holds the kit's attacks, and a testcase cannot forge its own result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runners.probe.layout import Layout
 from runners.sandbox import selftest
 from runners.sandbox.containers import command_line, engine as containers
 from runners.sandbox.contract import Mount, SandboxSpec
-from runners.sandbox.select import sandboxes
+from runners.sandbox.select import list_sandboxes
 from tests.runners.sandbox.conftest import run_source
 from tests.runners.sandbox.kit.attack import Attack
 from tests.runners.sandbox.kit.attacks import ATTACKS, PRELUDE
@@ -36,7 +36,7 @@ OTHER_KERNEL = {
     "limits-of-the-supervisor": "not shown",
     "namespaces-of-its-own": "not shown",
 }
-"""Attacks of the kit on what Linux shows and gVisor does not have, or refuses by another error."""
+"""Attacks of the kit that gVisor does not show as Linux does, or refuses with another error."""
 SPENT = {
     "fork-bomb": "too many processes end the whole sandbox",
     "exponential-fork-bomb": "too many processes end the whole sandbox",
@@ -44,7 +44,7 @@ SPENT = {
     "huge-environment": "it keeps more than one copy",
     "burn-in-a-tree": "its kernel competes with what runs on it: the wall clock may be earlier than the account",
 }
-"""Contained; but another limit than on Linux can be the one that ends it."""
+"""Contained attacks that another limit than on Linux may end."""
 FORGE = """
 import os, signal
 reached = []
@@ -67,22 +67,24 @@ print("reached", reached)
 
 
 @pytest.fixture(scope="module")
-def trial() -> containers.Containers:
-    """gVisor as it would be called, whatever the self-test says of it."""
-    absent = containers._absent("gvisor")
+def trial() -> containers.ContainerEngine:
+    """gVisor with its usual invocation, also if the self-test fails."""
+    absent = containers._find_missing_part("gvisor")
     if absent is not None:
         pytest.skip(absent)
-    return containers._Fixed(name="gvisor", image_name="", way=containers._ways("gvisor", "")[0])
+    return containers._TrialEngine(
+        name="gvisor", image_name="", invocation=containers._list_invocations("gvisor", "")[0]
+    )
 
 
-def test_it_is_never_preferred() -> None:
-    """Its limits are coarser, and each run takes longer: the others come first."""
-    assert [engine.name for engine in sandboxes()][-1] == "gvisor"
+def test_gvisor_is_the_last_choice() -> None:
+    """Its limits are coarser, and each run takes longer."""
+    assert [engine.name for engine in list_sandboxes()][-1] == "gvisor"
 
 
-def test_it_starts_and_the_essentials_hold(trial: containers.Containers) -> None:
+def test_gvisor_starts_and_holds_the_essentials(trial: containers.ContainerEngine) -> None:
     """No network, not root, no capabilities, no way to gain privileges."""
-    assert selftest.failure_of_a_step(trial) is None
+    assert selftest.find_step_problem(trial) is None
 
 
 TRIED = [attack for attack in ATTACKS if attack.name not in OTHER_KERNEL]
@@ -90,10 +92,10 @@ TRIED = [attack for attack in ATTACKS if attack.name not in OTHER_KERNEL]
 
 @pytest.mark.usefixtures("secret")
 @pytest.mark.parametrize("attack", TRIED, ids=lambda attack: attack.name)
-def test_an_attack_is_contained_and_its_end_is_told_truthfully(
-    attack: Attack, trial: containers.Containers, layout: Layout
+def test_attack_is_contained_and_its_end_is_reported_truthfully(
+    attack: Attack, trial: containers.ContainerEngine, layout: Layout
 ) -> None:
-    """As on every other engine; where the kernel differs it is said how."""
+    """As on every other engine, with the exceptions in `OTHER_KERNEL` and `SPENT`."""
     probe = run_source(trial, layout, PRELUDE + attack.source, limits=attack.limits)
     if attack.name in SPENT and isinstance(probe.ended, OutOfMemory | TimedOut | NotRun):
         return
@@ -101,15 +103,13 @@ def test_an_attack_is_contained_and_its_end_is_told_truthfully(
     assert all(attack.check(step) for step in probe.steps), probe
 
 
-def test_what_is_said_of_the_kit_is_about_the_kit() -> None:
-    """An attack that is renamed is not forgotten."""
+def test_named_attacks_exist_in_the_kit() -> None:
+    """A renamed attack must be renamed here too."""
     assert {*OTHER_KERNEL, *SPENT} <= {attack.name for attack in ATTACKS}
 
 
-def test_a_testcase_reaches_nothing_of_the_process_that_reports_on_it(
-    trial: containers.Containers, layout: Layout
-) -> None:
-    """Its descriptors, its memory, and signals to it: gVisor lets processes of one user have all of them.
+def test_testcase_cannot_reach_the_supervisor(trial: containers.ContainerEngine, layout: Layout) -> None:
+    """Not its descriptors, not its memory, not by signals: gVisor gives processes of one user all of these.
 
     The other ends of the testcase's own streams are its own.
     """
@@ -119,16 +119,16 @@ def test_a_testcase_reaches_nothing_of_the_process_that_reports_on_it(
     assert probe.probe_file is None
 
 
-def test_the_self_test_finds_a_supervisor_of_the_same_user(
-    trial: containers.Containers, monkeypatch: pytest.MonkeyPatch
+def test_self_test_finds_a_supervisor_of_the_same_user(
+    trial: containers.ContainerEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Started as nobody, as in the other engines, it could be reached, and the engine would not be used."""
+    """A supervisor that runs as nobody, as in other engines, could be reached. The engine is then unusable."""
     monkeypatch.setattr(command_line, "SUPERVISOR_OF_GVISOR", (f"--user={command_line.NOBODY}",))
-    assert "reach the process that reports on it" in (selftest.failure_of_a_step(trial) or "")
+    assert "reach the process that reports on it" in (selftest.find_step_problem(trial) or "")
 
 
-def test_what_a_step_makes_and_reads_is_its_own(trial: containers.Containers, layout: Layout) -> None:
-    """Its files and its streams belong to the user that it runs as, although another made them."""
+def test_step_owns_its_files_and_streams(trial: containers.ContainerEngine, layout: Layout) -> None:
+    """They belong to the user of the step, although the supervisor made them as another user."""
     source = """
 import os
 assert os.stat("attack.py").st_uid == os.stat("/proc/self/fd/1").st_uid == os.getuid()
@@ -143,15 +143,15 @@ with open("/dev/stdout", "w") as file:
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.6])
-def test_giving_it_up_leaves_nothing(trial: containers.Containers, seconds: float) -> None:
-    """podman asks the killed gVisor to die, hears nothing, and has to be told a second time to forget it."""
+def test_giving_up_gvisor_leaves_nothing_behind(trial: containers.ContainerEngine, seconds: float) -> None:
+    """podman's message to a killed gVisor gets no answer, so podman has to be told twice to forget it."""
     spec = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=Limits(wall_s=20), run_id="giving-up")
-    with trial.session(spec):
+    with trial.open_session(spec):
         time.sleep(seconds)
     assert traces(os.getpid()) == []
 
 
-def test_it_builds_no_compiler(trial: containers.Containers, tmp_path: Path) -> None:
+def test_gvisor_refuses_writable_mounts(trial: containers.ContainerEngine, tmp_path: Path) -> None:
     """Process 1 is root there, and gVisor would write to the host's folders as root."""
     spec = SandboxSpec(argv=("/bin/true",), mounts=(Mount(host=tmp_path, guest="/out", writable=True),))
     with pytest.raises(InfraError, match="take another engine"):

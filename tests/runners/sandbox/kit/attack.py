@@ -1,4 +1,4 @@
-"""What an attack is: a program, what it may leave behind, and how its probe must be said to have ended."""
+"""The type of an attack: a program, a check of its output, and the end that its probe must have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from runners.core.protocol import Ended, Exited, Limits, OutOfMemory, Signalled, StepResult, TimedOut
 
 MIB = 1024**2
-# The wall clock is for what hangs: no attack that ends by itself may be cut short on a slow machine.
+# Long, because the limit is for hangs: an attack that ends by itself must do so on a slow machine too.
 LIMITS = Limits(wall_s=60, memory_bytes=192 * MIB, processes=48, disk_bytes=24 * MIB)
 QUICK = Limits(wall_s=1.0, memory_bytes=192 * MIB, processes=48, disk_bytes=24 * MIB)
 
@@ -32,7 +32,7 @@ def out_of_memory(ended: Ended) -> bool:
 
 
 def says_contained(step: StepResult) -> object:
-    """It went through to its end, and nothing it tried worked."""
+    """True if the attack ran to its end and no attempt worked."""
     return "BREACH" not in step.stdout and step.stdout.rstrip().endswith("contained")
 
 
@@ -42,7 +42,7 @@ def anything(step: StepResult) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """``check`` looks at the (only) step's output; ``ended`` at how the probe is said to have ended."""
+    """One attack. ``check`` tests the output of its only step, ``ended`` the reported end of its probe."""
 
     name: str
     source: str
@@ -50,7 +50,7 @@ class Attack:
     check: Check = says_contained
     limits: Limits = LIMITS
     counts_all: bool = False
-    """Contained only where what all processes use together, of memory or processor time, is counted."""
+    """True if only a count over all processes, of memory or processor time, contains the attack."""
 
 
 def refusals(name: str, imports: str, *lines: str) -> Attack:

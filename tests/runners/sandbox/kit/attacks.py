@@ -1,5 +1,4 @@
-"""The attacks on one probe, by what they go for; those on processor time, descriptors, files that change and
-paths are beside."""
+"""The attacks on one probe, by target. `attacks_burning` and `attacks_sharing` have further ones."""
 
 from __future__ import annotations
 
@@ -95,7 +94,7 @@ contained()
         name="change-the-environment-under-test",
         source="""
 import json, sys
-ours = ["/opt/reprobot/supervisor.py", "/opt/env/pyvenv.cfg"]
+ours = ["/opt/reprobot/runners/guest/probe/supervisor.py", "/opt/env/pyvenv.cfg"]
 targets = [json.__file__, sys.executable, os.path.realpath(sys.executable), *ours]
 for path in targets:
     refused("overwrite " + path, lambda: open(path, "r+b"))

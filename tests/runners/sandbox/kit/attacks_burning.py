@@ -1,4 +1,4 @@
-"""Attacks on processor time: by one process, by a tree, and by children whose parent keeps no account of them."""
+"""Attacks on processor time: by one process, by a tree, and by children that their parent does not wait for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from runners.core.protocol import Ended, Limits, TimedOut
 from tests.runners.sandbox.kit.attack import MIB, Attack, anything, signalled, timed_out
 
 BURNING = Limits(wall_s=15, cpu_s=0.8, memory_bytes=192 * MIB, processes=48, disk_bytes=24 * MIB)
-"""Little processor time and long on the wall: what ends by the wall's clock was not counted."""
+"""Little processor time and a long wall time: an attack that ends by the wall time was not counted."""
 
 
 def used_up(ended: Ended) -> bool:
@@ -32,7 +32,7 @@ while True: pass
         limits=BURNING,
     ),
     Attack(
-        # The account of a parent that ignores the end of its children lacks theirs: only the group's has it.
+        # A parent that ignores the end of its children does not get their time: only the group's counter has it.
         name="burn-in-children-that-die-unseen",
         counts_all=True,
         source="""

@@ -1,5 +1,5 @@
-"""Attacks by what is shared: descriptors, files and folders that change while they are read, the table of mounts,
-environments and lines without an end, and memory that belongs to no process."""
+"""Attacks on shared resources: descriptors, files and folders that change while they are read, the mount table,
+endless environments and lines, and memory that belongs to no process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What an attack inside the sandbox may use: imported there as ``kit``, standard library only.
+"""Helpers of the attacks inside the sandbox, imported there as ``kit``. Standard library only.
 
-An attack ends with ``contained()`` after showing that each thing it tried was refused. A thing that works prints
-BREACH, and so does one that fails for a reason that would not have stopped a better attacker.
+An attack ends with ``contained()`` after each of its attempts was refused. An attempt that works prints BREACH. So
+does an attempt that fails for a reason that would not stop a better attacker.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NUMBERS: dict[str, dict[str, int]] = {
 
 
 def syscall(name: str, *arguments: Any) -> int:
-    """The raw call; raises OSError as the kernel says."""
+    """Make the raw system call; raise OSError with the kernel's error."""
     number = NUMBERS[name][platform.machine()]
     words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
     result: int = libc.syscall(ctypes.c_long(number), *words)
@@ -67,7 +67,7 @@ def say(*words: object) -> None:
 
 
 def refused(what: str, attempt: Callable[[], Any], allowed: tuple[int, ...] = REFUSALS) -> None:
-    """``attempt`` must raise an OSError of the allowed kinds."""
+    """Print BREACH unless ``attempt`` raises an OSError with an allowed number."""
     try:
         got = attempt()
     except OSError as error:

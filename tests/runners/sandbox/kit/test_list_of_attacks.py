@@ -1,4 +1,4 @@
-"""The table of docs/sandbox-kit.md and the kit say the same."""
+"""The table of docs/sandbox-kit.md and the kit list the same attacks."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from tests.runners.sandbox.kit.attacks import ATTACKS
 
 PAPER = Path(__file__).parents[4] / "docs" / "sandbox-kit.md"
 ON_EACH_ENGINE = {"engine", "room", "host"}
-"""Fixtures by which a test runs once on every engine."""
+"""A test with one of these fixtures runs once on every engine."""
 
 
 def rows() -> dict[str, list[str]]:
-    """What is tried → the names of what tries it."""
+    """Read the table: topic → names of attacks and tests."""
     found = re.findall(r"^\| ([^|]+) \| ([a-z0-9_:, -]+) \|$", PAPER.read_text(), re.MULTILINE)
-    return {what: names.split(", ") for what, names in found if names != "by" and set(names) != {"-"}}
+    return {what: names.split(", ") for what, names in found if names != "programs" and set(names) != {"-"}}
 
 
 def pairs() -> dict[str, object]:
-    """Tests of two parties, by name."""
+    """Tests of attacks with two parties, by name."""
     modules = (test_claims, test_lifecycle, test_sessions, test_sharing)
     return {name: item for module in modules for name, item in vars(module).items() if name.startswith("test_")}
 
 
-def test_every_attack_of_the_kit_is_in_the_table_and_the_other_way_round() -> None:
-    """A reader of the table has read what is tried; nothing in it is made up."""
+def test_table_and_kit_have_the_same_attacks() -> None:
+    """Every attack has a row in the table, and every row names existing attacks."""
     cited = {name for names in rows().values() for name in names}
-    kit = {attack.name for attack in ATTACKS} | {f"rooms:{name}" for name in test_sessions.ATTACKS}
+    kit = {attack.name for attack in ATTACKS} | {f"sessions:{name}" for name in test_sessions.ATTACKS}
     assert {name for name in cited if not name.startswith("test_")} == kit
     assert {name for name in cited if name.startswith("test_")} <= pairs().keys()
 
 
-def test_what_the_table_names_runs_on_each_engine() -> None:
-    """A test without the fixture would show one engine at most."""
+def test_attacks_in_the_table_run_on_each_engine() -> None:
+    """A test without the fixture would run on one engine at most."""
     cited = {name for names in rows().values() for name in names if name.startswith("test_")}
     assert cited
     for name in cited:
@@ -44,7 +44,7 @@ def test_what_the_table_names_runs_on_each_engine() -> None:
         assert ON_EACH_ENGINE & inspect.signature(test).parameters.keys(), name
 
 
-def test_no_row_is_without_an_attack() -> None:
-    """At least the 30 things that were asked for, each with a program."""
+def test_every_row_has_an_attack() -> None:
+    """There are at least 30 rows, each with a program."""
     assert len(rows()) >= 30
     assert all(rows().values())

@@ -1,0 +1,88 @@
+"""Run git on a clone as on data: no hook, filter, pager or other program of the repository's configuration starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from runners.core.errors import InfraError, UserError
+
+GIT_S = 300.0
+_NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+_NETWORK_VARIABLES = ("HOME", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "SSL_CERT_FILE")
+_SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.quotePath": "true",
+    "safe.directory": "*",
+    "gc.auto": "0",
+}
+"""Settings that override the repository's configuration."""
+
+
+def call_git(
+    folder: Path,
+    *arguments: str,
+    network: bool,
+    seconds: float = GIT_S,
+    variables: Mapping[str, str] = _NO_VARIABLES,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git in ``folder`` and return its result with any status.
+
+    Without ``network`` git does not fetch, not even missing objects of a partial clone, and takes no optional lock.
+    ``variables`` are added to the environment, which has no other variable of ours except for the network.
+
+    Raises:
+        InfraError: git cannot be started or takes too long.
+    """
+    settings = {**_SETTINGS, **({"protocol.ext.allow": "never"} if network else {"protocol.allow": "never"})}
+    options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    passed = _NETWORK_VARIABLES if network else ()
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        **{name: os.environ[name] for name in passed if name in os.environ},
+        **({} if network else {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}),
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        **variables,
+    }
+    command = ["git", "--no-pager", *options, "-C", str(folder), *arguments]
+    try:
+        return subprocess.run(command, env=environment, capture_output=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        raise InfraError(f"git {arguments[0]} took more than {seconds:.0f} s in {folder}") from None
+    except OSError as error:
+        raise InfraError(f"git cannot be started ({error.strerror}): install it") from None
+
+
+def run_git(
+    folder: Path,
+    *arguments: str,
+    seconds: float = GIT_S,
+    usage_error: str = "",
+    variables: Mapping[str, str] = _NO_VARIABLES,
+) -> str:
+    """Run git in ``folder``, with the network, and return its standard output.
+
+    Raises:
+        UserError: git failed, and ``usage_error`` is the message that tells the caller's mistake.
+        InfraError: git failed, cannot be started or takes too long.
+    """
+    done = call_git(folder, *arguments, network=True, seconds=seconds, variables=variables)
+    if done.returncode != 0:
+        if usage_error:
+            raise UserError(usage_error)
+        raise InfraError(f"git {arguments[0]} failed in {folder}: {read_reason(done)}")
+    return done.stdout.decode(errors="replace")
+
+
+def read_reason(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return the last line of git's errors."""
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1][:300] if lines else "no reason given"
