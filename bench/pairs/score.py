@@ -41,7 +41,7 @@ from runners.core.failure.oracle import Context, rule
 from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Claim, ClaimKind, Exited, Outcome, Signalled, Signature, StepResult, TimedOut
 from runners.environments.store import open_store
-from runners.toolchains import find_toolchain
+from runners.toolchains import ALL_FAILURES, find_toolchain
 
 RECORDED = Path(__file__).parent / "failures.jsonl"
 MIXED = RECORDED.with_name("mixed.jsonl")
@@ -355,15 +355,15 @@ def pairs(failures: Sequence[Failure]) -> list[tuple[Failure, Failure]]:
 
 def by_signature(a: Failure, b: Failure) -> bool:
     first, second = read(a), read(b)
-    return first is not None and second is not None and compare(first, second).score >= SAME
+    return first is not None and second is not None and compare(first, second, ALL_FAILURES).score >= SAME
 
 
 @cache
 def read(failure: Failure) -> Signature | None:
-    return parse_signature(failure.output, _ended(failure))
+    return parse_signature(failure.output, ALL_FAILURES, ended(failure))
 
 
-def _ended(failure: Failure) -> Exited | Signalled | TimedOut:
+def ended(failure: Failure) -> Exited | Signalled | TimedOut:
     if failure.where:
         return TimedOut(where=failure.where)
     return Signalled(code=-failure.code) if failure.code < 0 else Exited(code=failure.code)
@@ -374,9 +374,9 @@ def by_ruling(a: Failure, b: Failure) -> bool:
     reported = read(a)
     if reported is None:
         return False
-    step = StepResult(argv=("python", "a.py"), ended=_ended(b), stderr=b.output)
+    step = StepResult(argv=("python", "a.py"), ended=ended(b), stderr=b.output)
     claim = Claim(kind=_kind(reported), signature=reported)
-    return rule(step.ended, [step], Context(claim=claim)).outcome is Outcome.MATCH
+    return rule(step.ended, [step], Context(claim=claim, vocabulary=ALL_FAILURES)).outcome is Outcome.MATCH
 
 
 def _kind(reported: Signature) -> ClaimKind:

@@ -19,6 +19,7 @@ from runners.core.failure.compare import compare
 from runners.core.failure.normalize import MAX_MESSAGE_CHARS, normalise
 from runners.core.failure.parse import MAX_PARSED_CHARS, parse_signature
 from runners.core.protocol import Exited, Signature
+from runners.toolchains import ALL_FAILURES
 
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    f()\n'
@@ -91,7 +92,7 @@ def reading() -> None:
 
 
 def _read(text: str) -> object:
-    return (parse_signature(text, Exited(code=1)), parse_signature(text))
+    return (parse_signature(text, ALL_FAILURES, Exited(code=1)), parse_signature(text, ALL_FAILURES))
 
 
 def comparing() -> None:

@@ -28,13 +28,14 @@ from runners.core.protocol import Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
 from runners.probe.layout import layout_of, task_of
 from runners.probe.run import open_room, run_probe
-from runners.probe.task import FORKED, Probe
+from runners.probe.task import Conditions, Probe
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import list_sandboxes
 from runners.toolchains import find_toolchain
 
 ROUNDS = 7
 LIMITS = Limits(wall_s=120)
+FORKED = Conditions(scripts=True, fork=True)
 VERSIONS = {"tvm": "0.27.0", "iree": "3.13.0"}
 BATCH = 20
 

@@ -77,7 +77,7 @@ class Result:
 def study(text: str, version: str, bench: Bench) -> Result:
     testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": text}, steps=(("python", "r.py"),))
     posted = bench.output(testcase, version)
-    done = port(testcase, version, tvm.DRIFT)
+    done = port(testcase, version, tvm)
     promised = "\n".join(text.splitlines()[1].removeprefix("# prints: ").split(" | "))
     ported = posted if done is None else bench.output(done.testcase, version)
     return Result(posted=posted, ported=ported, changed=done is not None, promised=promised)

@@ -34,8 +34,8 @@ def _pair(originals: list[Observation], version: str) -> tuple[Observation, ...]
 def _lines(seen: Observation, steps: tuple[tuple[str, ...], ...]) -> list[str]:
     answer = "failed" if seen.answer is Answer.BAD else "ran cleanly"
     under = "as usual" if seen.varied == USUAL else f"with {in_words(seen.varied)}"
-    usual = find_toolchain(seen.toolchain).VARIABLES
-    variables = [f"{name}={value}" for name, value in shell(seen.varied, usual).items()]
+    toolchain = find_toolchain(seen.toolchain)
+    variables = [f"{name}={value}" for name, value in shell(seen.varied, toolchain).items()]
     return [
         f"# {answer} on {seen.toolchain} {seen.version}, {under}",
         *(shlex.join(["env", *variables, *step]) for step in steps),

@@ -6,9 +6,9 @@ build is made as usual; each one after it under other conditions, so that runs d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from runners.core.protocol import Varied
+from runners.core.toolchain.contract import Toolchain
+from runners.core.toolchain.guest import GuestFacts
 
 USUAL = Varied()
 FILLS = (0x55, 0x80)
@@ -17,8 +17,6 @@ UNCACHED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 """Small blocks that a thread keeps for itself are handed out unfilled (glibc malloc.c, ``tcache_get``)."""
 COULD_DIFFER = frozenset({"AssertionError", "output", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})
 """Types of failures that may depend on what memory holds. An error of the compiler about its input does not."""
-_THREADS = ("TVM_NUM_THREADS", "OMP_NUM_THREADS")
-_DECIDING = ("PYTHONHASHSEED", *_THREADS)
 
 
 def of_attempt(attempt: int, *, memory: bool) -> Varied:
@@ -38,15 +36,21 @@ def variables(varied: Varied) -> dict[str, str]:
     return order | (UNCACHED if varied.fill is not None else {})
 
 
-def late(varied: Varied) -> dict[str, str]:
-    """What may still be set in a process that has imported a compiler."""
-    return {} if varied.threads is None else dict.fromkeys(_THREADS, str(varied.threads))
+def set_threads(threads: int | None, facts: GuestFacts) -> dict[str, str]:
+    """The variables for a number of threads. They may be set in a process that has imported the compiler."""
+    return {} if threads is None else dict.fromkeys(_thread_variables(facts), str(threads))
 
 
-def shell(varied: Varied, usual: Mapping[str, str]) -> dict[str, str]:
-    """All variables with which anybody gets these conditions; ``usual`` are those of the toolchain."""
+def _thread_variables(facts: GuestFacts) -> tuple[str, ...]:
+    return (*facts.thread_variables, "OMP_NUM_THREADS")
+
+
+def shell(varied: Varied, toolchain: Toolchain) -> dict[str, str]:
+    """All variables with which a shell gets these conditions for a program of the toolchain."""
+    deciding = ("PYTHONHASHSEED", *_thread_variables(toolchain.GUEST))
+    usual = {name: toolchain.VARIABLES[name] for name in deciding if name in toolchain.VARIABLES}
     fill = {} if varied.fill is None else {"MALLOC_PERTURB_": str(varied.fill)}
-    return {name: usual[name] for name in _DECIDING if name in usual} | variables(varied) | fill | late(varied)
+    return usual | variables(varied) | fill | set_threads(varied.threads, toolchain.GUEST)
 
 
 def in_words(varied: Varied) -> str:

@@ -139,30 +139,6 @@ class Raised(Wire, frozen=True, kw_only=True):
     """How it led to the one before it in the chain."""
 
 
-class Mismatch(Wire, frozen=True, kw_only=True):
-    """Two arrays that a failed check compared, looked at where it was raised. Sizes in elements."""
-
-    check: Name
-    shape: Annotated[tuple[int, ...], msgspec.Meta(max_length=32)] = ()
-    desired_shape: Annotated[tuple[int, ...], msgspec.Meta(max_length=32)] = ()
-    dtype: Name = ""
-    desired_dtype: Name = ""
-    elements: int | None = None
-    """None where the arrays could not be compared element by element; the figures below are then absent too."""
-    mismatched: int | None = None
-    max_absolute: float | None = None
-    max_relative: float | None = None
-    """Relative to the desired value; both leave out NaN and infinity."""
-    tolerance: Annotated[tuple[float, ...], msgspec.Meta(max_length=2)] = ()
-    """Relative and absolute."""
-    actual_nan: int = 0
-    desired_nan: int = 0
-    actual_infinite: int = 0
-    desired_infinite: int = 0
-    first: Annotated[tuple[tuple[tuple[int, ...], Name, Name], ...], msgspec.Meta(max_length=8)] = ()
-    """Index, actual and desired value of the first mismatches."""
-
-
 class Phase(Wire, frozen=True, kw_only=True):
     """What a script was doing from ``at`` on, in seconds since it began."""
 
@@ -203,7 +179,6 @@ class Record(Wire, frozen=True, kw_only=True):
     """The exception that ended a Python step, then those it came from. Empty: none, or no record."""
     warnings: Annotated[tuple[tuple[Name, Name], ...], msgspec.Meta(max_length=16)] = ()
     """Category and text."""
-    mismatch: Mismatch | None = None
     phases: Annotated[tuple[Phase, ...], msgspec.Meta(max_length=128)] = ()
     seconds: float | None = None
     """From the script's first line to its end; None where it did not tell."""

@@ -19,6 +19,7 @@ from runners.core.bench import MOST_PROBES, MOST_SECONDS, Bench
 from runners.core.errors import NotReducible
 from runners.core.failure.compare import SAME, compare
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Signature, Smaller, Testcase, Variant
+from runners.core.toolchain.failures import FailureVocabulary
 from runners.minimization.ddmin import Pass, shrink
 from runners.minimization.mlir import reduce_mlir
 from runners.minimization.python import reduce_python
@@ -36,6 +37,7 @@ class Goal:
 
     claim: Claim
     version: str
+    vocabulary: FailureVocabulary
     control: str = ""
     signature: Signature | None = None
 
@@ -63,6 +65,7 @@ def minimize(
     version: str,
     run: Run,
     *,
+    vocabulary: FailureVocabulary,
     control: str = "",
     passing: str = "",
     probes: int = MOST_PROBES,
@@ -78,7 +81,7 @@ def minimize(
     """
     began = clock()
     spent = _Spent(probes=probes, deadline=began + seconds, clock=clock)
-    goal = _goal(testcase, claim, version, control, passing, run, spent)
+    goal = _goal(testcase, claim, version, vocabulary, control, passing, run, spent)
     small = _Reduction(testcase, goal, run, spent).go()
     stopped = spent.out or "minimal"
     last, confirmed = _confirm(small, goal, run)
@@ -107,7 +110,14 @@ def lines_of(testcase: Testcase) -> int:
 
 
 def _goal(
-    testcase: Testcase, claim: Claim, version: str, control: str, passing: str, run: Run, spent: _Spent
+    testcase: Testcase,
+    claim: Claim,
+    version: str,
+    vocabulary: FailureVocabulary,
+    control: str,
+    passing: str,
+    run: Run,
+    spent: _Spent,
 ) -> Goal:
     """The whole testcase's own failure, which is more exact than the report's words, is what must stay."""
     spent.used += 1
@@ -130,7 +140,7 @@ def _goal(
         fine = run(testcase, pinned, control)
         if fine.outcome is not Outcome.PASS:
             raise NotReducible(f"on {control}, which should pass, it does not: {fine.why or fine.outcome}")
-    return Goal(claim=pinned, version=version, control=control, signature=seen.signature)
+    return Goal(claim=pinned, version=version, vocabulary=vocabulary, control=control, signature=seen.signature)
 
 
 def needs_control(claim: Claim, seen: Observation) -> bool:
@@ -149,7 +159,9 @@ def _shows(goal: Goal, seen: Observation) -> bool:
         return False
     if goal.signature is None or seen.signature is None:
         return goal.signature is seen.signature
-    return goal.signature.type == seen.signature.type and compare(goal.signature, seen.signature).score >= SAME
+    if goal.signature.type != seen.signature.type:
+        return False
+    return compare(goal.signature, seen.signature, goal.vocabulary).score >= SAME
 
 
 def _confirm(testcase: Testcase, goal: Goal, run: Run) -> tuple[Observation, int]:

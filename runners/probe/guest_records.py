@@ -14,7 +14,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from runners.core.protocol import Frame, Hang, Mismatch, Phase, Raised, Record, Short, Text, Thread
+from runners.core.protocol import Frame, Hang, Phase, Raised, Record, Short, Text, Thread
+from runners.core.toolchain.guest import GuestFacts
 
 MAX_FRAMES = 24
 MAX_LINES = 400
@@ -111,10 +112,9 @@ class _ClaimLine(msgspec.Struct, frozen=True):
     failed: list[_RaisedLine] | None = None
     ended: int | None = None
     warnings: list[tuple[str, str]] = []
-    mismatch: Mismatch | None = None
 
 
-def read_record(step: StepRecord, *, script: str) -> Record:
+def read_record(step: StepRecord, facts: GuestFacts, *, script: str) -> Record:
     """What is known of a step; ``script`` is the testcase's file that it runs, or empty."""
     phases: list[Phase] = []
     last = _ClaimLine(at=0.0)
@@ -126,10 +126,9 @@ def read_record(step: StepRecord, *, script: str) -> Record:
     return Record(
         chain=tuple(map(_raised, (last.failed or [])[:6])),
         warnings=tuple((kind[:200], text[:300]) for kind, text in last.warnings[:12]),
-        mismatch=last.mismatch,
         phases=tuple(phases[:100]),
         seconds=last.at if told else None,
-        hang=_hang(step, phases, script) if step.timed_out else None,
+        hang=_hang(step, phases, facts, script) if step.timed_out else None,
         peak_bytes=step.maxrss_bytes,
         forked=step.forked,
         not_forked=step.not_forked,
@@ -157,11 +156,11 @@ def _raised(line: _RaisedLine) -> Raised:
 
 _PYTHON = re.compile(r'^ +File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,9}) in (?P<name>[^\n]{1,200})$', re.M)
 _NATIVE = re.compile(
-    r'^ +File "[^"\n]{0,300}", line \d{1,9}, in (?P<tvm>[^\n]{1,300})$'
-    r"|^ *#\d{1,4} 0x[0-9a-f]{1,16} (?:in )?(?P<llvm>[^\n]{1,300})$",
+    r'^ +File "[^"\n]{0,300}", line \d{1,9}, in (?P<traceback>[^\n]{1,300})$'
+    r"|^ *#\d{1,4} 0x[0-9a-f]{1,16} (?:in )?(?P<stack>[^\n]{1,300})$",
     re.M,
 )
-"""As TVM's and LLVM's own handlers of fatal signals print them."""
+"""As handlers of fatal signals print them: like a traceback of Python's, or like LLVM."""
 _OURS = re.compile(
     r'^ +File "[^"\n]{0,300}/runners/guest/(?:script/(?:run|zygote|record)|launch)\.py", line \d{1,9}'
     r"(?: in [^\n]{1,200}\n|, in [^\n]{1,200}\n(?:    [^\n]*\n)?(?: {4,}[~^]+ *\n)?)",
@@ -174,8 +173,6 @@ _CALLED_OUT = re.compile(r"^_?PyObject_(?:MakeTpCall|Vectorcall|Call)|vectorcall
 compiled in memory."""
 _HANDLER = re.compile(r"^llvm::sys::(?:PrintStackTrace|RunSignalHandlers)|^SignalHandler\(")
 _NO_PLACE = re.compile(r" ?\(/[^)\n]*\)$| \S+\.(?:cpp|cc|c|h|inc):\d+:\d+$")
-_COMPILING = re.compile(r"/tvm/(?:driver/|relax/vm_build|relax/pipeline|ir/transform|tirx?/build)|/iree/compiler/")
-"""Files of the wheels whose functions are on the stack only while something is compiled."""
 
 
 def without_our_frames(text: str) -> str:
@@ -183,13 +180,13 @@ def without_our_frames(text: str) -> str:
     return _OURS.sub("", text)
 
 
-def _hang(step: StepRecord, phases: list[Phase], script: str) -> Hang:
+def _hang(step: StepRecord, phases: list[Phase], facts: GuestFacts, script: str) -> Hang:
     frames = _python_frames(step.stacks) or _python_frames(step.last_words)
     names = _native_names(step.last_words)
     native = tuple(name for name, _ in groupby(names) if _TELLING.search(name))
     return Hang(
         doing=_doing(step.threads),
-        place=_place(step, frames, names, phases, script),
+        place=_place(step, frames, names, phases, facts, script),
         frames=frames[:MAX_FRAMES],
         native=native[:MAX_FRAMES],
         threads=step.threads,
@@ -199,7 +196,7 @@ def _hang(step: StepRecord, phases: list[Phase], script: str) -> Hang:
 
 def _native_names(text: str) -> list[str]:
     """Functions innermost first, without those that print the stack, and without files that say nothing."""
-    names = [match["tvm"] or match["llvm"] for match in _NATIVE.finditer(text)]
+    names = [match["traceback"] or match["stack"] for match in _NATIVE.finditer(text)]
     bare = [_NO_PLACE.sub("", name).strip()[:200] for name in names]
     return [name for name in bare if name and not _HANDLER.search(name)]
 
@@ -221,14 +218,19 @@ def _doing(threads: tuple[Thread, ...]) -> Literal["computing", "waiting", "unkn
 
 
 def _place(
-    step: StepRecord, frames: tuple[Frame, ...], names: list[str], phases: list[Phase], script: str
+    step: StepRecord,
+    frames: tuple[Frame, ...],
+    names: list[str],
+    phases: list[Phase],
+    facts: GuestFacts,
+    script: str,
 ) -> Literal["testcase", "compiler", "compiled", "library", "unknown"]:
     program = step.argv[0].rpartition("/")[2] if step.argv else ""
-    if program in ("iree-compile", "iree-opt"):
+    if program in facts.compilers:
         return "compiler"
-    if program.startswith("iree-"):
+    if program.startswith(facts.programs):
         return "compiled"
-    compiling = next((at for at, frame in enumerate(frames) if _COMPILING.search(frame.file)), None)
+    compiling = next((at for at, frame in enumerate(frames) if _is_compiling(frame, facts)), None)
     own = next((at for at, frame in enumerate(frames) if script and frame.file.endswith(f"/{script}")), None)
     if compiling is not None or (phases and phases[-1].name == "compile"):
         # A pass of the testcase's own is called by the compiler, and is still the testcase's.
@@ -239,3 +241,7 @@ def _place(
         innermost = next((name for name in names if not name.startswith("0x")), "")
         return "compiled" if _CALLED_OUT.search(innermost) else "testcase"
     return "compiled" if phases else "library"
+
+
+def _is_compiling(frame: Frame, facts: GuestFacts) -> bool:
+    return any(part in frame.file for part in facts.compiling_files)

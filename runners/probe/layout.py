@@ -87,6 +87,7 @@ def task_of(
         tools=tools,
         limits=limits,
         variables={**toolchain.VARIABLES, **more_variables},
+        guest=toolchain.GUEST,
         probe_file=probe_file,
         conditions=conditions,
     )

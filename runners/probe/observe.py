@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runners.core.failure import api_drift
 from runners.core.failure.missing_device import device_trouble, missing_device
-from runners.core.failure.oracle import Context, Drift, rule
+from runners.core.failure.oracle import Context, Drift, last_output, rule
 from runners.core.findings import add_refutation
 from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
 from runners.probe.task import Probe
@@ -16,16 +16,17 @@ EXCERPT_CHARS = 6_000
 def observed(plan: Plan, cell: Cell, attempt: int, probe: Probe) -> Observation:
     """The ruling on a run of the cell's testcase, with the run; of where it ran, only what the probe knows."""
     toolchain = find_toolchain(cell.toolchain)
-    text = words(probe.steps)
-    moved = api_drift.explain(text, cell.testcase, toolchain.DRIFT, cell.version)
+    text = last_output(probe.steps)
+    moved = api_drift.explain(text, cell.testcase, toolchain, cell.version)
     ruling = rule(
         probe.ended,
         probe.steps,
         Context(
             claim=plan.claim,
+            vocabulary=toolchain.FAILURES,
             drift=moved,
-            missing_device=missing_device(text),
-            device_trouble=device_trouble(text),
+            missing_device=missing_device(text, toolchain.FAILURES),
+            device_trouble=device_trouble(text, toolchain.FAILURES),
             checks_itself=plan.checks_itself,
             renames={e.old: e.new for e in toolchain.DRIFT if e.exact and e.new and not e.of},
         ),
@@ -51,11 +52,6 @@ def observed(plan: Plan, cell: Cell, attempt: int, probe: Probe) -> Observation:
         record=probe.steps[-1].record if probe.steps else None,
         findings=(_api_moved(moved),) if moved is not None and explained else (),
     )
-
-
-def words(steps: tuple[StepResult, ...]) -> str:
-    """What the last step printed."""
-    return f"{steps[-1].stdout}\n{steps[-1].stderr}" if steps else ""
 
 
 def _api_moved(moved: Drift) -> Finding:

@@ -67,7 +67,7 @@ def _ended(task: Task, report: EngineReport, records: Records, steps: tuple[Step
 
 def _step(task: Task, number: int, step: StepRecord, clock: Clock) -> StepResult:
     argv = task.testcase.steps[number] if number < len(task.testcase.steps) else step.argv
-    record = read_record(step, script=script_of(argv, task.testcase) or "")
+    record = read_record(step, task.guest, script=script_of(argv, task.testcase) or "")
     return StepResult(
         argv=argv,
         ended=_step_ended(task, number, step, record, clock),

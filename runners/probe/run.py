@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 
 import msgspec
 
+from runners.core import conditions
 from runners.core.errors import InfraError
 from runners.core.guest_programs import LAUNCHER
 from runners.core.protocol import Exited, Limits, NotRun
@@ -123,14 +125,18 @@ def _job(place: Place, layout: Layout, task: Task) -> dict[str, object]:
             "file_bytes": task.limits.disk_bytes,
         },
         "probe_file": None if task.probe_file is None else place.path(task.probe_file),
-        "late": dict(task.conditions.late),
+        "late": conditions.set_threads(task.conditions.threads, task.guest),
         "perturb": task.conditions.perturb,
         "seed": task.conditions.seed,
+        "compile_functions": task.guest.compile_functions,
+        "reports_at_exit": task.guest.reports_at_exit,
     }
 
 
 def _step_job(step: tuple[str, ...], task: Task, place: Place) -> dict[str, object]:
-    job: dict[str, object] = {"argv": _argv(step, task, place), "timeout_s": task.limits.wall_s}
+    argv = _argv(step, task, place)
+    job: dict[str, object] = {"argv": argv, "timeout_s": task.limits.wall_s}
+    job["prints_stack"] = _prints_stack(argv[0], task)
     script = (
         script_of(step, task.testcase) if task.conditions.scripts and not hides_the_library(task.testcase) else None
     )
@@ -138,6 +144,14 @@ def _step_job(step: tuple[str, ...], task: Task, place: Place) -> dict[str, obje
         return job
     preload = leading_imports(task.testcase, script) if task.conditions.fork else ()
     return {**job, "script": True, "preload": list(preload) or None, "own": sorted(own_modules(task.testcase))}
+
+
+def _prints_stack(program: str, task: Task) -> bool:
+    """True for programs that print their stack on a fatal signal: Python does if its fault handler is on."""
+    name = os.path.basename(program)
+    if name.startswith("python"):
+        return bool(task.variables.get("PYTHONFAULTHANDLER"))
+    return name.startswith(task.guest.programs)
 
 
 def _argv(step: tuple[str, ...], task: Task, place: Place) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from runners.core import conditions as varied
 from runners.core.guest_programs import is_launch
 from runners.core.protocol import Ended, Limits, StepResult, Testcase, Varied
+from runners.core.toolchain.guest import GuestFacts
 
 Program = str | tuple[str, ...]
 """A path inside, or a path and its first arguments."""
@@ -23,8 +24,8 @@ class Conditions:
     """Fork such steps from a process that has executed their first imports, where a session has one."""
     early: Mapping[str, str] = field(default_factory=dict)
     """Variables that an interpreter reads at its start: the hash seed, how memory is handed out."""
-    late: Mapping[str, str] = field(default_factory=dict)
-    """Variables that a testcase's libraries read after their import: thread counts."""
+    threads: int | None = None
+    """Threads of the compiled program. Libraries read the number after their import."""
     perturb: int | None = None
     """glibc fills new memory with the complement of this byte (1 … 255), freed memory with the byte."""
     seed: int | None = None
@@ -32,8 +33,6 @@ class Conditions:
 
 
 PLAIN = Conditions()
-FORKED = Conditions(scripts=True, fork=True)
-"""How a probe is run where it need not be independent of the others."""
 
 
 def conditions_of(under: Varied, attempt: int) -> Conditions:
@@ -46,7 +45,7 @@ def conditions_of(under: Varied, attempt: int) -> Conditions:
         scripts=not own,
         fork=not own and under.hash_seed == 0,
         early=varied.variables(under),
-        late=varied.late(under),
+        threads=under.threads,
         perturb=under.fill,
     )
 
@@ -61,6 +60,8 @@ class Task:
     limits: Limits
     variables: Mapping[str, str] = field(default_factory=dict)
     """All that the steps get of an environment, beside PATH and HOME."""
+    guest: GuestFacts = field(default_factory=GuestFacts)
+    """Of the toolchain: how its programs are watched."""
     probe_file: str | None = None
     """A path inside whose content is brought back."""
     conditions: Conditions = PLAIN

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from runners.core.toolchain.facts import DriftEntry, Kind
+from runners.core.toolchain.facts import DriftEntry
 
 _LONGEST_CHAIN = 6
-_NAMESPACES: frozenset[Kind] = frozenset({"module", "attribute"})
 
 
 @dataclass(frozen=True, slots=True)

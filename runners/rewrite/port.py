@@ -6,25 +6,18 @@ original's place. What cannot be said exactly in the other release's names is no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
-from packaging.version import Version
 
 from runners.core.protocol import Testcase
-from runners.core.toolchain.facts import DriftEntry
+from runners.core.toolchain.contract import Toolchain
+from runners.core.toolchain.rewriting import Idioms
 from runners.rewrite.names import Names, names_in
-from runners.rewrite.python import Language, port_python
+from runners.rewrite.python import port_python
 from runners.rewrite.text import Change, Unportable, port_mlir, port_steps
 
 __all__ = ["Ported", "Substitution", "port"]
-
-_TIRX_SINCE = "0.24.0"
-"""First release of TVM whose functions are ``tirx`` unless they say otherwise, and that reads no more targets written
-like a command line (its history)."""
-_ONE_COMPILE_SINCE = "0.20.0"
-"""First release of TVM with ``tvm.compile`` (its history)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,18 +35,18 @@ class Ported:
     substitutions: tuple[Substitution, ...]
 
 
-def port(testcase: Testcase, version: str, table: Sequence[DriftEntry]) -> Ported | None:
-    """The testcase in the names of ``version``.
+def port(testcase: Testcase, version: str, toolchain: Toolchain) -> Ported | None:
+    """The testcase as ``version`` of the toolchain reads it.
 
     None when nothing in it has moved, when it uses a name that nothing replaces exactly, or when it can't be read.
     """
-    names = names_in(version, table)
+    names, idioms = names_in(version, toolchain.DRIFT), toolchain.REWRITING.idioms(version)
     try:
         steps, changes = port_steps(testcase.steps, names.flags)
         done = [_substitution(change, f"step {change.line}") for change in changes]
         files = dict(testcase.files)
         for name, text in testcase.files.items():
-            files[name], changes = _port_file(name, text, names, version)
+            files[name], changes = _port_file(name, text, names, idioms)
             done += [_substitution(change, f"{name}:{change.line}") for change in changes]
     except Unportable:
         return None
@@ -63,19 +56,12 @@ def port(testcase: Testcase, version: str, table: Sequence[DriftEntry]) -> Porte
     return Ported(testcase=ported, substitutions=tuple(dict.fromkeys(done)))
 
 
-def _port_file(name: str, text: str, names: Names, version: str) -> tuple[str, list[Change]]:
+def _port_file(name: str, text: str, names: Names, idioms: Idioms) -> tuple[str, list[Change]]:
     if name.endswith(".py"):
-        return port_python(text, names, _language(version))
+        return port_python(text, names, idioms)
     if name.endswith(".mlir"):
         return port_mlir(text, names.words)
     return text, []
-
-
-def _language(version: str) -> Language:
-    """What a release reads otherwise than by another name; it matters to programs that import TVM alone."""
-    release = Version(version)
-    tirx = release >= Version(_TIRX_SINCE)
-    return Language(tirx=tirx, target_strings=not tirx, one_compile=release >= Version(_ONE_COMPILE_SINCE))
 
 
 def _substitution(change: Change, where: str) -> Substitution:

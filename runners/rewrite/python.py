@@ -8,46 +8,24 @@ the import changes; a use is rewritten only where its end went elsewhere than it
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import libcst as cst
 from libcst import metadata
 
+from runners.core.toolchain.rewriting import Argument, Assigned, DecoratorSwitch, Idioms, StringUse
 from runners.rewrite.names import Names
 from runners.rewrite.scope import Binding, Scoped, dotted_name, first_name
 from runners.rewrite.text import Change, Unportable
-from runners.toolchains.tvm.targets import is_target, target_dictionary
 
 MAX_CODE_CHARS = 100_000
 MAX_DEPTH = 150
 """Levels of syntax; libcst's own parser overflows the stack, and so ends the process, somewhere above 300."""
-_STRINGS_OF = re.compile(r"(?:^|\.)(?:PassContext|func_attr|with_attr|with_attrs|without_attr)$")
-"""Calls whose strings are names: the keys of a configuration, of a function's attributes."""
-_SCHEDULABLE = {"tvm.script.tir.prim_func", "tvm.script.parser.tir.prim_func"}
-"""What ``@T.prim_func(s_tir=True)`` was called when every function of TVMScript had blocks to schedule."""
-_TARGET_CALL = "tvm.target.Target"
-_TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"}
-"""Functions whose second argument is a target."""
-_COMPILE = "tvm.compile"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Language:
-    """What a release of TVM reads otherwise than by another name."""
-
-    tirx: bool
-    """``@T.prim_func`` has blocks to schedule only if it says so."""
-    target_strings: bool
-    """A target may be written like a command line, ``llvm -mcpu=x``."""
-    one_compile: bool
-    """``tvm.compile`` builds whatever it is given; before, Relax modules went to ``tvm.relax.build``."""
-
-
-def port_python(code: str, names: Names, language: Language) -> tuple[str, list[Change]]:
-    """The code in the release's names; itself, with no change, where it can't be read.
+def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[Change]]:
+    """The code in the release's names and idioms; the same code, with no change, where it can't be read.
 
     Raises:
         Unportable: it uses a name that is gone and that nothing replaces exactly.
@@ -56,7 +34,7 @@ def port_python(code: str, names: Names, language: Language) -> tuple[str, list[
         return code, []
     try:
         tree = metadata.MetadataWrapper(cst.parse_module(code))
-        rewriter = _Rewriter(names, language, build="tvm.relax.build" if "VirtualMachine" in code else "tvm.build")
+        rewriter = _Rewriter(names, idioms, code)
         ported = tree.visit(rewriter).code
         cst.parse_module(ported)
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, UnicodeError):
@@ -80,20 +58,20 @@ def _is_shallow(code: str) -> bool:
 
 
 class _Rewriter(Scoped):
-    def __init__(self, names: Names, language: Language, build: str) -> None:
-        """``build``: what builds the program's modules where a release has no ``tvm.compile``."""
+    def __init__(self, names: Names, idioms: Idioms, code: str) -> None:
         super().__init__(names)
-        self.language = language
-        self.build = build
+        self.idioms = idioms
+        self.code = code
         self.imports: set[str] = set()
+        """Packages to import."""
+        self.spoken: set[str] = set()
+        """Packages that new expressions name: to be imported unless their name means them in the whole module."""
         self.members: Mapping[str, str] = {
             step.old[1:]: step.new[1:] for step in reversed(names.members) if step.new is not None
         }
         self.options: Mapping[str, str] = {s.old: s.new for s in reversed(names.options) if s.new is not None}
         self.ported: dict[cst.Attribute, cst.Name | cst.Attribute] = {}
         self.names_as_strings: set[cst.SimpleString] = set()
-        self.imports_tvm = False
-        """Text of ours says ``tvm``, wherever that is bound."""
 
     # ---------------------------------------------------------------------------------------- imports
 
@@ -151,8 +129,7 @@ class _Rewriter(Scoped):
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         """Packages that the new names come from and that the testcase does not import, after its first import."""
-        if self.imports_tvm and not self.binds_itself("tvm", original_node):
-            self.imports.add("tvm")
+        self.imports |= {name for name in self.spoken if not self.binds_itself(name, original_node)}
         if not self.imports:
             return updated_node
         added = [cst.parse_statement(f"import {name}") for name in sorted(self.imports)]
@@ -171,8 +148,8 @@ class _Rewriter(Scoped):
         new = self.names.successor(old)
         if new is None:
             raise Unportable(old)
-        if new == _COMPILE and not self.language.one_compile:
-            new = self.build
+        if self.idioms.spell is not None:
+            new = self.idioms.spell(new, self.code)
         if new != f"{binding.new}.{rest}":
             text = self._reach(new, binding, local, node)
             if text != dotted_name(node):
@@ -210,12 +187,12 @@ class _Rewriter(Scoped):
             return updated_node
         here = self.names.successor(function) or function
         arguments = [
-            self._argument(old, new, function, here, second=place == 1 and old.keyword is None)
+            self._argument(old, new, function, here, place)
             for place, (old, new) in enumerate(zip(original_node.args, updated_node.args, strict=True))
         ]
         return updated_node.with_changes(args=arguments)
 
-    def _argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str, *, second: bool) -> cst.Arg:
+    def _argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str, place: int) -> cst.Arg:
         keyword = original.keyword.value if original.keyword else ""
         step = self.names.keyword(keyword, here) or self.names.keyword(keyword, function)
         if step is not None and step.new is None:
@@ -223,36 +200,31 @@ class _Rewriter(Scoped):
         if step is not None and step.new is not None:
             self.changed(original, f"{keyword}=", f"{step.new}=")
             updated = updated.with_changes(keyword=cst.Name(step.new))
-        if function == _TARGET_CALL:
-            updated = updated.with_changes(value=self._target(original.value, updated.value))
-        elif function.startswith("tvm.") and (
-            keyword in {"target", "host"} or (second and function in _TARGET_SECOND)
-        ):
-            updated = updated.with_changes(value=self._target(original.value, updated.value, wrapped=True))
-        return updated
+        use = Argument(function=function, keyword=keyword, position=place)
+        value = self._ported_string(use, original.value, updated.value)
+        return updated if value is updated.value else updated.with_changes(value=value)
 
-    # ---------------------------------------------------------------------------------------- strings that are names
+    # ---------------------------------------------------------------------------------------- strings
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
-        """A variable that is called a target and holds one."""
-        names = [dotted_name(target.target) for target in original_node.targets]
-        if not any("target" in name.lower() for name in names):
-            return updated_node
-        return updated_node.with_changes(value=self._target(original_node.value, updated_node.value, wrapped=True))
+        names = tuple(dotted_name(target.target) for target in original_node.targets)
+        value = self._ported_string(Assigned(names=names), original_node.value, updated_node.value)
+        return updated_node if value is updated_node.value else updated_node.with_changes(value=value)
 
-    def _target(
-        self, original: cst.BaseExpression, updated: cst.BaseExpression, *, wrapped: bool = False
+    def _ported_string(
+        self, use: StringUse, original: cst.BaseExpression, updated: cst.BaseExpression
     ) -> cst.BaseExpression:
-        """A command line of options as the dictionary that means the same; ``wrapped``: as a Target made of it."""
+        """The expression that the release wants in place of a string literal."""
         text = _string(original)
-        if self.language.target_strings or text is None or not is_target(text):
+        if text is None or self.idioms.port_string is None:
             return updated
-        target = repr(target_dictionary(text))
-        if wrapped:
-            target = f"{_TARGET_CALL}({target})"
-            self.imports_tvm = True
-        self.changed(original, repr(text), target)
-        return cst.parse_expression(target)
+        ported = self.idioms.port_string(use, text)
+        if ported is None:
+            return updated
+        if ported.package:
+            self.spoken.add(ported.package)
+        self.changed(original, repr(text), ported.code)
+        return cst.parse_expression(ported.code)
 
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString
@@ -265,51 +237,57 @@ class _Rewriter(Scoped):
         return updated_node.with_changes(value=original_node.value.replace(text, new))
 
     def visit_Call(self, node: cst.Call) -> None:
-        if _STRINGS_OF.search(dotted_name(node.func) or _attribute(node.func)):
+        pattern = self.idioms.name_strings
+        if pattern is not None and pattern.search(dotted_name(node.func) or _attribute(node.func)):
             self.names_as_strings.update(_strings_that_are_names(node))
 
     def leave_DictElement(self, original_node: cst.DictElement, updated_node: cst.DictElement) -> cst.DictElement:
-        """Of a function's attributes, flags that were IR and are Python's now: ``"tir.noalias": T.bool(True)``."""
+        """Values of keys that are names: a constant inside a call that the release wants plain."""
         value = original_node.value
-        if not (self.language.tirx and original_node.key in self.names_as_strings and isinstance(value, cst.Call)):
+        if original_node.key not in self.names_as_strings or not isinstance(value, cst.Call):
             return updated_node
-        if _string(original_node.key) not in self.options or dotted_name(value.func).rpartition(".")[2] != "bool":
+        if _string(original_node.key) not in self.options or len(value.args) != 1:
             return updated_node
-        if len(value.args) != 1 or dotted_name(value.args[0].value) not in {"True", "False"}:
+        function, plain = dotted_name(value.func), dotted_name(value.args[0].value)
+        if function.rpartition(".")[2] not in self.idioms.plain_constants or plain not in {"True", "False"}:
             return updated_node
-        plain = dotted_name(value.args[0].value)
-        self.changed(value, f"T.bool({plain})", plain)
+        self.changed(value, f"{function}({plain})", plain)
         return updated_node.with_changes(value=cst.Name(plain))
 
-    # ---------------------------------------------------------------------------------------- TVMScript
+    # ---------------------------------------------------------------------------------------- decorators
 
     def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
-        """``@T.prim_func`` of the time when each had blocks to schedule says so where a release asks for it."""
         decorator = original_node.decorator
         called = isinstance(decorator, cst.Call)
-        name = self.full_name(decorator.func if isinstance(decorator, cst.Call) else decorator)
-        if self.language.tirx and name in _SCHEDULABLE:
-            return self._schedulable(original_node, updated_node)
-        old_name = self.names.successor(name) if name and not self.language.tirx else None
-        if called and old_name in _SCHEDULABLE:
-            return self._without_schedulable(original_node, updated_node)
+        function = decorator.func if isinstance(decorator, cst.Call) else decorator
+        name = self.full_name(function)
+        for switch in self.idioms.switched_on:
+            if name in switch.decorators:
+                return self._switched_on(switch, original_node, updated_node)
+        for switch in self.idioms.switched_off:
+            if called and name and self.names.successor(name) in switch.decorators:
+                return self._switched_off(switch, original_node, updated_node)
         return updated_node
 
-    def _schedulable(self, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
+    def _switched_on(self, switch: DecoratorSwitch, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
         node = updated.decorator
         call = node if isinstance(node, cst.Call) else cst.Call(func=node)
-        if any(arg.keyword is not None and arg.keyword.value == "s_tir" for arg in call.args):
+        if any(arg.keyword is not None and arg.keyword.value == switch.keyword for arg in call.args):
             return updated
-        added = cst.Arg(keyword=cst.Name("s_tir"), value=cst.Name("True"), equal=_TIGHT)
-        self.changed(original, "@T.prim_func", "@T.prim_func(s_tir=True)")
+        added = cst.Arg(keyword=cst.Name(switch.keyword), value=cst.Name("True"), equal=_TIGHT)
+        shown = _decorator(original)
+        self.changed(original, shown, f"{shown}({switch.keyword}=True)")
         return updated.with_changes(decorator=call.with_changes(args=[*call.args, added]))
 
-    def _without_schedulable(self, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
+    def _switched_off(
+        self, switch: DecoratorSwitch, original: cst.Decorator, updated: cst.Decorator
+    ) -> cst.Decorator:
         call = cst.ensure_type(updated.decorator, cst.Call)
-        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != "s_tir"]
+        kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != switch.keyword]
         if len(kept) == len(call.args):
             return updated
-        self.changed(original, "@T.prim_func(s_tir=True)", "@T.prim_func")
+        shown = _decorator(original)
+        self.changed(original, f"{shown}({switch.keyword}=True)", shown)
         if not kept:
             return updated.with_changes(decorator=call.func)
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
@@ -326,6 +304,12 @@ def expression(text: str) -> cst.Name | cst.Attribute:
     parsed = cst.parse_expression(text)
     assert isinstance(parsed, cst.Name | cst.Attribute)
     return parsed
+
+
+def _decorator(node: cst.Decorator) -> str:
+    """``@a.b`` of ``@a.b(…)``."""
+    function = node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
+    return f"@{dotted_name(function)}"
 
 
 def _root(name: str) -> str:

@@ -12,11 +12,15 @@ from runners.core.errors import UserError
 from runners.core.protocol import Testcase
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.failures import unite_vocabularies
 from runners.toolchains import iree, python, tvm
 
 __all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain", "drift_named", "find_toolchain"]
 
 TOOLCHAINS: Mapping[str, Toolchain] = {"tvm": tvm, "iree": iree, "python": python}
+
+ALL_FAILURES = unite_vocabularies(toolchain.FAILURES for toolchain in TOOLCHAINS.values())
+"""For a report, which is read before its compiler is known."""
 
 
 def find_toolchain(name: str) -> Toolchain:

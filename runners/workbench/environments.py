@@ -7,11 +7,11 @@ import contextlib
 from runners.builds.source import Unbuildable
 from runners.core.catalogue import Release
 from runners.core.errors import InfraError, ReprobotError
+from runners.core.failure.oracle import last_output
 from runners.core.protocol import Exited, Limits, NotRun, Testcase
 from runners.environments.resolve import Unresolvable
 from runners.environments.store import Environment
 from runners.probe.canary import canary_name, why_not
-from runners.probe.observe import words
 from runners.probe.task import PLAIN
 from runners.toolchains import canary_testcase, find_toolchain
 from runners.workbench.machine import Machine
@@ -61,5 +61,5 @@ def run_canary(machine: Machine, environment: Environment, program: Testcase) ->
         return probe.ended
     if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
         return None
-    said = words(probe.steps).strip().splitlines()[-1:]
+    said = last_output(probe.steps).strip().splitlines()[-1:]
     return why_not(f"{toolchain.TITLE} {environment.version}", probe.ended, said[0] if said else "")

@@ -127,6 +127,7 @@ class Workbench(Machine):
                 plan.claim,
                 version,
                 run,
+                vocabulary=find_toolchain(plan.testcase.toolchain).FAILURES,
                 control=control,
                 passing=passing,
                 probes=probes,
@@ -162,7 +163,7 @@ class Workbench(Machine):
 
 
 def _port(testcase: Testcase, version: str, toolchain: Toolchain) -> tuple[Testcase, tuple[str, ...]] | None:
-    ported = port(testcase, version, toolchain.DRIFT)
+    ported = port(testcase, version, toolchain)
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)

@@ -14,6 +14,7 @@ from bot.extract.vocabulary import join_words
 from runners.core.failure.array_mismatch import figures
 from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Signature
+from runners.toolchains import ALL_FAILURES
 
 
 def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> Signature | None:
@@ -30,23 +31,22 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     said = "\n".join(p.text for p in document.prose if not p.heading)
     if (block := _mismatch(said)) is not None:
         return block
-    bare = parse_signature(said)
-    if bare is not None and (bare.type not in NATIVE or any(name in said for name in _RELAYING)):
+    bare = parse_signature(said, ALL_FAILURES)
+    relayed = any(relay.exception in said for relay in ALL_FAILURES.relays)
+    if bare is not None and (relayed or bare.type not in NATIVE):
         return bare  # a signal named in a sentence says less than an exception, unless that only relays it
     for prose in document.prose:
         for span in code_spans(prose.text):
-            found = parse_signature(span)
+            found = parse_signature(span, ALL_FAILURES)
             if found is not None and _is_quoted_failure(span, found):
                 return found
     untagged = re.sub(r"^(?:\s*\[[^\]]{1,40}\])+\s*", "", title)
-    titled = parse_signature(untagged)
+    titled = parse_signature(untagged, ALL_FAILURES)
     if titled is not None and titled.message:
         return titled
     running = "\n".join([untagged, *(p.text for p in document.prose if not p.heading)])
     return _in_running_text(running) or titled or bare
 
-
-_RELAYING = join_words(lambda words: words.failures.relaying_errors)
 
 _IN_TEXT = re.compile(
     r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error"
@@ -69,7 +69,9 @@ def _in_running_text(text: str) -> Signature | None:
         if message.count('"') % 2:  # the whole was in quotation marks, and the sentence goes on behind them
             message = message.rpartition('"')[0]
         if message:
-            return parse_signature(f"{found['type']}: {message}") or Signature(type=name, message=message)
+            return parse_signature(f"{found['type']}: {message}", ALL_FAILURES) or Signature(
+                type=name, message=message
+            )
         if bare is None and _RAISED.search(text[max(0, found.start() - 30) : found.start()]):
             bare = Signature(type=name)
     return bare
@@ -102,7 +104,7 @@ def _of_piece(piece: Piece) -> Signature | None:
     text = piece.text
     if "Program arguments:" in text and "Stack dump:" not in text:
         text = f"Stack dump:\n{text}"  # the line above was not copied
-    found = parse_signature(text)
+    found = parse_signature(text, ALL_FAILURES)
     if (block := _mismatch(text) or _sanitizer(text)) is not None:
         return block
     if found is not None and _FRAME_MESSAGE.match(found.message):
@@ -115,7 +117,7 @@ def _sanitizer(text: str) -> Signature | None:
     found = _SANITIZER.search(text)
     if found is None:
         return None
-    stack = parse_signature(f"Stack dump:\n{text}")
+    stack = parse_signature(f"Stack dump:\n{text}", ALL_FAILURES)
     return Signature(type="crash", message=found[0], frames=stack.frames if stack else ())
 
 

@@ -7,6 +7,8 @@ from runners.core.failure.compare import compare
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import ClaimKind, Outcome, Signature, Variant
+from runners.core.toolchain.failures import FailureVocabulary
+from runners.toolchains import find_toolchain
 
 
 def in_other_words(evidence: Evidence, newest_bad: str, newest: str) -> bool:
@@ -23,8 +25,11 @@ def in_other_words(evidence: Evidence, newest_bad: str, newest: str) -> bool:
         for seen in evidence.observations
         if seen.version == newest and seen.outcome is not Outcome.INCOMPATIBLE and seen.variant in _OWN_TEXT
     ]
+    vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
     return bool(known and later) and all(
-        seen.outcome is Outcome.OTHER_FAILURE and seen.signature is not None and _reworded(known[-1], seen.signature)
+        seen.outcome is Outcome.OTHER_FAILURE
+        and seen.signature is not None
+        and _reworded(known[-1], seen.signature, vocabulary)
         for seen in later
     )
 
@@ -33,10 +38,10 @@ _OWN_TEXT = {Variant.ORIGINAL, Variant.PORTED}
 _FRAMES_THAT_TELL = 3
 
 
-def _reworded(known: Signature, seen: Signature) -> bool:
+def _reworded(known: Signature, seen: Signature, vocabulary: FailureVocabulary) -> bool:
     if seen.type in NATIVE or seen.type != known.type or seen.frames != known.frames:
         return False
-    return len(known.frames) >= _FRAMES_THAT_TELL and compare(known, seen).score >= 0.5
+    return len(known.frames) >= _FRAMES_THAT_TELL and compare(known, seen, vocabulary).score >= 0.5
 
 
 def refusal_by(evidence: Evidence, version: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Is a failure only the API having moved? Pure: failure text × testcase × the toolchain's drift table → Drift.
+"""Is a failure only the API having moved? Pure: failure text × testcase × what the toolchain knows → Drift.
 
 A name that is gone (or not there yet) makes a testcase incompatible with a build; it says nothing about the reported
 failure. The name must stand in the testcase: the same message about a name that only the compiler uses is a fault of
@@ -12,7 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from runners.core.failure.oracle import Drift
 from runners.core.protocol import Testcase
+from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import DriftEntry
+from runners.core.toolchain.failures import FailureVocabulary, Retired
 
 _NO_ATTRIBUTE = r"'(?P<owner>[\w.]{1,200})' (?:object )?has no attribute '(?P<name>\w{1,200})'"
 _MISSING_NAME = (
@@ -20,53 +22,46 @@ _MISSING_NAME = (
     re.compile(r"ImportError: cannot import name '(?P<name>\w{1,200})' from '(?P<owner>[\w.]{1,200})'"),
     re.compile(rf"(?:AttributeError|error): (?:type object |module )?{_NO_ATTRIBUTE}"),
     re.compile(r"TypeError: (?P<owner>[\w.<>]{1,200})\(\) got an unexpected keyword argument '(?P<name>\w{1,200})'"),
-    re.compile(r"Cannot find global function (?P<name>[\w.]{1,200})"),
 )
+"""Python's messages."""
 _MISSING_FLAG = (
     re.compile(r"Unknown command line argument '-{0,2}(?P<name>[\w-]{1,200})"),
-    re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})'", re.IGNORECASE),
-    re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),
     re.compile(r"for the --?(?P<name>[\w-]{1,200}) option: Cannot find option named"),
     re.compile(r"unknown custom value for --?[\w-]{1,200}='(?P<name>[\w-]{1,200})'"),
-    re.compile(r"target backend '(?P<name>[\w-]{1,200})' not registered"),
-    re.compile(r"Invalid config option '(?P<name>[\w.]{1,200})'"),
-    re.compile(r"unregistered device alias[^\n]{0,40}[\"'](?P<name>[\w-]{1,200})[\"']"),
 )
+"""Messages of LLVM's command line."""
 _UNKNOWN_SYNTAX = (
     re.compile(r"error: custom op '(?P<name>[\w.]{1,200})' is unknown"),
     re.compile(r"error: Dialect `(?P<name>[\w.]{1,200})' not found for custom op"),
     re.compile(r"error: unregistered operation '(?P<name>[\w.]{1,200})'"),
     re.compile(r"error: unknown \w{1,30} type `(?P<name>[\w.]{1,200})`? in dialect"),
     re.compile(r"error: unknown (?:type|attribute) `?(?P<name>[\w.]{1,200})`?"),
-    re.compile(r"unknown (?:target )?backend[^\n]{0,20}'(?P<name>[\w-]{1,200})'", re.IGNORECASE),
 )
-
-_TARGET_STRING = re.compile(r'Cannot parse target string "(?P<text>[^"\n]{1,200})"\. CLI target string form')
-"""TVM 0.24.0 and later, of a target written like a command line."""
+"""Diagnostics of MLIR's parser."""
 
 
-def explain(text: str, testcase: Testcase, table: Sequence[DriftEntry], version: str) -> Drift | None:
+def explain(text: str, testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:
     """The moved name behind a failure, or None when no missing name of the testcase's explains it.
 
     ``text`` is the failing step's output (bounded by the probe).
     """
-    for name, owner in _missing_names(text[-60_000:]):
+    for name, owner in _missing_names(text[-60_000:], toolchain.FAILURES):
         if _used(name, testcase):
-            entry = _entry(name, owner, table, version)
+            entry = _entry(name, owner, toolchain.DRIFT, version)
             shown = f"{owner}.{name}" if owner and not name.startswith(owner) else name
             return (
                 _known(entry, version) if entry else Drift(name=shown, successor=None, why=f"no {shown} in {version}")
             )
-    return _target_string(text, testcase)
+    drifts = (_retired(text, testcase, notation) for notation in toolchain.FAILURES.retired)
+    return next((drift for drift in drifts if drift is not None), None)
 
 
-def _target_string(text: str, testcase: Testcase) -> Drift | None:
-    found = _TARGET_STRING.search(text[-60_000:])
+def _retired(text: str, testcase: Testcase, retired: Retired) -> Drift | None:
+    found = retired.message.search(text[-60_000:])
     if found is None or not any(found["text"] in file for file in testcase.files.values()):
         return None
-    kind = found["text"].partition(" ")[0]
-    successor = f'a dictionary, {{"kind": "{kind}", …}}'
-    why = f'targets written like a command line ("{found["text"]}") are no longer read; the successor is {successor}'
+    successor = retired.successor(found["text"])
+    why = f'{retired.notation} ("{found["text"]}") are no longer read; the successor is {successor}'
     return Drift(name=found["text"], successor=successor, why=why)
 
 
@@ -81,9 +76,9 @@ def _known(entry: DriftEntry, version: str) -> Drift:
     return Drift(name=name, successor=entry.new, why=f"{name} {state}{succession}")
 
 
-def _missing_names(text: str) -> Iterable[tuple[str, str]]:
+def _missing_names(text: str, vocabulary: FailureVocabulary) -> Iterable[tuple[str, str]]:
     """(name, owner) of everything that the output says isn't there; owner is empty for flags and ops."""
-    for pattern in (*_MISSING_NAME, *_MISSING_FLAG, *_UNKNOWN_SYNTAX):
+    for pattern in (*_MISSING_NAME, *vocabulary.missing_names, *_MISSING_FLAG, *_UNKNOWN_SYNTAX):
         for found in pattern.finditer(text):
             yield found["name"], (found.groupdict().get("owner") or "")
 

@@ -1,7 +1,7 @@
-"""What numpy's and IREE's checks say of two arrays that differ, and whether two of them say the same. Pure.
+"""Compare what numpy's checks say of two arrays that differ. Pure.
 
-numpy's header has the tolerance and nothing else, so that any two failed checks look alike by it. What tells is below
-it: shapes that differ, positions of NaN or infinity that do, or values, with their share and by how much.
+The header of such a message has only the tolerance, so that all failed checks look alike by it. The lines below the
+header tell them apart: they say that shapes, types, positions of NaN or infinity, or values differ, and by how much.
 """
 
 from __future__ import annotations

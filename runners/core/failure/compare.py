@@ -7,7 +7,7 @@ about, and the compiler's frames. Every answer has its reason in words.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -15,11 +15,7 @@ from runners.core.failure.array_mismatch import another, unequal
 from runners.core.failure.normalize import TOKEN, normalise, tokens
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import Signature
-
-_SAME_CLASS = (
-    {"InternalError", "TVMError"},  # one class under two names: TVM raised TVMError until 0.8, InternalError since
-    {"DiagnosticError", "error", "mlir-error"},
-)
+from runners.core.toolchain.failures import FailureVocabulary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +29,12 @@ class Similarity:
 SAME = 0.7
 
 
-def compare(reported: Signature, observed: Signature, renames: Mapping[str, str] | None = None) -> Similarity:
+def compare(
+    reported: Signature,
+    observed: Signature,
+    vocabulary: FailureVocabulary,
+    renames: Mapping[str, str] | None = None,
+) -> Similarity:
     """How alike two failures are. ``reported`` may be partial (one line, cut by "..."); ``observed`` is whole.
 
     Frames follow ClusterFuzz's comparer (two common frames among the top ones count); the message is compared by
@@ -41,7 +42,8 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
     """
     frames = _frame_overlap(reported.frames, observed.frames)
     both_crash = reported.type in NATIVE and observed.type in NATIVE
-    if not (_same_type(reported.type, observed.type) or (both_crash and frames) or _parsed(reported, observed)):
+    same_type = _same_type(reported.type, observed.type, vocabulary)
+    if not (same_type or (both_crash and frames) or _reprinted(reported, observed, vocabulary)):
         return Similarity(score=0.0, why=f"ended with {observed.type}, the report says {reported.type}")
     if both_crash:
         return _compare_crashes(reported, observed, frames, renames)
@@ -52,7 +54,7 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
         other = another(arrays[0], arrays[1])
         return Similarity(score=0.4 if other else 0.9, why=other or f"{arrays[0].kind} of arrays differ, as reported")
     words = _word_overlap(*(tokens(_nameless(one.message, renames)) for one in (reported, observed)))
-    if other := _another(reported, observed, renames):
+    if other := _another(reported, observed, vocabulary, renames):
         return Similarity(score=min(0.5, words or 0.0), why=other)
     if words is None:  # one side has no message: only the type and the frames speak
         if not frames and tokens(reported.message) and not tokens(observed.message):
@@ -68,50 +70,50 @@ def compare(reported: Signature, observed: Signature, renames: Mapping[str, str]
     return Similarity(score=round(score, 3), why=f"{observed.type} whose message agrees to {words:.0%}")
 
 
-def _another(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> str | None:
+def _another(
+    reported: Signature, observed: Signature, vocabulary: FailureVocabulary, renames: Mapping[str, str] | None
+) -> str | None:
     """Why the two are of different things, though their sentences may be alike; None where nothing says so."""
     return (
-        _another_operation(reported, observed, renames)
-        or _another_site(reported, observed)
+        _another_operation(reported, observed, vocabulary, renames)
+        or _another_site(reported, observed, vocabulary)
         or _another_subject(reported, observed, renames)
     )
 
 
 _OPERATION = re.compile(r"'([a-z]\w*(?:\.[\w$]+)+)'")
-_OPERATOR_NAMED = re.compile(r"\bOp\(([\w.]+)\)|schedule primitive '([\w-]+)'")
+"""As MLIR's diagnostics name it."""
 
 
-def _another_operation(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> str | None:
-    """MLIR's sentences are the same for every operation, and a helper's of TVM's for every operator that reaches it:
-    the one that they name is what failed."""
-    pattern = _OPERATION if observed.type == "mlir-error" else _OPERATOR_NAMED
-    said, seen = (
-        dict.fromkeys(found[found.lastindex or 0] for found in pattern.finditer(normalise(one.message, renames)))
-        for one in (reported, observed)
-    )
+def _another_operation(
+    reported: Signature, observed: Signature, vocabulary: FailureVocabulary, renames: Mapping[str, str] | None
+) -> str | None:
+    """A verifier's sentence is the same for every operation that breaks its rule: the operations tell them apart."""
+    patterns = (_OPERATION,) if observed.type == "mlir-error" else vocabulary.subjects
+    said, seen = (_operations(normalise(one.message, renames), patterns) for one in (reported, observed))
     if not said or not seen or said.keys() & seen.keys():
         return None
     return f"{observed.type} about {next(iter(seen))}, the report says {next(iter(said))}"
 
 
-_SITE_RENAMES = (("StructInfo", "Type"),)
-"""TVM 0.26 renamed struct info to type, in the names of its functions too (facts of the drift table)."""
+def _operations(message: str, patterns: Iterable[re.Pattern[str]]) -> dict[str, None]:
+    return dict.fromkeys(found[found.lastindex or 0] for one in patterns for found in one.finditer(message))
 
 
-def _another_site(reported: Signature, observed: Signature) -> str | None:
+def _another_site(reported: Signature, observed: Signature, vocabulary: FailureVocabulary) -> str | None:
     """One sentence, checked in two functions: of an integer, or of a float; while folding a quotient, or a rest."""
     said, seen = reported.site, observed.site
-    for old, new in _SITE_RENAMES:
+    for old, new in vocabulary.site_renames:
         said, seen = said.replace(old, new), seen.replace(old, new)
     return f"raised in {observed.site}, in the report in {reported.site}" if said and seen and said != seen else None
 
 
-_CONDITION = re.compile(
+_CONDITION = re.compile(  # as glog's CHECK macros and their descendants print it
     r"Check failed: (?P<c>.{1,300}?)(?: is false\b|\(<N> vs\. <N>\)|\(\S{1,80} vs\. \S{1,80}\)|: |$)"
 )
 _OPERAND = re.compile(r"[A-Za-z_][\w.]*")
 _WORD = re.compile(r"[A-Za-z_]+")
-_VALUE = re.compile(r"(?:T\.)?(?:u?int|b?float|bool|void|handle|None|True|False)\d*\w*$|\w+\.\w")
+_VALUE = re.compile(r"(?:u?int|b?float|bool|void|handle|None|True|False)\d*\w*$|\w+\.\w")
 _OWN_NAME = re.compile(r"\b(global|function|symbol|variable|parameter|argument|buffer|block) '[\w.$-]{1,100}'")
 """What the testcase calls a thing of its own."""
 _GIVEN = re.compile(r"\b[Hh]owever\b|\bbut\b|\bgot\b|\bwhile the\b|: ")
@@ -213,10 +215,10 @@ def _compare_crashes(
     return Similarity(score=0.75, why=f"{observed.type}, as reported; no stack to compare")
 
 
-def _parsed(reported: Signature, observed: Signature) -> bool:
-    """TVM's script parser raises what an operator refused as an error of its own, in the same words."""
+def _reprinted(reported: Signature, observed: Signature, vocabulary: FailureVocabulary) -> bool:
+    """True if a parser may have raised another part's exception as an error of its own, in the same words."""
     pair = (reported, observed)
-    return any(one.type == "DiagnosticError" for one in pair) and all(
+    return any(one.type in vocabulary.diagnostic_errors for one in pair) and all(
         _PYTHON_TYPE.search(one.type) and len(tokens(one.message)) > MIN_SENTENCE for one in pair
     )
 
@@ -224,11 +226,11 @@ def _parsed(reported: Signature, observed: Signature) -> bool:
 _PYTHON_TYPE = re.compile(r"(?<!^Assertion)Error$")
 
 
-def _same_type(reported: str, observed: str) -> bool:
+def _same_type(reported: str, observed: str, vocabulary: FailureVocabulary) -> bool:
     a, b = reported.rpartition(".")[2], observed.rpartition(".")[2]
     if a == "crash":
         return b in NATIVE
-    return a == b or any(a in group and b in group for group in _SAME_CLASS)
+    return a == b or any({a, b} <= names for names in vocabulary.same_types)
 
 
 def _frame_overlap(reported: tuple[str, ...], observed: tuple[str, ...]) -> int | None:

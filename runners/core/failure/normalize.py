@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from runners.core.toolchain.failures import FailureVocabulary
+
 MAX_LINE_CHARS = 2_000
 MAX_MESSAGE_CHARS = 1_000
 
@@ -20,27 +22,28 @@ TOKEN = re.compile(r"[A-Za-z_][\w.:]*|<N>|[^\s\w]")
 _SSA = re.compile(r"[%@#][\w.-]+")
 
 
-_OPERATOR = re.compile(r'\bir\.Op\(span=[^"\n]{0,120}name="([\w.]{1,100})"[^\n]{0,1500}?support_level=\d{1,3}\)')
-"""An operator printed with all its fields, which no two releases have alike and which hides what is said of it."""
-
-
-def readable(message: str) -> str:
-    """The message as people may read it: one line, no addresses, no directories."""
+def readable(message: str, vocabulary: FailureVocabulary) -> str:
+    """The message as people may read it: one line, no addresses, no directories, no long-winded objects."""
     text = _ADDRESS.sub("0x…", " ".join(message[:MAX_LINE_CHARS].split()))
-    text = _OPERATOR.sub(r"Op(\1)", text)
+    for long, short in vocabulary.abbreviations:
+        text = long.sub(short, text)
     return _PATH.sub(r"\1", text)[:MAX_MESSAGE_CHARS]
 
 
 def normalise(message: str, renames: Mapping[str, str] | None = None) -> str:
-    """The message without what differs between two sightings of one failure. Idempotent.
+    """A `readable` message without what differs between two sightings of one failure. Idempotent.
 
-    ``renames`` maps old API names to new ones, since messages drift with the API (facts.md §3).
+    ``renames`` maps old API names to new ones, since messages drift with the API.
     """
-    text = readable(message).replace("0x…", "<N>").replace("`", "'").replace('"', "'")
+    text = readable(message, _ABBREVIATED).replace("0x…", "<N>").replace("`", "'").replace('"', "'")
     for old, new in (renames or {}).items():
         text = re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", new.replace("\\", r"\\"), text)
     text = _SSA.sub("%_", _LINE_COLUMN.sub("", text))
     return " ".join(_NUMBER.sub("<N>", text).split())
+
+
+_ABBREVIATED = FailureVocabulary()
+"""A readable message holds abbreviations already."""
 
 
 def tokens(message: str, renames: Mapping[str, str] | None = None) -> list[str]:

@@ -25,8 +25,8 @@ import msgspec
 
 from runners.core.failure.compare import SAME, compare
 from runners.core.failure.exception_chain import quoted, told
-from runners.core.failure.normalize import tokens
-from runners.core.failure.parse import NATIVE, RELAYS, parse_signature
+from runners.core.failure.normalize import readable, tokens
+from runners.core.failure.parse import NATIVE, is_relay, parse_signature
 from runners.core.failure.printed_output import Reading, read_output
 from runners.core.protocol import (
     Answer,
@@ -42,6 +42,7 @@ from runners.core.protocol import (
     StepResult,
     TimedOut,
 )
+from runners.core.toolchain.failures import FailureVocabulary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,8 @@ class Context:
     """What the oracle may know besides the probe: facts about the toolchain and the testcase, no opinions."""
 
     claim: Claim
+    vocabulary: FailureVocabulary
+    """Of the toolchain that ran."""
     drift: Drift | None = None
     """The moved name that explains this failure, if one does."""
     missing_device: str | None = None
@@ -121,7 +124,7 @@ def rule(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
             return Ruling(
                 outcome=Outcome.MATCH if hang else Outcome.TIMEOUT,
                 why=f"{up}{f' ({where})' if where else ''}" + (", as reported" if hang else ""),
-                signature=parse_signature(_text(steps), ended),
+                signature=parse_signature(last_output(steps), context.vocabulary, ended),
             )
         case Exited(code=0):
             return _ran_to_its_end(steps, context)
@@ -131,8 +134,8 @@ def rule(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
             assert_never(never)
 
 
-def _text(steps: Sequence[StepResult]) -> str:
-    """The last step's own words: those that go with how the probe ended."""
+def last_output(steps: Sequence[StepResult]) -> str:
+    """The output of the last step: the words that go with how the probe ended."""
     return f"{steps[-1].stdout}\n{steps[-1].stderr}" if steps else ""
 
 
@@ -140,15 +143,15 @@ def _text(steps: Sequence[StepResult]) -> str:
 
 
 def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
-    text = _text(steps)
-    read = parse_signature(text, ended) or Signature(
+    text, claim = last_output(steps), context.claim
+    read = parse_signature(text, context.vocabulary, ended) or Signature(
         type=f"exit code {ended.code}" if isinstance(ended, Exited) else "?"
     )
-    chain = told(ended, steps) if read.type not in NATIVE else ()  # a tool that crashed is relayed by an exception
-    seen = _agreed(chain, read)
-    claim = context.claim
+    # A tool that crashed is relayed by an exception.
+    chain = told(ended, steps, context.vocabulary) if read.type not in NATIVE else ()
+    seen = _agreed(chain, read, context.vocabulary)
     if claim.signature is not None and claim.signature.type != OUTPUT:
-        likeness = compare(claim.signature, seen, context.renames)
+        likeness = compare(claim.signature, seen, context.vocabulary, context.renames)
         if likeness.score >= SAME:
             return Ruling(outcome=Outcome.MATCH, why=f"the reported failure: {likeness.why}", signature=seen)
         if chain and (also := _told_on_the_way(claim.signature, steps, context)) is not None:
@@ -185,16 +188,16 @@ CHECK = "AssertionError"
 """Signature type of a check of the testcase's own."""
 
 
-def _agreed(chain: Sequence[Signature], read: Signature) -> Signature:
+def _agreed(chain: Sequence[Signature], read: Signature, vocabulary: FailureVocabulary) -> Signature:
     """What ended the step: the record where it and the output disagree, else the output, which has more to say.
 
     The output has native stacks and lines printed above the exception. Its last traceback may be another's: caught
     and printed, inside a message, of an object's end as the interpreter shut down; or be cut off.
     """
-    if not chain or chain[0].type.endswith(RELAYS):  # which says nothing but that a tool failed
+    if not chain or is_relay(chain[0].type, vocabulary):  # which says nothing but that a tool failed
         return read
     longer = read.type == chain[0].type and read.message.startswith(chain[0].message)
-    if not longer and compare(chain[0], read).score < SAME:
+    if not longer and compare(chain[0], read, vocabulary).score < SAME:
         return chain[0]
     return msgspec.structs.replace(read, frames=read.frames or chain[0].frames)
 
@@ -204,9 +207,13 @@ def _told_on_the_way(reported: Signature, steps: Sequence[StepResult], context: 
     if reported.type in NATIVE:
         return None
     enough = len(tokens(reported.message, context.renames)) >= ENOUGH
-    others = (quoted(steps), *(told(steps[-1].ended, steps)[1:] if enough else ()))
-    same = (one for one in others if one is not None and one.message)
-    return next((one for one in same if compare(reported, one, context.renames).score >= SAME), None)
+    later = told(steps[-1].ended, steps, context.vocabulary)[1:] if enough else ()
+    others = (one for one in (quoted(steps, context.vocabulary), *later) if one is not None and one.message)
+    return next((one for one in others if _is_same(reported, one, context)), None)
+
+
+def _is_same(reported: Signature, seen: Signature, context: Context) -> bool:
+    return compare(reported, seen, context.vocabulary, context.renames).score >= SAME
 
 
 ENOUGH = 5
@@ -227,13 +234,17 @@ def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context
     joined = " ".join(wanted)
     if joined in " ".join(tokens(seen.message, context.renames)):
         return False  # the failure that was just told from the reported one, though it has its words
-    lines = [line for line in text.splitlines()[-400:] if joined in " ".join(tokens(line, context.renames))]
+    lines = [line for line in text.splitlines()[-400:] if joined in " ".join(_tokens_of_line(line, context))]
     return any(_tells(reported, line, context) for line in lines) if recorded else bool(lines)
 
 
+def _tokens_of_line(line: str, context: Context) -> list[str]:
+    return tokens(readable(line, context.vocabulary), context.renames)
+
+
 def _tells(reported: Signature, line: str, context: Context) -> bool:
-    alone = parse_signature(line)
-    return alone is not None and compare(reported, alone, context.renames).score >= SAME
+    alone = parse_signature(line, context.vocabulary)
+    return alone is not None and _is_same(reported, alone, context)
 
 
 def _asserts_a_wrong_result(claim: Claim, seen: Signature) -> bool:
@@ -251,9 +262,9 @@ def _ran_to_its_end(steps: Sequence[StepResult], context: Context) -> Ruling:
     stdout = "\n".join(step.stdout for step in steps)
     everything = stdout + "\n" + "\n".join(step.stderr for step in steps)
     if claim.signature is not None and claim.signature.type != OUTPUT:
-        # Caught and printed by a driver, or the end of a child process: facts.md has examples of both.
-        swallowed = parse_signature(everything)
-        if swallowed is not None and compare(claim.signature, swallowed, context.renames).score >= SAME:
+        # Caught and printed by a driver, or the end of a child process.
+        swallowed = parse_signature(everything, context.vocabulary)
+        if swallowed is not None and _is_same(claim.signature, swallowed, context):
             return Ruling(
                 outcome=Outcome.MATCH, why="prints the reported failure, though it exits with 0", signature=swallowed
             )
@@ -271,7 +282,7 @@ def _ran_to_its_end(steps: Sequence[StepResult], context: Context) -> Ruling:
 
 def _read_result(stdout: str, everything: str, context: Context) -> Ruling:
     claim = context.claim
-    reading = read_output(everything, actual=claim.actual, expected=claim.expected)
+    reading = read_output(everything, context.vocabulary, actual=claim.actual, expected=claim.expected)
     match reading:
         case Reading.WRONG:
             return Ruling(

@@ -13,6 +13,7 @@ from runners.core.failure.array_mismatch import figures
 from runners.core.failure.normalize import MAX_LINE_CHARS, readable
 from runners.core.failure.stack_frames import PY_FRAME, native_frames, python_frames, raise_site
 from runners.core.protocol import Ended, Exited, NotRun, OutOfMemory, Signalled, Signature, TimedOut
+from runners.core.toolchain.failures import FailureVocabulary, Relay
 
 MAX_PARSED_CHARS = 200_000
 
@@ -25,41 +26,33 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _PYTEST_PREFIX = re.compile(r"^(?:E {2,}|> ?)")
 _EXCEPTION = re.compile(
     r"^\s{0,4}`{0,2}(?P<type>(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Fault)"
-    r"|Op(?:NotImplemented|Attribute(?:Required|Invalid|UnImplemented))"  # classes of tvm.error, by their bare names
-    r"|(?:[A-Za-z_]\w*\.){1,7}(?:errors?|exceptions?)\.[A-Z]\w*)`{0,2}"  # tvm.error.OpNotImplemented
+    r"|(?:[A-Za-z_]\w*\.){1,7}(?:errors?|exceptions?)\.[A-Z]\w*)`{0,2}"  # package.errors.NotImplemented
     r"(?::(?P<message>.*))?$"
 )
+_BARE_CLASS = re.compile(r"^\s{0,4}`{0,2}(?P<type>[A-Z]\w*)`{0,2}(?::(?P<message>.*))?$")
 _ANY_EXCEPTION = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.){0,8}[A-Z]\w*)(?:: (?P<message>.*))?$")
 _MLIR_ERROR = re.compile(r"^(?:[^\s:]{1,300}:\d+:\d+|<unknown>:0|loc\(.{1,300}?\)): (?:fatal )?error: (?P<m>.+)$")
-_STATUS = re.compile(
-    r"(?P<code>CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|"
-    r"RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|"
-    r"INCOMPATIBLE); (?P<m>[^\n]{1,600})"
-)
-_FLAG_ERROR = re.compile(
+_FLAG_ERROR = re.compile(  # LLVM's command line
     r"(?P<m>Unknown command line argument '[^']{1,200}'|Cannot find option named '[^']{1,200}'"
-    r"|for the --?[\w-]{1,100} option: [^\n]{1,200}|unknown command line flag '[^']{1,200}'"
-    r"|flag '[^']{1,200}' not found|unregistered device alias[^\n]{0,200})",
+    r"|for the --?[\w-]{1,100} option: [^\n]{1,200})",
     re.IGNORECASE,
 )
-_NATIVE_CRASH = (
-    (re.compile(r"\bSIGSEGV\b|[Ss]egmentation fault|\b[Ss]egfault encountered"), "SIGSEGV"),
-    (re.compile(r"\bSIGFPE\b|[Ff]loating[ -]point exception"), "SIGFPE"),
-    (re.compile(r"\bSIGILL\b|[Ii]llegal instruction"), "SIGILL"),
-    (re.compile(r"\bSIGBUS\b|[Bb]us error"), "SIGBUS"),
-    (re.compile(r"\bSIGTRAP\b|[Tt]race/breakpoint trap"), "SIGTRAP"),
-    (re.compile(r"\bSIGABRT\b|^Aborted\b|^LLVM ERROR: |Assertion [`'].{1,300}' failed", re.M), "SIGABRT"),
-    (
-        re.compile(r"^Stack dump:|\(core dumped\)|PLEASE submit a bug report|include the crash backtrace", re.M),
-        "crash",
-    ),
-)
+_NATIVE_CRASH = {
+    "SIGSEGV": re.compile(r"\bSIGSEGV\b|[Ss]egmentation fault"),
+    "SIGFPE": re.compile(r"\bSIGFPE\b|[Ff]loating[ -]point exception"),
+    "SIGILL": re.compile(r"\bSIGILL\b|[Ii]llegal instruction"),
+    "SIGBUS": re.compile(r"\bSIGBUS\b|[Bb]us error"),
+    "SIGTRAP": re.compile(r"\bSIGTRAP\b|[Tt]race/breakpoint trap"),
+    "SIGABRT": re.compile(r"\bSIGABRT\b|^Aborted\b|^LLVM ERROR: |Assertion [`'].{1,300}' failed", re.M),
+    "crash": re.compile(r"^Stack dump:|\(core dumped\)|PLEASE submit a bug report|include the crash backtrace", re.M),
+}
+"""Messages about a crash by the type of failure. The first that a text has counts."""
 _ABORT_MESSAGE = re.compile(
     r"^(?:LLVM ERROR: (?P<llvm>.{1,600})|.{0,300}?Assertion [`'](?P<assertion>.{1,300})' failed)", re.M
 )
 
 
-def parse_signature(text: str, ended: Ended | None = None) -> Signature | None:
+def parse_signature(text: str, vocabulary: FailureVocabulary, ended: Ended | None = None) -> Signature | None:
     """The failure that ``text`` tells of, or None when it tells of none.
 
     ``ended`` is how the engine saw the process end; it outranks the text. Without it (text pasted in a report),
@@ -68,20 +61,20 @@ def parse_signature(text: str, ended: Ended | None = None) -> Signature | None:
     lines = clean_lines(text)
     match ended:
         case Signalled(code=code):
-            return _crash(SIGNALS.get(code, f"signal {code}"), lines)
+            return _crash(SIGNALS.get(code, f"signal {code}"), lines, vocabulary)
         case Exited(code=code) if code in _SHELL_CODES:
-            return _crash(SIGNALS[_SHELL_CODES[code]], lines)
+            return _crash(SIGNALS[_SHELL_CODES[code]], lines, vocabulary)
         case OutOfMemory():
             return Signature(type="out-of-memory")
         case TimedOut(where=where):
-            return Signature(type="timed-out", message=where, frames=python_frames(lines))
+            return Signature(type="timed-out", message=where, frames=python_frames(lines, vocabulary))
         case NotRun():
             return None
         case Exited() | None:
-            return _from_text(lines, pasted=ended is None)
+            return _from_text(lines, vocabulary, pasted=ended is None)
 
 
-# A wrapper script or shell turns death by signal n into 128 + n; IREE's console scripts into 256 - n (facts.md).
+# A shell turns death by signal n into 128 + n; a Python script that exits with a child's return code, into 256 - n.
 _SHELL_CODES = {offset: number for number in SIGNALS for offset in (128 + number, 256 - number)}
 
 
@@ -93,37 +86,59 @@ def clean_lines(text: str) -> list[str]:
     return [_PYTEST_PREFIX.sub("", line[:MAX_LINE_CHARS]).rstrip() for line in clean.splitlines()]
 
 
-def _from_text(lines: list[str], *, pasted: bool) -> Signature | None:
+def _from_text(lines: list[str], vocabulary: FailureVocabulary, *, pasted: bool) -> Signature | None:
     joined = "\n".join(lines)
-    exception = _python_exception(_without_wrapper(lines), pasted=pasted)
-    native = next((name for pattern, name in _NATIVE_CRASH if pattern.search(joined)), None)
-    if native and (exception is None or _is_crash_reported_by_python(exception, lines)):
-        died = _DIED.search(joined) if exception is not None and exception.type.endswith(RELAYS) else None
-        return _crash(SIGNALS.get(int(died["signal"]), native) if died else native, lines)
+    exception = _python_exception(_without_wrapper(lines, vocabulary), vocabulary, pasted=pasted)
+    relay = None if exception is None else _relay(exception.type, vocabulary)
+    native = _native_crash(joined, vocabulary)
+    if native and (exception is None or relay is not None or _interpreter_died(lines)):
+        died = None if relay is None else relay.died.search(joined)
+        return _crash(SIGNALS.get(int(died["signal"]), native) if died else native, lines, vocabulary)
     if exception is not None and exception.type != "SystemExit":
-        return _relayed(exception, lines, joined) or exception
-    return _diagnostic(lines, joined) or _status(joined) or _schedule_error(lines) or _unexpected_output(lines)
+        passed_on = _diagnostic(lines, joined, vocabulary) if relay else _passed_status(exception, vocabulary)
+        return passed_on or exception
+    return (
+        _diagnostic(lines, joined, vocabulary)
+        or _status(joined, vocabulary)
+        or _bare_detail(lines, vocabulary)
+        or _output_error(lines, vocabulary)
+    )
 
 
-def _relayed(exception: Signature, lines: list[str], joined: str) -> Signature | None:
-    """What an exception of IREE's Python side passes on: a diagnostic of its compiler, or a status of its runtime."""
-    if exception.type.endswith(RELAYS):
-        return _diagnostic(lines, joined)
-    status = _status(exception.message)
-    return status if status and any(frame.startswith("iree.runtime.") for frame in exception.frames) else None
+def _native_crash(text: str, vocabulary: FailureVocabulary) -> str | None:
+    banners = {name for name, banner in vocabulary.crash_banners if banner.search(text)}
+    return next((name for name, message in _NATIVE_CRASH.items() if name in banners or message.search(text)), None)
 
 
-def _diagnostic(lines: list[str], joined: str) -> Signature | None:
-    return _mlir_error(lines) or _flag_error(joined)
+def _interpreter_died(lines: list[str]) -> bool:
+    return any(line.startswith("Fatal Python error") for line in lines)
 
 
-RELAYS = "CompilerToolError"
-"""IREE's exception around what its compiler printed and how it ended: the same for every failure."""
-_DIED = re.compile(r"^Error code: -(?P<signal>\d{1,3})$", re.M)
+def _passed_status(exception: Signature, vocabulary: FailureVocabulary) -> Signature | None:
+    """The status that an exception of a runtime's Python side passes on."""
+    inside = tuple(f"{package}." for package in vocabulary.status_packages)
+    if not any(frame.startswith(inside) for frame in exception.frames):
+        return None
+    return _status(exception.message, vocabulary)
+
+
+def _diagnostic(lines: list[str], joined: str, vocabulary: FailureVocabulary) -> Signature | None:
+    return _mlir_error(lines, vocabulary) or _flag_error(joined, vocabulary)
+
+
+def _relay(exception: str, vocabulary: FailureVocabulary) -> Relay | None:
+    return next((relay for relay in vocabulary.relays if exception.endswith(relay.exception)), None)
+
+
+def is_relay(exception: str, vocabulary: FailureVocabulary) -> bool:
+    """True if the exception only passes on what a tool of the compiler printed and how it ended."""
+    return _relay(exception, vocabulary) is not None
+
+
 _CAUSED = "The above exception was the direct cause of the following exception:"
 
 
-def _without_wrapper(lines: list[str]) -> list[str]:
+def _without_wrapper(lines: list[str], vocabulary: FailureVocabulary) -> list[str]:
     """Up to the compiler's own exception, where the testcase's code put one of its own around it: ``raise X from e``.
 
     Only where the wrapper has no frame of the compiler, and what it wraps has one: then it says what the testcase was
@@ -131,73 +146,77 @@ def _without_wrapper(lines: list[str]) -> list[str]:
     """
     ends = [i for i, line in enumerate(lines) if line == _CAUSED]
     starts = [0, *(at + 1 for at in ends)]
-    inside = [_in_compiler(lines[start:end]) for start, end in zip(starts, [*ends, len(lines)], strict=True)]
+    parts = zip(starts, [*ends, len(lines)], strict=True)
+    inside = [_in_compiler(lines[start:end], vocabulary) for start, end in parts]
     innermost = next((i for i in range(len(inside) - 1, -1, -1) if inside[i]), len(ends))
     return lines[: ends[innermost]] if innermost < len(ends) else lines
 
 
-def _in_compiler(lines: list[str]) -> bool:
-    return bool(python_frames(lines) or raise_site(lines))
+def _in_compiler(lines: list[str], vocabulary: FailureVocabulary) -> bool:
+    return bool(python_frames(lines, vocabulary) or raise_site(lines))
 
 
-def _is_crash_reported_by_python(exception: Signature, lines: list[str]) -> bool:
-    """A compiler tool run from Python died: the exception only relays it (IREE's CompilerToolError)."""
-    return exception.type.endswith(RELAYS) or any(line.startswith("Fatal Python error") for line in lines)
-
-
-def _crash(name: str, lines: list[str]) -> Signature:
+def _crash(name: str, lines: list[str], vocabulary: FailureVocabulary) -> Signature:
     found = _ABORT_MESSAGE.search("\n".join(lines))
     message = (found["llvm"] or found["assertion"] or "") if found else ""
-    return Signature(type=name, message=readable(message), frames=native_frames(lines) or python_frames(lines))
+    frames = native_frames(lines, vocabulary) or python_frames(lines, vocabulary)
+    return Signature(type=name, message=readable(message, vocabulary), frames=frames)
 
 
-def _mlir_error(lines: list[str]) -> Signature | None:
+def _mlir_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
     # The first diagnostic is the cause; those after it ("failed to translate executables") are its echoes.
     for line in lines:
         if found := _MLIR_ERROR.match(line.strip().lstrip("`")):
-            return Signature(type="mlir-error", message=readable(found["m"].rstrip("`")))
+            return Signature(type="mlir-error", message=readable(found["m"].rstrip("`"), vocabulary))
         if line.lstrip().startswith("error: ") and not line.lstrip().startswith("error: aborting"):
-            return Signature(type="mlir-error", message=readable(line.lstrip()[len("error: ") :]))
+            return Signature(type="mlir-error", message=readable(line.lstrip()[len("error: ") :], vocabulary))
     return None
 
 
-def _flag_error(text: str) -> Signature | None:
-    found = _FLAG_ERROR.search(text)
-    return Signature(type="flag-error", message=readable(found["m"])) if found else None
+def _flag_error(text: str, vocabulary: FailureVocabulary) -> Signature | None:
+    found = [one for pattern in (_FLAG_ERROR, *vocabulary.flag_errors) if (one := pattern.search(text))]
+    first = min(found, key=lambda one: one.start(), default=None)
+    return Signature(type="flag-error", message=readable(first["m"], vocabulary)) if first else None
 
 
-_UNEXPECTED = re.compile(r"^\[FAILED\] result\[\d{1,6}\]: (?P<m>[^;]{1,600})")
+def _output_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
+    messages = (one for line in lines for pattern in vocabulary.output_errors if (one := pattern.match(line)))
+    found = next(messages, None)
+    return Signature(type="unexpected-output", message=readable(found["m"], vocabulary)) if found else None
 
 
-def _unexpected_output(lines: list[str]) -> Signature | None:
-    """iree-run-module's word for a result that is not the ``--expected_output``."""
-    found = next((one for line in lines if (one := _UNEXPECTED.match(line))), None)
-    return Signature(type="unexpected-output", message=readable(found["m"])) if found else None
+def _bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
+    """The last line of an exception, where the exception's own line was not copied with it."""
+    for detail in vocabulary.details:
+        if said := next((line.strip() for line in reversed(lines) if line.startswith(detail.start)), None):
+            return Signature(type=detail.exception, message=readable(said, vocabulary))
+    return None
 
 
-def _schedule_error(lines: list[str]) -> Signature | None:
-    """The last line of TVM's ScheduleError, where the exception's own line was not copied with it."""
-    said = next((line.strip() for line in reversed(lines) if line.startswith("Error message: ")), None)
-    return Signature(type="ScheduleError", message=readable(said)) if said else None
+def find_detail(lines: list[str], vocabulary: FailureVocabulary) -> str:
+    """The line below an exception's header that says what failed; empty where there is none."""
+    starts = tuple(detail.start for detail in vocabulary.details)
+    return next((line.strip() for line in lines if line.strip().startswith(starts)), "")
 
 
-def _status(text: str) -> Signature | None:
-    found = _STATUS.search(text)
-    return Signature(type=f"status:{found['code']}", message=readable(found["m"])) if found else None
+def _status(text: str, vocabulary: FailureVocabulary) -> Signature | None:
+    found = next((one for pattern in vocabulary.statuses if (one := pattern.search(text))), None)
+    return Signature(type=f"status:{found['code']}", message=readable(found["m"], vocabulary)) if found else None
 
 
-def _python_exception(lines: list[str], *, pasted: bool) -> Signature | None:
+def _python_exception(lines: list[str], vocabulary: FailureVocabulary, *, pasted: bool) -> Signature | None:
     """The last exception printed: Python ends with the one that reached the top.
 
-    TVM nests a second "Traceback" with the native frames inside the message; its last header line is the telling one.
+    A compiler may nest a second "Traceback" with the native frames inside the message; its last header line is the
+    telling one.
     """
-    at = next((i for i in range(len(lines) - 1, -1, -1) if _exception_header(lines, i)), None)
+    at = next((i for i in range(len(lines) - 1, -1, -1) if _exception_header(lines, i, vocabulary)), None)
     if at is None:
         return None
-    header = _EXCEPTION.match(lines[at]) or _ANY_EXCEPTION.match(lines[at])
+    header = _named_exception(lines[at], vocabulary) or _ANY_EXCEPTION.match(lines[at])
     assert header is not None
     name = header["type"].rpartition(".")[2]
-    message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # TVM's ScheduleError says it twice
+    message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # some exceptions say their name twice
     if pasted and (lines[at].lstrip().startswith("`") or message.count("`") % 2):
         message = message.partition("`")[0]  # quoted in running text: the sentence goes on behind the code span
     following = _continuation(lines, at)
@@ -205,13 +224,13 @@ def _python_exception(lines: list[str], *, pasted: bool) -> Signature | None:
         message = ""
     if not message:
         message = next((line.strip() for line in following if line.strip()), "")
-    if name.endswith("DiagnosticError"):
+    if name.endswith(vocabulary.diagnostic_errors):
         message = message.removeprefix("error: ")
-    telling = _telling_line(name, lines[:at], following)
+    telling = _telling_line(name, lines[:at], following, vocabulary)
     return Signature(
         type=name,
-        message=readable(f"{message} | {telling}" if telling else message),
-        frames=native_frames(lines[: at + 1]) or python_frames(lines[: at + 1]),
+        message=readable(f"{message} | {telling}" if telling else message, vocabulary),
+        frames=native_frames(lines[: at + 1], vocabulary) or python_frames(lines[: at + 1], vocabulary),
         site=raise_site(lines[max(0, at - MAX_TRACEBACK) : at]),
     )
 
@@ -220,10 +239,18 @@ MAX_TRACEBACK = 200
 """Lines above an exception in which its own traceback is looked for."""
 
 
-def _exception_header(lines: list[str], at: int) -> bool:
-    """A class that is called like one; or any class name, right below the frames of a traceback."""
+def _named_exception(line: str, vocabulary: FailureVocabulary) -> re.Match[str] | None:
+    """A line that begins with a name which only exceptions have."""
+    if named := _EXCEPTION.match(line):
+        return named
+    bare = _BARE_CLASS.match(line) if vocabulary.error_classes else None
+    return bare if bare is not None and bare["type"] in vocabulary.error_classes else None
+
+
+def _exception_header(lines: list[str], at: int, vocabulary: FailureVocabulary) -> bool:
+    """True for an exception's name, and for any class name right below the frames of a traceback."""
     line = lines[at]
-    if _EXCEPTION.match(line):
+    if _named_exception(line, vocabulary):
         return not line.lstrip().startswith(("File ", "raise "))
     below_frames = at > 1 and lines[at - 1].startswith("    ")
     return (
@@ -243,15 +270,15 @@ def _continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
     return taken
 
 
-def _telling_line(name: str, before: list[str], after: list[str]) -> str:
+def _telling_line(name: str, before: list[str], after: list[str], vocabulary: FailureVocabulary) -> str:
     """What a generic header leaves to another line.
 
-    TVM's ScheduleError ends with "Error message: …"; its DiagnosticError says only that something was printed above;
-    numpy's checks of arrays say first how they compared and then what they found.
+    numpy's checks of arrays say first how they compared and then what they found. The vocabulary knows the exceptions
+    of a compiler that have such a line.
     """
     if name == "AssertionError" and (found := figures(after)):
         return found
-    if name.endswith("DiagnosticError"):
+    if name.endswith(vocabulary.diagnostic_errors):
         errors = [line.strip() for line in before if line.strip().startswith("error: ")]
         return errors[-1] if errors else ""
-    return next((line.strip() for line in after if line.strip().startswith("Error message: ")), "")
+    return find_detail(after, vocabulary)

@@ -1,7 +1,7 @@
 """Printed output against what a report says is printed, and what should be. Pure.
 
-Many testcases end with exit status 0 whether or not the bug is there (facts.md §3); then only the values that they
-print tell. Lines are compared by their words, numbers with a tolerance, white space ignored.
+Many testcases end with exit status 0 whether or not the bug is there; then only the values that they print tell.
+Lines are compared by their words, numbers with a tolerance, white space ignored.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import math
 import re
 from collections.abc import Sequence
 from enum import Enum, auto
+
+from runners.core.toolchain.failures import FailureVocabulary
 
 MAX_LINES = 400
 MAX_TELLING = 60
@@ -24,8 +26,7 @@ _TOKEN = re.compile(
     r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?!\w)|\w+|[^\w\s]", re.IGNORECASE
 )
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)", re.IGNORECASE)
-_HARNESS = re.compile(r"EXEC @|result\[\d+\]: |```")
-"""What iree-run-module prints around every result."""
+_FENCE = "```"
 _TRUTH = {"True", "False", "true", "false", "PASS", "FAIL", "OK"}
 _DIFFERENCE = re.compile(r"diff|err|mismatch|delta|deviation|discrepan", re.IGNORECASE)
 
@@ -41,10 +42,10 @@ class Reading(Enum):
     """Nothing in the output can be held against the report."""
 
 
-def read_output(output: str, *, actual: str, expected: str) -> Reading:
+def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
     """What ``output`` says about a report that quotes ``actual`` and ``expected`` lines (either may be empty)."""
-    printed = _lines(output)[-MAX_LINES:]
-    wrong, right = _lines(actual), _lines(expected)
+    printed = _lines(output, vocabulary)[-MAX_LINES:]
+    wrong, right = _lines(actual, vocabulary), _lines(expected, vocabulary)
     quoted = right
     # What stands on both sides as it is tells nothing, and is not to be completed into something else.
     right = [_completed(line, wrong) for line in quoted if not _found(line, wrong)]
@@ -86,12 +87,18 @@ def _telling(lines: list[Line], *, alone: bool) -> list[Line]:
     return valued or ([] if alone else lines)
 
 
-def _lines(text: str) -> list[Line]:
-    """Non-empty lines as tokens; lines cut by "..." say nothing certain and are left out."""
+def _lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:
+    """Lines as tokens, without empty lines, lines of a tool's own and lines cut by "..."."""
     kept = (line.strip()[:MAX_LINE_CHARS] for line in text.splitlines())
     return [
-        _tokens(line) for line in kept if line and not _HARNESS.match(line) and "..." not in line and "…" not in line
+        _tokens(line)
+        for line in kept
+        if line and "..." not in line and "…" not in line and not _is_harness(line, vocabulary)
     ]
+
+
+def _is_harness(line: str, vocabulary: FailureVocabulary) -> bool:
+    return line.startswith(_FENCE) or any(harness.match(line) for harness in vocabulary.harness_lines)
 
 
 def _tokens(line: str) -> Line:

@@ -1,12 +1,15 @@
 """Lines of a traceback or a stack dump → functions of the compiler. Pure.
 
-Of the compiler: not of the testcase, of numpy, of an interpreter, nor of what every failure goes through.
+Frames of the testcase, of other libraries and of the interpreter are left out, and so are functions that every
+failure goes through.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+
+from runners.core.toolchain.failures import FailureVocabulary
 
 MAX_FRAMES = 8
 
@@ -17,8 +20,8 @@ _NATIVE_FRAME = re.compile(
 )
 _NOISE_FRAMES = (
     *("llvm::sys::", "llvm::function_ref", "SignalHandler", "std::", "operator()", "(anonymous namespace)::operator"),
-    *("tvm::ffi::", "TVMFFI", "TVMFuncCall", "__libc", "_start", "abort", "raise", "gsignal", "start_thread"),
-    *("mlir::iree_compiler::runIreecMain", "ireeCompiler", "mlir::detail::", "mlir::impl::", "llvm::detail::"),
+    *("__libc", "_start", "abort", "raise", "gsignal", "start_thread"),
+    *("mlir::detail::", "mlir::impl::", "llvm::detail::"),
     *("mlir::applyPartialConversion", "mlir::applyFullConversion", "applyConversion", "mlir::applyPatternsGreedily"),
     *("(anonymous namespace)::GreedyPattern", "(anonymous namespace)::Operation", "mlir::failableParallelForEach"),
     *(
@@ -29,17 +32,18 @@ _NOISE_FRAMES = (
         "mlir::verify",
     ),
 )
-"""Frames that every failure shares: signal plumbing, the C library, interpreters, call marshalling, and the machinery
-that runs MLIR's passes and patterns."""
+"""Beginnings of native functions that every failure goes through: signal plumbing, the C library, and the machinery
+that runs LLVM's and MLIR's passes and patterns."""
 _MLIR_CORE = re.compile(r"mlir::[A-Z]\w*(?:<.{0,300}>)?::")
 """A method of one of MLIR's own classes (a type's width, an operation's model): who called it is what tells. Passes
 and dialects live in namespaces of their own."""
 
 
-def native_frames(lines: Iterable[str]) -> tuple[str, ...]:
+def native_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[str, ...]:
     """C++ functions of a stack dump, innermost first, without arguments and addresses."""
+    noise = (*_NOISE_FRAMES, *vocabulary.noise_frames)
     found = (_function_name(one["name"]) for line in lines if (one := _NATIVE_FRAME.match(line)))
-    names = [name for name in found if name and "::" in name and not name.startswith(_NOISE_FRAMES)]
+    names = [name for name in found if name and "::" in name and not name.startswith(noise)]
     return _distinct(name for name in names if not _MLIR_CORE.match(name)) or _distinct(names)
 
 
@@ -68,7 +72,7 @@ def _function_name(symbol: str) -> str:
     return name.replace("{anonymous}", "(anonymous namespace)")[:300]
 
 
-def python_frames(lines: Iterable[str]) -> tuple[str, ...]:
+def python_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[str, ...]:
     """Functions of the compiler's Python side, innermost first: ``tvm.relax.vm_build.build``."""
     frames = []
     for line in lines:
@@ -79,13 +83,10 @@ def python_frames(lines: Iterable[str]) -> tuple[str, ...]:
         _, marker, inside = path.rpartition("site-packages/")
         if not marker:
             _, marker, inside = path.rpartition("/python/")
-        if marker and inside.split("/")[0] in _COMPILER_PACKAGES:
+        if marker and inside.split("/")[0] in vocabulary.packages:
             module = inside.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             frames.append(f"{module}.{found['name'].strip()}"[:300])
     return _distinct(reversed(frames))
-
-
-_COMPILER_PACKAGES = {"tvm", "tvm_ffi", "iree"}
 
 
 _SITE_FRAME = re.compile(
@@ -95,7 +96,8 @@ _TEMPLATE = re.compile(r"\[with [^\]]{0,200}?= (?:\w+::){0,8}(?P<of>\w+)\]$")
 
 
 def raise_site(lines: Iterable[str]) -> str:
-    """The innermost C++ function of TVM's traceback, without its namespace: ``TryConstFold[FloorDiv]``.
+    """The innermost C++ function of a traceback that goes on in C++, without its namespace:
+    ``TryConstFold[FloorDiv]``.
 
     Namespaces, files and lines change from release to release. A template's argument stays: an operation that is
     folded, a node that is built. Empty where the innermost frame is no C++ one: then Python's side raised it.

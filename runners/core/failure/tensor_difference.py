@@ -156,8 +156,8 @@ def _listed(names: Sequence[str]) -> str:
 def read_tensors(output: str) -> tuple[Tensor, ...] | None:
     """The results in a run's output; None where it has none or is not whole.
 
-    ``iree-run-module`` prints ``2x2xf32=[1 2][3 4]``; of other programs the numbers of each line count as one tensor
-    of unknown type, with the words around them as its shape.
+    A typed result reads ``2x2xf32=[1 2][3 4]``. In output without any, the numbers of each line count as a tensor of
+    unknown type, and the words around them as its shape.
     """
     if output.startswith("[…]") or "..." in output:
         return None

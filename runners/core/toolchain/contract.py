@@ -9,7 +9,10 @@ from typing import Protocol
 
 from runners.core.toolchain.diagnosis import Comparison, Diagnoser
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.failures import FailureVocabulary
+from runners.core.toolchain.guest import GuestFacts
 from runners.core.toolchain.reports import ReportVocabulary
+from runners.core.toolchain.rewriting import Rewriting
 
 
 class Toolchain(Protocol):
@@ -47,6 +50,18 @@ class Toolchain(Protocol):
 
     @property
     def CANARY(self) -> Canary: ...
+
+    @property
+    def FAILURES(self) -> FailureVocabulary:
+        """How its failures read."""
+
+    @property
+    def GUEST(self) -> GuestFacts:
+        """How its programs are watched."""
+
+    @property
+    def REWRITING(self) -> Rewriting:
+        """How its testcases are brought to another release or device."""
 
     @property
     def REPORTS(self) -> ReportVocabulary:

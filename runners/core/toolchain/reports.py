@@ -119,8 +119,6 @@ class FailureWords:
     Fields that end in ``patterns`` hold sources of regular expressions without capturing groups.
     """
 
-    relaying_errors: frozenset[str] = frozenset()
-    """Exceptions that only pass on how another program ended."""
     definition_errors: frozenset[str] = frozenset()
     """Exceptions that the compiler raises while it reads a definition."""
     definition_frames: tuple[str, ...] = ()

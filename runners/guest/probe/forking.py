@@ -30,8 +30,9 @@ MAX_REFUSALS = 16
 MAX_REPLY_BYTES = 4096
 
 
-Preload = tuple[list[str], list[str]]
-"""Import statements, and the testcase's own modules, which these must not reach."""
+Preload = dict[str, list[str]]
+"""By name: import ``statements``; the testcase's ``own`` modules, which these must not reach; ``compile_functions``,
+whose calls a fork records; packages with ``reports_at_exit``."""
 
 
 class Lost(Exception):
@@ -59,7 +60,7 @@ class Zygote:
             theirs.close()
             os.close(output)
         try:
-            self.socket.send(marshal.dumps((*preload, places)))
+            self.socket.send(marshal.dumps((preload, places)))
             answer = self.hear(START_S)
             if answer != b"ready":
                 raise Lost(answer.decode("utf-8", "replace") or "it ended while importing")

@@ -46,11 +46,14 @@ class Step:
         self.script: bool = step.get("script", False)
         self.preload: list[str] | None = step.get("preload")
         self.own: list[str] = step.get("own", [])
+        self.prints_stack: bool = step.get("prints_stack", False)
         self.timeout_s: float = step["timeout_s"]
         self.environment: dict[str, str] = job["environment"]
         self.late: dict[str, str] = job.get("late") or {}
         self.perturb: int | None = job.get("perturb")
         self.seed: int | None = job.get("seed")
+        self.compile_functions: list[str] = job.get("compile_functions", [])
+        self.reports_at_exit: list[str] = job.get("reports_at_exit", [])
         self.limits: dict[str, int] = job["limits"]
         self.cpu_s: float = job["cpu_s"]
         self.told_to_end = False
@@ -108,7 +111,13 @@ class Step:
         zygotes = self.session.zygotes
         if not self.script or self.preload is None or zygotes is None:
             return None
-        found = zygotes.find(self.argv[0], self.environment, self.limits, (self.preload, self.own))
+        preload = {
+            "statements": self.preload,
+            "own": self.own,
+            "compile_functions": self.compile_functions,
+            "reports_at_exit": self.reports_at_exit,
+        }
+        found = zygotes.find(self.argv[0], self.environment, self.limits, preload)
         if isinstance(found, str):
             self.not_forked = found
             return None
@@ -127,7 +136,8 @@ class Step:
         if not self.script:
             return start(self.argv, environment, self.limits, (out, err), cpu_s=self.process_cpu_s)
         numbers = f"{claims},{stacks},{'' if self.seed is None else self.seed}"
-        argv = [self.argv[0], LAUNCHER, "script.run", numbers, *self.argv[1:]]
+        functions = ",".join(self.compile_functions)
+        argv = [self.argv[0], LAUNCHER, "script.run", numbers, functions, *self.argv[1:]]
         return start(argv, environment, self.limits, (out, err), (claims, stacks), self.process_cpu_s)
 
     @property
@@ -170,11 +180,11 @@ class Step:
         return bool(data)
 
     def last_words(self) -> Ended | None:
-        """The time is up: where is it? Python, and LLVM's tools, print their stack when they are made to crash.
+        """The time is up: where is it? Some programs print their stack when they are made to crash.
 
         A script does so before that, too, without ending; what it prints from now on is no output of the testcase.
         """
-        if not self.explains_itself():
+        if not self.prints_stack:
             return None
         self.last = self.streams[self.err] = Capture(MAX_CLAIM_BYTES)
         if self.script:
@@ -193,13 +203,6 @@ class Step:
     def living(self) -> set[int]:
         spared = {os.getpid()} | (self.session.zygotes.pids if self.session.zygotes is not None else set())
         return all_processes() - spared if os.getpid() == 1 else {self.pid}
-
-    def explains_itself(self) -> bool:
-        """Python prints its stack on a fatal signal when its fault handler is on; LLVM's programs do, always."""
-        program = os.path.basename(self.argv[0])
-        return program.startswith("iree-") or (
-            program.startswith("python") and bool(self.environment.get("PYTHONFAULTHANDLER"))
-        )
 
     def drain(self) -> None:
         """What is left in the pipes: finite, since no writer lives any more."""

@@ -4,7 +4,9 @@ Started by the host as ``python -I -S launch.py probe.supervisor`` with the inte
 1 of the sandbox. Its standard input carries a line per job::
 
     {"files": {"repro.py": "..."}, "wall_s": 60.0, "cpu_s": 120.0, "environment": {"LANG": "C.UTF-8"},
-     "steps": [{"argv": ["/opt/env/bin/python", "repro.py"], "timeout_s": 60.0, "script": true, "preload": null}],
+     "steps": [{"argv": ["/opt/env/bin/python", "repro.py"], "timeout_s": 60.0, "prints_stack": true,
+                "script": true, "preload": null}],
+     "compile_functions": ["package.compile"], "reports_at_exit": ["package"],
      "limits": {"output_bytes": 65536, "file_bytes": 536870912}, "probe_file": null, "scratch": null}
 
 and then stays open: its end of file means that the host is gone, and everything here dies; a blank line during a job
@@ -14,10 +16,14 @@ The records leave by the standard output, which no step inherits; a step's own s
 are hostile: this process is made undumpable, so that they can neither trace it nor open its descriptors, and it
 believes none of their words.
 
+A step with ``prints_stack`` runs a program that prints its stack on a fatal signal. When the time of such a program
+is up, it is sent one.
+
 ``script`` (the argv is an interpreter, a file, arguments) runs the file through ``script.py``, which leaves a record
-of how it failed and can say where it hangs. With ``preload``, a list of import statements, it runs in a fork of a
-process that has executed them already (``forking.py``), if one can be had and they reach none of its ``own``
-modules; ``late`` variables, the ``perturb`` byte and the ``seed`` are then set in the fork.
+of how it failed and of its calls of the ``compile_functions``, and can say where it hangs. With ``preload``, a list
+of import statements, it runs in a fork of a process that has executed them already (``forking.py``), if one can be
+had and they reach none of its ``own`` modules; ``late`` variables, the ``perturb`` byte and the ``seed`` are then set
+in the fork. ``reports_at_exit`` are packages that report at exit which of their objects live (``zygote.py``).
 
 A job with ``scratch``, the places that can be written, is one of a session: a blank line follows its records, and
 the next job finds those places empty and no process of the last one alive. Where that can't be made sure of, the

@@ -4,8 +4,7 @@
 
     {"phase": "compile", "at": 0.41}         entered, seconds after the script began
     {"phase": "run", "at": 1.93}             left again
-    {"failed": [{"type", "message", "frames": [[file, line, function], …], "because"}, …],
-     "at", "warnings", "mismatch"}
+    {"failed": [{"type", "message", "frames": [[file, line, function], …], "because"}, …], "at", "warnings"}
     {"ended": 0, "at", "warnings"}           instead, when no exception did it
 
 A crash or a time-out leaves the phase it happened in. ``failed`` is the chain of exceptions, the one that ended the
@@ -20,7 +19,6 @@ import sys
 import time
 
 from runners.guest import is_ours
-from runners.guest.script import mismatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,20 +32,13 @@ MAX_FRAMES = 30
 MAX_MESSAGE = 2000
 MAX_WARNINGS = 12
 MAX_PHASES = 100
-COMPILES = {
-    "tvm": ("build", "compile"),
-    "tvm.relax": ("build",),
-    "tvm.tir": ("build",),
-    "tvm.tirx": ("build",),
-    "iree.compiler": ("compile_str", "compile_file"),
-}
-"""Functions that compile, by module: watched once that is imported, as it may be when the script begins."""
 
 
 class Record:
     """Nothing here may be a reason for the script to fail, or to print anything else than it does alone."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, compile_functions: list[str]) -> None:
+        """``compile_functions`` are watched once their module is imported, as it may be when the script begins."""
         self._descriptor = descriptor
         self._pid = os.getpid()
         self._began = time.monotonic()
@@ -55,12 +46,16 @@ class Record:
         self._phases = 0
         self._compiling = 0
         self._warnings: dict[tuple[str, str], None] = {}
+        self._compile_functions: dict[str, list[str]] = {}
+        for function in compile_functions:
+            module, _, name = function.rpartition(".")
+            self._compile_functions.setdefault(module, []).append(name)
         os.set_blocking(descriptor, False)
         self._watch_warnings()
-        for module in COMPILES:
+        for module in self._compile_functions:
             if module in sys.modules:
                 self._watch_compilers(module)
-        sys.meta_path.insert(0, Later(COMPILES.keys() - sys.modules.keys(), self._watch_compilers))
+        sys.meta_path.insert(0, Later(self._compile_functions.keys() - sys.modules.keys(), self._watch_compilers))
 
     def ended(self, end: SystemExit | None) -> None:
         code = None if end is None else end.code
@@ -74,12 +69,8 @@ class Record:
                 chain.append(described(one, because))
             except Exception as trouble:  # a hostile __str__
                 chain.append({"type": type(one).__name__[:200], "message": repr(type(trouble)), "frames": []})
-        try:
-            found = mismatch.find(error)
-        except Exception:
-            found = None
-        if not self._say(failed=chain, warnings=self._told(), mismatch=found):
-            self._say(failed=chain[:1], warnings=[], mismatch=None)
+        if not self._say(failed=chain, warnings=self._told()):
+            self._say(failed=chain[:1], warnings=[])
 
     # ------------------------------------------------------------------------------------------ watching
 
@@ -104,7 +95,7 @@ class Record:
 
     def _watch_compilers(self, name: str) -> None:
         module = sys.modules.get(name)
-        for function in COMPILES[name] if module is not None else ():
+        for function in self._compile_functions[name] if module is not None else ():
             self._watch_compiler(module, function)
 
     def _watch_compiler(self, module: Any, name: str) -> None:

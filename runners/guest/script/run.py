@@ -1,9 +1,10 @@
 """Runs a script as ``python SCRIPT ARGUMENT…`` would, and leaves a record of how it failed: see ``record.py``.
 
-Usage: ``launch.py script.run RECORD,STACKS,SEED SCRIPT ARGUMENT…`` with the numbers of two inherited descriptors
-and a seed, or none (see ``seeding.py``). A zygote's child calls ``run`` itself. Streams, traceback, exit status and
-what the script finds in ``sys`` and ``__main__`` are those of a plain run (a test compares them); our own frames
-below it show up only in stacks, where the host removes them.
+Usage: ``launch.py script.run RECORD,STACKS,SEED FUNCTIONS SCRIPT ARGUMENT…`` with the numbers of two inherited
+descriptors, a seed or none (see ``seeding.py``), and the functions that compile, with commas between them. A zygote's
+child calls ``run`` itself. Streams, traceback, exit status and what the script finds in ``sys`` and ``__main__`` are
+those of a plain run (a test compares them); our own frames below it show up only in stacks, where the host removes
+them.
 
 The script shares the process with this module: the record is a claim.
 """
@@ -33,7 +34,7 @@ def out_of_the_way(descriptor: int) -> int:
     return high
 
 
-def run(argv: list[str], record: int, stacks: int, seed: int | None) -> None:
+def run(argv: list[str], record: int, stacks: int, seed: int | None, compile_functions: list[str]) -> None:
     """Become ``python argv…``. Returns when the script ended well; raises SystemExit otherwise."""
     path = os.path.abspath(argv[0])
     if seed is not None:
@@ -43,7 +44,7 @@ def run(argv: list[str], record: int, stacks: int, seed: int | None) -> None:
     sys.path[0] = os.path.dirname(path)
     sys.path_importer_cache.clear()
     tell_where_on_signal(stacks)
-    notes = recording.Record(record)
+    notes = recording.Record(record, compile_functions)
     try:
         execute(path, new_main(path))
     except SystemExit as end:
@@ -110,5 +111,7 @@ def end_as_interpreter_does(error: BaseException) -> None:
 
 def main(arguments: list[str]) -> int:
     record, stacks, seed = arguments[0].split(",")
-    run(arguments[1:], out_of_the_way(int(record)), out_of_the_way(int(stacks)), int(seed) if seed else None)
+    functions = arguments[1].split(",") if arguments[1] else []
+    descriptors = out_of_the_way(int(record)), out_of_the_way(int(stacks))
+    run(arguments[2:], *descriptors, int(seed) if seed else None, functions)
     return 0

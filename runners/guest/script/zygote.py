@@ -1,10 +1,10 @@
 """Imports what a testcase imports first, then forks for each probe: ``launch.py script.zygote DESCRIPTOR``.
 
 Started by the supervisor (``forking.py``) with the environment's interpreter and the probe's own environment. On the
-socket it gets ``(statements, own, places)``, executes the import statements, and answers ``ready``, or why a fork of
-it would not be as good as a new process. Then each message is ``(argv, late, perturb, seed, cpu_s)`` with four
-descriptors: a child takes them for its output, errors, record and stacks and becomes ``python argv…``; its process id
-is the answer. The child is orphaned on purpose: the supervisor adopts it.
+socket it gets ``(preload, places)`` (``forking.py``), executes the import statements, and answers ``ready``, or why a
+fork of it would not be as good as a new process. Then each message is ``(argv, late, perturb, seed, cpu_s)`` with
+four descriptors: a child takes them for its output, errors, record and stacks and becomes ``python argv…``; its
+process id is the answer. The child is orphaned on purpose: the supervisor adopts it.
 
 What a forked child shares with its sisters, and new processes don't: the layout of the address space, and with it
 everything that depends on addresses. Hence what must be seen twice is seen once in a process of its own. The seeds
@@ -27,8 +27,6 @@ from runners.guest import forget_modules
 from runners.guest.script import run as script
 
 MAX_MESSAGE_BYTES = 256 * 1024
-COLLECTED_AT_EXIT = ("iree",)
-"""Packages that report at exit what was not collected (nanobind's leak warnings): a frozen fork would report more."""
 M_PERTURB = -6
 """malloc.h: fill new memory with the complement of this byte, and freed memory with the byte."""
 
@@ -151,16 +149,16 @@ def become(descriptors: list[int], late: dict[str, str], perturb: int | None, cp
 def main(arguments: list[str]) -> int:
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, int(arguments[0]))
     os.set_inheritable(control.fileno(), False)
-    statements, own, places = marshal.loads(control.recv(MAX_MESSAGE_BYTES))
+    preload, places = marshal.loads(control.recv(MAX_MESSAGE_BYTES))
     before = set(os.listdir("/proc/self/fd"))
     sys.argv = [""]
     sys.path[0] = os.getcwd()
     forget_modules()
     names = {"__name__": "__main__"}
-    finder: Any = Own(own)
+    finder: Any = Own(preload["own"])
     sys.meta_path.insert(0, finder)
     try:
-        for statement in statements:
+        for statement in preload["statements"]:
             exec(statement, names)  # noqa: S102  # the testcase's own first lines, inside the sandbox
         sys.stdout.flush()  # what a fork would print again
         sys.stderr.flush()
@@ -173,18 +171,19 @@ def main(arguments: list[str]) -> int:
         return 0
     # What the imports made lives as long as the process: collecting it at the end of every child would copy all of
     # its memory, and takes longer than most testcases. What a testcase makes is collected as ever.
-    if not any(name in sys.modules for name in COLLECTED_AT_EXIT):
+    # A package that reports at exit which of its objects live would report the frozen ones, too.
+    if not any(name in sys.modules for name in preload["reports_at_exit"]):
         gc.freeze()
     control.send((unsound(places, before) or "ready").encode("utf-8", "replace"))
-    become_script(control)
+    become_script(control, preload["compile_functions"])
     return 0
 
 
-def become_script(control: Any) -> None:
+def become_script(control: Any, compile_functions: list[str]) -> None:
     child = serve(control)
     if child is None:
         os._exit(0)
     argv, descriptors, late, perturb, seed, cpu_s = child
     control.close()
     record, stacks = become(descriptors, late, perturb, cpu_s)
-    script.run(argv, record, stacks, seed)
+    script.run(argv, record, stacks, seed, compile_functions)

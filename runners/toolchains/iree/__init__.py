@@ -11,9 +11,12 @@ from pathlib import Path
 
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.guest import GuestFacts
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, NVIDIA, VULKAN
 from runners.toolchains.iree.diagnosis import COMPARISONS as COMPARISONS, DIAGNOSERS as DIAGNOSERS
+from runners.toolchains.iree.failures import FAILURES as FAILURES
 from runners.toolchains.iree.reports import REPORTS as REPORTS
+from runners.toolchains.iree.rewriting import REWRITING as REWRITING
 
 NAME = "iree"
 TITLE = "IREE"
@@ -35,6 +38,13 @@ DEVICES = (
     Device(name="webgpu", aliases=frozenset({"webgpu-spirv", "wasm"}), hardware=BROWSER, linked=False),
 )
 
+GUEST = GuestFacts(
+    programs=("iree-",),
+    compilers=("iree-compile", "iree-opt"),
+    compile_functions=("iree.compiler.compile_str", "iree.compiler.compile_file"),
+    compiling_files=("/iree/compiler/",),
+    reports_at_exit=("iree",),  # nanobind's leak warnings
+)
 STAND_INS = ("vmvx", "llvm-cpu")
 """``vmvx`` first: it also checks bounds."""
 

@@ -8,7 +8,10 @@ from pathlib import Path
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Comparison, Diagnoser
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.failures import FailureVocabulary
+from runners.core.toolchain.guest import GuestFacts
 from runners.core.toolchain.reports import ReportVocabulary
+from runners.core.toolchain.rewriting import Rewriting
 
 NAME = "python"
 TITLE = "CPython"
@@ -22,6 +25,9 @@ STAND_INS: tuple[str, ...] = ()
 DIAGNOSERS: tuple[Diagnoser, ...] = ()
 COMPARISONS: tuple[Comparison, ...] = ()
 DRIFT: tuple[DriftEntry, ...] = ()
+FAILURES = FailureVocabulary()
+GUEST = GuestFacts()
+REWRITING = Rewriting()
 REPORTS = ReportVocabulary()
 CANARY = Canary(
     kind=TestcaseKind.PYTHON,

@@ -10,11 +10,14 @@ from packaging.version import Version
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Comparison
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device
+from runners.core.toolchain.guest import GuestFacts
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
 from runners.toolchains.tvm.diagnosis import DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.tvm.drift import DRIFT as READ
+from runners.toolchains.tvm.failures import FAILURES as FAILURES
 from runners.toolchains.tvm.names import LISTED
 from runners.toolchains.tvm.reports import REPORTS as REPORTS
+from runners.toolchains.tvm.rewriting import REWRITING as REWRITING
 
 NAME = "tvm"
 TITLE = "Apache TVM"
@@ -44,6 +47,15 @@ COMPARISONS: tuple[Comparison, ...] = ()
 
 _READ_NAMES = frozenset(entry.old for entry in READ)
 DRIFT = (*READ, *(entry for entry in LISTED if entry.old not in _READ_NAMES))
+
+GUEST = GuestFacts(
+    compile_functions=("tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"),
+    compiling_files=(
+        *("/tvm/driver/", "/tvm/relax/vm_build", "/tvm/relax/pipeline", "/tvm/ir/transform"),
+        *("/tvm/tir/build", "/tvm/tirx/build"),
+    ),
+    thread_variables=("TVM_NUM_THREADS",),
+)
 
 _CANARY = """\
 import sys

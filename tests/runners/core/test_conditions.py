@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import product
 
-from runners.core.conditions import FILLS, USUAL, in_words, late, of_attempt, shell, variables
+from runners.core.conditions import FILLS, USUAL, in_words, of_attempt, set_threads, shell, variables
 from runners.core.protocol import Varied
 from runners.probe.task import conditions_of
-from runners.toolchains.tvm import VARIABLES
+from runners.toolchains import iree, tvm
 
 
 def test_no_two_runs_of_a_build_are_made_under_the_same_conditions() -> None:
@@ -27,15 +27,21 @@ def test_words_and_variables_tell_the_same() -> None:
     """What is said of a run, what it gets, and what a reader types are one set of conditions."""
     varied = Varied(hash_seed=3, fill=0x55, threads=1)
     assert in_words(varied) == "hash seed 3, new memory filled with 0xaa, 1 thread"
-    assert shell(varied, VARIABLES) == {
+    assert shell(varied, tvm) == {
         "PYTHONHASHSEED": "3",
         "TVM_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
         "MALLOC_PERTURB_": "85",
         "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0",
     }
-    assert shell(USUAL, VARIABLES)["PYTHONHASHSEED"] == "0"
-    assert (in_words(USUAL), variables(USUAL), late(USUAL)) == ("", {}, {})
+    assert shell(USUAL, tvm)["PYTHONHASHSEED"] == "0"
+    assert (in_words(USUAL), variables(USUAL), set_threads(USUAL.threads, tvm.GUEST)) == ("", {}, {})
+
+
+def test_the_number_of_threads_is_set_in_the_variables_that_the_toolchain_reads() -> None:
+    """OpenMP's for every toolchain; a variable of one compiler means nothing to another."""
+    assert set_threads(1, tvm.GUEST) == {"TVM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    assert set_threads(1, iree.GUEST) == {"OMP_NUM_THREADS": "1"}
 
 
 def test_a_zygote_serves_only_its_own_hash_seed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -26,6 +27,7 @@ from runners.minimization.ddmin import Pass, shrink
 from runners.minimization.minimize import CONFIRMATIONS, minimize
 from runners.minimization.mlir import reduce_mlir
 from runners.minimization.python import reduce_python, unbound_names
+from runners.toolchains import tvm
 
 CRASH = Signature(type="InternalError", message="Check failed: (slot->value_computed) is false")
 CLAIM = Claim(kind=ClaimKind.ERROR, signature=CRASH)
@@ -55,7 +57,8 @@ class Lab:
         )  # fmt: skip
 
     def cut(self, testcase: Testcase, claim: Claim = CLAIM, **options: object) -> Smaller:
-        return minimize(testcase, claim, "0.27.0", self.run, **options)  # type: ignore[arg-type]  # keywords by name
+        keywords: dict[str, Any] = {"vocabulary": tvm.FAILURES, **options}
+        return minimize(testcase, claim, "0.27.0", self.run, **keywords)
 
 
 def says(*words: str) -> Callable[[Testcase], bool]:

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from runners.core.protocol import Frame, Phase, Record
+from runners.core.toolchain.guest import GuestFacts
 from runners.probe.guest_records import StepRecord, read_record, without_our_frames
+from runners.toolchains import iree, tvm
 
 sys.path.append(str(Path("runners/guest").resolve()))  # the guest's modules import each other by name
 from runners.guest.script import record as guest
@@ -24,8 +26,8 @@ def step(**changes: Any) -> StepRecord:
     return msgspec.convert({**given, **rest, **changes}, StepRecord)
 
 
-def read(**changes: Any) -> Record:
-    return read_record(step(**changes), script="repro.py")
+def read(facts: GuestFacts = tvm.GUEST, **changes: Any) -> Record:
+    return read_record(step(**changes), facts, script="repro.py")
 
 
 def lines(*objects: object) -> str:
@@ -40,7 +42,6 @@ def test_a_record_is_read_whole() -> None:
             {"type": "KeyError", "message": "k", "frames": [], "because": "cause"},
         ],
         "warnings": [["UserWarning", "w"]],
-        "mismatch": None,
         "at": 2.5,
     }
     found = read(claims=lines({"phase": "compile", "at": 0.5}, {"phase": "run", "at": 1.5}, failed))
@@ -73,7 +74,7 @@ def test_whatever_a_script_writes_is_read_without_harm(claims: str) -> None:
     "line",
     [
         {"at": 1, "failed": [{"type": "T" * 900, "message": "m" * 2999, "frames": [["f" * 400, 1, "g"]] * 40}] * 3},
-        {"at": 1, "failed": [], "mismatch": {"check": "c", "shape": [1] * 99}},
+        {"at": 1, "failed": [], "unknown": {"shape": [1] * 99}},
         {"at": "late", "failed": []},
         {"at": 1, "phase": "sleep"},
         {"at": 1, "ended": 0, "warnings": [["a" * 900, "b" * 900]] * 20},
@@ -129,11 +130,14 @@ def test_the_causes_of_a_time_out_are_told_apart(
 
 
 def test_a_program_of_the_toolchain_hangs_in_the_compiler_or_in_what_it_compiled() -> None:
-    """Its name tells which."""
+    """The name of the program tells which; without the toolchain's facts the name tells nothing."""
     for program, place in (("iree-compile", "compiler"), ("iree-run-module", "compiled")):
-        hang = read(argv=[f"/opt/env/x/{program}"], timed_out=True, threads=COMPUTING).hang
+        hang = read(iree.GUEST, argv=[f"/opt/env/x/{program}"], timed_out=True, threads=COMPUTING).hang
         assert hang is not None
         assert hang.place == place
+        unknown = read(tvm.GUEST, argv=[f"/opt/env/x/{program}"], timed_out=True, threads=COMPUTING).hang
+        assert unknown is not None
+        assert unknown.place == "unknown"
 
 
 def test_native_frames_are_those_of_libraries_not_of_the_interpreter() -> None:

@@ -27,6 +27,7 @@ from runners.probe.run import run_probe
 from runners.probe.task import Probe, Task
 from runners.sandbox.contract import EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cpu_time
+from runners.toolchains import Toolchain, iree, tvm
 
 LIMITS = Limits(wall_s=10, memory_bytes=2**28)
 STARTED = {"started": {"pid": 1, "python": "3.11.7"}}
@@ -91,7 +92,8 @@ def probe(engine: Scripted, steps: int = 1, **changes: Any) -> Probe:
         steps=(("python", "repro.py"),) * steps,
     )
     shown = changes.pop("layout", layout())
-    task = Task(testcase=testcase, tools={"python": "/opt/env/bin/python"}, **{"limits": LIMITS, **changes})
+    usual = {"tools": {"python": "/opt/env/bin/python"}, "limits": LIMITS}
+    task = Task(testcase=testcase, **{**usual, **changes})
     return run_probe(engine, shown, task, run_id="r")
 
 
@@ -285,6 +287,27 @@ def test_without_mounts_paths_inside_become_paths_of_the_host() -> None:
     assert given["environment"]["C"] == given["probe_file"]
     assert given["probe_file"] != "/tmp/found"
     assert given["steps"][0]["argv"][0].endswith("/env/bin/python")
+
+
+@pytest.mark.parametrize(
+    ("tool", "variables", "toolchain", "prints"),
+    [
+        ("/opt/env/bin/python", {"PYTHONFAULTHANDLER": "1"}, tvm, True),
+        ("/opt/env/bin/python", {}, tvm, False),
+        ("/opt/env/x/iree-compile", {}, iree, True),
+        ("/opt/env/x/iree-compile", {}, tvm, False),
+    ],
+)
+def test_the_job_says_which_programs_print_their_stack(
+    tool: str, variables: dict[str, str], toolchain: Toolchain, prints: bool
+) -> None:
+    """The programs inside know no compiler: what they need of one comes with the job."""
+    engine = Scripted([STARTED, step(), END])
+    probe(engine, tools={"python": tool}, variables=variables, guest=toolchain.GUEST)
+    given = job(engine)
+    assert given["steps"][0]["prints_stack"] is prints
+    assert tuple(given["compile_functions"]) == toolchain.GUEST.compile_functions
+    assert tuple(given["reports_at_exit"]) == toolchain.GUEST.reports_at_exit
 
 
 def test_the_supervisor_has_time_to_report_before_the_engine_ends_it() -> None:

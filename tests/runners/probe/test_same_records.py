@@ -17,13 +17,14 @@ from runners.core.protocol import Limits, Record, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
 from runners.probe.layout import layout_of, task_of
 from runners.probe.run import Room, open_room, run_probe
-from runners.probe.task import FORKED, PLAIN, Conditions, Probe
+from runners.probe.task import PLAIN, Conditions, Probe
 from runners.sandbox.bubblewrap import Bubblewrap
 
 pytestmark = [pytest.mark.compilers, pytest.mark.sandbox]
 
 PROGRAMS = Path(__file__).parents[1] / "guest" / "tvm" / "programs"
 LIMITS = Limits(wall_s=60)
+FORKED = Conditions(scripts=True, fork=True)
 NATIVE_FRAMES = 3
 
 TVM = """\

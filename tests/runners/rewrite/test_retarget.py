@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from runners.core.guest_programs import launch
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.rewrite.retarget import BACKENDS, in_words, is_hooked, retarget
+from runners.rewrite.retarget import in_words, retarget
+from runners.toolchains.iree.rewriting import BACKENDS
 
 HIP = Testcase(
     kind=TestcaseKind.COMMAND_LINE,
@@ -129,9 +131,15 @@ def test_a_tvm_testcase_keeps_its_text() -> None:
     assert moved is not None
     assert moved.files == TVM.files
     assert moved.steps == (launch("tvm.retarget", "llvm", "repro.py", "--size", "4"),)
-    assert is_hooked(moved)
-    assert not is_hooked(TVM)
     assert "every target is llvm" in in_words(moved)[0]
+
+
+@pytest.mark.parametrize("testcase", [HIP, TVM])
+def test_a_toolchain_that_retargets_nothing_leaves_every_testcase(testcase: Testcase) -> None:
+    """Neither a command line nor Python means a certain compiler."""
+    assert retarget(msgspec.structs.replace(testcase, toolchain="python"), "vulkan") is None
+    other = "tvm" if testcase is HIP else "iree"
+    assert retarget(msgspec.structs.replace(testcase, toolchain=other), "vulkan") is None
 
 
 def test_a_tvm_testcase_for_the_cpu_is_not_moved_there() -> None:

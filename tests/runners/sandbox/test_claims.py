@@ -29,12 +29,15 @@ from runners.core.protocol import (
 )
 from runners.probe.layout import Layout
 from runners.probe.run import Room, open_room, run_probe
-from runners.probe.task import FORKED, PLAIN, Conditions, Probe, Task
+from runners.probe.task import PLAIN, Conditions, Probe, Task
 from runners.sandbox.contract import Engine
+from runners.toolchains import ALL_FAILURES
 from tests.runners.sandbox.conftest import TOOLS
 from tests.runners.sandbox.kit.attack import LIMITS, QUICK
 
 pytestmark = pytest.mark.sandbox
+
+FORKED = Conditions(scripts=True, fork=True)
 
 REPORTED = Claim(kind=ClaimKind.ERROR, signature=Signature(type="ValueError", message="no slot for the variable"))
 IMPORTS = "import decimal\nimport json\n"
@@ -194,7 +197,7 @@ def test_forged_record_changes_neither_end_nor_outcome(room: Room) -> None:
         record = probe.steps[0].record
         assert record is not None, name
         assert record.forked, (name, record.not_forked)
-        seen = rule(probe.ended, probe.steps, Context(claim=REPORTED)).outcome
+        seen = rule(probe.ended, probe.steps, Context(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome
         assert (seen is Outcome.MATCH) is one.match, (name, seen, record)
         assert room.over == "", name
         assert run(room, SEEN).steps[0].stdout == first, name
@@ -205,7 +208,7 @@ def test_printing_the_reported_failure_counts_as_showing_it(engine: Engine, layo
     printed = 'import sys\nprint("Traceback (most recent call last):\\nValueError: no slot for the variable", '
     code = printed + "file=sys.stderr)\nsys.exit(1)\n"
     probe = run_probe(engine, layout, task(code, PLAIN), run_id="claims")
-    assert rule(probe.ended, probe.steps, Context(claim=REPORTED)).outcome is Outcome.MATCH
+    assert rule(probe.ended, probe.steps, Context(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome is Outcome.MATCH
 
 
 def test_testcase_file_that_a_library_imports_does_not_run_in_the_zygote(

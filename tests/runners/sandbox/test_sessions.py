@@ -15,7 +15,7 @@ from runners.core.protocol import Exited, Limits, NotRun, Signalled, Testcase, T
 from runners.probe.layout import Layout
 from runners.probe.run import Room, open_room, run_probe
 from runners.probe.sessions import Rooms
-from runners.probe.task import FORKED, PLAIN, Conditions, Probe, Task
+from runners.probe.task import PLAIN, Conditions, Probe, Task
 from runners.sandbox.contract import Engine
 from runners.sandbox.limits import cgroup
 from runners.sandbox.select import remove_leftovers
@@ -25,6 +25,8 @@ from tests.runners.sandbox.kit.test_weakened import edit_guest, find_usable
 from tests.runners.sandbox.test_lifecycle import traces, wait_until
 
 pytestmark = pytest.mark.sandbox
+
+FORKED = Conditions(scripts=True, fork=True)
 
 INSPECT = """\
 import json
@@ -263,11 +265,11 @@ def test_memory_fills_and_late_variables_reach_a_fork(room: Room) -> None:
     """New memory has the pattern, and the variable has its value."""
     code = FIRST + (
         "import ctypes, os\nlibc = ctypes.CDLL(None)\nlibc.malloc.restype = ctypes.c_void_p\n"
-        "print(ctypes.string_at(libc.malloc(100000), 4).hex(), os.environ.get('TVM_NUM_THREADS'))\n"
+        "print(ctypes.string_at(libc.malloc(100000), 4).hex(), os.environ.get('OMP_NUM_THREADS'))\n"
     )
-    for perturb, threads, shown in ((0x55, "1", "aaaaaaaa 1\n"), (0x80, "3", "7f7f7f7f 3\n")):
+    for perturb, threads, shown in ((0x55, 1, "aaaaaaaa 1\n"), (0x80, 3, "7f7f7f7f 3\n")):
         for fork in (True, False):
-            conditions = Conditions(scripts=True, fork=fork, perturb=perturb, late={"TVM_NUM_THREADS": threads})
+            conditions = Conditions(scripts=True, fork=fork, perturb=perturb, threads=threads)
             found = probe(room, code, conditions, limits=LIMITS)
             assert found.steps[0].stdout == shown, found
 

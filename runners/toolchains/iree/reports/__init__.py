@@ -49,7 +49,6 @@ _PYTHON = PythonNames(
 )
 
 _FAILURES = FailureWords(
-    relaying_errors=frozenset({"CompilerToolError"}),
     mismatch_patterns=(
         "Expected (?:near )?equality of these values",
         r"\[FAILED\]",

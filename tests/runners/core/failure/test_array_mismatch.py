@@ -9,6 +9,7 @@ from runners.core.failure.array_mismatch import figures, unequal
 from runners.core.failure.compare import SAME, compare
 from runners.core.failure.parse import parse_signature
 from runners.core.protocol import Signature
+from runners.toolchains import ALL_FAILURES
 
 HEADER = "AssertionError: \nNot equal to tolerance rtol=1e-05, atol=0\n\n"
 VALUES = """\
@@ -27,7 +28,7 @@ GARBAGE = VALUES.format(off=9, share=75, relative="1.2e+31")
 
 
 def seen(below: str, header: str = HEADER) -> Signature:
-    found = parse_signature(header + below)
+    found = parse_signature(header + below, ALL_FAILURES)
     assert found is not None
     return found
 
@@ -47,21 +48,21 @@ def seen(below: str, header: str = HEADER) -> Signature:
 )
 def test_the_kind_and_the_size_of_a_difference_tell(reported: str, observed: str, same: bool) -> None:
     """Shapes, NaN, infinity or values; and values nearly right or not at all. Figures that move a little do not."""
-    assert (compare(seen(reported), seen(observed)).score >= SAME) is same
-    assert (compare(seen(observed), seen(reported)).score >= SAME) is same
+    assert (compare(seen(reported), seen(observed), ALL_FAILURES).score >= SAME) is same
+    assert (compare(seen(observed), seen(reported), ALL_FAILURES).score >= SAME) is same
 
 
 def test_the_name_of_the_check_is_no_part_of_the_failure() -> None:
     """A testcase rewritten from one of numpy's checks to another fails in the same way."""
     equal = HEADER.replace("Not equal to tolerance rtol=1e-05, atol=0", "Arrays are not equal")
-    assert compare(seen(OTHER_NUMBERS), seen(OTHER_NUMBERS, equal)).score >= SAME
-    assert compare(seen(NAN), seen(OTHER_NUMBERS, equal)).score < SAME
+    assert compare(seen(OTHER_NUMBERS), seen(OTHER_NUMBERS, equal), ALL_FAILURES).score >= SAME
+    assert compare(seen(NAN), seen(OTHER_NUMBERS, equal), ALL_FAILURES).score < SAME
 
 
 def test_a_report_without_figures_is_still_met() -> None:
     """Only the header was copied: that is little, and nothing speaks against it."""
     bare = Signature(type="AssertionError", message="Not equal to tolerance rtol=1e-05, atol=0")
-    assert compare(bare, seen(NAN)).score >= SAME
+    assert compare(bare, seen(NAN), ALL_FAILURES).score >= SAME
 
 
 def test_an_assertion_of_another_kind_has_no_figures() -> None:

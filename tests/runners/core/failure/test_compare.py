@@ -8,6 +8,7 @@ from runners.core.failure.compare import SAME, compare
 from runners.core.failure.parse import parse_signature
 from runners.core.failure.stack_frames import raise_site
 from runners.core.protocol import Exited, Signature, TimedOut
+from runners.toolchains import ALL_FAILURES
 
 SITE = "/opt/env/lib/python3.11/site-packages"
 
@@ -50,13 +51,16 @@ STACK = (
 
 
 def read(text: str) -> Signature:
-    found = parse_signature(text, Exited(code=1))
+    found = parse_signature(text, ALL_FAILURES, Exited(code=1))
     assert found is not None
     return found
 
 
 def same(one: str, other: str) -> bool:
-    forth, back = compare(read(one), read(other)).score >= SAME, compare(read(other), read(one)).score >= SAME
+    forth, back = (
+        compare(read(one), read(other), ALL_FAILURES).score >= SAME,
+        compare(read(other), read(one), ALL_FAILURES).score >= SAME,
+    )
     assert forth is back
     return forth
 
@@ -221,7 +225,7 @@ def test_another_requirement_of_the_same_function_is_another_failure() -> None:
 def test_where_the_time_was_up_tells_and_after_how_long_does_not() -> None:
     """Compiling for ever is not running for ever."""
     first, later, second = (
-        parse_signature("", TimedOut(where=where))
+        parse_signature("", ALL_FAILURES, TimedOut(where=where))
         for where in (
             "step 1 (iree-compile a), after 10 s",
             "step 1 (iree-compile b), after 60 s",
@@ -231,5 +235,5 @@ def test_where_the_time_was_up_tells_and_after_how_long_does_not() -> None:
     assert first is not None
     assert later is not None
     assert second is not None
-    assert compare(first, later).score >= SAME
-    assert compare(first, second).score < SAME
+    assert compare(first, later, ALL_FAILURES).score >= SAME
+    assert compare(first, second, ALL_FAILURES).score < SAME

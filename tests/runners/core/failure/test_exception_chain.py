@@ -29,6 +29,7 @@ from runners.core.protocol import (
     StepResult,
 )
 from runners.probe.guest_records import StepRecord, read_record
+from runners.toolchains import ALL_FAILURES, tvm
 
 LAUNCHER = Path("runners/guest/launch.py").resolve()
 LOST = "the layout of the second operand is not what the first one asks for"
@@ -64,7 +65,7 @@ def run(folder: Path, text: str, *, keep: slice | None = None) -> StepResult:
     (folder / "repro.py").write_text(text)
     claims, writes = os.pipe()
     stacks = os.open(os.devnull, os.O_WRONLY)
-    words = [sys.executable, str(LAUNCHER), "script.run", f"{writes},{stacks},", "repro.py"]
+    words = [sys.executable, str(LAUNCHER), "script.run", f"{writes},{stacks},", "", "repro.py"]
     done = subprocess.run(
         words, cwd=folder, capture_output=True, text=True, pass_fds=(writes, stacks), check=False, timeout=60
     )
@@ -82,12 +83,12 @@ def run(folder: Path, text: str, *, keep: slice | None = None) -> StepResult:
         stdout="" if keep else done.stdout,
         stderr=done.stderr[keep] if keep else done.stderr,
         truncated=keep is not None,
-        record=read_record(whole, script="repro.py"),
+        record=read_record(whole, tvm.GUEST, script="repro.py"),
     )
 
 
 def judge(step: StepResult, claim: Claim) -> Ruling:
-    return rule(step.ended, [step], Context(claim=claim))
+    return rule(step.ended, [step], Context(claim=claim, vocabulary=ALL_FAILURES))
 
 
 def without_record(step: StepResult) -> StepResult:
@@ -109,7 +110,7 @@ def test_a_traceback_inside_a_message_is_no_end_of_its_own(tmp_path: Path) -> No
     """The exception that quotes it ended the script; a report of the quoted one is still met."""
     step = run(tmp_path, NESTED)
     assert step.record is not None
-    assert judge(step, Claim(kind=ClaimKind.ERROR)).signature == signature_of(step.record.chain[0])
+    assert judge(step, Claim(kind=ClaimKind.ERROR)).signature == signature_of(step.record.chain[0], ALL_FAILURES)
     assert judge(step, REPORTED).outcome is Outcome.MATCH
     outer = Claim(kind=ClaimKind.ERROR, signature=Signature(type="RuntimeError", message="worker 3 failed:"))
     assert judge(step, outer).outcome is Outcome.MATCH
@@ -195,7 +196,7 @@ def forged(ended: Ended, **changes: Any) -> StepResult:
 )
 def test_a_record_says_nothing_of_an_end_that_is_no_exceptions(step: StepResult) -> None:
     """How a step ended is the host's word: a forged record matches no clean run, crash or other program."""
-    assert told(step.ended, [step]) == ()
+    assert told(step.ended, [step], ALL_FAILURES) == ()
     assert judge(step, REPORTED).outcome is not Outcome.MATCH
 
 
@@ -210,12 +211,14 @@ MESSAGES = st.text(st.characters(exclude_characters="`"), max_size=200) | st.sam
 def test_a_hostile_record_forges_no_more_than_its_output_could(chain: list[Raised]) -> None:
     """A type is a name, nothing longer than what an output yields; and a print of the same words matches as well."""
     step = forged(Exited(code=1), record=Record(chain=tuple(chain)))
-    for one in told(step.ended, [step]):
+    for one in told(step.ended, [step], ALL_FAILURES):
         assert one.type.isidentifier()
         assert one.type.isascii()
         assert len(one.message) <= 1_000
         assert len(one.frames) <= 8
-        printed = parse_signature(f"Traceback (most recent call last):\n{one.type}: {one.message}\n", Exited(code=1))
+        printed = parse_signature(
+            f"Traceback (most recent call last):\n{one.type}: {one.message}\n", ALL_FAILURES, Exited(code=1)
+        )
         if one.type in ("ValueError", "InternalError") and one.message and printed is not None:
-            assert compare(one, printed).score >= SAME or "Traceback" in one.message
-    assert rule(step.ended, [step], Context(claim=REPORTED)).outcome is Outcome.OTHER_FAILURE
+            assert compare(one, printed, ALL_FAILURES).score >= SAME or "Traceback" in one.message
+    assert rule(step.ended, [step], Context(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome is Outcome.OTHER_FAILURE

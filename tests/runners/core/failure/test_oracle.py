@@ -20,6 +20,7 @@ from runners.core.protocol import (
     StepResult,
     TimedOut,
 )
+from runners.toolchains import ALL_FAILURES
 
 ERROR = Claim(
     kind=ClaimKind.ERROR,
@@ -56,7 +57,8 @@ def steps(ended: Ended, *, stdout: str = "", stderr: str = "") -> list[StepResul
 
 
 def judge(claim: Claim, ended: Ended, *, stdout: str = "", stderr: str = "", **facts: object) -> Ruling:
-    return rule(ended, steps(ended, stdout=stdout, stderr=stderr), Context(claim=claim, **facts))  # type: ignore[arg-type]  # facts are keywords of Context
+    context = Context(claim=claim, vocabulary=ALL_FAILURES, **facts)  # type: ignore[arg-type]  # its keywords
+    return rule(ended, steps(ended, stdout=stdout, stderr=stderr), context)
 
 
 @pytest.mark.parametrize(
@@ -149,12 +151,14 @@ def test_a_compilers_diagnostic_needs_no_device_to_be_gone() -> None:
         StepResult(argv=("iree-compile",), ended=Exited(code=0)),
         StepResult(argv=("iree-run-module",), ended=Exited(code=1), stderr="UNAVAILABLE; HIP runtime"),
     )
-    context = Context(claim=claim, missing_device="no hip device or runtime here")
+    context = Context(claim=claim, vocabulary=ALL_FAILURES, missing_device="no hip device or runtime here")
     assert rule(Exited(code=1), steps, context).outcome is Outcome.PASS
     assert rule(Exited(code=1), steps[1:], context).outcome is Outcome.UNAVAILABLE
     at_run_time = Claim(kind=ClaimKind.ERROR, signature=Signature(type="status:INTERNAL", message="bad"))
     unavailable = rule(
-        Exited(code=1), steps, Context(claim=at_run_time, missing_device="no hip device or runtime here")
+        Exited(code=1),
+        steps,
+        Context(claim=at_run_time, vocabulary=ALL_FAILURES, missing_device="no hip device or runtime here"),
     )
     assert unavailable.outcome is Outcome.UNAVAILABLE
     assert unavailable.why.startswith("compiles; ")

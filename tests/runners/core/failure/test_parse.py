@@ -9,6 +9,7 @@ from runners.core.failure.compare import SAME, compare
 from runners.core.failure.normalize import normalise
 from runners.core.failure.parse import parse_signature
 from runners.core.protocol import Exited, OutOfMemory, Signalled, Signature
+from runners.toolchains import ALL_FAILURES
 
 PYTHON_TRACEBACK = """\
 building
@@ -73,7 +74,7 @@ Error message: The block T_add is the only consumer of nothing
 
 def test_an_exception_is_named_without_its_module_and_without_paths() -> None:
     """The same class is known by several module paths over the years."""
-    seen = parse_signature(PYTHON_TRACEBACK)
+    seen = parse_signature(PYTHON_TRACEBACK, ALL_FAILURES)
     assert seen is not None
     assert seen.type == "InternalError"
     assert seen.message == "Check failed: (it != slots.end()) is false: no slot for variable h_12"
@@ -82,7 +83,7 @@ def test_an_exception_is_named_without_its_module_and_without_paths() -> None:
 
 def test_the_nested_native_traceback_gives_its_last_line_and_native_frames() -> None:
     """TVM prints a second traceback inside the message; the check failure is what tells."""
-    seen = parse_signature(NESTED_TVM)
+    seen = parse_signature(NESTED_TVM, ALL_FAILURES)
     assert seen is not None
     assert seen.message.startswith("Check failed: (it != slots.end())")
     assert "tvm::relax::SlotMap::Find" in seen.frames
@@ -90,29 +91,29 @@ def test_the_nested_native_traceback_gives_its_last_line_and_native_frames() -> 
 
 def test_the_same_check_failing_under_two_class_names_is_one_failure() -> None:
     """TVMError became InternalError; variables are numbered differently in each run."""
-    a, b = parse_signature(NESTED_TVM), parse_signature(PYTHON_TRACEBACK)
+    a, b = parse_signature(NESTED_TVM, ALL_FAILURES), parse_signature(PYTHON_TRACEBACK, ALL_FAILURES)
     assert a is not None
     assert b is not None
-    assert compare(a, b).score >= SAME
+    assert compare(a, b, ALL_FAILURES).score >= SAME
 
 
 def test_an_exception_class_may_have_any_name() -> None:
     """Below the frames of a traceback the class is what stands there, whether or not it is called an error."""
     text = PYTHON_TRACEBACK.replace("tvm.error.InternalError: Check", "tvm.error.OpNotImplemented: Check")
-    seen = parse_signature(text)
+    seen = parse_signature(text, ALL_FAILURES)
     assert seen is not None
     assert seen.type == "OpNotImplemented"
 
 
 def test_the_first_diagnostic_is_the_cause() -> None:
     """Errors that follow are its echoes."""
-    seen = parse_signature(MLIR)
+    seen = parse_signature(MLIR, ALL_FAILURES)
     assert seen == Signature(type="mlir-error", message="'flow.slice' op expected 2 offsets, got 3")
 
 
 def test_a_stack_dump_gives_the_compilers_functions() -> None:
     """Signal plumbing and arguments are left out."""
-    seen = parse_signature(STACK)
+    seen = parse_signature(STACK, ALL_FAILURES)
     assert seen is not None
     assert seen.type == "SIGSEGV"
     assert seen.frames[0] == ("mlir::iree_compiler::(anonymous namespace)::Fold<mlir::CastOp>::run")
@@ -121,19 +122,21 @@ def test_a_stack_dump_gives_the_compilers_functions() -> None:
 
 def test_a_message_on_the_next_line_is_found() -> None:
     """numpy begins its message with a line break."""
-    seen = parse_signature(NUMPY)
+    seen = parse_signature(NUMPY, ALL_FAILURES)
     assert seen is not None
     assert seen.message == "Not equal to tolerance rtol=1e-05, atol=0 | Mismatched elements: 3 / 16 (18.8%)"
 
 
 def test_a_generic_header_is_completed_by_the_telling_line() -> None:
     """Two schedule errors with one header differ in their last line."""
-    one = parse_signature(SCHEDULE)
-    other = parse_signature(SCHEDULE.replace("is the only consumer of nothing", "reads a buffer that it also writes"))
+    one = parse_signature(SCHEDULE, ALL_FAILURES)
+    other = parse_signature(
+        SCHEDULE.replace("is the only consumer of nothing", "reads a buffer that it also writes"), ALL_FAILURES
+    )
     assert one is not None
     assert other is not None
     assert "only consumer" in one.message
-    assert compare(one, other).score < 1.0
+    assert compare(one, other, ALL_FAILURES).score < 1.0
 
 
 @pytest.mark.parametrize(
@@ -150,7 +153,7 @@ def test_a_generic_header_is_completed_by_the_telling_line() -> None:
 )
 def test_how_it_ended_outranks_what_it_printed(ended: Signalled | Exited | OutOfMemory, kind: str) -> None:
     """Exit statuses that stand for a signal (128 + n, 256 - n) are read as one."""
-    seen = parse_signature("AssertionError: nothing to do with it", ended)
+    seen = parse_signature("AssertionError: nothing to do with it", ALL_FAILURES, ended)
     assert seen is not None
     assert seen.type == kind
 
@@ -161,7 +164,7 @@ def test_how_it_ended_outranks_what_it_printed(ended: Signalled | Exited | OutOf
 )
 def test_ordinary_text_tells_of_no_failure(text: str) -> None:
     """The word error alone is not a failure."""
-    assert parse_signature(text) is None
+    assert parse_signature(text, ALL_FAILURES) is None
 
 
 @pytest.mark.parametrize(
@@ -188,15 +191,18 @@ def test_ordinary_text_tells_of_no_failure(text: str) -> None:
 )  # fmt: skip
 def test_other_failures_do_not_match(reported: Signature, observed: Signature) -> None:
     """Another class, another check, another diagnostic, another stack: another bug."""
-    assert compare(reported, observed).score < SAME
+    assert compare(reported, observed, ALL_FAILURES).score < SAME
 
 
 def test_a_crash_in_the_same_function_is_the_same_whatever_the_signal() -> None:
     """A report names the signal it believes in; the stack is what tells."""
     reported = Signature(type="SIGSEGV", frames=("mlir::A::run",))
-    assert compare(reported, Signature(type="SIGTRAP", frames=("mlir::A::run", "mlir::B::visit"))).score >= SAME
-    assert compare(reported, Signature(type="SIGTRAP", frames=("mlir::C::run",))).score < SAME
-    assert compare(reported, Signature(type="SIGTRAP")).score < SAME
+    assert (
+        compare(reported, Signature(type="SIGTRAP", frames=("mlir::A::run", "mlir::B::visit")), ALL_FAILURES).score
+        >= SAME
+    )
+    assert compare(reported, Signature(type="SIGTRAP", frames=("mlir::C::run",)), ALL_FAILURES).score < SAME
+    assert compare(reported, Signature(type="SIGTRAP"), ALL_FAILURES).score < SAME
 
 
 def test_messages_that_drift_with_the_api_still_match() -> None:
@@ -206,7 +212,7 @@ def test_messages_that_drift_with_the_api_still_match() -> None:
     )
     new = Signature(type="InternalError", message="expects a relax.TensorType but got relax.TupleType here")
     renames = {"relax.TensorStructInfo": "relax.TensorType", "relax.TupleStructInfo": "relax.TupleType"}
-    assert compare(old, new, renames).score >= SAME
+    assert compare(old, new, ALL_FAILURES, renames).score >= SAME
 
 
 @given(st.text(max_size=300))
@@ -219,8 +225,8 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 @given(st.text(max_size=2000))
 def test_any_text_is_parsed_without_failing(text: str) -> None:
     """The parser reads strangers' output."""
-    parse_signature(text)
-    parse_signature(text, Signalled(code=11))
+    parse_signature(text, ALL_FAILURES)
+    parse_signature(text, ALL_FAILURES, Signalled(code=11))
 
 
 @pytest.mark.parametrize(
@@ -228,14 +234,14 @@ def test_any_text_is_parsed_without_failing(text: str) -> None:
 )
 def test_an_exception_of_an_errors_module_needs_no_frames_above_it(name: str) -> None:
     """Pasted alone, an exception is known by the module it comes from where its own name does not say what it is."""
-    found = parse_signature(f"{name}: the operator Blur is not known")
+    found = parse_signature(f"{name}: the operator Blur is not known", ALL_FAILURES)
     assert found is not None
     assert (found.type, found.message) == (
         name.rpartition(".")[2],
         "the operator Blur is not known",
     )
-    assert parse_signature("relay.op.Blur: the operator is not known") is None
-    bare = parse_signature("OpAttributeInvalid: a mode of Blur")
+    assert parse_signature("relay.op.Blur: the operator is not known", ALL_FAILURES) is None
+    bare = parse_signature("OpAttributeInvalid: a mode of Blur", ALL_FAILURES)
     assert bare is not None
     assert bare.type == "OpAttributeInvalid"
 
@@ -246,21 +252,24 @@ def test_the_last_line_of_a_schedule_error_matches_the_whole() -> None:
         "Traceback (most recent call last):\n"
         '  File "a.py", line 3, in <module>\n    sch.fuse(i, j)\n'
         "tvm.s_tir.schedule.schedule.ScheduleError: ScheduleError: An error occurred in the primitive 'fuse'.\n"
-        "Error message: The loop tirx.For#0 is bound to a thread"
+        "Error message: The loop tirx.For#0 is bound to a thread",
+        ALL_FAILURES,
     )
-    part = parse_signature("Error message: The loop tirx.For#0 is bound to a thread\n")
+    part = parse_signature("Error message: The loop tirx.For#0 is bound to a thread\n", ALL_FAILURES)
     assert whole is not None
     assert part is not None
-    assert compare(part, whole).score >= SAME
+    assert compare(part, whole, ALL_FAILURES).score >= SAME
     assert whole.message.startswith("An error occurred in the primitive")  # the type is said once
-    other = parse_signature("Error message: The block tirx.SBlock#1 has two writers")
+    other = parse_signature("Error message: The block tirx.SBlock#1 has two writers", ALL_FAILURES)
     assert other is not None
-    assert compare(other, whole).score < SAME
+    assert compare(other, whole, ALL_FAILURES).score < SAME
 
 
 def test_a_slash_between_two_words_is_no_directory() -> None:
     """``I/O`` stays; directories, whole or relative, go."""
-    found = parse_signature("a.mlir:1:1: error: I/O type of /tmp/x/dump.mlir and out/dump.mlir and b/c/dump is wrong")
+    found = parse_signature(
+        "a.mlir:1:1: error: I/O type of /tmp/x/dump.mlir and out/dump.mlir and b/c/dump is wrong", ALL_FAILURES
+    )
     assert found is not None
     assert found.message == "I/O type of dump.mlir and dump.mlir and dump is wrong"
 
@@ -281,5 +290,5 @@ def test_a_slash_between_two_words_is_no_directory() -> None:
 def test_one_sentence_about_two_things_is_two_failures(reported: str, observed: str, same: bool) -> None:
     """What is required names the subject; what was given, types and figures are the testcase's."""
     first, second = (Signature(type="InternalError", message=text) for text in (reported, observed))
-    assert (compare(first, second).score >= SAME) is same
-    assert (compare(second, first).score >= SAME) is same
+    assert (compare(first, second, ALL_FAILURES).score >= SAME) is same
+    assert (compare(second, first, ALL_FAILURES).score >= SAME) is same

@@ -13,6 +13,7 @@ from runners.core.failure.normalize import MAX_MESSAGE_CHARS
 from runners.core.failure.parse import clean_lines, parse_signature
 from runners.core.failure.stack_frames import MAX_FRAMES
 from runners.core.protocol import Ended, Exited, OutOfMemory, Signalled, Signature, TimedOut
+from runners.toolchains import ALL_FAILURES
 
 PIECES = st.sampled_from(
     [
@@ -40,7 +41,7 @@ ENDS = st.sampled_from(
 @given(text=TEXTS, ended=ENDS)
 def test_what_is_read_is_small(text: str, ended: Ended | None) -> None:
     """However long the text: one line of message, a handful of frames, a name for a type."""
-    seen = parse_signature(text, ended)
+    seen = parse_signature(text, ALL_FAILURES, ended)
     if seen is None:
         return
     assert len(seen.type) <= 2_000
@@ -53,16 +54,18 @@ def test_what_is_read_is_small(text: str, ended: Ended | None) -> None:
 @given(text=TEXTS, ended=ENDS)
 def test_a_failure_is_the_same_as_itself(text: str, ended: Ended | None) -> None:
     """Whatever it says: a second run that prints the same is no other failure."""
-    seen = parse_signature(text, ended)
-    assert seen is None or compare(seen, seen).score >= SAME
+    seen = parse_signature(text, ALL_FAILURES, ended)
+    assert seen is None or compare(seen, seen, ALL_FAILURES).score >= SAME
 
 
 @given(one=TEXTS, other=TEXTS)
 def test_any_two_failures_can_be_compared(one: str, other: str) -> None:
     """A figure between 0 and 1 and a reason, with and without renamed names."""
-    first, second = (parse_signature(text) or Signature(type="ValueError", message=text) for text in (one, other))
+    first, second = (
+        parse_signature(text, ALL_FAILURES) or Signature(type="ValueError", message=text) for text in (one, other)
+    )
     for renames in (None, {"a.b": r"\1", "relax.f": "relax.g"}):
-        found = compare(first, second, renames)
+        found = compare(first, second, ALL_FAILURES, renames)
         assert 0.0 <= found.score <= 1.0
         assert found.why
 
@@ -76,7 +79,7 @@ def test_ten_mebibytes_of_anything_are_read(piece: str, lines: int) -> None:
     """One endless line, or thousands: only the head and the tail are looked at, a line's beginning alone."""
     per_line = 10 * 2**20 // lines // len(piece)
     text = "\n".join([piece * per_line] * lines)
-    parse_signature(text, Exited(code=1))
+    parse_signature(text, ALL_FAILURES, Exited(code=1))
     assert sum(map(len, clean_lines(text))) <= 200_001
 
 
@@ -84,6 +87,6 @@ def test_the_failure_behind_a_hundred_thousand_tracebacks_is_found() -> None:
     """Those of a retry loop, say, before the one that ended it."""
     one = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\nKeyError: {}\n'
     text = "".join(one.format(number) for number in range(100_000)) + "ValueError: out of patience\n"
-    seen = parse_signature(text, Exited(code=1))
+    seen = parse_signature(text, ALL_FAILURES, Exited(code=1))
     assert seen is not None
     assert (seen.type, seen.message) == ("ValueError", "out of patience")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from runners.core.failure.printed_output import Reading, read_output
+from runners.toolchains import ALL_FAILURES
 
 IREE = "EXEC @f\nresult[0]: hal.buffer_view\n"
 ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
@@ -43,22 +44,22 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
 )  # fmt: skip
 def test_reading(output: str, actual: str, expected: str, reading: Reading) -> None:
     """Wrong and right are told only by the quoted values; everything else stays untold."""
-    assert read_output(output, actual=actual, expected=expected) is reading
+    assert read_output(output, ALL_FAILURES, actual=actual, expected=expected) is reading
 
 
 def test_numbers_differ_a_little_between_machines() -> None:
     """The last digit of a float is no evidence."""
-    assert read_output("loss 0.123457", actual="loss 0.123456", expected="loss 0.5") is Reading.WRONG
+    assert read_output("loss 0.123457", ALL_FAILURES, actual="loss 0.123456", expected="loss 0.5") is Reading.WRONG
 
 
 @given(output=st.text(max_size=400), actual=st.text(max_size=200), expected=st.text(max_size=200))
 def test_any_text_has_a_reading(output: str, actual: str, expected: str) -> None:
     """Guest output and report text never make the reader fail."""
-    read_output(output, actual=actual, expected=expected)
+    read_output(output, ALL_FAILURES, actual=actual, expected=expected)
 
 
 @example("0\n0:")
 @given(st.text(max_size=300))
 def test_a_report_that_wants_what_it_has_tells_nothing(text: str) -> None:
     """Equal actual and expected output have no telling line."""
-    assert read_output(text, actual=text, expected=text) is Reading.UNTOLD
+    assert read_output(text, ALL_FAILURES, actual=text, expected=text) is Reading.UNTOLD

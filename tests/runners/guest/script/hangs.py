@@ -13,10 +13,12 @@ from runners.core.protocol import Hang, Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
 from runners.probe.layout import layout_of, task_of
 from runners.probe.run import run_probe
-from runners.probe.task import FORKED, Conditions, Probe
+from runners.probe.task import Conditions, Probe
 from runners.sandbox.bubblewrap import Bubblewrap
 from tests.runners.guest.iree.faults import compiled, executed
 from tests.runners.guest.tvm.sweep import PROGRAMS, environment
+
+FORKED = Conditions(scripts=True, fork=True)
 
 Label = tuple[str, str]
 

@@ -1,0 +1,93 @@
+"""How a compiler's testcases are brought to another release and to another device.
+
+`runners.rewrite` ports names by the drift table of the toolchain. `Idioms` say what a release wants written otherwise
+besides. Each toolchain retargets its testcases itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runners.core.protocol import Testcase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """A string literal as the argument of a call."""
+
+    function: str
+    """Dotted name of the called function, in the testcase's own names."""
+    keyword: str
+    """Empty for a positional argument."""
+    position: int
+    """0-based, among all arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """A string literal as the value of an assignment."""
+
+    names: tuple[str, ...]
+
+
+StringUse = Argument | Assigned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expression:
+    """Python code. ``package`` is the package that the code names; empty where it names none."""
+
+    code: str
+    package: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoratorSwitch:
+    """A keyword of decorators: one release wants ``keyword=True`` for a meaning that another has without it."""
+
+    decorators: frozenset[str]
+    """Dotted names in the release that has the meaning without the keyword."""
+    keyword: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idioms:
+    """What Python programs for one release write otherwise, apart from names. The default: nothing."""
+
+    name_strings: re.Pattern[str] | None = None
+    """Calls whose strings are names: the keys of a configuration, of a function's attributes. Searched in the dotted
+    name of the called function."""
+    plain_constants: frozenset[str] = frozenset()
+    """Functions (last name) that a constant must not be wrapped in, as the value of such a key."""
+    switched_on: tuple[DecoratorSwitch, ...] = ()
+    """Keywords to add, where the decorator has its old name."""
+    switched_off: tuple[DecoratorSwitch, ...] = ()
+    """Keywords to remove, where porting gives the decorator its old name."""
+    spell: Callable[[str, str], str] | None = None
+    """Dotted name, whole program → the name to use in its place."""
+    port_string: Callable[[StringUse, str], Expression | None] | None = None
+    """A string literal's use and text → the expression to write in its place; None leaves the string."""
+
+
+def _no_idioms(version: str) -> Idioms:
+    return Idioms()
+
+
+def _no_retargeting(testcase: Testcase, device: str) -> Testcase | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewriting:
+    """The default: names are ported, nothing else, and each testcase runs on its own device only."""
+
+    idioms: Callable[[str], Idioms] = _no_idioms
+    """Version → its idioms."""
+    retarget: Callable[[Testcase, str], Testcase | None] = _no_retargeting
+    """Testcase, device → the testcase for that device, its inputs untouched.
+
+    None for an unknown device, for a testcase that runs on the device as it is, and for a testcase whose target
+    cannot be changed.
+    """

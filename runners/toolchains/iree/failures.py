@@ -1,0 +1,58 @@
+"""How failures of IREE read: statuses of its runtime, refused flags, its tools' stacks and relayed errors."""
+
+from __future__ import annotations
+
+import re
+
+from runners.core.toolchain.failures import DEVICES, FailureVocabulary, Relay, Sign, sign_of_missing_device
+
+_STATUS = re.compile(
+    r"(?P<code>CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED|"
+    r"RESOURCE_EXHAUSTED|FAILED_PRECONDITION|ABORTED|OUT_OF_RANGE|UNIMPLEMENTED|INTERNAL|UNAVAILABLE|DATA_LOSS|"
+    r"INCOMPATIBLE); (?P<m>[^\n]{1,600})"
+)
+
+FAILURES = FailureVocabulary(
+    packages=("iree",),
+    noise_frames=("mlir::iree_compiler::runIreecMain", "ireeCompiler"),
+    relays=(
+        Relay(exception="CompilerToolError", died=re.compile(r"^Error code: -(?P<signal>\d{1,3})$", re.MULTILINE)),
+    ),
+    statuses=(_STATUS,),
+    status_packages=("iree.runtime",),
+    flag_errors=(
+        re.compile(
+            r"(?P<m>unknown command line flag '[^']{1,200}'|flag '[^']{1,200}' not found"
+            r"|unregistered device alias[^\n]{0,200})",
+            re.IGNORECASE,
+        ),
+    ),
+    output_errors=(re.compile(r"\[FAILED\] result\[\d{1,6}\]: (?P<m>[^;]{1,600})"),),  # of --expected_output
+    harness_lines=(re.compile(r"EXEC @|result\[\d+\]: "),),
+    missing_names=(
+        re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})", re.IGNORECASE),
+        re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),
+        re.compile(r"target backend '(?P<name>[\w-]{1,200})' not registered"),
+        re.compile(r"unregistered device alias[^\n]{0,40}[\"'](?P<name>[\w-]{1,200})[\"']"),
+        re.compile(r"unknown (?:target )?backend[^\n]{0,20}'(?P<name>[\w-]{1,200})'", re.IGNORECASE),
+    ),
+    missing_devices=(
+        sign_of_missing_device(rf"no driver '{DEVICES}[\w-]{{0,20}}' registered"),
+        sign_of_missing_device(
+            rf"(?:UNAVAILABLE|INCOMPATIBLE|NOT_FOUND|FAILED_PRECONDITION); [^\n]{{0,300}}?{DEVICES}"
+        ),
+    ),
+    device_troubles=(
+        Sign(
+            pattern=re.compile(r"RESOURCE_EXHAUSTED; [^\n]{0,200}(?:cuda|hip|vulkan|device)", re.IGNORECASE),
+            means="the device's memory was used up",
+        ),
+        Sign(
+            pattern=re.compile(
+                r"--task_topology_\w+=\S* selected [^\n]{0,40} none contain any usable cores", re.IGNORECASE
+            ),
+            means="IREE found no processor to use: this sandbox does not show it how they lie (gVisor);"
+            " use another engine",
+        ),
+    ),
+)

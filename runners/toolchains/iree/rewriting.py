@@ -1,0 +1,97 @@
+"""Retarget IREE's testcases: their command lines name the target, so the flags are rewritten. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from runners.core.protocol import Testcase, TestcaseKind
+from runners.core.toolchain.rewriting import Rewriting
+
+BACKENDS = {
+    "llvm-cpu": ("llvm-cpu", "local-task"),
+    "local-task": ("llvm-cpu", "local-task"),
+    "local-sync": ("llvm-cpu", "local-sync"),
+    "vmvx": ("vmvx", "local-task"),
+    "vulkan": ("vulkan-spirv", "vulkan"),
+    "cuda": ("cuda", "cuda"),
+    "hip": ("rocm", "hip"),
+    "metal": ("metal-spirv", "metal"),
+}
+"""Device → the compiler's backend and the runtime's device."""
+
+_TARGET = ("--iree-hal-target-backends", "--iree-hal-target-device", "--iree-hal-local-target-device-backends")
+_GPU = ("--iree-llvmgpu-", "--iree-codegen-llvmgpu-", "--iree-codegen-gpu-")
+_FLAGS_OF = {
+    "llvm-cpu": ("--iree-llvmcpu-",),
+    "vmvx": ("--iree-vmvx-",),
+    "vulkan-spirv": ("--iree-vulkan-", "--iree-spirv-", "--iree-codegen-spirv-"),
+    "cuda": ("--iree-cuda-", "--iree-hal-cuda-", *_GPU),
+    "rocm": ("--iree-hip-", "--iree-rocm-", "--iree-hal-rocm-", *_GPU),
+    "metal-spirv": ("--iree-metal-", "--iree-spirv-", "--iree-codegen-spirv-"),
+    "webgpu-spirv": ("--iree-webgpu-",),
+}
+"""Flags that mean nothing to other backends; some backends refuse them."""
+_OF_ONE_BACKEND = tuple({prefix for prefixes in _FLAGS_OF.values() for prefix in prefixes})
+_DEVICE = "--device"
+_RUNNERS = {"iree-run-module", "iree-benchmark-module", "iree-check-module", "iree-run-mlir"}
+_NAMED_IN_TEXT = ("hal.device.targets", "#hal.device.target<", "#hal.executable.target<")
+"""Input that carries its own target, which overrides the flags."""
+
+
+def retarget(testcase: Testcase, device: str) -> Testcase | None:
+    """The testcase with flags for ``device``. None also where a flag names no target or the input carries its own."""
+    if testcase.kind is not TestcaseKind.COMMAND_LINE or device not in BACKENDS:
+        return None
+    if any(mark in text for text in testcase.files.values() for mark in _NAMED_IN_TEXT):
+        return None
+    backend, runtime_device = BACKENDS[device]
+    steps = tuple(_retarget_step(step, backend, runtime_device) for step in testcase.steps)
+    if steps == testcase.steps:
+        return None
+    return msgspec.structs.replace(testcase, steps=tuple(_name_device(step, runtime_device) for step in steps))
+
+
+REWRITING = Rewriting(retarget=retarget)
+
+
+def _name_device(step: tuple[str, ...], runtime_device: str) -> tuple[str, ...]:
+    """A command that runs a module on the runtime's default device names the device instead."""
+    named = any(name == _DEVICE for name, _ in _split_flags(step))
+    return step if named or not step or step[0] not in _RUNNERS else (*step, f"{_DEVICE}={runtime_device}")
+
+
+def _retarget_step(step: tuple[str, ...], backend: str, runtime_device: str) -> tuple[str, ...]:
+    """Replace the target that a command names, and leave out the flags of other backends."""
+    words: list[str] = []
+    targeted = False
+    for name, word in _split_flags(step):
+        if name in _TARGET:
+            words += [] if targeted else [f"--iree-hal-target-backends={backend}"]
+            targeted = True
+        elif name == _DEVICE:
+            words.append(f"{_DEVICE}={runtime_device}")
+        elif name.startswith(_FLAGS_OF[backend]) or not name.startswith(_OF_ONE_BACKEND):
+            words.extend(word)
+    return tuple(words)
+
+
+def _split_flags(step: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    """The words of a command with their flag's name; ``--flag value`` is a pair where the flag names a target."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    words = list(step)
+    while words:
+        word = words.pop(0)
+        name = "-" + word if word.startswith("-") and not word.startswith("--") else word
+        name, equals, _ = name.partition("=")
+        taken = [word]
+        if not equals and words and _takes_value(name, words[0]):
+            taken.append(words.pop(0))
+        found.append((name, tuple(taken)))
+    return found
+
+
+def _takes_value(flag: str, word: str) -> bool:
+    """Whether the word behind a flag is its value. A switch of a backend has no value: a file follows it."""
+    if word.startswith("-"):
+        return False
+    return flag in (*_TARGET, _DEVICE) or (flag.startswith(_OF_ONE_BACKEND) and "." not in word)

@@ -1,0 +1,59 @@
+"""How failures of TVM read: its exceptions, its C++ side's stacks, its complaints about devices."""
+
+from __future__ import annotations
+
+import re
+
+from runners.core.toolchain.failures import DEVICES, Detail, FailureVocabulary, Retired, Sign, sign_of_missing_device
+
+
+def _as_dictionary(target: str) -> str:
+    kind = target.partition(" ")[0]
+    return f'a dictionary, {{"kind": "{kind}", …}}'
+
+
+_TARGET_STRING = Retired(
+    message=re.compile(r'Cannot parse target string "(?P<text>[^"\n]{1,200})"\. CLI target string form'),
+    notation="targets written like a command line",
+    successor=_as_dictionary,
+)
+"""Refused by 0.24.0 and later."""
+
+_OPERATOR = re.compile(r'\bir\.Op\(span=[^"\n]{0,120}name="([\w.]{1,100})"[^\n]{0,1500}?support_level=\d{1,3}\)')
+"""An operator printed with all its fields. No two releases print the same fields, and they hide the sentence."""
+
+_NO_LLVM = "this build has no LLVM: it runs passes and generates no code"
+
+
+def _no_llvm(pattern: str) -> Sign:
+    return Sign(pattern=re.compile(pattern, re.IGNORECASE), means=_NO_LLVM)
+
+
+FAILURES = FailureVocabulary(
+    packages=("tvm", "tvm_ffi"),
+    noise_frames=("tvm::ffi::", "TVMFFI", "TVMFuncCall"),
+    site_renames=(("StructInfo", "Type"),),  # 0.26 renamed struct info to type
+    crash_banners=(("SIGSEGV", re.compile(r"\b[Ss]egfault encountered")),),
+    error_classes=("OpNotImplemented", "OpAttributeRequired", "OpAttributeInvalid", "OpAttributeUnImplemented"),
+    same_types=(
+        frozenset({"InternalError", "TVMError"}),  # TVM raised TVMError until 0.8, InternalError since
+        frozenset({"DiagnosticError", "error", "mlir-error"}),
+    ),
+    diagnostic_errors=("DiagnosticError",),
+    details=(Detail(start="Error message: ", exception="ScheduleError"),),
+    abbreviations=((_OPERATOR, r"Op(\1)"),),
+    subjects=(re.compile(r"\bOp\(([\w.]+)\)|schedule primitive '([\w-]+)'"),),
+    missing_names=(
+        re.compile(r"Cannot find global function (?P<name>[\w.]{1,200})"),
+        re.compile(r"Invalid config option '(?P<name>[\w.]{1,200})'"),
+    ),
+    retired=(_TARGET_STRING,),
+    missing_devices=(
+        sign_of_missing_device(rf"{DEVICES} runtime is not linked into this build"),
+        sign_of_missing_device(rf"Device API {DEVICES} is not enabled"),
+        sign_of_missing_device(rf"(?:Build target|target\.build\.)\s?{DEVICES} is not enabled"),
+        sign_of_missing_device(rf"Cannot find global function (?:target\.build|device_api)\.{DEVICES}"),
+        _no_llvm(r"Cannot find global function target\.build\.llvm\b"),
+        _no_llvm(r"target\.build\.llvm is not enabled"),
+    ),
+)

@@ -1,0 +1,102 @@
+"""Retarget TVM's testcases, and port what a release writes otherwise apart from names. Pure.
+
+A testcase of TVM chooses its target while it runs. A hook inside the sandbox (``guest/tvm/retarget.py``) replaces
+each target and device that the testcase asks for; the text of the testcase stays.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+import msgspec
+from packaging.version import Version
+
+from runners.core.guest_programs import launch
+from runners.core.protocol import Testcase, TestcaseKind
+from runners.core.toolchain.rewriting import (
+    Argument,
+    Assigned,
+    DecoratorSwitch,
+    Expression,
+    Idioms,
+    Rewriting,
+    StringUse,
+)
+from runners.toolchains.tvm.targets import is_target, target_dictionary
+
+TARGETS = ("llvm", "cuda", "rocm", "opencl", "vulkan", "metal")
+"""Devices that the hook can put in; their names are those of their targets."""
+_GPU = re.compile(r"cuda|nvptx|rocm|opencl|vulkan|metal|nvidia/|\bgpu\b", re.I)
+
+
+def retarget(testcase: Testcase, device: str) -> Testcase | None:
+    """The same program under the hook. None also for the CPU where the program names no GPU and so runs there."""
+    if testcase.kind is not TestcaseKind.PYTHON or device not in TARGETS:
+        return None
+    if device == "llvm" and not any(_GPU.search(text) for text in testcase.files.values()):
+        return None
+    steps = tuple(launch("tvm.retarget", device, *step[1:]) for step in testcase.steps)
+    return msgspec.structs.replace(testcase, steps=steps)
+
+
+_TIRX_SINCE = Version("0.24.0")
+"""Functions are ``tirx`` unless they say otherwise, and targets are no longer written like a command line."""
+_ONE_COMPILE_SINCE = Version("0.20.0")
+"""``tvm.compile`` builds any module; before, modules of Relax went to ``tvm.relax.build``."""
+_COMPILE = "tvm.compile"
+_NAME_STRINGS = re.compile(r"(?:^|\.)(?:PassContext|func_attr|with_attr|with_attrs|without_attr)$")
+_SCHEDULABLE = DecoratorSwitch(
+    decorators=frozenset({"tvm.script.tir.prim_func", "tvm.script.parser.tir.prim_func"}), keyword="s_tir"
+)
+"""``@T.prim_func(s_tir=True)`` has blocks to schedule, as each ``@T.prim_func`` had before ``tirx``."""
+_TARGET = "tvm.target.Target"
+_TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build", "tvm.tirx.build"}
+"""Functions whose second argument is a target."""
+
+
+def find_idioms(version: str) -> Idioms:
+    """What a release reads otherwise than by another name."""
+    release = Version(version)
+    tirx = release >= _TIRX_SINCE
+    return Idioms(
+        name_strings=_NAME_STRINGS,
+        plain_constants=frozenset({"bool"}) if tirx else frozenset(),  # "tir.noalias": T.bool(True)
+        switched_on=(_SCHEDULABLE,) if tirx else (),
+        switched_off=() if tirx else (_SCHEDULABLE,),
+        spell=None if release >= _ONE_COMPILE_SINCE else _spell_compile,
+        port_string=_port_target if tirx else None,
+    )
+
+
+def _spell_compile(name: str, code: str) -> str:
+    if name != _COMPILE:
+        return name
+    return "tvm.relax.build" if "VirtualMachine" in code else "tvm.build"
+
+
+def _port_target(use: StringUse, text: str) -> Expression | None:
+    """A target written like a command line as the dictionary that means the same, or as a Target made of it."""
+    if not is_target(text):
+        return None
+    target = repr(target_dictionary(text))
+    match use:
+        case Argument(function=function) if function == _TARGET:
+            return Expression(code=target)
+        case Argument():
+            is_wanted = _is_target_argument(use)
+        case Assigned(names=names):
+            is_wanted = any("target" in name.lower() for name in names)
+        case _ as never:
+            assert_never(never)
+    return Expression(code=f"{_TARGET}({target})", package="tvm") if is_wanted else None
+
+
+def _is_target_argument(use: Argument) -> bool:
+    if not use.function.startswith("tvm."):
+        return False
+    second = use.position == 1 and not use.keyword
+    return use.keyword in {"target", "host"} or (second and use.function in _TARGET_SECOND)
+
+
+REWRITING = Rewriting(idioms=find_idioms, retarget=retarget)
