@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from bot.extract.types import Repro
-from bot.plan import HANG_WALL_S, Wishes, checks_itself, make_plan
+from bot.plan import HANG_WALL_S, RunOptions, has_own_check, make_plan
 from runners.core.catalogue import Catalogue, Listing, Release
 from runners.core.errors import UserError
 from runners.core.protocol import Claim, ClaimKind, Plan, Testcase, TestcaseKind
@@ -42,8 +42,8 @@ def repro(*versions: str, kind: ClaimKind = ClaimKind.ERROR, code: str = "pass")
     )
 
 
-def plan(*versions: str, kind: ClaimKind = ClaimKind.ERROR, **wishes: object) -> Plan:
-    return make_plan(repro(*versions, kind=kind), CATALOGUE, Wishes(**wishes)).plan  # type: ignore[arg-type]  # keywords of Wishes
+def plan(*versions: str, kind: ClaimKind = ClaimKind.ERROR, **options: object) -> Plan:
+    return make_plan(repro(*versions, kind=kind), CATALOGUE, RunOptions(**options)).plan  # type: ignore[arg-type]  # keywords of RunOptions
 
 
 def test_the_reporters_release_the_newest_and_the_oldest_come_first() -> None:
@@ -59,9 +59,9 @@ def test_a_report_about_a_fork_is_run_on_the_later_forks_too() -> None:
     forks = tuple(replace(release(v), source="bundle", fork="abc") for v in ("0.1.dev0", "0.2.dev0", "0.3"))
     listing = CATALOGUE.listing("tvm")
     catalogue = Catalogue({"tvm": replace(listing, releases=(*forks, *listing.releases))})
-    assert make_plan(repro("0.2.dev0"), catalogue, Wishes()).plan.order == ("0.2.dev0", "0.3", *VERSIONS[1:])
-    assert make_plan(repro("1.4"), catalogue, Wishes()).plan.order == VERSIONS[1:]
-    chosen = make_plan(repro("0.2.dev0"), catalogue, Wishes(versions="0.2.dev0,1.4")).plan.order
+    assert make_plan(repro("0.2.dev0"), catalogue, RunOptions()).plan.order == ("0.2.dev0", "0.3", *VERSIONS[1:])
+    assert make_plan(repro("1.4"), catalogue, RunOptions()).plan.order == VERSIONS[1:]
+    chosen = make_plan(repro("0.2.dev0"), catalogue, RunOptions(versions="0.2.dev0,1.4")).plan.order
     assert chosen == ("0.2.dev0", "1.4")
 
 
@@ -73,7 +73,7 @@ def test_a_pre_release_is_run_only_when_the_report_is_about_it() -> None:
 
 def test_a_version_that_is_not_at_hand_is_said_so() -> None:
     """The note tells how it was understood."""
-    made = make_plan(repro("0.3"), CATALOGUE, Wishes())
+    made = make_plan(repro("0.3"), CATALOGUE, RunOptions())
     assert made.plan.reported is None
     assert "older than every release" in made.notes[0]
 
@@ -117,4 +117,4 @@ def test_a_hang_gets_less_time() -> None:
 )
 def test_whether_a_testcase_checks_itself(code: str, checks: bool) -> None:
     """Only then does running to its end mean something for a wrong result."""
-    assert checks_itself(repro(code=code)) is checks
+    assert has_own_check(repro(code=code)) is checks

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.app import app
-from bot.cli.verbs import minimize, reproduce
+from bot.cli.verbs import minimize_testcase, reproduce_issue
 from bot.issue import Issue
-from bot.plan import Wishes
+from bot.plan import RunOptions
 from bot.report.assemble import repeat_command
 from bot.report.comment import render_comment
 from bot.verdict.verdict import VerdictKind
@@ -58,8 +58,8 @@ def no_bench() -> Bench:
 
 def test_nothing_is_started_for_an_issue_without_a_testcase() -> None:
     """Reading is enough."""
-    report = reproduce(
-        issue("nothing here"), toolchain=None, wishes=Wishes(), catalogue=load_catalogue(), open_bench=no_bench
+    report = reproduce_issue(
+        issue("nothing here"), toolchain=None, options=RunOptions(), catalogue=load_catalogue(), open_bench=no_bench
     )
     assert report.verdict.kind is VerdictKind.NO_REPRO
 
@@ -67,10 +67,10 @@ def test_nothing_is_started_for_an_issue_without_a_testcase() -> None:
 def test_our_own_failures_are_no_verdict() -> None:
     """Nobody is told "inconclusive" because our disk was full."""
     with pytest.raises(InfraError, match="disk is full"):
-        reproduce(
+        reproduce_issue(
             issue(CODE),
             toolchain=None,
-            wishes=Wishes(),
+            options=RunOptions(),
             catalogue=load_catalogue(),
             open_bench=lambda: OneOutcome(Outcome.INFRA),
         )
@@ -78,10 +78,10 @@ def test_our_own_failures_are_no_verdict() -> None:
 
 def test_what_the_sandbox_gives_up_is_noted() -> None:
     """A reader of the verdict must know the conditions."""
-    report = reproduce(
+    report = reproduce_issue(
         issue(CODE),
         toolchain=None,
-        wishes=Wishes(),
+        options=RunOptions(),
         catalogue=load_catalogue(),
         open_bench=lambda: OneOutcome(Outcome.PASS),
     )
@@ -90,7 +90,7 @@ def test_what_the_sandbox_gives_up_is_noted() -> None:
 
 def test_the_line_that_repeats_a_run_has_every_option_that_shaped_it() -> None:
     """Copied from the comment, it does the same again."""
-    wishes = Wishes(
+    options = RunOptions(
         versions=">=3.4,<3.8",
         devices=("vmvx",),
         bisect=False,
@@ -98,7 +98,7 @@ def test_the_line_that_repeats_a_run_has_every_option_that_shaped_it() -> None:
         sandbox="bubblewrap",
         allowed=("einx", "cv2=opencv-python"),
     )
-    assert repeat_command(issue(CODE), "iree", wishes) == (
+    assert repeat_command(issue(CODE), "iree", options) == (
         "reprobot reproduce 'my issue.md' --toolchain iree --versions '>=3.4,<3.8' --devices vmvx --no-bisect"
         " --sandbox bubblewrap --timeout 30 --allow einx --allow cv2=opencv-python"
     )
@@ -113,10 +113,10 @@ def test_every_option_of_the_line_exists() -> None:
 
 def test_a_smaller_testcase_is_made_when_it_is_asked_for() -> None:
     """On the newest release that fails as reported; it is in the comment and in the line that repeats the run."""
-    report = reproduce(
+    report = reproduce_issue(
         issue(CODE),
         toolchain=None,
-        wishes=Wishes(minimize=True),
+        options=RunOptions(minimize=True),
         catalogue=load_catalogue(),
         open_bench=lambda: OneOutcome(Outcome.MATCH),
     )
@@ -128,20 +128,20 @@ def test_a_smaller_testcase_is_made_when_it_is_asked_for() -> None:
 
 def test_a_testcase_that_never_fails_is_not_cut_down() -> None:
     """The verdict stands, and a note says why; asked for by itself, it is a sentence and exit code 2."""
-    report = reproduce(
+    report = reproduce_issue(
         issue(CODE),
         toolchain=None,
-        wishes=Wishes(minimize=True),
+        options=RunOptions(minimize=True),
         catalogue=load_catalogue(),
         open_bench=lambda: OneOutcome(Outcome.PASS),
     )
     assert report.smaller is None
     assert any("no smaller testcase" in note for note in report.notes)
     with pytest.raises(NotReducible, match="no release"):
-        minimize(
+        minimize_testcase(
             issue(CODE),
             toolchain=None,
-            wishes=Wishes(),
+            options=RunOptions(),
             catalogue=load_catalogue(),
             open_bench=lambda: OneOutcome(Outcome.PASS),
         )
@@ -150,4 +150,6 @@ def test_a_testcase_that_never_fails_is_not_cut_down() -> None:
 def test_an_issue_without_a_testcase_cannot_be_cut_down() -> None:
     """And no sandbox is opened to find that out."""
     with pytest.raises(UserError):
-        minimize(issue("nothing"), toolchain=None, wishes=Wishes(), catalogue=load_catalogue(), open_bench=no_bench)
+        minimize_testcase(
+            issue("nothing"), toolchain=None, options=RunOptions(), catalogue=load_catalogue(), open_bench=no_bench
+        )

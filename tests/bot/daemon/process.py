@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bot.daemon import ledger, watch as loop
-from bot.daemon.ledger import Ledger
-from bot.daemon.watch import Watcher, watch
-from bot.forge import github
+from bot.daemon import watch
+from bot.daemon.ledger import Ledger, open_ledger
+from bot.daemon.steps import Services
+from bot.forge.github import open_forge
 from runners.core.catalogue import Catalogue, load_catalogue
 from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, Investigation, JobPlan, Outcome, Signalled
@@ -64,20 +64,20 @@ def catalogue() -> Catalogue:
     return load_catalogue()
 
 
-def watcher_of(environment: dict[str, str], state: Path, **more: Any) -> Watcher:
+def watcher_of(environment: dict[str, str], state: Path, **more: Any) -> Services:
     """A watcher on the fake, whose parts may be replaced."""
     parts: dict[str, Any] = {
-        "forge": github.forge(environment, pause=lambda _: None),
-        "ledger": ledger.open_ledger(state / "ledger.sqlite"),
+        "forge": open_forge(environment, pause=lambda _: None),
+        "ledger": open_ledger(state / "ledger.sqlite"),
         "folder": state,
         "repositories": (REPOSITORY,),
-        "catalogue": catalogue,
+        "open_catalogue": catalogue,
         "attach": lambda issue, settings: issue,
-        "probe": canned,
+        "run_plan": canned,
         "now": lambda: datetime.now(tz=UTC),
-        "say": lambda _: None,
+        "log": lambda _: None,
     }
-    return Watcher(**{**parts, **more})
+    return Services(**{**parts, **more})
 
 
 def live(environment: dict[str, str], state: str, die_at: int, count: str) -> None:
@@ -93,8 +93,8 @@ def live(environment: dict[str, str], state: str, die_at: int, count: str) -> No
             os.kill(os.getpid(), signal.SIGKILL)
 
     sql.set_trace_callback(statement)
-    loop.TICK_S = 0.01
-    watch(
+    watch.TICK_S = 0.01
+    watch.watch_repositories(
         watcher_of(environment, place, ledger=Ledger(sql)),
         threading.Event(),
         threading.Event(),

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from bot.daemon.feed import key_of, poll, sweep_event, unlabeled
-from bot.daemon.ledger import Cursor, State, open_ledger
-from bot.daemon.watch import MAX_ATTEMPTS, Watcher, watch
-from bot.forge.run_record import RunState, decode
+from bot.daemon.feed import find_undone_key, make_event_key, make_recheck, poll_repository
+from bot.daemon.ledger import EventState, ReadPosition, open_ledger
+from bot.daemon.steps import MAX_ATTEMPTS, Services
+from bot.daemon.watch import watch_repositories
+from bot.forge.run_record import RunState, decode_record
 from runners.core.errors import InfraError
 from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
@@ -27,7 +28,7 @@ from tests.bot.forge.fake import REPOSITORY, FakeGithub, Fault
 
 pytestmark = pytest.mark.thorough
 
-ALL = (State.NEW, State.PLANNED, State.RAN)
+ALL = (EventState.NEW, EventState.PLANNED, EventState.RAN)
 
 
 @pytest.fixture
@@ -43,35 +44,35 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def watcher(github: FakeGithub, tmp_path: Path) -> Watcher:
+def watcher(github: FakeGithub, tmp_path: Path) -> Services:
     made = daemon.watcher_of(github.environment(), tmp_path)
     assert look(made) == 0
     github.now = datetime.now(tz=UTC) + timedelta(seconds=1)
     return made
 
 
-def look(watcher: Watcher) -> int:
-    return poll(watcher.forge, watcher.ledger, REPOSITORY, now=watcher.now())
+def look(watcher: Services) -> int:
+    return poll_repository(watcher.forge, watcher.ledger, REPOSITORY, now=watcher.now())
 
 
-def work(watcher: Watcher) -> None:
+def work(watcher: Services) -> None:
     """Until nothing is left to do."""
-    watch(watcher, threading.Event(), threading.Event(), poll_s=1, jobs=1, drain=True)
+    watch_repositories(watcher, threading.Event(), threading.Event(), poll_s=1, jobs=1, drain=True)
 
 
-def with_parts(watcher: Watcher, **more: Any) -> Watcher:
-    names = ("forge", "ledger", "folder", "repositories", "catalogue", "attach", "probe", "now", "say")
-    return Watcher(**{**{name: getattr(watcher, name) for name in names}, **more})
+def with_parts(watcher: Services, **more: Any) -> Services:
+    names = ("forge", "ledger", "folder", "repositories", "open_catalogue", "attach", "run_plan", "now", "log")
+    return Services(**{**{name: getattr(watcher, name) for name in names}, **more})
 
 
 def verdicts(github: FakeGithub, number: int = 7) -> list[RunState]:
-    return [run.state for run in decode(github.ours(number)[-1]).runs]
+    return [run.state for run in decode_record(github.ours(number)[-1]).runs]
 
 
 # ------------------------------------------------------------------------------------------------------ by polling
 
 
-def test_an_issue_opened_while_watching_is_answered_once(github: FakeGithub, watcher: Watcher) -> None:
+def test_an_issue_opened_while_watching_is_answered_once(github: FakeGithub, watcher: Services) -> None:
     """Seen by polling, run, answered by editing the one comment; looking again finds nothing new."""
     github.open_issue(7, daemon.CRASH)
     assert look(watcher) == 1
@@ -119,7 +120,7 @@ def test_a_label_put_on_an_old_issue_starts_a_run_and_again_after_it_was_off(
     assert look(watcher) == 1
 
 
-def test_a_command_is_acknowledged_and_answered(github: FakeGithub, watcher: Watcher) -> None:
+def test_a_command_is_acknowledged_and_answered(github: FakeGithub, watcher: Services) -> None:
     """By somebody with permission, on an old issue; a command in a pull request or by us is none."""
     github.roles["wil"] = "write"
     github.open_issue(7, daemon.CRASH)["created_at"] = "2020-01-01T00:00:00Z"
@@ -131,7 +132,7 @@ def test_a_command_is_acknowledged_and_answered(github: FakeGithub, watcher: Wat
     assert "`0.26.0`" in github.ours(7)[-1]
 
 
-def test_looking_costs_nothing_while_nothing_changes(github: FakeGithub, watcher: Watcher) -> None:
+def test_looking_costs_nothing_while_nothing_changes(github: FakeGithub, watcher: Services) -> None:
     """Two requests, both answered 304, which the forge does not count."""
     github.open_issue(7, "no code")
     look(watcher)
@@ -140,15 +141,15 @@ def test_looking_costs_nothing_while_nothing_changes(github: FakeGithub, watcher
     assert look(watcher) == 0
     paths = [call.path for call in github.log[before:]]
     assert paths == [f"/repos/{REPOSITORY}/issues", f"/repos/{REPOSITORY}/issues/comments"]
-    cursor = watcher.ledger.cursor(f"{REPOSITORY}:issues")
+    cursor = watcher.ledger.read_position(f"{REPOSITORY}:issues")
     assert cursor is not None
-    assert watcher.forge.issues_since(REPOSITORY, cursor.since - timedelta(minutes=2), cursor.etag).unchanged
+    assert watcher.forge.list_changed_issues(REPOSITORY, cursor.since - timedelta(minutes=2), cursor.etag).unchanged
 
 
 # ------------------------------------------------------------------------------------------------------ by webhook
 
 
-def test_deliveries_doubled_and_out_of_order_are_one_event_each(github: FakeGithub, watcher: Watcher) -> None:
+def test_deliveries_doubled_and_out_of_order_are_one_event_each(github: FakeGithub, watcher: Services) -> None:
     """The comment's delivery first, then the opening's, each five times, and polling besides."""
     github.roles["wil"] = "write"
     github.open_issue(7, daemon.CRASH)
@@ -158,12 +159,12 @@ def test_deliveries_doubled_and_out_of_order_are_one_event_each(github: FakeGith
             ("issue_comment", github.event("created", 7, comment=comment, by="wil")),
             ("issues", github.event("opened", 7)),
         ):
-            key = key_of(kind, payload, (REPOSITORY,))
+            key = make_event_key(kind, payload, (REPOSITORY,))
             assert key is not None
-            watcher.ledger.add(key, kind, payload, watcher.now())
+            watcher.ledger.add_event(key, kind, payload, watcher.now())
     look(watcher)
     work(watcher)
-    assert len(watcher.ledger.due(watcher.now(), State.DONE)) == 2
+    assert len(watcher.ledger.list_due(watcher.now(), EventState.DONE)) == 2
     status = [body for body in github.ours(7) if "reprobot:reply" in body]
     assert len(status) == 1
     assert len(github.ours(7)) == 2
@@ -173,20 +174,20 @@ def test_only_watched_repositories_and_known_events_have_a_key(github: FakeGithu
     """Whoever may sign for one repository cannot make us act in another; junk is dropped at the door."""
     github.open_issue(7, "x")
     opened = github.event("opened", 7)
-    assert key_of("issues", opened, (REPOSITORY.upper(),)) == f"{REPOSITORY.upper()}#7:opened"
-    assert key_of("issues", opened, ("octo/other",)) is None
-    assert key_of("pull_request", opened, (REPOSITORY,)) is None
+    assert make_event_key("issues", opened, (REPOSITORY.upper(),)) == f"{REPOSITORY.upper()}#7:opened"
+    assert make_event_key("issues", opened, ("octo/other",)) is None
+    assert make_event_key("pull_request", opened, (REPOSITORY,)) is None
     for junk in (b"", b"[]", b"{", b"[" * 100_000, b"\xff", b'{"issue": 3}'):
-        assert key_of("issues", junk, (REPOSITORY,)) is None
+        assert make_event_key("issues", junk, (REPOSITORY,)) is None
     label = json.loads(opened) | {"action": "unlabeled", "label": {"name": "repro"}}
-    assert unlabeled("issues", json.dumps(label).encode(), (REPOSITORY,)) == f"{REPOSITORY}#7:labeled:repro"
-    assert unlabeled("issues", opened, (REPOSITORY,)) is None
+    assert find_undone_key("issues", json.dumps(label).encode(), (REPOSITORY,)) == f"{REPOSITORY}#7:labeled:repro"
+    assert find_undone_key("issues", opened, (REPOSITORY,)) is None
 
 
 # ------------------------------------------------------------------------------------------------------ what fails
 
 
-def test_a_forge_that_is_down_for_a_while_loses_nothing(github: FakeGithub, watcher: Watcher) -> None:
+def test_a_forge_that_is_down_for_a_while_loses_nothing(github: FakeGithub, watcher: Services) -> None:
     """The step is put off and done later; the issue sees one comment."""
     github.open_issue(7, daemon.CRASH)
     look(watcher)
@@ -198,13 +199,13 @@ def test_a_forge_that_is_down_for_a_while_loses_nothing(github: FakeGithub, watc
         moment[0] += timedelta(minutes=1)
         return moment[0]
 
-    work(with_parts(watcher, now=later, say=said.append))
+    work(with_parts(watcher, now=later, log=said.append))
     assert any("again in 30 s" in line for line in said)
     assert len(github.ours(7)) == 1
     assert verdicts(github) == [RunState.DONE]
 
 
-def test_a_run_that_never_comes_to_an_end_is_said_at_last(github: FakeGithub, watcher: Watcher) -> None:
+def test_a_run_that_never_comes_to_an_end_is_said_at_last(github: FakeGithub, watcher: Services) -> None:
     """After some attempts the issue is told that there is no answer, through no fault of the testcase."""
     github.open_issue(7, daemon.CRASH)
     look(watcher)
@@ -220,13 +221,13 @@ def test_a_run_that_never_comes_to_an_end_is_said_at_last(github: FakeGithub, wa
         moment[0] += timedelta(minutes=5)
         return moment[0]
 
-    work(with_parts(watcher, probe=broken, now=later))
+    work(with_parts(watcher, run_plan=broken, now=later))
     assert len(tries) == MAX_ATTEMPTS
     assert "the disk is full" in github.ours(7)[0]
     assert verdicts(github) == [RunState.FAILED]
 
 
-def test_a_result_that_names_another_plan_is_no_verdict(github: FakeGithub, watcher: Watcher) -> None:
+def test_a_result_that_names_another_plan_is_no_verdict(github: FakeGithub, watcher: Services) -> None:
     """What the child wrote goes through the same door as an artifact."""
     github.open_issue(7, daemon.CRASH)
     look(watcher)
@@ -235,7 +236,7 @@ def test_a_result_that_names_another_plan_is_no_verdict(github: FakeGithub, watc
         for cell in plan.cells:
             write_result(CellResult(cell=cell.id, plan_sha256="0" * 64), folder / "results")
 
-    work(with_parts(watcher, probe=forged))
+    work(with_parts(watcher, run_plan=forged))
     assert "belongs to another plan" in github.ours(7)[0]
 
 
@@ -248,7 +249,7 @@ def test_a_result_that_names_another_plan_is_no_verdict(github: FakeGithub, watc
     ],
 )
 def test_an_edit_while_it_runs_is_said_where_it_changes_the_testcase(
-    edit: str, said: bool, github: FakeGithub, watcher: Watcher
+    edit: str, said: bool, github: FakeGithub, watcher: Services
 ) -> None:
     """The answer stays about the text that ran; the forge is asked anew, through the real client."""
 
@@ -258,7 +259,7 @@ def test_an_edit_while_it_runs_is_said_where_it_changes_the_testcase(
 
     github.open_issue(7, daemon.CRASH)
     look(watcher)
-    work(with_parts(watcher, probe=probe))
+    work(with_parts(watcher, run_plan=probe))
     (answer,) = github.ours(7)
     assert ("was edited after this run began" in answer) is said
     assert "**Confirmed.**" in answer
@@ -267,16 +268,16 @@ def test_an_edit_while_it_runs_is_said_where_it_changes_the_testcase(
 
 @pytest.mark.parametrize("tag", ['W/"0"', '"gone"', "not a tag", 'W/"' + "f" * 300 + '"', "*, *"])
 def test_a_stale_tag_costs_a_reading_and_nothing_is_seen_twice(
-    tag: str, github: FakeGithub, watcher: Watcher
+    tag: str, github: FakeGithub, watcher: Services
 ) -> None:
     """A forge that forgot its tags answers in full: what was answered stays so, what is new is found."""
     github.open_issue(7, daemon.CRASH)
     assert look(watcher) == 1
     work(watcher)
     for name in (f"{REPOSITORY}:issues", f"{REPOSITORY}:comments"):
-        cursor = watcher.ledger.cursor(name)
+        cursor = watcher.ledger.read_position(name)
         assert cursor is not None
-        watcher.ledger.move_cursor(name, Cursor(since=cursor.since, etag=tag))
+        watcher.ledger.move_position(name, ReadPosition(since=cursor.since, etag=tag))
     before = len(github.log)
     assert look(watcher) == 0
     listed = [call.status for call in github.log[before:] if call.path.endswith(("/issues", "/issues/comments"))]
@@ -287,7 +288,7 @@ def test_a_stale_tag_costs_a_reading_and_nothing_is_seen_twice(
     assert [len(github.ours(number)) for number in (7, 8)] == [1, 1]
 
 
-def test_one_issue_that_trips_a_bug_does_not_stop_the_others(github: FakeGithub, watcher: Watcher) -> None:
+def test_one_issue_that_trips_a_bug_does_not_stop_the_others(github: FakeGithub, watcher: Services) -> None:
     """The trace goes to the log, the event is kept, the next one is answered."""
     github.open_issue(7, daemon.CRASH)
     github.open_issue(8, daemon.CRASH)
@@ -302,24 +303,24 @@ def test_one_issue_that_trips_a_bug_does_not_stop_the_others(github: FakeGithub,
     stop = threading.Event()
     trapped = with_parts(watcher, attach=attach, log=traces.append)
     threading.Timer(3.0, stop.set).start()
-    watch(trapped, stop, threading.Event(), poll_s=60, jobs=1)
+    watch_repositories(trapped, stop, threading.Event(), poll_s=60, jobs=1)
     assert "KeyError" in traces[0]
     assert github.ours(8)[0].startswith("**Confirmed.**")
-    assert [event.key for event in watcher.ledger.due(watcher.now() + timedelta(hours=1), *ALL)] == [
+    assert [event.key for event in watcher.ledger.list_due(watcher.now() + timedelta(hours=1), *ALL)] == [
         f"{REPOSITORY}#7:opened"
     ]
 
 
-def test_a_sweep_that_posts_asks_each_issue_once(github: FakeGithub, watcher: Watcher) -> None:
+def test_a_sweep_that_posts_asks_each_issue_once(github: FakeGithub, watcher: Services) -> None:
     """Its events go the same way; run again, it goes on where it was."""
     for number in (7, 8):
         github.open_issue(number, daemon.CRASH)
-        key, payload = sweep_event(REPOSITORY, number)
-        watcher.ledger.add(key, "sweep", payload, watcher.now())
+        key, payload = make_recheck(REPOSITORY, number)
+        watcher.ledger.add_event(key, "sweep", payload, watcher.now())
     work(watcher)
     assert [len(github.ours(number)) for number in (7, 8)] == [1, 1]
-    key, payload = sweep_event(REPOSITORY, 7)
-    assert not watcher.ledger.add(key, "sweep", payload, watcher.now())
+    key, payload = make_recheck(REPOSITORY, 7)
+    assert not watcher.ledger.add_event(key, "sweep", payload, watcher.now())
 
 
 # ------------------------------------------------------------------------------------------------------ kill -9
@@ -366,9 +367,9 @@ def asked(github: FakeGithub, state: Path) -> None:
         ("issues", github.event("opened", 7)),
         ("issue_comment", github.event("created", 7, comment=comment, by="wil")),
     ):
-        key = key_of(kind, payload, (REPOSITORY,))
+        key = make_event_key(kind, payload, (REPOSITORY,))
         assert key is not None
-        kept.add(key, kind, payload, datetime.now(tz=UTC))
+        kept.add_event(key, kind, payload, datetime.now(tz=UTC))
     kept.close()
 
 
@@ -377,7 +378,11 @@ def outcome(github: FakeGithub) -> tuple[list[str], list[RunState], list[str]]:
     mine = github.ours(7)
     kinds = sorted("reply" if "reprobot:reply" in body else body.partition("\n")[0][:14] for body in mine)
     sheet = next(body for body in mine if "reprobot:reply" not in body)
-    return kinds, [run.state for run in decode(sheet).runs], [one["name"] for one in github.issues[7]["labels"]]
+    return (
+        kinds,
+        [run.state for run in decode_record(sheet).runs],
+        [one["name"] for one in github.issues[7]["labels"]],
+    )
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""Webhooks on a port: only what GitHub signed is kept, and it is on the disk before it is acknowledged."""
+"""Webhooks on a port: only what GitHub has_valid_signature is kept, and it is on the disk before it is acknowledged."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from contextlib import contextmanager
 
 import pytest
 
-from bot.daemon.webhook import receiver, signed
+from bot.daemon.webhook import has_valid_signature, open_server
 from bot.requests.request import MAX_EVENT
 
 SECRET = b"a secret of some length"
 
 
 class Sent:
-    """A receiver under test, and what came through."""
+    """A open_server under test, and what came through."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[str, bytes]] = []
-        self.server = receiver(("127.0.0.1", 0), SECRET, self._receive)
+        self.server = open_server(("127.0.0.1", 0), SECRET, self._receive)
 
     def _receive(self, kind: str, payload: bytes) -> bool:
         new = (kind, payload) not in self.kept
@@ -62,8 +62,8 @@ def listening() -> Iterator[Sent]:
 def test_the_signature_is_as_github_computes_it() -> None:
     """The example in GitHub's documentation of webhooks."""
     digest = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
-    assert signed(b"It's a Secret to Everybody", b"Hello, World!", digest)
-    assert not signed(b"It's a Secret to Everybody", b"Hello, World?", digest)
+    assert has_valid_signature(b"It's a Secret to Everybody", b"Hello, World!", digest)
+    assert not has_valid_signature(b"It's a Secret to Everybody", b"Hello, World?", digest)
 
 
 def test_a_signed_event_is_kept_and_a_second_delivery_is_fine_too() -> None:
@@ -93,7 +93,7 @@ def test_an_event_has_a_plain_name(event: str) -> None:
 
 
 def test_a_request_without_length_or_too_long_is_not_read() -> None:
-    """The length is judged before the body is read; nothing is read after it either."""
+    """The length is judge_results before the body is read; nothing is read after it either."""
     with listening() as sent:
         for length, status in ((None, 411), ("-1", 411), ("1e3", 411), (str(MAX_EVENT + 1), 413)):
             with socket.create_connection(("127.0.0.1", sent.server.server_port), timeout=10) as raw:
@@ -111,4 +111,4 @@ def test_only_post_is_answered_and_the_secret_is_required() -> None:
         assert connection.getresponse().status == 501
         connection.close()
     with pytest.raises(ValueError, match="secret"):
-        receiver(("127.0.0.1", 0), b"", lambda kind, payload: True)
+        open_server(("127.0.0.1", 0), b"", lambda kind, payload: True)

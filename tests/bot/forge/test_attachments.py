@@ -21,19 +21,11 @@ from typer.testing import CliRunner
 from bot.cli.app import app
 from bot.extract import NoRepro, Repro, Span, extract
 from bot.extract.files.links import Link
-from bot.forge.attachments import (
-    MAX_FILES,
-    PUBLIC,
-    FetchError,
-    Get,
-    fetch_attachments,
-    find_links,
-    hosts_of,
-    web_get,
-    with_attachments,
-)
-from bot.issue import Attachment, Comment, Issue, Refused
-from bot.plan import Wishes
+from bot.forge.attachments import add_attachments, fetch_attachments, find_links
+from bot.forge.download import PUBLIC_HOSTS, Download, FetchError, find_hosts, make_downloader
+from bot.forge.file_rules import MAX_FILES
+from bot.issue import Attachment, Comment, Issue, RefusedFile
+from bot.plan import RunOptions
 from bot.report.assemble import repeat_command
 from bot.report.document import extract_document
 from bot.report.quote import clean
@@ -51,8 +43,8 @@ def link(name: str) -> Link:
     return Link(name=name, url=f"{PLACE}/{name}")
 
 
-def giving(**files: bytes) -> Get:
-    """A `Get` that knows files by the last part of their address (``__`` for a dot)."""
+def giving(**files: bytes) -> Download:
+    """A `Download` that knows files by the last part of their address (``__`` for a dot)."""
     known = {name.replace("__", "."): data for name, data in files.items()}
 
     def get(url: str, limit: int) -> bytes:
@@ -82,12 +74,12 @@ def entry(name: str, mode: int = 0) -> zipfile.ZipInfo:
     return info
 
 
-def unpack(data: bytes) -> tuple[Attachment | Refused, ...]:
+def unpack(data: bytes) -> tuple[Attachment | RefusedFile, ...]:
     return fetch_attachments([link("a.zip")], giving(a__zip=data))
 
 
-def reasons(got: tuple[Attachment | Refused, ...]) -> list[str]:
-    return [one.why for one in got if isinstance(one, Refused)]
+def reasons(got: tuple[Attachment | RefusedFile, ...]) -> list[str]:
+    return [one.why for one in got if isinstance(one, RefusedFile)]
 
 
 # ---------------------------------------------------------------------------------------------- which links
@@ -125,13 +117,13 @@ def test_a_file_of_a_gist_is_known_by_its_name() -> None:
 
 def test_an_enterprise_server_has_its_own_links() -> None:
     """And nothing of github.com's."""
-    hosts = hosts_of({"GITHUB_SERVER_URL": "https://git.example.org"})
+    hosts = find_hosts({"GITHUB_SERVER_URL": "https://git.example.org"})
     text = f"{PLACE}/a.mlir https://git.example.org/o/r/files/3/b.mlir https://git.example.org/gist/{'ab' * 16}"
     assert [one.name for one in find_links(make_issue(text), hosts.forge)] == ["b.mlir", "ab" * 16]
-    assert hosts.allow("https://git.example.org/x")
-    assert hosts.allow("https://media.git.example.org/x")
-    assert not hosts.allow("https://github.com/x")
-    assert hosts_of({}) == PUBLIC
+    assert hosts.is_allowed("https://git.example.org/x")
+    assert hosts.is_allowed("https://media.git.example.org/x")
+    assert not hosts.is_allowed("https://github.com/x")
+    assert find_hosts({}) == PUBLIC_HOSTS
 
 
 @pytest.mark.parametrize(
@@ -157,7 +149,7 @@ def test_an_enterprise_server_has_its_own_links() -> None:
 )
 def test_only_plain_https_addresses_of_the_forge_are_allowed(url: str) -> None:
     """Whatever a redirect or a clever address says."""
-    assert not PUBLIC.allow(url)
+    assert not PUBLIC_HOSTS.is_allowed(url)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +158,7 @@ def test_only_plain_https_addresses_of_the_forge_are_allowed(url: str) -> None:
 )
 def test_where_the_forge_keeps_its_files_is_allowed(host: str) -> None:
     """Signed addresses have long queries."""
-    assert PUBLIC.allow(f"https://{host}/a/b.mlir?X-Signature=%2F&b=c~d_e")
+    assert PUBLIC_HOSTS.is_allowed(f"https://{host}/a/b.mlir?X-Signature=%2F&b=c~d_e")
 
 
 # ---------------------------------------------------------------------------------------------- what is taken
@@ -180,7 +172,7 @@ def test_other_types_and_odd_names_are_not_even_fetched(name: str) -> None:
         raise AssertionError(url)
 
     (got,) = fetch_attachments([link(name)], no_network)
-    assert isinstance(got, Refused)
+    assert isinstance(got, RefusedFile)
     assert got.why
 
 
@@ -301,7 +293,7 @@ def test_any_damage_to_a_zip_gives_a_reason_at_worst(damage: list[tuple[int, int
     for at, byte in damage:
         data[at % len(data)] = byte
     for one in unpack(bytes(data[: cut if cut > 1000 else len(data)])):
-        assert isinstance(one, Refused) or "/" not in one.name
+        assert isinstance(one, RefusedFile) or "/" not in one.name
 
 
 def test_an_encrypted_entry_is_refused() -> None:
@@ -325,7 +317,7 @@ class Site:
     closing: threading.Event = field(default_factory=threading.Event)
 
     def get(self, path: str, limit: int = 1000, timeout_s: float = 5, total_s: float = 5) -> bytes:
-        get = web_get(lambda url: url.startswith(f"{self.url}/"), timeout_s=timeout_s, total_s=total_s)
+        get = make_downloader(lambda url: url.startswith(f"{self.url}/"), timeout_s=timeout_s, total_s=total_s)
         return get(f"{self.url}{path}", limit)
 
 
@@ -429,7 +421,9 @@ def test_a_server_that_drips_is_given_up(site: Site) -> None:
 def test_without_a_network_the_file_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing listens on the port of discard."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    (got,) = fetch_attachments([Link(name="a.mlir", url="http://127.0.0.1:9/a.mlir")], web_get(lambda url: True))
+    (got,) = fetch_attachments(
+        [Link(name="a.mlir", url="http://127.0.0.1:9/a.mlir")], make_downloader(lambda url: True)
+    )
     assert reasons((got,)) == ["could not be fetched: its host cannot be reached from here"]
 
 
@@ -438,8 +432,8 @@ def test_without_a_network_the_file_is_missing(monkeypatch: pytest.MonkeyPatch) 
 COMMAND = "\n\n```\niree-compile pool.mlir --iree-hal-target-backends=llvm-cpu -o pool.vmfb\n```\n"
 
 
-def read(body: str, get: Get, toolchain: str | None = None) -> tuple[Issue, Repro | NoRepro]:
-    issue = with_attachments(make_issue(body, "It crashes"), toolchain=toolchain, forge="github.com", get=get)
+def read(body: str, get: Download, toolchain: str | None = None) -> tuple[Issue, Repro | NoRepro]:
+    issue = add_attachments(make_issue(body, "It crashes"), toolchain=toolchain, forge="github.com", download=get)
     return issue, extract(issue, toolchain=toolchain)
 
 
@@ -529,9 +523,8 @@ def test_links_of_a_file_on_disk_are_followed_only_when_asked(
     """Reading a file is otherwise a thing without a network; an issue from the forge is read with its links."""
     body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
     (tmp_path / "issue.md").write_text(f"# It crashes\n{body}")
-    monkeypatch.setattr("bot.cli.app.github.connect", lambda: None)
-    monkeypatch.setattr("bot.cli.app.github.fetch_issue", lambda *_: make_issue(body, "It crashes"))
-    monkeypatch.setattr("bot.cli.app.web_get", lambda _: giving(pool__mlir=MLIR.encode()))
+    monkeypatch.setattr("bot.forge.github.GithubForge.fetch_issue", lambda *_: make_issue(body, "It crashes"))
+    monkeypatch.setattr("bot.cli.context.make_downloader", lambda _: giving(pool__mlir=MLIR.encode()))
     at = str(tmp_path / "issue.md") if source == "file" else source
     done = CliRunner().invoke(app, ["extract", at, *options])
     assert json.loads(done.stdout)["repro"]["files"] == ({"pool.mlir": MLIR} if fetched else {})
@@ -541,8 +534,8 @@ def test_the_command_that_repeats_a_run_fetches_again() -> None:
     """Only where it is not done anyway."""
     body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
     issue, _ = read(body, giving(pool__mlir=MLIR.encode()))
-    assert repeat_command(issue, None, Wishes()) == "reprobot reproduce test --fetch-attachments"
-    assert repeat_command(replace(issue, source="o/r#7"), None, Wishes()) == "reprobot reproduce 'o/r#7'"
+    assert repeat_command(issue, None, RunOptions()) == "reprobot reproduce test --fetch-attachments"
+    assert repeat_command(replace(issue, source="o/r#7"), None, RunOptions()) == "reprobot reproduce 'o/r#7'"
 
 
 def test_where_a_linked_file_came_from_is_shown() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bot.forge.contract import CommentTarget, IssueTarget, Reaction
-from bot.forge.github import forge
+from bot.forge.github import open_forge
 from tests.bot.forge import contract
 from tests.bot.forge.fake import NOW, REPOSITORY, FakeGithub
 from tests.bot.forge.npm import Unavailable
@@ -35,26 +35,25 @@ def test_every_call_of_the_contract_is_as_described(checked: FakeGithub) -> None
     checked.open_issue(7, "It fails.")
     checked.roles["ada"] = "maintain"
     checked.files[".github/reprobot.yml"] = b"profile: iree\n"
-    client = forge({**checked.environment(), "GITHUB_ACTIONS": ""})
-    client.issue(REPOSITORY, 7)
-    client.state(REPOSITORY, 7)
-    client.permission(REPOSITORY, "ada")
+    client = open_forge({**checked.environment(), "GITHUB_ACTIONS": ""})
+    client.fetch_issue(REPOSITORY, 7)
+    client.fetch_state(REPOSITORY, 7)
+    client.fetch_permission(REPOSITORY, "ada")
     posted = client.create_comment(REPOSITORY, 7, "**Confirmed.**")
     client.edit_comment(REPOSITORY, posted.id, "**Already fixed.**")
-    client.react(REPOSITORY, IssueTarget(number=7), Reaction.EYES)
+    client.add_reaction(REPOSITORY, IssueTarget(number=7), Reaction.EYES)
     for reaction in Reaction:
-        client.react(REPOSITORY, CommentTarget(id=posted.id), reaction)
+        client.add_reaction(REPOSITORY, CommentTarget(id=posted.id), reaction)
     client.ensure_label(REPOSITORY, "repro: confirmed", colour="d73a4a", description="The failure was seen here")
     client.ensure_label(REPOSITORY, "repro: confirmed", colour="d73a4a", description="The failure was seen here")
     client.add_labels(REPOSITORY, 7, ("repro: confirmed",))
-    client.labels(REPOSITORY, 7)
-    client.issues_labelled(REPOSITORY, "repro: confirmed")
+    client.list_labels(REPOSITORY, 7)
+    client.list_labelled_issues(REPOSITORY, "repro: confirmed")
     client.remove_label(REPOSITORY, 7, "repro: confirmed")
-    client.config(REPOSITORY)
-    client.comments(REPOSITORY, 7)
-    client.recent_comments(REPOSITORY, NOW)
-    client.issues_since(REPOSITORY, None)
-    client.comments_since(REPOSITORY, NOW)
+    client.fetch_settings(REPOSITORY)
+    client.list_comments(REPOSITORY, 7)
+    client.list_changed_issues(REPOSITORY, None)
+    client.list_changed_comments(REPOSITORY, NOW)
     sent = {(call.method, call.path) for call in checked.log if call.method != "GET"}
     assert len(sent) == 7
     assert {call.status for call in checked.log} <= {200, 201, 404}

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from bot.forge.contract import CommentTarget, Gone, IssueState, IssueTarget, Permission, Reaction
-from bot.forge.github import MAX_WAIT, GithubForge, fetch_issue, forge
+from bot.forge.github import GithubForge, open_forge, open_reader
+from bot.forge.github.forge import MAX_WAIT
 from runners.core.errors import InfraError, UserError
 from tests.bot.forge.fake import NOW, REPOSITORY, FakeGithub, Fault
 
@@ -28,7 +29,7 @@ def test_a_long_thread_costs_one_request_for_each_hundred_comments(github: FakeG
     """PyGithub's own objects would fetch each comment again."""
     for number in range(250):
         github.say(7, "bob", f"comment {number}")
-    assert [one.body for one in client.comments(REPOSITORY, 7)] == [f"comment {n}" for n in range(250)]
+    assert [one.body for one in client.list_comments(REPOSITORY, 7)] == [f"comment {n}" for n in range(250)]
     assert len(github.log) == 3
 
 
@@ -48,15 +49,15 @@ def test_a_long_thread_costs_one_request_for_each_hundred_comments(github: FakeG
 def test_a_permission_is_the_role(github: FakeGithub, client: GithubForge, role: str, permission: Permission) -> None:
     """``permission`` in the answer knows only four words; an unknown account has none."""
     github.roles["bob"] = role
-    assert client.permission(REPOSITORY, "bob") is permission
+    assert client.fetch_permission(REPOSITORY, "bob") is permission
 
 
 def test_a_login_is_no_path(github: FakeGithub, client: GithubForge) -> None:
     """An account's name stands in the address: it cannot lead to another part of the API."""
     github.roles["ada"] = "admin"
-    client.permission(REPOSITORY, "x/../ada")
+    client.fetch_permission(REPOSITORY, "x/../ada")
     assert github.calls("GET")[-1].path.endswith("/collaborators/x/../ada/permission")  # unquoted by the server
-    assert client.permission(REPOSITORY, "x/../ada") is Permission.NONE
+    assert client.fetch_permission(REPOSITORY, "x/../ada") is Permission.NONE
 
 
 @pytest.mark.usefixtures("issue")
@@ -73,15 +74,15 @@ def test_an_issue_that_is_gone_says_how(
 ) -> None:
     """Deleted, hidden or moved away; it is never read in the repository that it was moved to."""
     how(github)
-    assert client.state(REPOSITORY, 7) == Gone(reason=reason)  # type: ignore[arg-type]  # one of the three words
+    assert client.fetch_state(REPOSITORY, 7) == Gone(reason=reason)  # type: ignore[arg-type]  # one of the three words
     with pytest.raises(UserError):
-        client.issue(REPOSITORY, 7)
+        client.fetch_issue(REPOSITORY, 7)
 
 
 def test_an_account_that_was_deleted_and_an_empty_issue_are_read(github: FakeGithub, client: GithubForge) -> None:
     """GitHub gives null for both."""
     github.open_issue(7, None)["user"] = None
-    found = client.issue(REPOSITORY, 7)
+    found = client.fetch_issue(REPOSITORY, 7)
     assert (found.author, found.body) == ("ghost", "")
 
 
@@ -90,24 +91,24 @@ def test_polling_sends_what_it_was_given_and_hears_that_nothing_changed(
     github: FakeGithub, client: GithubForge
 ) -> None:
     """A 304 has no rows and keeps the tag; after a change the tag no longer helps."""
-    first = client.issues_since(REPOSITORY, NOW)
+    first = client.list_changed_issues(REPOSITORY, NOW)
     assert [brief.number for brief in first.issues] == [7]
-    again = client.issues_since(REPOSITORY, NOW, first.etag)
+    again = client.list_changed_issues(REPOSITORY, NOW, first.etag)
     assert again.unchanged
     assert (again.etag, again.issues) == (first.etag, ())
     github.say(7, "ada", "more")
-    assert not client.issues_since(REPOSITORY, NOW, first.etag).unchanged
-    comments = client.comments_since(REPOSITORY, NOW)
+    assert not client.list_changed_issues(REPOSITORY, NOW, first.etag).unchanged
+    comments = client.list_changed_comments(REPOSITORY, NOW)
     assert [one.body for one in comments.comments] == ["more"]
-    assert client.comments_since(REPOSITORY, NOW, comments.etag).unchanged
-    assert client.comments_since(REPOSITORY, github.now + timedelta(seconds=1)).comments == ()
+    assert client.list_changed_comments(REPOSITORY, NOW, comments.etag).unchanged
+    assert client.list_changed_comments(REPOSITORY, github.now + timedelta(seconds=1)).comments == ()
 
 
 def test_pull_requests_are_no_issues(github: FakeGithub, client: GithubForge) -> None:
     """GitHub lists them among the issues."""
     github.open_issue(8, "a change")["pull_request"] = {"url": None}
-    assert client.issues_since(REPOSITORY, None).issues == ()
-    state = client.state(REPOSITORY, 8)
+    assert client.list_changed_issues(REPOSITORY, None).issues == ()
+    state = client.fetch_state(REPOSITORY, 8)
     assert isinstance(state, IssueState)
     assert state.is_pull_request
 
@@ -164,7 +165,7 @@ def test_a_limit_is_waited_for_as_it_asks(
 ) -> None:
     """403 and 429, with and without Retry-After: one wait, then one comment."""
     pauses: list[float] = []
-    client = forge(github.environment(), pause=pauses.append)
+    client = open_forge(github.environment(), pause=pauses.append)
     said = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
     github.faults.append(Fault(status=status, method="POST", path=COMMENTS, message=said, headers=headers))
     client.create_comment(REPOSITORY, 7, "the answer")
@@ -182,7 +183,7 @@ def test_a_limit_that_lasts_is_not_slept_through(github: FakeGithub, client: Git
     )
     ask: dict[str, Callable[[], object]] = {
         "POST": lambda: client.create_comment(REPOSITORY, 7, "the answer"),
-        "GET": lambda: client.comments(REPOSITORY, 7),
+        "GET": lambda: client.list_comments(REPOSITORY, 7),
     }
     with pytest.raises(InfraError, match="limit is reached"):
         ask[method]()
@@ -194,7 +195,7 @@ def test_a_limit_that_lasts_is_not_slept_through(github: FakeGithub, client: Git
 def test_a_read_is_tried_again_by_itself(github: FakeGithub, client: GithubForge) -> None:
     """Nothing is written by reading twice."""
     github.faults.append(Fault(status=502, method="GET", path=COMMENTS, times=2))
-    assert client.comments(REPOSITORY, 7) == ()
+    assert client.list_comments(REPOSITORY, 7) == ()
     assert len(github.calls("GET", COMMENTS)) == 3
 
 
@@ -203,7 +204,7 @@ def test_a_read_is_tried_again_by_itself(github: FakeGithub, client: GithubForge
     "write",
     [
         lambda client: client.create_comment(REPOSITORY, 7, "x"),
-        lambda client: client.react(REPOSITORY, IssueTarget(number=7), Reaction.EYES),
+        lambda client: client.add_reaction(REPOSITORY, IssueTarget(number=7), Reaction.EYES),
         lambda client: client.add_labels(REPOSITORY, 7, ("bug",)),
         lambda client: client.ensure_label(REPOSITORY, "new", colour="ff0000", description=""),
     ],
@@ -240,14 +241,14 @@ def test_a_comment_longer_than_github_stores_is_refused_in_words(github: FakeGit
 def test_reactions_and_labels_are_the_same_twice(github: FakeGithub, client: GithubForge) -> None:
     """201 for the first and 200 for the second; a label that is not there is taken off without complaint."""
     for _ in range(2):
-        client.react(REPOSITORY, IssueTarget(number=7), Reaction.PLUS_ONE)
+        client.add_reaction(REPOSITORY, IssueTarget(number=7), Reaction.PLUS_ONE)
         client.ensure_label(REPOSITORY, "repro: confirmed", colour="d73a4a", description="seen here")
         client.add_labels(REPOSITORY, 7, ("repro: confirmed",))
     assert len(github.reactions) == 1
-    assert client.labels(REPOSITORY, 7) == ("repro: confirmed",)
+    assert client.list_labels(REPOSITORY, 7) == ("repro: confirmed",)
     for _ in range(2):
         client.remove_label(REPOSITORY, 7, "repro: confirmed")
-    assert client.labels(REPOSITORY, 7) == ()
+    assert client.list_labels(REPOSITORY, 7) == ()
 
 
 def test_two_that_create_the_same_label_at_once_both_go_on(github: FakeGithub, client: GithubForge) -> None:
@@ -266,35 +267,34 @@ def test_an_answer_that_is_cut_short_is_an_error_of_theirs(github: FakeGithub, c
     """A field that is missing, for one."""
     del github.issues[7]["title"]
     with pytest.raises(InfraError, match="cannot be read"):
-        client.issue(REPOSITORY, 7)
+        client.fetch_issue(REPOSITORY, 7)
 
 
 def test_settings_are_read_as_they_are_and_not_when_large(github: FakeGithub, client: GithubForge) -> None:
     """Bytes for `bot.settings`; None when there is no file."""
-    assert client.config(REPOSITORY) is None
+    assert client.fetch_settings(REPOSITORY) is None
     github.files[".github/reprobot.yml"] = b"profile: tvm\n"
-    assert client.config(REPOSITORY) == b"profile: tvm\n"
+    assert client.fetch_settings(REPOSITORY) == b"profile: tvm\n"
     github.files[".github/reprobot.yml"] = b"#" * 70_000
-    with pytest.raises(UserError, match="no small file"):
-        client.config(REPOSITORY)
+    with pytest.raises(UserError, match="no file of at most 64 KiB"):
+        client.fetch_settings(REPOSITORY)
 
 
 def test_a_token_is_needed_to_speak_and_is_said_to_be_refused(github: FakeGithub) -> None:
     """A wrong one is found out before anything else is done."""
     with pytest.raises(UserError, match="GITHUB_TOKEN"):
-        forge({"GITHUB_API_URL": github.url})
+        open_forge({"GITHUB_API_URL": github.url})
     wrong = {**github.environment(), "GITHUB_TOKEN": "expired", "GITHUB_ACTIONS": ""}
     with pytest.raises(UserError, match="401"):
-        forge(wrong)
-    assert forge({**github.environment(), "GITHUB_ACTIONS": ""}).whoami() == github.me
+        open_forge(wrong)
+    assert open_forge({**github.environment(), "GITHUB_ACTIONS": ""}).get_login() == github.me
 
 
 @pytest.mark.usefixtures("issue")
 def test_an_issue_is_read_without_a_token(github: FakeGithub) -> None:
     """`reprobot reproduce owner/repo#7` works for anybody."""
-    from bot.forge.github import connect
-
-    found = fetch_issue(connect({"GITHUB_API_URL": github.url, "REPROBOT_PACE": "off"}), REPOSITORY, 7)
+    reader = open_reader({"GITHUB_API_URL": github.url, "REPROBOT_PACE": "off"})
+    found = reader.fetch_issue(REPOSITORY, 7)
     assert found.source == f"{REPOSITORY}#7"
 
 
@@ -302,5 +302,5 @@ def test_an_issue_is_read_without_a_token(github: FakeGithub) -> None:
 def test_reactions_go_to_comments_too(github: FakeGithub, client: GithubForge) -> None:
     """An acknowledgement stands on the comment that asked."""
     id = github.say(7, "ada", "/repro run")["id"]
-    client.react(REPOSITORY, CommentTarget(id=id), Reaction.EYES)
+    client.add_reaction(REPOSITORY, CommentTarget(id=id), Reaction.EYES)
     assert list(github.reactions) == [("comment", id, "eyes")]

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.forge.github import forge
+from bot.forge.github import open_forge
 from runners.core.errors import InfraError, UserError
 from tests.bot.forge import objects
 from tests.bot.forge.fake import REPOSITORY, Answer, FakeGithub
@@ -83,9 +83,9 @@ def test_an_app_comments_in_its_own_name(prefix: str, key: rsa.RSAPrivateKey, tm
     with AppGithub(public(key)) as github:
         github.prefix = prefix
         github.open_issue(7, "body")
-        mine = forge(environment(github, tmp_path, key), pause=lambda _: None)
-        assert mine.whoami() == "repro-bot[bot]"
-        assert mine.issue(REPOSITORY, 7).body == "body"
+        mine = open_forge(environment(github, tmp_path, key), pause=lambda _: None)
+        assert mine.get_login() == "repro-bot[bot]"
+        assert mine.fetch_issue(REPOSITORY, 7).body == "body"
         mine.create_comment(REPOSITORY, 7, "an answer")
         assert github.ours(7) == ["an answer"]
         assert all(call.path.startswith(prefix) and call.status < 400 for call in github.log)
@@ -95,4 +95,4 @@ def test_another_apps_key_is_refused(key: rsa.RSAPrivateKey, tmp_path: Path) -> 
     """A wrong key is said to be one before anything is read or written."""
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     with AppGithub(public(key)) as github, pytest.raises((UserError, InfraError)):
-        forge(environment(github, tmp_path, other), pause=lambda _: None)
+        open_forge(environment(github, tmp_path, other), pause=lambda _: None)

@@ -12,13 +12,13 @@ from bot.requests.commands import (
     MAX_LINE,
     OPTIONS,
     VERBS,
-    Block,
-    Command,
     Mistake,
+    SlashCommand,
     Verb,
-    help_text,
     read_commands,
+    render_help,
 )
+from bot.requests.markdown_lines import CodeBlock
 
 
 def verbs(body: str) -> list[Verb]:
@@ -90,8 +90,8 @@ def test_fenced_blocks_right_under_a_command_are_its_code() -> None:
     body = f"/repro run\n{code}/repro status\n\ntext\n\n```\nno\n```"
     run, status = read_commands(body).commands
     assert run.blocks == (
-        Block(info="mlir", text="func.func @f()\n"),
-        Block(info="sh", text="iree-compile a.mlir\n"),
+        CodeBlock(info="mlir", text="func.func @f()\n"),
+        CodeBlock(info="sh", text="iree-compile a.mlir\n"),
     )
     assert status.blocks == ()
 
@@ -146,7 +146,7 @@ def test_more_commands_than_a_person_types_are_not_read() -> None:
 
 def test_help_lists_every_verb_and_option_of_the_parser() -> None:
     """One table: a verb that help forgets cannot exist, and every usage shown is one the parser accepts."""
-    text = help_text()
+    text = render_help()
     shown = dict(re.findall(r"^\| `/repro (\w+)([^`]*)`", text, re.MULTILINE))
     assert list(shown) == [str(verb) for verb in VERBS] == [str(verb) for verb in Verb]
     assert re.findall(r"^- `(\w+)=", text, re.MULTILINE) == list(OPTIONS)
@@ -163,7 +163,7 @@ def test_any_text_is_read_without_failing(text: str) -> None:
     """Whatever is typed gives commands, mistakes or neither; a mistake shows nothing that could ping or link."""
     for body in (text, f"/repro {text}", f"a\n/repro run {text}"):
         reading = read_commands(body)
-        assert all(isinstance(one, Command) for one in reading.commands)
+        assert all(isinstance(one, SlashCommand) for one in reading.commands)
         for mistake in reading.mistakes:
             assert isinstance(mistake, Mistake)
             assert not re.search(r"@\w", mistake.why)

@@ -9,9 +9,11 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.forge.actions import add_summary, set_outputs, step_of
-from bot.requests.commands import Block
-from bot.requests.plan_file import cells_of, encodable, packed, read_issue
+from bot.forge.actions import add_summary, read_step, set_outputs
+from bot.forge.payloads import replace_surrogates
+from bot.requests.markdown_lines import CodeBlock
+from bot.requests.plan_file import split_into_cells, split_releases
+from bot.requests.testcase import extract_with_blocks
 from bot.settings import load_settings
 from runners.cell import check_machine, run_cell
 from runners.core.bisection.commits import Prior
@@ -52,7 +54,7 @@ def plan_of(count: int, *, bisect: bool = False, every: bool = True, devices: tu
 
 @given(st.integers(1, 40), st.integers(1, 12))
 def test_packs_hold_every_release_once_in_order(count: int, size: int) -> None:
-    packs = packed(plan_of(count), size)
+    packs = split_releases(plan_of(count), size)
     assert [version for pack in packs for version in pack.order] == list(plan_of(count).order)
     assert all(pack.first == pack.order and len(pack.order) <= size for pack in packs)
     assert packs[0].reported == "0.0.0"
@@ -62,14 +64,14 @@ def test_packs_hold_every_release_once_in_order(count: int, size: int) -> None:
 @pytest.mark.parametrize("plan", [plan_of(30, bisect=True), plan_of(30, every=False), plan_of(8)])
 def test_a_search_is_never_spread_over_jobs(plan: Plan) -> None:
     """Its next question depends on the last answer."""
-    assert packed(plan, 8) == (plan,)
+    assert split_releases(plan, 8) == (plan,)
 
 
 def test_names_of_cells_are_ours_and_differ() -> None:
     """They name files, artifacts and rows of a matrix: nothing of an issue is in them."""
     settings = load_settings(b"machines: {lab: [cuda], amd-box: [rocm]}\nlimits: {versions-per-job: 3}")
     plan = plan_of(8, devices=("cuda", "vulkan"))
-    cells = cells_of(plan, settings, ("lab",), minimize=True)
+    cells = split_into_cells(plan, settings, ("lab",), minimize=True)
     assert [(cell.id, cell.machine) for cell in cells] == [
         ("any-1", ""),
         ("any-2", ""),
@@ -85,14 +87,14 @@ def test_code_given_in_place_of_the_issues_keeps_the_claim() -> None:
     """Also when it holds fences of its own."""
     issue = issue_of("apache-tvm 0.25.0 prints\n\n```\nValueError: shape mismatch in add\n```\n")
     text = "import tvm\nprint('```')\nassert tvm.x\n"
-    read = read_issue(issue, toolchain=None, blocks=(Block(info="python", text=text),))
+    read = extract_with_blocks(issue, toolchain=None, blocks=(CodeBlock(info="python", text=text),))
     assert "print('```')" in str(read)
     assert read.claim.signature is not None
     assert "shape mismatch" in read.claim.signature.message
 
 
 def test_lone_surrogates_become_sayable() -> None:
-    issue = encodable(issue_of("a\ud800b"))
+    issue = replace_surrogates(issue_of("a\ud800b"))
     assert issue.body == "a\ufffdb"
     assert issue.created == issue_of("x").created
 
@@ -196,7 +198,7 @@ def test_a_runner_that_is_kept_refuses(environment: dict[str, str], fine: bool) 
 
 def test_outputs_and_summary_are_appended(tmp_path: Path) -> None:
     output, summary = tmp_path / "o", tmp_path / "s"
-    step = step_of({"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_RUN_ID": "5"})
+    step = read_step({"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_RUN_ID": "5"})
     set_outputs(step, {"a": "1"})
     set_outputs(step, {"b": '{"x":["y"]}'})
     add_summary(step, "# Hi")
@@ -209,11 +211,11 @@ def test_outputs_and_summary_are_appended(tmp_path: Path) -> None:
 def test_an_output_cannot_spill_into_another(name: str, value: str, tmp_path: Path) -> None:
     """Not even by a bug of ours."""
     with pytest.raises(ValueError, match="one line"):
-        set_outputs(step_of({"GITHUB_OUTPUT": str(tmp_path / "o")}), {name: value})
+        set_outputs(read_step({"GITHUB_OUTPUT": str(tmp_path / "o")}), {name: value})
 
 
 def test_a_summary_is_cut_before_github_drops_it(tmp_path: Path) -> None:
     """A step's summary of more than 1 MiB is dropped whole."""
     summary = tmp_path / "s"
-    add_summary(step_of({"GITHUB_STEP_SUMMARY": str(summary)}), "🐞" * 2_000_000)
+    add_summary(read_step({"GITHUB_STEP_SUMMARY": str(summary)}), "🐞" * 2_000_000)
     assert summary.stat().st_size < 1024 * 1024

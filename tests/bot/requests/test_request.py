@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bot.requests.commands import Verb
-from bot.requests.request import Ignored, Request, Trigger, read_request
+from bot.requests.request import IgnoredEvent, Request, Trigger, read_request
 from bot.settings import Settings, load_settings
 from runners.core.errors import UserError
 from tests.bot.requests.payloads import ME, comment_event, dispatch_event, issue_event
@@ -20,9 +20,9 @@ from tests.bot.requests.payloads import ME, comment_event, dispatch_event, issue
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def read(event: str, payload: dict[str, Any], settings: Settings | None = None) -> Request | Ignored:
+def read(event: str, payload: dict[str, Any], settings: Settings | None = None) -> Request | IgnoredEvent:
     data = json.dumps(payload).encode()
-    return read_request(event, data, settings=settings or Settings(), me=ME, now=NOW, repository="octo/compiler")
+    return read_request(event, data, settings=settings or Settings(), login=ME, now=NOW, repository="octo/compiler")
 
 
 def changed(payload: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def test_an_opened_issue_is_run_for_its_author() -> None:
     """Nobody asked in words: where there is nothing to run, silence is polite."""
     request = read("issues", issue_event("opened"))
     assert isinstance(request, Request)
-    assert (request.trigger, request.number, request.actor, request.author) == (Trigger.OPENED, 7, "ada", "ada")
+    assert (request.trigger, request.number, request.actor) == (Trigger.OPENED, 7, "ada")
     assert [command.verb for command in request.commands] == [Verb.RUN]
     assert not request.asked
 
@@ -59,13 +59,13 @@ def test_a_label_asks_when_it_is_the_configured_one() -> None:
     assert request.trigger is Trigger.LABELED
     assert request.asked
     other = load_settings(b"events: {label: again}")
-    assert isinstance(read("issues", labelled, other), Ignored)
+    assert isinstance(read("issues", labelled, other), IgnoredEvent)
 
 
 def test_a_pressed_button_is_a_rerun_of_the_issue_named() -> None:
     request = read("workflow_dispatch", dispatch_event({"issue": "#12", "versions": "latest", "devices": ""}))
     assert isinstance(request, Request)
-    assert (request.trigger, request.number, request.author) == (Trigger.DISPATCH, 12, None)
+    assert (request.trigger, request.number) == (Trigger.DISPATCH, 12)
     assert dict(request.commands[0].options) == {"versions": "latest"}
 
 
@@ -103,7 +103,7 @@ def test_what_is_not_for_us_is_left_alone_and_says_why(
 ) -> None:
     """No request comes of it, so nothing is posted, run or even reacted to."""
     ignored = read(event, payload, load_settings(settings))
-    assert isinstance(ignored, Ignored)
+    assert isinstance(ignored, IgnoredEvent)
     assert why in ignored.why
 
 
@@ -121,10 +121,10 @@ def test_a_button_without_an_issue_is_a_clear_refusal(issue: str) -> None:
 @given(st.binary(max_size=400))
 def test_any_bytes_are_an_event_or_one_sentence(payload: bytes) -> None:
     with suppress(UserError):
-        read_request("issues", payload, settings=Settings(), me=ME, now=NOW, repository="octo/compiler")
+        read_request("issues", payload, settings=Settings(), login=ME, now=NOW, repository="octo/compiler")
 
 
 def test_nesting_without_end_is_refused() -> None:
     """The decoder's own limit is a sentence too."""
     with pytest.raises(UserError):
-        read_request("issues", b'{"issue":' * 100_000, settings=Settings(), me=ME, now=NOW)
+        read_request("issues", b'{"issue":' * 100_000, settings=Settings(), login=ME, now=NOW)

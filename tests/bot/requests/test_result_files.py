@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.requests.result_files import MAX_RESULT_BYTES, Results, check_result, most_observations, read_results
+from bot.requests.result_files import MAX_RESULT_BYTES, JobResults, check_result, count_allowed_runs, read_results
 from runners.core.protocol import (
     Answer,
     CellResult,
@@ -87,7 +87,7 @@ def write(folder: Path, result: CellResult | bytes, name: str = "any.json") -> N
     path.write_bytes(result if isinstance(result, bytes) else msgspec.json.encode(result))
 
 
-def read(folder: Path) -> Results:
+def read(folder: Path) -> JobResults:
     return read_results(folder, (CELL,), SHA)
 
 
@@ -304,7 +304,7 @@ def saw(**changes: Any) -> bytes:
         (saw(seconds=-1.0), "number"),
         (saw(peak_bytes=-1), "number"),
         (with_(smaller=SMALLER), "smaller testcase"),
-        (with_(observations=(SEEN,) * (most_observations(CELL) + 1)), "budget"),
+        (with_(observations=(SEEN,) * (count_allowed_runs(CELL) + 1)), "budget"),
     ],
 )
 def test_what_is_not_exactly_a_result_of_this_cell_is_refused(data: bytes, why: str, tmp_path: Path) -> None:
