@@ -1,8 +1,8 @@
 """Turn webhooks, changes found by polling, and scheduled rechecks into events of the ledger.
 
 Polling asks for two lists, changed issues and changed comments, with the ETag of the last answer. Without a change
-the answer is 304, which does not count against the rate limit. Each list is asked for from two minutes before the last
-change seen, since a change may appear in it late. Events that were seen before are recognised by their key.
+the answer is 304, which does not count against the rate limit. A change may appear late in a list, so each list is
+asked for from two minutes before the last change seen. Events that were seen before are recognised by their key.
 """
 
 from __future__ import annotations

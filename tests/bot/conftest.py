@@ -1,4 +1,4 @@
-"""A fake GitHub for a test, and a forge that speaks to it without pauses."""
+"""A fake GitHub for a test, and a forge on it without pauses."""
 
 from __future__ import annotations
 

@@ -82,24 +82,24 @@ def test_in_the_sheet_that_is_taken_apart_again(text: str) -> None:
     run = RecordedRun(
         id="1", at=datetime(2026, 11, 21, tzinfo=UTC), by="ada", testcase="0" * 16, counted=True, state=RunState.DONE
     )
-    sheet = StickyComment(
+    sticky = StickyComment(
         note=f"> {prose(text)}: said by {code(text)}",
         body=parse_report(render_comment(report, MAX_BODY_BYTES)).body,
         record=IssueRecord(runs=(run,), void=void),
         verdict="regression",
         issue="ab" * 32,
     )
-    posted = render_sticky_comment(sheet)
+    posted = render_sticky_comment(sticky)
     back = parse_sticky_comment(posted)
     assert (back.note, back.record, back.verdict, back.issue) == (
-        sheet.note,
-        sheet.record,
-        sheet.verdict,
-        sheet.issue,
+        sticky.note,
+        sticky.record,
+        sticky.verdict,
+        sticky.issue,
     )
-    assert back.body == sheet.body.strip()
+    assert back.body == sticky.body.strip()
     assert len(posted.encode("utf-8", "strict")) <= MAX_BYTES
-    assert decode_record(encode_record(sheet.record)) == sheet.record
+    assert decode_record(encode_record(sticky.record)) == sticky.record
     assert read_marker(posted) == ("regression", "ab" * 32)
 
 
@@ -160,9 +160,9 @@ def test_in_a_fence_and_in_a_span(text: str) -> None:
 def test_any_mixture_of_them_in_a_sheet(text: str) -> None:
     """Pieces of tricks put together at random, in the comment as it is posted."""
     report = parse_report(render_comment(poisoned(reports.fixed_crash(), text), MAX_BODY_BYTES))
-    sheet = StickyComment(note=f"> {prose(text)}.", body=report.body, verdict="fixed", issue="")
-    back = parse_sticky_comment(render_sticky_comment(sheet))
-    assert (back.note, back.body, back.record) == (sheet.note, sheet.body.strip(), sheet.record)
+    sticky = StickyComment(note=f"> {prose(text)}.", body=report.body, verdict="fixed", issue="")
+    back = parse_sticky_comment(render_sticky_comment(sticky))
+    assert (back.note, back.body, back.record) == (sticky.note, sticky.body.strip(), sticky.record)
 
 
 @settings(max_examples=200)

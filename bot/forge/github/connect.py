@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -39,14 +38,13 @@ def open_forge(environment: Mapping[str, str], *, pause: Callable[[float], None]
     )
 
 
-def open_reader(environment: Mapping[str, str] | None = None) -> GithubForge:
+def open_reader(environment: Mapping[str, str]) -> GithubForge:
     """Return a forge that reads public issues. It has no account of its own and cannot write.
 
     A token is not needed, but raises the rate limit.
     """
-    variables = os.environ if environment is None else environment
-    without_token = {name: variables[name] for name in ("GITHUB_API_URL", "REPROBOT_PACE") if name in variables}
-    return GithubForge(reads=_make_client(variables), writes=_make_client(without_token, writes=True), login="")
+    without_token = {name: environment[name] for name in ("GITHUB_API_URL", "REPROBOT_PACE") if name in environment}
+    return GithubForge(reads=_make_client(environment), writes=_make_client(without_token, writes=True), login="")
 
 
 def _make_client(variables: Mapping[str, str], *, writes: bool = False) -> Github:

@@ -1,6 +1,6 @@
-"""The watcher as a process that a test can kill: the real steps, ledger and client; its probe needs no compiler.
+"""The daemon as a process that a test can kill: real steps, ledger and client; the runs need no compiler.
 
-It can also kill itself, at a statement of its ledger that is named by number.
+The process can also kill itself, at a numbered statement of its ledger.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Fatal Python error: Aborted
 
 
 def canned(folder: Path, plan: JobPlan, sha256: str) -> None:
-    """A probe: every planned release aborts, twice."""
+    """Run a plan: every planned release aborts, twice."""
     for cell in plan.cells:
         seen = [
             observe(
@@ -64,8 +64,8 @@ def catalogue() -> Catalogue:
     return load_catalogue()
 
 
-def watcher_of(environment: dict[str, str], state: Path, **more: Any) -> Services:
-    """A watcher on the fake, whose parts may be replaced."""
+def make_services(environment: dict[str, str], state: Path, **more: Any) -> Services:
+    """Return services on the fake; ``more`` replaces parts."""
     parts: dict[str, Any] = {
         "forge": open_forge(environment, pause=lambda _: None),
         "ledger": open_ledger(state / "ledger.sqlite"),
@@ -80,8 +80,8 @@ def watcher_of(environment: dict[str, str], state: Path, **more: Any) -> Service
     return Services(**{**parts, **more})
 
 
-def live(environment: dict[str, str], state: str, die_at: int, count: str) -> None:
-    """Until nothing is left to do; killed before change ``die_at`` of the ledger. Writes how many there were."""
+def run_until_killed(environment: dict[str, str], state: str, die_at: int, count: str) -> None:
+    """Run until no event is left, or until change ``die_at`` of the ledger; write the number of changes to a file."""
     place = Path(state)
     sql = sqlite3.connect(place / "ledger.sqlite", isolation_level=None)
     seen = 0
@@ -95,7 +95,7 @@ def live(environment: dict[str, str], state: str, die_at: int, count: str) -> No
     sql.set_trace_callback(statement)
     watch.TICK_S = 0.01
     watch.watch_repositories(
-        watcher_of(environment, place, ledger=Ledger(sql)),
+        make_services(environment, place, ledger=Ledger(sql)),
         threading.Event(),
         threading.Event(),
         poll_s=1,

@@ -1,4 +1,4 @@
-"""Everything the bot sends, and everything the fake answers, is as GitHub describes its API."""
+"""The bot's requests and the fake's answers are as GitHub describes its API."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def checked(described: contract.Contract) -> Iterator[FakeGithub]:
 
 
 def test_every_call_of_the_contract_is_as_described(checked: FakeGithub) -> None:
-    """Each method of the forge once, with its real requests; no request and no answer is against the description."""
+    """Calls each method of the forge once; no request and no answer contradicts the description."""
     checked.open_issue(7, "It fails.")
     checked.roles["ada"] = "maintain"
     checked.files[".github/reprobot.yml"] = b"profile: iree\n"
@@ -60,7 +60,7 @@ def test_every_call_of_the_contract_is_as_described(checked: FakeGithub) -> None
 
 
 def test_the_check_can_fail(described: contract.Contract) -> None:
-    """A body of the wrong type, a field too few, a parameter and a path that do not exist."""
+    """On a body of the wrong type, a missing field, and an unknown parameter or path."""
     repo = "/repos/{owner}/{repo}"
     comments = f"{repo}/issues/{{issue_number}}/comments"
     assert described.request("POST", comments, {}, {"body": "fine"}) == []

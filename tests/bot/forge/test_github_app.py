@@ -1,4 +1,4 @@
-"""As a GitHub App, and on a server of one's own: the key signs, an installation's token does the rest."""
+"""The forge as a GitHub App, and on GitHub Enterprise Server: the key signs, an installation token does the rest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ APP, INSTALLATION = "41", "907"
 
 
 class AppGithub(FakeGithub):
-    """The fake, on which only an installation's token is any good; it may live below ``/api/v3``."""
+    """A fake that accepts only an installation's token, optionally below ``/api/v3``."""
 
     def __init__(self, public: bytes) -> None:
         super().__init__(me="repro-bot[bot]")
@@ -79,7 +79,7 @@ def environment(github: AppGithub, folder: Path, signing: rsa.RSAPrivateKey) -> 
 
 @pytest.mark.parametrize("prefix", ["", "/api/v3"], ids=["github.com", "a server of one's own"])
 def test_an_app_comments_in_its_own_name(prefix: str, key: rsa.RSAPrivateKey, tmp_path: Path) -> None:
-    """Its name is its slug's, its token the installation's; every request stays below the server's own address."""
+    """Login from its slug, token from the installation; every request stays below the server's own path."""
     with AppGithub(public(key)) as github:
         github.prefix = prefix
         github.open_issue(7, "body")
@@ -92,7 +92,7 @@ def test_an_app_comments_in_its_own_name(prefix: str, key: rsa.RSAPrivateKey, tm
 
 
 def test_another_apps_key_is_refused(key: rsa.RSAPrivateKey, tmp_path: Path) -> None:
-    """A wrong key is said to be one before anything is read or written."""
+    """Before any read or write."""
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     with AppGithub(public(key)) as github, pytest.raises((UserError, InfraError)):
         open_forge(environment(github, tmp_path, other), pause=lambda _: None)

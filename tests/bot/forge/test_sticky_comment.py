@@ -1,4 +1,4 @@
-"""Our one comment: taken apart, put together, found again."""
+"""Our one comment: parsed, rendered, found again."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def forge() -> MemoryForge:
     st.text(st.characters(codec="utf-8"), max_size=200),
     st.booleans(),
 )
-def test_parts_survive_being_put_together(note: str, body: str, voided: bool) -> None:
-    """Whatever a reason says; a body comes from our own renderer, which spells no marker of ours."""
+def test_parts_survive_rendering_and_parsing(note: str, body: str, voided: bool) -> None:
+    """With any text as a reason. A body comes from our own renderer, which escapes our markers."""
     note, body = note.strip().replace("<!--", ""), body.strip().replace("<!--", "")
     void = VoidedVerdict(by="wil", at=NOW, why=f"{note}\n<!-- reprobot:end-void -->") if voided else None
-    sheet = StickyComment(
+    sticky = StickyComment(
         note=note, body=body, record=IssueRecord(runs=(RUN,), void=void), verdict="fixed", issue="ab" * 32
     )
-    again = parse_sticky_comment(render_sticky_comment(sheet))
-    assert again == sheet
-    assert render_sticky_comment(again) == render_sticky_comment(sheet)
+    again = parse_sticky_comment(render_sticky_comment(sticky))
+    assert again == sticky
+    assert render_sticky_comment(again) == render_sticky_comment(sticky)
 
 
-def test_the_largest_comment_is_below_what_github_takes() -> None:
-    """Body, note, a reason, two dozen runs with long options."""
+def test_the_largest_comment_is_below_githubs_limit() -> None:
+    """With body, note, a reason, and the most runs with long options."""
     run = replace_run(asked="9" * 100, url="https://github.com/" + "x" * 180, verdict="confirmed")
     runs = tuple(replace_run(id=f"{i}.1", base=run) for i in range(MAX_RUNS))
     record = IssueRecord(runs=runs, void=VoidedVerdict(by="w" * 39, at=NOW, why="<" * 400))
@@ -63,7 +63,7 @@ def replace_run(*, base: RecordedRun = RUN, **changes: str) -> RecordedRun:
 
 
 def test_a_comment_is_ours_by_author_and_marker() -> None:
-    """A forged marker is nothing, and neither is a reply of ours."""
+    """Neither a forged marker nor our own reply counts."""
     made = forge()
     text = render_sticky_comment(StickyComment(body="x"))
     made.say(7, "eve", text)
@@ -76,9 +76,9 @@ def test_a_comment_is_ours_by_author_and_marker() -> None:
 
 def test_publishing_the_same_twice_writes_once() -> None:
     made = forge()
-    sheet = StickyComment(body="x", verdict="fixed")
-    publish_comment(made, REPOSITORY, 7, sheet, login=ME)
-    publish_comment(made, REPOSITORY, 7, sheet, login=ME)
+    sticky = StickyComment(body="x", verdict="fixed")
+    publish_comment(made, REPOSITORY, 7, sticky, login=ME)
+    publish_comment(made, REPOSITORY, 7, sticky, login=ME)
     assert made.writes == 1
 
 
@@ -86,7 +86,7 @@ def test_publishing_the_same_twice_writes_once() -> None:
     ("before", "after", "comments"),
     [("running", "fixed", 1), ("fixed", "fixed", 1), ("fixed", "confirmed", 2), ("fixed", "running", 1)],
 )
-def test_only_another_verdict_gets_a_comment_of_its_own(before: str, after: str, comments: int) -> None:
+def test_only_a_changed_verdict_gets_a_new_comment(before: str, after: str, comments: int) -> None:
     made = forge()
     publish_comment(made, REPOSITORY, 7, StickyComment(body="x", verdict=before), login=ME)
     publish_comment(made, REPOSITORY, 7, StickyComment(body="y", verdict=after), login=ME)
@@ -95,7 +95,7 @@ def test_only_another_verdict_gets_a_comment_of_its_own(before: str, after: str,
 
 
 def test_the_history_is_folded_and_newest_first() -> None:
-    """One run needs no history."""
+    """A single run has no history."""
     first, second = replace_run(verdict="confirmed"), replace_run(id="2.1", verdict="fixed")
     later = second.at + timedelta(days=1)
     text = render_sticky_comment(
@@ -106,8 +106,8 @@ def test_the_history_is_folded_and_newest_first() -> None:
     assert "Runs so far" not in render_sticky_comment(StickyComment(body="x", record=IssueRecord(runs=(first,))))
 
 
-def test_what_somebody_edited_out_of_shape_is_read_all_the_same() -> None:
-    """A maintainer may edit our comment: what is left of it is kept."""
+def test_a_damaged_comment_is_still_read() -> None:
+    """A maintainer may edit our comment: the remaining parts are kept."""
     text = render_sticky_comment(StickyComment(note="n", body="b", record=IssueRecord(runs=(RUN,)), verdict="fixed"))
     broken = text.replace("<!-- reprobot:end-note -->", "")
     assert "b" in parse_sticky_comment(broken).body

@@ -1,4 +1,4 @@
-"""A forge in memory that keeps ``bot.forge.contract``: tests of the conversation use it instead of HTTP."""
+"""A forge in memory that implements ``bot.forge.contract``: tests of requests use it instead of HTTP."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def issue_of(body: str, *, number: int = 7, author: str = "ada", title: str = "I
 
 @dataclass
 class MemoryForge:
-    """Issues, comments and labels of one repository; time moves one second with each write."""
+    """Issues, comments and labels of one repository. Time moves one second with each write."""
 
     issues: dict[int, Issue]
     permissions: dict[str, Permission] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class MemoryForge:
         return CommentListing(comments=tuple(changed))
 
     def say(self, number: int, author: str, body: str) -> PostedComment:
-        """Somebody writes a comment."""
+        """Write a comment as ``author``."""
         self.now += timedelta(seconds=1)
         id = 1000 + len(self.posted)
         comment = PostedComment(

@@ -1,4 +1,4 @@
-"""GitHub's own examples of events, as Octokit publishes them, are what the bot is asked by."""
+"""GitHub's own examples of events, as published by Octokit, are read as requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Example = tuple[str, dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def examples() -> list[Example]:
-    """Every example of every event, with the event's name."""
+    """Return every example of every event, with the event's name."""
     try:
         kinds = cached(PACKAGE, lambda kinds: kinds, "all")
     except Unavailable as why:
@@ -43,10 +43,10 @@ def request_of(event: str, payload: dict[str, Any], file: bytes = b"") -> Reques
     return read_request(event, data, settings=settings, login=ME, now=NOW, repository="octo/compiler")
 
 
-def test_every_example_of_an_issue_or_a_comment_is_a_request_or_is_ignored_with_its_reason(
+def test_every_issue_or_comment_example_is_a_request_or_ignored(
     examples: list[Example],
 ) -> None:
-    """None raises; what is asked is about the issue, the repository and the person of the payload."""
+    """None raises; a request has the issue, repository and account of the payload."""
     read = [(name, one, request_of(name, one)) for name, one in examples if name in ("issues", "issue_comment")]
     assert len(read) >= 20
     assert {(name, one["action"]) for name, one, _ in read} >= set(ANSWERED)
@@ -60,8 +60,8 @@ def test_every_example_of_an_issue_or_a_comment_is_a_request_or_is_ignored_with_
     assert {str(request.trigger) for *_, request in read if isinstance(request, Request)} == {"opened"}
 
 
-def test_every_other_event_is_none_of_ours(examples: list[Example]) -> None:
-    """A repository that sends us everything is not answered about anything else."""
+def test_every_other_event_is_ignored(examples: list[Example]) -> None:
+    """A repository that sends all its events gets no other answers."""
     others = [
         (name, one) for name, one in examples if name not in ("issues", "issue_comment") and "repository" in one
     ]
@@ -72,8 +72,8 @@ def test_every_other_event_is_none_of_ours(examples: list[Example]) -> None:
 
 
 @pytest.mark.parametrize(("event", "action"), ANSWERED)
-def test_the_examples_that_are_answered_come_to_a_plan(event: str, action: str, examples: list[Example]) -> None:
-    """Once the issue holds a program, the label is the one in the settings and the comment a command."""
+def test_the_answered_examples_are_planned(event: str, action: str, examples: list[Example]) -> None:
+    """With a program in the issue, the label of the settings, and a command in the comment."""
     payloads = [one for name, one in examples if (name, one.get("action", "")) == (event, action)]
     assert payloads
     for payload in payloads:

@@ -1,4 +1,4 @@
-"""From a request to words and a plan, and from results to an answer, on a forge in memory."""
+"""From a request to replies and a plan, and from results to an answer, on a forge in memory."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def ask(
     request = read_request(event, data, settings=settings, login=ME, now=forge.now, repository=REPOSITORY)
     if isinstance(request, IgnoredEvent):
         return request
-    return handle_request(desk_of(keeps, forge, run, file), request)
+    return handle_request(make_context(keeps, forge, run, file), request)
 
 
-def desk_of(keeps: Forge, forge: MemoryForge, run: str, file: bytes) -> RequestContext:
+def make_context(keeps: Forge, forge: MemoryForge, run: str, file: bytes) -> RequestContext:
     return RequestContext(
         forge=keeps,
         settings=load_settings(file),
@@ -81,7 +81,7 @@ def case_of(sealed: SealedPlan) -> Case:
 
 
 def seen(case: Case, outcome: Outcome, *versions: str) -> JobResults:
-    """Every release of the plan ended the same way, those named in ``versions`` alone passed."""
+    """Return results in which every release ended the same way, except that ``versions`` passed."""
     observations = []
     for version in case.plan.first:
         how = Outcome.PASS if version in versions else outcome
@@ -103,7 +103,7 @@ def answered(forge: MemoryForge, sealed: SealedPlan, outcome: Outcome = Outcome.
 
 
 def test_an_opened_issue_gets_one_comment_that_becomes_the_answer() -> None:
-    """First that it runs, then the verdict, by editing: one notification."""
+    """First the progress note, then the verdict by an edit: one notification."""
     forge = forge_of()
     sealed = opened(forge)
     assert sealed.group_cells() == {"any": ["any"]}
@@ -134,8 +134,8 @@ def test_the_same_delivery_five_times_is_one_run_and_one_comment() -> None:
     assert len([body for body in forge.ours() if "reprobot:reply" not in body]) == 1
 
 
-def test_a_process_that_was_killed_plans_its_run_anew() -> None:
-    """The same run again, under its own id: no refusal, no second run in the budget, no second comment."""
+def test_a_killed_process_plans_its_run_again() -> None:
+    """The same run, under its own id: no refusal, no second run in the budget, no second comment."""
     forge = forge_of()
     file = b"budgets: {issue: 1}"
     first = opened(forge, file=file)
@@ -145,8 +145,8 @@ def test_a_process_that_was_killed_plans_its_run_anew() -> None:
     assert len(read_records(forge.posted, ME)[7].runs) == 1
 
 
-def test_a_verdict_that_changes_is_a_new_comment_and_one_that_stays_an_edit() -> None:
-    """Only news is worth a notification; the old comment says where it went on, its labels go."""
+def test_only_a_changed_verdict_is_a_new_comment() -> None:
+    """The old comment links to the new one, and its labels are removed."""
     forge = forge_of()
     answered(forge, opened(forge))
     again = says(forge, "wil", "/repro rerun", run="2.1").sealed
@@ -164,8 +164,8 @@ def test_a_verdict_that_changes_is_a_new_comment_and_one_that_stays_an_edit() ->
     assert not set(labels) & set(forge.on[7])
 
 
-def test_an_answer_that_comes_late_does_not_replace_a_later_one() -> None:
-    """Two runs, reported in the wrong order: the later question keeps its answer."""
+def test_a_late_answer_does_not_replace_a_later_runs() -> None:
+    """Two runs are reported in the wrong order: the later request keeps its answer."""
     forge = forge_of()
     first = opened(forge)
     forge.now += timedelta(minutes=1)
@@ -180,8 +180,8 @@ def test_an_answer_that_comes_late_does_not_replace_a_later_one() -> None:
 
 
 @pytest.mark.parametrize("body", ["How do I install it?", "It crashes. Thanks for looking into it!"])
-def test_an_issue_without_code_is_left_in_peace(body: str) -> None:
-    """Unless the repository wants one polite request, or somebody asks by a command."""
+def test_an_issue_without_code_gets_no_comment(body: str) -> None:
+    """Unless the settings want one request for code, or a command asks."""
     forge = forge_of(body)
     handled = ask(forge, "issues", issue_event("opened"))
     assert isinstance(handled, HandledRequest)
@@ -194,16 +194,16 @@ def test_an_issue_without_code_is_left_in_peace(body: str) -> None:
     assert forge.writes == 1
 
 
-def test_what_is_missing_is_asked_for_once_by_default() -> None:
-    """A testcase that lacks a file: exactly that file is asked for."""
+def test_a_missing_file_is_asked_for_once_by_default() -> None:
+    """The comment names exactly that file."""
     forge = forge_of(CODE.replace("assert", "from model_zoo_of_mine import net\nopen('weights.bin')\nassert"))
     ask(forge, "issues", issue_event("opened"))
     assert len(forge.ours()) == 1
     assert "this is missing" in forge.ours()[0]
 
 
-def test_the_code_under_a_command_is_run_in_place_of_the_issues() -> None:
-    """And the answer says whose code it was."""
+def test_the_code_under_a_command_replaces_the_issues() -> None:
+    """The answer says so."""
     forge = forge_of()
     opened(forge)
     handled = says(forge, "wil", "/repro run\n```python\nimport tvm\nassert tvm.nothing is None\n```", run="2.1")
@@ -223,8 +223,8 @@ def test_options_of_a_command_reach_the_plan() -> None:
     assert (plan.order[0], plan.order[-1], plan.limits.wall_s) == ("0.25.0.post1", "0.27.0", 33.0)
 
 
-def test_a_smaller_testcase_is_asked_of_the_probing_job() -> None:
-    """And is in the answer; asked for a second time while it runs, it is not made twice."""
+def test_minimize_is_part_of_the_plan() -> None:
+    """Its result is in the answer; a second request while it runs is no second run."""
     forge = forge_of()
     answered(forge, opened(forge))
     sealed = says(forge, "wil", "/repro minimize", run="2.1").sealed
@@ -242,7 +242,7 @@ def test_a_smaller_testcase_is_asked_of_the_probing_job() -> None:
     assert "Smaller testcase: 2 lines instead of 40" in forge.ours()[0]
 
 
-def test_a_release_that_does_not_exist_is_a_sentence() -> None:
+def test_an_unknown_release_is_answered_with_a_sentence() -> None:
     forge = forge_of()
     handled = says(forge, "wil", "/repro run versions=9.9.9")
     assert handled.sealed is None
@@ -261,7 +261,7 @@ def test_strangers_may_run_their_own_issue_only() -> None:
 
 
 def test_budgets_are_counted_from_our_own_comments() -> None:
-    """Deleting the commands does not help; a maintainer is not stopped."""
+    """Deleting the commands does not help; a maintainer has no budget."""
     forge = forge_of()
     file = b"budgets: {issue: 2}"
     for i in range(2):
@@ -288,7 +288,7 @@ GPU = b"machines: {lab: [cuda]}\ndevices: [cuda]"
 
 
 def test_a_machine_that_needs_approval_waits_for_it() -> None:
-    """The comment says what to type; the digest in it is the testcase's."""
+    """The comment shows the command, with the testcase's digest."""
     forge = forge_of()
     sealed = opened(forge, file=GPU)
     assert sealed.group_cells() == {"any": ["any"]}
@@ -307,7 +307,7 @@ def test_a_machine_that_needs_approval_waits_for_it() -> None:
     assert "lab" in later.group_cells()
 
 
-def test_an_edit_voids_an_approval() -> None:
+def test_an_edit_invalidates_an_approval() -> None:
     forge = forge_of()
     digest = opened(forge, file=GPU).cells[0].testcase_sha256
     forge.issues[7] = issue_of(OTHER)
@@ -319,8 +319,8 @@ def test_an_edit_voids_an_approval() -> None:
     assert "lab" not in rerun.group_cells()
 
 
-def test_an_approval_that_nothing_waits_for_is_said_to_be_none() -> None:
-    """Rather than run on the ordinary machines once more."""
+def test_an_unneeded_approval_is_refused() -> None:
+    """It does not run the testcase on ordinary machines again."""
     forge = forge_of()
     digest = opened(forge).cells[0].testcase_sha256
     assert says(forge, "wil", f"/repro approve {digest}", run="2.1").sealed is None
@@ -328,14 +328,14 @@ def test_an_approval_that_nothing_waits_for_is_said_to_be_none() -> None:
 
 
 @pytest.mark.parametrize("who", ["ada", "tim", "eve"])
-def test_nobody_below_write_approves(who: str) -> None:
+def test_an_approval_needs_write_permission(who: str) -> None:
     forge = forge_of()
     digest = opened(forge, file=GPU).cells[0].testcase_sha256
     assert says(forge, who, f"/repro approve {digest}", run="2.1", file=GPU).sealed is None
 
 
 def test_a_testcase_swapped_in_the_plan_is_not_run() -> None:
-    """The digest is compared where the machine is."""
+    """The machine compares the digest again."""
     forge = forge_of()
     sealed = opened(forge)
     swapped = sealed.data.replace(b"tvm.compile is None", b"tvm.compile is True")
@@ -353,7 +353,7 @@ def test_a_testcase_swapped_in_the_plan_is_not_run() -> None:
 # ---------------------------------------------------------------------------------------------- words
 
 
-def test_a_slip_gets_one_reply_with_what_was_meant() -> None:
+def test_mistakes_get_one_reply_with_suggestions() -> None:
     forge = forge_of()
     says(forge, "ada", "/repro rnu\n/repro run versoins=1")
     (reply,) = forge.ours()
@@ -363,14 +363,14 @@ def test_a_slip_gets_one_reply_with_what_was_meant() -> None:
 
 
 def test_replies_have_a_budget_too() -> None:
-    """Whoever types a hundred commands gets a few answers."""
+    """A hundred commands get a few answers."""
     forge = forge_of()
     for _ in range(30):
         says(forge, "eve", "/repro help")
     assert len(forge.ours()) == 12
 
 
-def test_status_says_what_ran_and_what_is_left() -> None:
+def test_status_shows_runs_and_the_remaining_budget() -> None:
     forge = forge_of()
     opened(forge)
     says(forge, "ada", "/repro status")
@@ -379,7 +379,7 @@ def test_status_says_what_ran_and_what_is_left() -> None:
 
 
 def test_a_cancelled_run_is_not_answered() -> None:
-    """Its jobs may go on; what they find is dropped."""
+    """Its jobs may go on; their results are dropped."""
     forge = forge_of()
     sealed = opened(forge)
     says(forge, "ada", "/repro cancel", run="2.1")
@@ -391,8 +391,8 @@ def test_a_cancelled_run_is_not_answered() -> None:
     assert "cancelled by `ada`" in forge.ours()[0]
 
 
-def test_a_voided_verdict_shows_who_and_why_until_the_next_run() -> None:
-    """The labels go with it; strangers cannot."""
+def test_a_voided_verdict_shows_the_maintainer_and_the_reason() -> None:
+    """Until the next answer. Its labels are removed; strangers cannot void."""
     forge = forge_of()
     answered(forge, opened(forge))
     says(forge, "ada", "/repro void I do not like it", run="2.1")
@@ -417,7 +417,7 @@ def test_a_voided_verdict_shows_who_and_why_until_the_next_run() -> None:
 
 
 @pytest.mark.parametrize("reason", ["deleted", "transferred", "hidden"])
-def test_an_issue_that_is_gone_gets_nothing(reason: Any) -> None:
+def test_a_missing_issue_gets_no_comment(reason: Any) -> None:
     forge = forge_of()
     sealed = opened(forge)
     forge.gone[7] = Gone(reason=reason)
@@ -430,7 +430,7 @@ def test_an_issue_that_is_gone_gets_nothing(reason: Any) -> None:
     assert forge.writes == before
 
 
-def test_an_issue_locked_meanwhile_gets_nothing() -> None:
+def test_a_locked_issue_gets_no_comment() -> None:
     forge = forge_of()
     sealed = opened(forge)
     forge.locked.add(7)
@@ -441,8 +441,8 @@ def test_an_issue_locked_meanwhile_gets_nothing() -> None:
     )
 
 
-def test_an_edit_during_the_run_is_said() -> None:
-    """Only when it changed the testcase: a typo in the prose is nobody's business."""
+def test_an_edit_during_the_run_is_noted() -> None:
+    """Only if it changed the testcase, not the prose."""
     forge = forge_of()
     sealed = opened(forge)
     forge.issues[7] = issue_of(CODE + "\nThank you!")
@@ -453,7 +453,7 @@ def test_an_edit_during_the_run_is_said() -> None:
     assert "was edited after this run began" in forge.ours()[0]
 
 
-def test_our_own_failure_is_no_verdict_and_keeps_the_old_one() -> None:
+def test_our_own_failure_keeps_the_old_verdict() -> None:
     forge = forge_of()
     answered(forge, opened(forge))
     sealed = says(forge, "wil", "/repro rerun", run="2.1").sealed
@@ -468,8 +468,8 @@ def test_our_own_failure_is_no_verdict_and_keeps_the_old_one() -> None:
     assert "fails as reported" in body or "reported failure" in body
 
 
-def test_somebody_elses_comment_with_our_marker_is_not_ours() -> None:
-    """Neither is it edited, nor are its runs counted, nor does its void count."""
+def test_a_strangers_comment_with_our_marker_is_not_ours() -> None:
+    """It is not edited, and neither its runs nor its void count."""
     forge = forge_of()
     opened(forge)
     copy = forge.ours()[0]
@@ -482,7 +482,7 @@ def test_somebody_elses_comment_with_our_marker_is_not_ours() -> None:
     assert len(other.ours()) == 1
 
 
-def test_a_lone_surrogate_in_an_issue_stops_nothing() -> None:
+def test_a_lone_surrogate_in_an_issue_is_replaced() -> None:
     """JSON may hold one; no file can."""
     forge = forge_of()
     forge.issues[7] = replace(issue_of(CODE), title="\ud800 fails")
@@ -490,8 +490,8 @@ def test_a_lone_surrogate_in_an_issue_stops_nothing() -> None:
     assert forge.ours()[0].encode()
 
 
-def test_the_clock_takes_the_issue_whose_answer_is_oldest() -> None:
-    """One for each tick, none that was run today."""
+def test_the_schedule_takes_the_issue_with_the_oldest_answer() -> None:
+    """One for each tick, and none that ran within a day."""
     forge = forge_of()
     forge.issues[8] = issue_of(OTHER, number=8)
     answered(forge, opened(forge))
@@ -511,7 +511,7 @@ def test_the_clock_takes_the_issue_whose_answer_is_oldest() -> None:
     assert handled.sealed is not None
 
 
-def test_a_button_press_is_a_run() -> None:
+def test_a_workflow_dispatch_is_a_run() -> None:
     forge = forge_of()
     forge.permissions["ada"] = Permission.WRITE
     handled = ask(forge, "workflow_dispatch", dispatch_event({"issue": "7", "versions": "0.27.0"}))
@@ -521,7 +521,7 @@ def test_a_button_press_is_a_run() -> None:
 
 
 def test_a_case_is_read_back_as_it_was() -> None:
-    """Issue, wishes, settings and all."""
+    """With its issue, options and settings."""
     forge = forge_of()
     sealed = opened(forge, file=GPU)
     case = case_of(sealed)

@@ -1,4 +1,4 @@
-"""Who may: permissions, budgets and approvals, and the record that budgets are counted from."""
+"""Permissions, budgets and approvals, and the record that budgets are counted from."""
 
 from __future__ import annotations
 
@@ -56,15 +56,14 @@ def run(id: str = "1", by: str = "ada", hours: float = 1, counted: bool = True) 
         (Verb.HELP, {STRANGER, AUTHOR, TRIAGER, WRITER}),
     ],
 )
-def test_who_may_say_what(verb: Verb, allowed: set[Requester]) -> None:
-    """`read` opens nothing: GitHub answers it for every stranger. The author of an issue cannot approve it."""
+def test_each_verb_needs_its_permission(verb: Verb, allowed: set[Requester]) -> None:
+    """GitHub answers `read` for every stranger, so `read` allows no run. The author of an issue cannot approve it."""
     command = SlashCommand(verb=verb)
     people = (STRANGER, AUTHOR, TRIAGER, WRITER)
     assert {one for one in people if check_permission(command, one) is None} == allowed
 
 
-def test_every_verb_says_who_it_is_for() -> None:
-    """A refusal is one sentence that names the permission."""
+def test_every_refusal_names_the_permission() -> None:
     for verb in VERBS:
         nobody = Requester(login="x", permission=Permission.NONE, is_author=False)
         assert isinstance(refusal := check_permission(SlashCommand(verb=verb), nobody), Denied)
@@ -88,7 +87,7 @@ def test_runs_are_counted_per_issue_per_account_and_altogether() -> None:
         (BudgetUse(repository=2), "this repository"),
     ],
 )
-def test_each_budget_stops_strangers_and_nobody_else(used: BudgetUse, said: str) -> None:
+def test_each_budget_stops_only_strangers(used: BudgetUse, said: str) -> None:
     budgets = Budgets(issue=2, user=2, repository=2)
     refusal = check_budgets(budgets, used, AUTHOR)
     assert refusal is not None
@@ -103,7 +102,7 @@ def test_an_approval_names_the_testcase_by_its_digest(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["", "gpu", SHA[:11], "cd" * 32, SHA + "00", f"x{SHA[:16]}"])
-def test_what_does_not_name_it_approves_nothing(words: str) -> None:
+def test_an_approval_with_another_digest_is_refused(words: str) -> None:
     assert isinstance(check_approval(SlashCommand(verb=Verb.APPROVE, words=words), SHA), Denied)
 
 
@@ -117,8 +116,8 @@ def permission(login: str) -> Permission:
     return {"wil": Permission.WRITE, "tim": Permission.TRIAGE}.get(login, Permission.READ)
 
 
-def test_an_approval_holds_for_one_testcase_from_one_who_may() -> None:
-    """An edit of the issue makes another testcase of it, whose digest nobody approved."""
+def test_an_approval_holds_for_one_testcase() -> None:
+    """From an account with permission. An edit of the issue makes another testcase, with another digest."""
     said = f"looks harmless\n\n/repro approve {SHA[:16]}"
     assert find_approval([comment(said)], SHA, permission) == "wil"
     assert find_approval([comment(said)], "cd" * 32, permission) is None
@@ -128,8 +127,8 @@ def test_an_approval_holds_for_one_testcase_from_one_who_may() -> None:
     assert find_approval([comment("> " + said.replace("\n", "\n> "))], SHA, permission) is None
 
 
-def test_asking_for_permissions_is_bounded() -> None:
-    """A thousand accounts that approve cost no thousand requests."""
+def test_permission_requests_are_limited() -> None:
+    """A thousand accounts that approve do not cost a thousand requests."""
     asked: list[str] = []
 
     def count(login: str) -> Permission:
@@ -147,8 +146,8 @@ def test_machines_are_chosen_by_their_devices() -> None:
 # ---------------------------------------------------------------------------------------------- the record
 
 
-def test_a_testcase_is_another_one_after_any_edit() -> None:
-    """Of its files, its steps or what it needs installed."""
+def test_any_edit_changes_a_testcases_digest() -> None:
+    """Of its files, its steps or its requirements."""
     first = Testcase(
         kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1", "b": "2"}, steps=(("python", "a.py"),)
     )
@@ -163,8 +162,8 @@ def test_a_testcase_is_another_one_after_any_edit() -> None:
     assert digest_of(change(first, files={"b": "2", "a.py": "1"})) == digest_of(first)
 
 
-def test_a_record_survives_its_comment() -> None:
-    """Whatever a reason says, it neither ends the hidden line nor begins another."""
+def test_a_record_survives_encoding() -> None:
+    """No reason can end the hidden line or begin another."""
     void = VoidedVerdict(by="wil", at=NOW, why='it --> is <!-- reprobot:record {} -->\n "wrong" --- @all')
     record = IssueRecord(runs=(run(),), void=void)
     line = encode_record(record)
@@ -174,7 +173,7 @@ def test_a_record_survives_its_comment() -> None:
 
 
 @given(st.text(max_size=400))
-def test_a_reason_of_any_kind_survives(why: str) -> None:
+def test_any_reason_survives_encoding(why: str) -> None:
     why = why.encode(errors="replace").decode()
     record = IssueRecord(void=VoidedVerdict(by="wil", at=NOW, why=why))
     line = encode_record(record)
@@ -184,7 +183,7 @@ def test_a_reason_of_any_kind_survives(why: str) -> None:
 
 
 @pytest.mark.parametrize("body", ["", "x", "<!-- reprobot:record {} -->" * 2, '<!-- reprobot:record {"runs":3} -->'])
-def test_what_is_no_record_is_an_empty_one(body: str) -> None:
+def test_an_unreadable_record_is_empty(body: str) -> None:
     assert decode_record(body) == IssueRecord()
 
 
@@ -195,8 +194,8 @@ def test_only_the_last_runs_are_remembered() -> None:
     assert [one.id for one in record.runs] == [str(i) for i in range(5, MAX_RUNS + 5)]
 
 
-def test_a_cancelled_run_stays_cancelled_and_a_new_verdict_lifts_a_void() -> None:
-    """Planning another run does not: until it has ended, the verdict that is shown is still the voided one."""
+def test_a_cancelled_run_stays_cancelled_and_a_verdict_removes_a_void() -> None:
+    """A planned run does not: until it has ended, the verdict shown is the voided one."""
     record = replace_void(IssueRecord()).add_run(run("1"))
     assert record.void is not None
     assert record.end_run("1", RunState.FAILED).void is not None
@@ -209,6 +208,6 @@ def replace_void(record: IssueRecord) -> IssueRecord:
     return msgspec.structs.replace(record, void=VoidedVerdict(by="wil", at=NOW, why="x"))
 
 
-def test_standing_is_about_one_account() -> None:
+def test_triage_permission_makes_an_account_trusted() -> None:
     assert replace(AUTHOR, permission=Permission.TRIAGE).is_trusted
     assert not AUTHOR.is_trusted
