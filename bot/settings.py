@@ -11,13 +11,15 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import msgspec
 import yaml
 
 from bot.verdict.verdict import VerdictKind
 from runners.core.errors import UserError
+from runners.core.toolchain.reports import TrackerDefaults
+from runners.toolchains import TOOLCHAINS, list_compilers
 
 PATH = ".github/reprobot.yml"
 MAX_BYTES = 32 * 1024
@@ -83,10 +85,27 @@ class Limits(Section, frozen=True, kw_only=True):
     ] = 8
 
 
+def _profile(toolchain: str, tracker: TrackerDefaults) -> dict[str, Any]:
+    made: dict[str, Any] = {"toolchain": toolchain, "events": {"skip": list(tracker.skip_labels)}}
+    return made | {"devices": list(tracker.devices)} if tracker.devices else made
+
+
+PROFILES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {name: _profile(name, one.REPORTS.tracker) for name, one in TOOLCHAINS.items() if one.REPORTS.tracker is not None}
+)
+"""What the projects' trackers need. In a repository without the labels that a profile names, the profile works all
+the same."""
+
+if TYPE_CHECKING:
+    _Profile = str
+else:
+    _Profile = Literal[tuple(PROFILES)]  # editors complete the names from the published schema
+
+
 class Settings(Section, frozen=True, kw_only=True):
     """How Reprobot behaves in one repository."""
 
-    profile: Annotated[Literal["tvm", "iree"] | None, _said("Defaults for one project: tvm or iree.")] = None
+    profile: Annotated[_Profile | None, _said(f"Defaults for one project: {list_compilers()}.")] = None
     toolchain: Annotated[_Word | None, _said("The compiler; null to find it from each issue's text.")] = None
     versions: Annotated[_Spec | None, _said("Releases to run: a list, a range A..B, latest or all.")] = None
     devices: Annotated[tuple[_Device, ...], _said("Further devices to run every testcase on.", max_length=8)] = ()
@@ -126,16 +145,6 @@ class Settings(Section, frozen=True, kw_only=True):
         return (own,) if own is not None else usual
 
 
-PROFILES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "tvm": {"toolchain": "tvm", "events": {"skip": ["type: doc", "type:ci", "type:rfc-tracking"]}},
-        "iree": {"toolchain": "iree", "events": {"skip": ["enhancement ➕"]}, "devices": ["vmvx"]},
-    }
-)
-"""What the two projects' trackers need. The labels are those that their forms put on what is no bug report: in a
-repository without such labels a profile works all the same."""
-
-
 # ---------------------------------------------------------------------------------------------- inputs of the action
 
 
@@ -150,8 +159,8 @@ INPUTS: Mapping[str, Input] = MappingProxyType(
     {
         name: Input(key=key, description=description)
         for name, key, description in (
-            ("profile", "profile", "Defaults for one project: tvm or iree."),
-            ("toolchain", "toolchain", "The compiler: tvm or iree. Found from each issue's text when empty."),
+            ("profile", "profile", f"Defaults for one project: {list_compilers()}."),
+            ("toolchain", "toolchain", f"The compiler: {list_compilers()}. Found from each issue's text when empty."),
             ("versions", "versions", "Releases to run: a list, a range A..B, latest or all."),
             ("devices", "devices", "Further devices to run every testcase on, separated by commas."),
             ("bisect", "bisect", "Look for the release where the behaviour changes: true or false."),
@@ -243,7 +252,7 @@ def _parse(file: bytes) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise UserError(f"{PATH} holds no settings: write lines such as `profile: tvm`")
+        raise UserError(f"{PATH} holds no settings: write lines such as `profile: {next(iter(PROFILES))}`")
     return value
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from bench.structure import compiler_literals, read_modules
 
 ROOT = Path(__file__).parent.parent
 
@@ -262,3 +264,11 @@ def test_a_crossing_is_noticed(file: str, line: str, said: str) -> None:
     before = crossings(file, text)
     planted = f"{text}\n\ndef planted() -> None:\n    {line}\n"
     assert crossings(file, planted) == [*before, f"{file}:{len(text.splitlines()) + 4} {said}"]
+
+
+def test_no_string_of_bot_names_a_compiler() -> None:
+    """A compiler's words are in its own folder: ``bot`` reads them from `runners.toolchains`."""
+    modules = read_modules(ROOT)
+    assert {name: count for name, count in compiler_literals(modules).items() if name.startswith("bot")} == {}
+    planted = replace(modules["bot.issue"], tree=ast.parse("NAME = 'tvm'"))
+    assert compiler_literals({planted.name: planted}) == {"bot.issue": 1}

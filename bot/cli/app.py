@@ -37,7 +37,7 @@ from runners.doctor import examine
 from runners.environments.refresh import refresh_catalogue
 from runners.environments.store import default_root, open_store
 from runners.sandbox.select import drop_skeleton, sweep, use_image
-from runners.toolchains import find_toolchain
+from runners.toolchains import find_toolchain, list_compilers
 from runners.workbench import Workbench
 
 app = typer.Typer(
@@ -53,7 +53,7 @@ IssueArgument = Annotated[
     typer.Argument(metavar="ISSUE", help="A Markdown file ('# title' first), '-', owner/repo#N, or an issue's URL."),
 ]
 ToolchainOption = Annotated[
-    str | None, typer.Option(help="tvm or iree; found from the text when not given.", metavar="NAME")
+    str | None, typer.Option(help=f"{list_compilers()}; found from the text when not given.", metavar="NAME")
 ]
 AllowOption = Annotated[
     list[str] | None,
@@ -126,7 +126,9 @@ def run_reproduce(
             metavar="LIST|RANGE",
         ),
     ] = None,
-    devices: Annotated[str, typer.Option(help="Further devices to run it on, such as 'vmvx'.", metavar="LIST")] = "",
+    devices: Annotated[
+        str, typer.Option(help="Further devices to run it on, such as 'vulkan'.", metavar="LIST")
+    ] = "",
     bisect: Annotated[
         bool, typer.Option("--bisect/--no-bisect", help="Search for the releases where the behaviour changes.")
     ] = True,
@@ -221,7 +223,7 @@ def run_bisect(
 @app.command(name="suspects")
 def run_suspects(
     issue: IssueArgument,
-    toolchain: Annotated[str, typer.Option(help="tvm or iree.", metavar="NAME")],
+    toolchain: Annotated[str, typer.Option(help=f"{list_compilers()}.", metavar="NAME")],
     start: Annotated[
         str, typer.Option("--from", help="Start of the range, exclusive: a release, tag or commit.", metavar="REV")
     ],

@@ -6,13 +6,11 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 
 from bot.extract.blocks.classify import read_pieces
 from bot.extract.blocks.markdown import Document, parse_markdown
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
-from bot.extract.claim.devices import iree_device, iree_devices, tvm_device, tvm_devices
 from bot.extract.claim.failure import fails_at_definition, find_signature
 from bot.extract.claim.read import Report, read_claim
 from bot.extract.claim.versions import Passage, find_versions
@@ -22,10 +20,14 @@ from bot.extract.command_line.shell import Command
 from bot.extract.files.attached import attached_pieces, explain, fill_from, say_attached
 from bot.extract.files.links import attached_files, find_links
 from bot.extract.python.assemble import MAIN_FILE, About, Ambiguous, Program, assemble, words_of
-from bot.extract.toolchain import find_toolchain
+from bot.extract.toolchain import recognise_toolchain
 from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
+from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
+from runners.core.toolchain.command_line import CommandLineTools
+from runners.core.toolchain.reports import DeviceText, NamedDevices, ReportVocabulary, Written
+from runners.toolchains import find_toolchain
 
 MAX_BODY_BYTES = 1_000_000
 MAX_COMMENTS = 5
@@ -41,6 +43,10 @@ class Reading:
     pieces: tuple[Piece, ...]
     prose: str
     toolchain: str | None
+
+    @property
+    def words(self) -> ReportVocabulary:
+        return vocabulary_of(self.toolchain)
 
 
 def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str, str] | None = None) -> Extraction:
@@ -71,14 +77,12 @@ def _with_attachments(reading: Reading, found: Extraction, allowed: Mapping[str,
 
 
 def _found(reading: Reading, allowed: Mapping[str, str] | None) -> Extraction:
-    match reading.toolchain:
-        case "iree":
-            return _iree(reading, allowed)
-        case None:
-            reason = "Nothing in the issue says which compiler it is about; please name it and its version."
-            return NoRepro(reason=reason, claim=_claim(reading, "", ()), toolchain=None)
-        case _:
-            return _python(reading, reading.toolchain, allowed) or _nothing(reading)
+    if reading.toolchain is None:
+        reason = "Nothing in the issue says which compiler it is about; please name it and its version."
+        return NoRepro(reason=reason, claim=_claim(reading, "", ()), toolchain=None)
+    if reading.words.tools is not None:
+        return _with_tools(reading, reading.toolchain, reading.words.tools, allowed)
+    return _python(reading, reading.toolchain, allowed) or _nothing(reading)
 
 
 def _read(issue: Issue, toolchain: str | None) -> Reading:
@@ -87,7 +91,7 @@ def _read(issue: Issue, toolchain: str | None) -> Reading:
     if not any(p.kind in _RUNNABLE for p in pieces):
         document, pieces = _with_comments(issue, document, pieces)
     prose = "\n".join(p.text for p in document.prose)
-    found = toolchain or find_toolchain(issue.repository, f"{issue.title}\n{issue.body}")
+    found = toolchain or recognise_toolchain(issue.repository, f"{issue.title}\n{issue.body}")
     return Reading(issue=issue, document=document, pieces=pieces, prose=prose, toolchain=found)
 
 
@@ -127,7 +131,7 @@ def _claim(reading: Reading, code: str, devices: Sequence[str]) -> Claim:
 
 def _python(reading: Reading, toolchain: str, allowed: Mapping[str, str] | None) -> Extraction | None:
     """The Python repro, or None when the issue has no Python."""
-    about = About(toolchain=toolchain, claim_words=_claim_words(reading), allowed=allowed, modern=_is_modern(reading))
+    about = About(toolchain=toolchain, claim_words=_claim_words(reading), allowed=allowed, written=_written(reading))
     program, controls = assemble(reading.pieces, about)
     match program:
         case None:
@@ -154,15 +158,9 @@ def _question(reading: Reading, repro: Repro) -> NoRepro | None:
     return NoRepro(reason=reason, claim=repro.claim, toolchain=reading.toolchain)
 
 
-TVM_0_24 = date(2026, 5, 2)
-"""Release date: from then on ``tvm.tir`` is ``tvm.tirx``."""
-
-
-def _is_modern(reading: Reading) -> bool:
-    """Written for TVM 0.24 or later: by the version that the report names, else by its date."""
-    named = find_versions([Passage(text=reading.prose)], "tvm")
-    minors = [int(found[1]) for version in named if (found := re.match(r"0\.(\d{1,3})(?:\.|$)", version))]
-    return max(minors) >= 24 if minors else reading.issue.created >= TVM_0_24
+def _written(reading: Reading) -> Written:
+    versions = find_versions([Passage(text=reading.prose)], reading.toolchain)
+    return Written(versions=versions, day=reading.issue.created)
 
 
 def _claim_words(reading: Reading) -> frozenset[str]:
@@ -172,28 +170,24 @@ def _claim_words(reading: Reading) -> frozenset[str]:
 
 
 def _python_repro(reading: Reading, toolchain: str, program: Program, controls: tuple[Program, ...]) -> Repro:
-    if toolchain == "iree":
-        devices = iree_devices((), (program.code,), reading.prose if "compile" in program.code else "")
-        device = iree_device(devices)
-    elif toolchain == "python":
-        devices, device = (), "cpu"
-    else:
-        devices, device = (
-            tvm_devices(program.code, f"{reading.issue.title}\n{reading.prose}"),
-            tvm_device(program.code),
-        )
+    text = DeviceText(python=program.code, title=reading.issue.title, prose=reading.prose)
+    devices = reading.words.read_devices(text)
     testcase = _python_testcase(program, toolchain)
     spans = [_span(MAIN_FILE, unit.piece) for unit in program.units]
     spans += [_span(name, unit.piece) for name, unit in program.extra_files.items()]
     return Repro(
         testcase=testcase,
-        claim=_claim(reading, program.code, devices),
+        claim=_claim(reading, program.code, devices.named),
         spans=tuple(spans),
         repairs=program.repairs,
         missing=_not_attached(reading, (*program.missing, *_no_driver(reading, program))),
-        device=device,
+        device=_testcase_device(toolchain, devices),
         controls=tuple(_python_testcase(c, toolchain) for c in controls),
     )
+
+
+def _testcase_device(toolchain: str, devices: NamedDevices) -> str:
+    return devices.chosen or find_toolchain(toolchain).DEVICES[0].name
 
 
 def _no_driver(reading: Reading, program: Program) -> tuple[Missing, ...]:
@@ -228,23 +222,23 @@ def _not_attached(reading: Reading, missing: tuple[Missing, ...]) -> tuple[Missi
     return attached_files(missing, f"{reading.issue.body}")
 
 
-# ---------------------------------------------------------------------------------------------- IREE
+# ---------------------------------------------------------------------------------------------- command lines
 
 
-def _iree(reading: Reading, allowed: Mapping[str, str] | None) -> Extraction:
-    commands, ignored = find_commands(reading.document, reading.pieces)
-    tools = [(c, p) for c, p in commands if c.argv[0] != "python"]
+def _with_tools(
+    reading: Reading, toolchain: str, tools: CommandLineTools, allowed: Mapping[str, str] | None
+) -> Extraction:
+    """The repro of an issue about a compiler that has command-line programs: command lines, Python, or both."""
+    commands, ignored = find_commands(reading.document, reading.pieces, tools)
+    calls = [(command, piece) for command, piece in commands if command.argv[0] != "python"]
+    line = _command_line(reading, toolchain, tools, calls, ignored) if calls else None
     has_mlir = any(p.kind is Kind.MLIR for p in reading.pieces)
-    python = _python(reading, "iree", allowed) if not tools or not has_mlir else None
-    if isinstance(python, Repro) and tools and (both := _generated(python, _command_line(reading, tools, ignored))):
+    python = _python(reading, toolchain, allowed) if not calls or not has_mlir else None
+    if isinstance(python, Repro) and line is not None and (both := _generated(python, line)):
         return both
-    if isinstance(python, Repro) and (not tools or _is_whole(python)):
+    if isinstance(python, Repro) and (line is None or _is_whole(python)):
         return python
-    if tools:
-        return _command_line(reading, tools, ignored)
-    if python is not None:
-        return python
-    return _only_mlir(reading) or _nothing(reading)
+    return line or python or _only_mlir(reading, toolchain, tools) or _nothing(reading)
 
 
 def _generated(python: Repro, line: Repro) -> Repro | None:
@@ -255,7 +249,7 @@ def _generated(python: Repro, line: Repro) -> Repro | None:
         return None
     testcase = Testcase(
         kind=TestcaseKind.COMMAND_LINE,
-        toolchain="iree",
+        toolchain=python.testcase.toolchain,
         files={**python.testcase.files, **line.testcase.files},
         steps=(*python.testcase.steps, *line.testcase.steps),
         requirements=python.testcase.requirements,
@@ -272,26 +266,30 @@ def _generated(python: Repro, line: Repro) -> Repro | None:
 def _is_whole(python: Repro) -> bool:
     """The Python does by itself what it is about, rather than prepare an input for the command lines."""
     code = python.testcase.files[MAIN_FILE]
-    return "iree" in code and not python.missing
+    packages = vocabulary_of(python.testcase.toolchain).python.packages
+    return any(package in code for package in packages) and not python.missing
 
 
 Calls = list[tuple[Command, Piece | None]]
 
 
-def _command_line(reading: Reading, commands: Calls, ignored: Sequence[str]) -> Repro:
+def _command_line(
+    reading: Reading, toolchain: str, tools: CommandLineTools, commands: Calls, ignored: Sequence[str]
+) -> Repro:
     failing, working = _by_cue(commands)
     given, good = _inputs_by_cue(reading.pieces)
     if good and not working:
         working = failing
-    devices = iree_devices([c.argv for c, _ in failing], (), reading.prose)
-    device = iree_device(devices)
+    called = "\n".join(" ".join(command.argv) for command, _ in failing)
+    devices = reading.words.read_devices(DeviceText(commands=called, prose=reading.prose))
+    device = _testcase_device(toolchain, devices)
     quoted = "\n".join(p.text for p in reading.pieces if p.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL))
-    line = assemble_commands(failing, ignored, given, quoted, device)
-    repro = _command_line_repro(reading, line, devices, device)
+    line = assemble_commands(failing, ignored, given, quoted, device, tools)
+    repro = _command_line_repro(reading, toolchain, line, devices)
     if not working:
         return repro
-    control = assemble_commands(working, (), good or given, quoted, device)
-    return replace(repro, controls=() if control.missing else (_command_line_testcase(control),))
+    control = assemble_commands(working, (), good or given, quoted, device, tools)
+    return replace(repro, controls=() if control.missing else (_command_line_testcase(toolchain, control),))
 
 
 def _inputs_by_cue(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
@@ -313,37 +311,38 @@ def _by_cue(commands: Calls) -> tuple[Calls, Calls]:
     return fails, [pair for pair in commands if pair in works or pair[0].argv[0] not in tools]
 
 
-def _command_line_testcase(line: CommandLine) -> Testcase:
+def _command_line_testcase(toolchain: str, line: CommandLine) -> Testcase:
     return Testcase(
         kind=TestcaseKind.COMMAND_LINE,
-        toolchain="iree",
+        toolchain=toolchain,
         files=line.files,
         steps=line.steps,
         requirements=line.requirements,
     )
 
 
-def _command_line_repro(reading: Reading, line: CommandLine, devices: Sequence[str], device: str) -> Repro:
-    testcase = _command_line_testcase(line)
+def _command_line_repro(reading: Reading, toolchain: str, line: CommandLine, devices: NamedDevices) -> Repro:
+    testcase = _command_line_testcase(toolchain, line)
     code = "\n".join([*line.files.values(), *(" ".join(step) for step in line.steps)])
     return Repro(
         testcase=testcase,
-        claim=_claim(reading, code, devices),
+        claim=_claim(reading, code, devices.named),
         spans=tuple(_span(name, piece) for name, piece in line.sources.items()),
         repairs=line.repairs,
         missing=_not_attached(reading, line.missing),
-        device=device,
+        device=_testcase_device(toolchain, devices),
     )
 
 
-def _only_mlir(reading: Reading) -> Repro | None:
+def _only_mlir(reading: Reading, toolchain: str, tools: CommandLineTools) -> Repro | None:
     """MLIR without any command: compiled in the most ordinary way when compiling it is what the issue is about."""
-    devices = iree_devices((), [p.text for p in reading.pieces if p.kind is Kind.MLIR], reading.prose)
-    claim = _claim(reading, "", devices)
+    mlir = "\n".join(piece.text for piece in reading.pieces if piece.kind is Kind.MLIR)
+    devices = reading.words.read_devices(DeviceText(commands=mlir, prose=reading.prose))
+    claim = _claim(reading, "", devices.named)
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG):
         return None
-    line = plain_compile(reading.pieces, iree_device(devices))
-    return _command_line_repro(reading, line, devices, iree_device(devices)) if line else None
+    line = plain_compile(reading.pieces, _testcase_device(toolchain, devices), tools)
+    return _command_line_repro(reading, toolchain, line, devices) if line else None
 
 
 def _nothing(reading: Reading) -> NoRepro:
@@ -367,6 +366,7 @@ def _nothing(reading: Reading) -> NoRepro:
     if links := [link for link in find_links(reading.issue.body) if not link.shows_output]:
         missing = tuple(Missing(kind="file", name=link.url, url=link.url) for link in links)
         reason = "The program is behind a link only; please put it into the issue, or attach it as a file."
-    found = missing
-    devices = iree_devices((), (), reading.prose) if reading.toolchain == "iree" else tvm_devices("", reading.prose)
-    return NoRepro(reason=reason, claim=_claim(reading, "", devices), toolchain=reading.toolchain, missing=found)
+    devices = reading.words.read_devices(DeviceText(prose=reading.prose))
+    return NoRepro(
+        reason=reason, claim=_claim(reading, "", devices.named), toolchain=reading.toolchain, missing=missing
+    )

@@ -4,38 +4,25 @@ from __future__ import annotations
 
 import re
 
-_REPOSITORIES = (
-    ("tvm", re.compile(r"(?:^|/)(?:tvm|relax|tvm-\w+|tvm-ffi)$", re.I)),
-    ("iree", re.compile(r"(?:^|/)(?:iree|iree-turbine|shark\S*)$", re.I)),
-)
-_MARKS = (
-    (
-        "iree",
-        re.compile(
-            r"\biree-(?:compile|opt|run-module|benchmark-module|base-\w+)\b|\bimport iree\b|\bfrom iree\b"
-            r"|\bimport iree\.|--iree-[\w-]+"
-            r"|\biree\.(?:compiler|runtime|turbine)\b|\bIREE\b|\biree_\w+\.\w+|\bflow\.dispatch\b"
-            r"|\bhal\.\w+|\bllvm-cpu\b|\bvmvx\b|\bvulkan-spirv\b|\bfunc\.func\b"
-        ),
-    ),
-    (
-        "tvm",
-        re.compile(
-            r"\bimport tvm\b|\bfrom tvm\b|\btvm\.\w+|\bapache-tvm\b|\bTVM(?:\b|_)|\bTVMScript\b|\bT\.prim_func\b"
-            r"|\bR\.function\b"
-            r"|\bI\.ir_module\b|\brelax\.\w+|\btir\.\w+|\brelay\.\w+"
-        ),
-    ),
-)
+from bot.extract.vocabulary import any_of
+from runners.toolchains import TOOLCHAINS
 
 
-def find_toolchain(repository: str, text: str) -> str | None:
-    """``tvm`` or ``iree``: by the repository, else by what the text names most; None when it names neither."""
-    for name, pattern in _REPOSITORIES:
-        if pattern.search(repository):
+def recognise_toolchain(repository: str, text: str) -> str | None:
+    """The toolchain of the repository, else the one that the text names most; None when it names none.
+
+    Of two that are named as often, the first by name.
+    """
+    known = {name: toolchain.REPORTS for name, toolchain in sorted(TOOLCHAINS.items())}
+    for name, words in known.items():
+        if words.repositories is not None and words.repositories.search(repository):
             return name
-    counts = {name: sum(1 for _ in pattern.finditer(text)) for name, pattern in _MARKS}
+    counts = {name: sum(1 for _ in words.marks.finditer(text)) for name, words in known.items() if words.marks}
     if not any(counts.values()):
-        counts = {name: len(re.findall(rf"\b{name}\b", text, re.I)) for name in counts}
+        counts = {name: _count_names(words.called, text) for name, words in known.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] else None
+
+
+def _count_names(called: tuple[str, ...], text: str) -> int:
+    return len(re.findall(rf"\b{any_of(called)}\b", text, re.I))

@@ -25,6 +25,7 @@ from bot.extract.types import Extraction
 from bot.issue import Issue
 from bot.suspects.related import SAME, WORDS_OF_PLATFORMS
 from runners.core.protocol import Commit, Suspect
+from runners.toolchains import TOOLCHAINS
 
 MAX_SHOWN = 5
 """Commits shown: the right fix is among the first five in about nine of ten ranges."""
@@ -95,7 +96,8 @@ def make_query(issue: Issue, extraction: Extraction) -> ReportQuery:
 
 
 _FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
-_CALLED = re.compile(r"\b(?:transform|passes|frontend|op|tirx?|topi|dlight|linalg_ext)\.\w{4,60}|--iree-[\w-]{4,60}")
+_COMMIT_WORDS = tuple(toolchain.REPORTS.commits for toolchain in TOOLCHAINS.values())
+_CALLED = re.compile("|".join(pattern for words in _COMMIT_WORDS for pattern in words.name_patterns) or "(?!)")
 """Names in code that say which part of a compiler is meant: a pass, an importer, an operator, a flag."""
 
 
@@ -188,7 +190,11 @@ def _weigh_words(query: ReportQuery, weights: Weights) -> Mapping[str, float]:
     return weighed
 
 
-_SAME = {stem_word(word): tuple(split_words(same)) for word, same in SAME.items()}
+_SAME = {
+    stem_word(word): tuple(split_words(same))
+    for related in (SAME, *(one.related for one in _COMMIT_WORDS))
+    for word, same in related.items()
+}
 
 
 def _count_words(commit: Commit, weights: Weights) -> Mapping[str, float]:

@@ -1,27 +1,15 @@
-"""Words that mean the same in these compilers, and where their platforms live. Data of ``bot.suspects.rank``.
+"""Words that mean the same in ML compilers, and where their platforms live. Data of ``bot.suspects.rank``.
 
-Each entry bridges what a user calls a thing (a device, an error's words, a framework's operator) and what commits
-call the part that handles it.
+Each entry connects a user's word (a device, a word of an error, a framework's operator) with the words of commits for
+the part that handles it. Words of a single compiler are in the vocabulary of its toolchain.
 """
 
 from __future__ import annotations
 
 SAME = {
     "vulkan": "spirv",
-    "metal": "spirv",
-    "rocm": "llvmgpu gpu amdgpu",
-    "hip": "llvmgpu gpu amdgpu",
-    "cuda": "llvmgpu gpu",
-    "gfx942": "llvmgpu gpu amdgpu",
-    "gfx1100": "llvmgpu gpu amdgpu",
-    "mi300x": "llvmgpu gpu amdgpu",
-    "llvmcpu": "cpu",
-    "dylib": "cpu llvmcpu",
     "dominate": "ssa",
-    "datatiling": "dt encoding",
     "indexput": "scatter",
-    "fromexportedprogram": "pytorch torch",
-    "fromonnx": "onnx",
     "onnxruntime": "onnx",
     "ort": "onnx",
 }

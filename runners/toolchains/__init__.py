@@ -31,6 +31,12 @@ def find_toolchain(name: str) -> Toolchain:
         raise UserError(f"unknown toolchain {name!r}: choose one of {', '.join(sorted(TOOLCHAINS))}") from None
 
 
+def list_compilers() -> str:
+    """The toolchains that an issue's text can name, for messages: ``a, b or c``."""
+    names = [name for name, toolchain in TOOLCHAINS.items() if toolchain.REPORTS.marks is not None]
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
 def drift_named(toolchain: Toolchain, name: str) -> tuple[DriftEntry, ...]:
     """Entries about a dotted name, flag or keyword: exactly it, or a namespace that holds it."""
     return tuple(entry for entry in toolchain.DRIFT if entry.covers(name))

@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 
 from bot.extract.blocks.pieces import Kind, Piece, rows_of
+from bot.extract.vocabulary import all_tools, any_of, any_word, join_words
 
+_DIALECTS = any_of(map(re.escape, join_words(lambda words: (*words.mlir_functions, *words.mlir_modules))))
 _MLIR_TOP = re.compile(
-    r"^[ \t]*(?:func\.func|func|util\.func|module|builtin\.module|\"builtin\.module\"|hal\.executable"
-    r"|flow\.executable|util\.global|"
-    r"stream\.executable|vm\.module|transform\.|ml_program\.global|util\.initializer|check\."
-    r"|module attributes|\"func\.func\")"
+    r"^[ \t]*(?:func\.func|func|module|builtin\.module|\"builtin\.module\"|transform\.|ml_program\.global"
+    rf"|module attributes|\"func\.func\"|{_DIALECTS})"
     r"(?:\s|\(|\.|$)[^\n]*?(?:@|\{|\bprivate\b|\bpublic\b|\($|\(\{)",
     re.M,
 )
@@ -28,8 +28,9 @@ _DIAGNOSTIC = re.compile(
     re.M,
 )
 
+_RESULT = any_of(pattern for tools in all_tools() for pattern in tools.result_header_patterns)
 _AFTER_MLIR = re.compile(
-    rf"{_DIAGNOSTIC.pattern}|^(?:\w+\.){{0,6}}\w*(?:Error|Exception): |^Traceback \(most|^Stack dump:|^EXEC @"
+    rf"{_DIAGNOSTIC.pattern}|^(?:\w+\.){{0,6}}\w*(?:Error|Exception): |^Traceback \(most|^Stack dump:|^{_RESULT}"
     r"|^={3,}|^-{5,}$",
     re.M,
 )
@@ -39,7 +40,8 @@ _DUMP = re.compile(r"^[ \t]*// -----// IR Dump (?:After|Before)", re.M)
 _MODULE_ROW = re.compile(r"^module\b[^\n]*\{\s*$", re.M)
 
 _NATIVE_TEXT = re.compile(
-    r"^[ \t]*(?:#include [<\"]|template ?<|namespace \w+|using namespace |TVM_REGISTER|void \w+\(|static \w+ \w+)",
+    r"^[ \t]*(?:#include [<\"]|template ?<|namespace \w+|using namespace |void \w+\(|static \w+ \w+"
+    rf"|{any_word(lambda words: words.native_marks)})",
     re.M,
 )
 

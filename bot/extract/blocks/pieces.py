@@ -12,8 +12,8 @@ from bot.extract.types import Repair
 
 class Kind(StrEnum):
     PYTHON = "python"
-    TVMSCRIPT = "tvmscript"
-    """Only TVMScript definitions: a module to be used, or a dump."""
+    DEFINITIONS = "definitions"
+    """Only definitions in a compiler's own language embedded in Python: a module to be used, or a dump."""
     MLIR = "mlir"
     FRAGMENT = "mlir-fragment"
     """MLIR operations without the function around them."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from bot.extract.vocabulary import any_word
+
 
 class Section(StrEnum):
     STEPS = "steps"
@@ -83,7 +85,8 @@ _CUES = (
         re.compile(
             r"(?:source code|implementation|definition|legaliz\w+|the (?:relevant|following"
             r"|related) (?:code|lines?|part)"
-            r"|defined (?:in|as|like)|in tvm'?s? (?:code|source)|code (?:in|of|at|from) [`\[]|in `?[\w/]+/[\w/.]+`?"
+            rf"|defined (?:in|as|like)|in {any_word(lambda words: words.called)}'?s? (?:code|source)"
+            r"|code (?:in|of|at|from) [`\[]|in `?[\w/]+/[\w/.]+`?"
             r"|ships|shortened|looks? like this|generated|lowered|after (?:the |applying |running )?(?:pass"
             r"|lower|optim|"
             r"legal|trans)|\bIR (?:is|dump|after|before|looks|becomes)|\bdump(?:ed)?\b|suggest|propos|patch\b"

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from bot.extract.blocks.pieces import Kind, Piece, part_of
 from bot.extract.blocks.sections import Cue
-from bot.extract.command_line.shell import PROMPT
+from bot.extract.command_line.shell import PROMPT, TOOL_PREFIX
 from bot.extract.types import Repair
+from bot.extract.vocabulary import all_tools, any_of
 
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.|In \[\d*\]:|\s*\.{3,}:|\$(?= (?:import|from) \w))(?: |$)")
 
@@ -43,17 +44,17 @@ def read_transcript(piece: Piece) -> list[Piece]:
     return pieces
 
 
+_PROGRAMS = any_of(re.escape(name) for tools in all_tools() for name in sorted(tools.programs | tools.other_programs))
 _COMMAND = re.compile(
     rf"^\s{{0,8}}(?:{PROMPT}|> ?|# ?|// ?(?:RUN: ?)?)?(?:time |sudo |gdb --args |[A-Z_]{{2,40}}=\S{{0,200}} )*"
     r"(?:[\w.:~<>{}$\\/-]{0,200}[\\/])?"
-    r"(?:iree-(?:compile|opt|run-module|benchmark-module|dump-module|run-mlir|check-module|translate|import-onnx"
-    r"|benchmark-executable|run-trace|e2e-matmul-test)(?:\.exe)?\b(?![.:])"
+    rf"(?:{_PROGRAMS}(?:\.exe)?\b(?![.:])"
     r"|python[23.]*\s+(?:-\w )?[\w./\\:-]+\.py\b"
     r"|python[23.]* -m \w|pytest )"
 )
 PROMPTED_LINE = re.compile(rf"^\s{{0,8}}{PROMPT}(?<= )")
 _PLAIN_SHELL = re.compile(
-    r"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |iree-[a-z-]+ "
+    rf"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |{TOOL_PREFIX}[a-z-]+ "
     r"|curl |sudo |apt "
     r"|conda |docker |cat |rm |echo |set -|#!/|for \w+ in [^\n:]{1,200}; ?do )"
 )

@@ -14,6 +14,7 @@ from bot.extract.blocks.sections import Section, cue_of, section_of
 from bot.extract.python.indentation import dedent_repair
 from bot.extract.python.parse import iter_statements
 from bot.extract.python.statements import body_of, is_substantive
+from bot.extract.vocabulary import any_of, any_word, join_words
 
 _IMPORT_ROW = re.compile(
     r"^ {0,3}(?:import [A-Za-z_][\w.]*(?: as \w+)?(?:, ?[A-Za-z_][\w.]*(?: as \w+)?)*"
@@ -25,11 +26,12 @@ _CODE_ROW = re.compile(
     r"|class \w+[(:]|[A-Za-z_][\w.]*\()"
 )
 
-_FIELD_NAME = re.compile(r"\b(?:tvm|relax|relay|tir|te|iree|ireert|ireec|onnx|torch|np)\.\w")
+_FIELD_NAME = re.compile(rf"\b(?:onnx|torch|np|{any_word(lambda words: words.python.namespaces)})\.\w")
 
+_FUNCTION = any_of(map(re.escape, join_words(lambda words: words.mlir_functions)))
 _MLIR_ROW = re.compile(
-    r"^ {0,3}(?:func\.func|util\.func|module)\b[^\n]{0,1000}\{\s*$"
-    r"|^ {0,3}(?:util\.)?func(?:\.func)? (?:p\w+ )?@\w+\("
+    rf"^ {{0,3}}(?:func\.func|{_FUNCTION}|module)\b[^\n]{{0,1000}}\{{\s*$"
+    rf"|^ {{0,3}}(?:func(?:\.func)?|{_FUNCTION}) (?:p\w+ )?@\w+\("
 )
 
 

@@ -10,6 +10,7 @@ import msgspec
 from bot.extract.blocks.markdown import Document, code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, Section
+from bot.extract.vocabulary import join_words
 from runners.core.failure.array_mismatch import figures
 from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Signature
@@ -30,7 +31,7 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     if (block := _mismatch(said)) is not None:
         return block
     bare = parse_signature(said)
-    if bare is not None and (bare.type not in NATIVE or "CompilerToolError" in said):
+    if bare is not None and (bare.type not in NATIVE or any(name in said for name in _RELAYING)):
         return bare  # a signal named in a sentence says less than an exception, unless that only relays it
     for prose in document.prose:
         for span in code_spans(prose.text):
@@ -44,6 +45,8 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     running = "\n".join([untagged, *(p.text for p in document.prose if not p.heading)])
     return _in_running_text(running) or titled or bare
 
+
+_RELAYING = join_words(lambda words: words.failures.relaying_errors)
 
 _IN_TEXT = re.compile(
     r"(?<![\w.])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error"
@@ -73,10 +76,14 @@ def _in_running_text(text: str) -> Signature | None:
 
 
 def fails_at_definition(signature: Signature) -> bool:
-    """The script parser or a decorator refuses a definition: to show that, nobody needs to use it."""
-    if signature.type in ("DiagnosticError", "mlir-error", "SyntaxError", "ParserError"):
+    """A parser or a decorator refuses a definition: the failure shows without a use of the definition."""
+    if signature.type in _DEFINITION_ERRORS:
         return True
-    return any("script.parser" in frame or "ir_module" in frame or "prim_func" in frame for frame in signature.frames)
+    return any(part in frame for part in _DEFINITION_FRAMES for frame in signature.frames)
+
+
+_DEFINITION_ERRORS = {"mlir-error", "SyntaxError", *join_words(lambda words: words.failures.definition_errors)}
+_DEFINITION_FRAMES = join_words(lambda words: words.failures.definition_frames)
 
 
 def failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
@@ -140,7 +147,7 @@ _MISMATCH_FIGURES = re.compile(
 
 
 _FRAME_MESSAGE = re.compile(r"\d{1,4}: ")
-"""A numbered C++ frame where the message of a TVM error was cut off."""
+"""A numbered C++ frame where the message of an error was cut off."""
 
 
 def _weight(signature: Signature) -> tuple[int, int, int]:

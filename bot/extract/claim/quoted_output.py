@@ -9,6 +9,7 @@ from bot.extract.blocks.markdown import Document, located_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, Section, cue_of, section_of
 from bot.extract.claim.failure import tells_what_is_right
+from bot.extract.vocabulary import all_tools, any_of, any_word
 
 MAX_QUOTED_CHARS = 8_000
 
@@ -38,16 +39,16 @@ _ACTUAL_SPAN = re.compile(
 def quoted_output(document: Document, pieces: Sequence[Piece], good: Sequence[str] = ()) -> tuple[str, str]:
     """What is printed and what should have been: output blocks by their section or introduction, else code spans.
 
-    A check test's "lhs: … rhs: …" names both. Output introduced by a version in ``good`` is what should come out.
+    A compiler's own failed test names both. Output introduced by a version in ``good`` is what should come out.
     """
     actual: list[str] = []
     expected: list[str] = []
     for piece in pieces:
         if piece.kind is not Kind.OUTPUT or piece.cue is Cue.QUOTED:
             continue
-        if sides := _SIDES.search(piece.text):
-            actual.append(sides["lhs"])
-            expected.append(sides["rhs"])
+        if compared := _compared_values(piece.text):
+            actual.append(compared["actual"])
+            expected.append(compared["expected"])
         else:
             right = tells_what_is_right(piece) or _is_of(piece.intro, good)
             (expected if right else actual).append(piece.text.strip("\n"))
@@ -71,10 +72,15 @@ def _is_of(intro: str, versions: Sequence[str]) -> bool:
     return last.endswith(":") and any(re.search(rf"(?<![\d.]){re.escape(v)}:?$", last.rstrip(":")) for v in versions)
 
 
-_SIDES = re.compile(r"^\s{0,8}lhs: (?P<lhs>[^\n]+)\n\s{0,8}rhs: (?P<rhs>[^\n]+)", re.M)
+def _compared_values(text: str) -> re.Match[str] | None:
+    patterns = (tools.compared_values for tools in all_tools() if tools.compared_values is not None)
+    return next(filter(None, (pattern.search(text) for pattern in patterns)), None)
 
 
-_RESULT_LINE = re.compile(r"(?:EXEC @|result\[\d+\]|(?:\d+x){0,8}[a-z]{1,4}\d{1,2}=)")
+_HEADERS = tuple(pattern for tools in all_tools() for pattern in tools.result_header_patterns)
+_VALUES = tuple(pattern for tools in all_tools() for pattern in tools.result_value_patterns)
+_RESULT_HEADER = re.compile(any_of(_HEADERS))
+_RESULT_LINE = re.compile(any_of((*_HEADERS, *_VALUES)))
 
 
 def _result_lines(text: str) -> str:
@@ -126,7 +132,8 @@ def _is_values(span: str) -> bool:
 
 
 _PRINTED_VALUE = re.compile(
-    r"(?:^|[.!?]\s+|\b(?:it|this|that|which|tvm|iree|and|but|script|program|code) )"
+    rf"(?:^|[.!?]\s+|\b(?:it|this|that|which|{any_word(lambda words: words.called)}|and|but|script"
+    r"|program|code) )"
     r"(?:prints|outputs|returns|gives) (?P<value>[-+]?\d{1,30}\.\d{2,30}(?:e[-+]?\d{1,3})?)(?=$|[.,;]?\s)",
     re.I | re.M,
 )
@@ -145,5 +152,9 @@ def telling_line(actual: str, expected: str) -> str:
     """The first printed line that the expected output does not have."""
     right = {line.strip() for line in expected.split("\n")}
     lines = [line.strip() for line in actual.split("\n") if line.strip()]
-    wrong = [line for line in lines if line not in right and not line.startswith(("EXEC ", "result[", "$", "#"))]
+    wrong = [line for line in lines if line not in right and not _tells_no_value(line)]
     return (wrong or lines or [""])[0]
+
+
+def _tells_no_value(line: str) -> bool:
+    return line.startswith(("$", "#")) or bool(_RESULT_HEADER.match(line))

@@ -14,6 +14,7 @@ from bot.extract.blocks.sections import Section, section_of
 from bot.extract.claim.failure import failure_pieces, find_signature
 from bot.extract.claim.quoted_output import quoted_output, telling_line
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
+from bot.extract.vocabulary import any_of, any_word, join_words, vocabularies, vocabulary_of
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import Claim, ClaimKind, Signature
 
@@ -64,11 +65,9 @@ def read_claim(report: Report) -> Claim:
 
 # ---------------------------------------------------------------------------------------------- kind
 
-_NUMPY_MISMATCH = re.compile(
-    r"Expected (?:near )?equality of these values|"
+_MISMATCH = re.compile(
     r"Not equal to tolerance|Mismatched elements|Arrays are not (?:almost )?equal|Max absolute difference"
-    r"|Tensor-likes are not close"
-    r"|\[FAILED\]|element at index \d+ \(.{1,40}?\) does not match",
+    rf"|Tensor-likes are not close|{any_word(lambda words: words.failures.mismatch_patterns)}"
 )
 
 
@@ -239,12 +238,13 @@ def _kind(report: Report, signature: Signature | None) -> ClaimKind:
         return ClaimKind.CRASH
     if _HANG.search(title) and (signature is None or signature.type in ("KeyboardInterrupt",)):
         return ClaimKind.HANG
-    if _NUMPY_MISMATCH.search(quoted) or (signature and _NUMPY_MISMATCH.search(signature.message)):
+    if _MISMATCH.search(quoted) or (signature and _MISMATCH.search(signature.message)):
         return ClaimKind.WRONG_RESULT
     if signature is not None:
         return _kind_of_failure(report, signature, quoted)
-    if report.toolchain == "iree" and re.search(r"\bassertion (?:fail|in\b)", title, re.I):
-        return ClaimKind.CRASH  # LLVM's assertions abort; TVM's checks are exceptions
+    aborts = vocabulary_of(report.toolchain).failures.assertions_abort
+    if aborts and re.search(r"\bassertion (?:fail|in\b)", title, re.I):
+        return ClaimKind.CRASH
     if _CUT_SHORT.search(quoted) and not _checks_result(report.code):
         return ClaimKind.ERROR  # "expected", "mismatch" in the words around it are the message's
     for text in (title, _said(report)):
@@ -254,7 +254,9 @@ def _kind(report: Report, signature: Signature | None) -> ClaimKind:
     return ClaimKind.UNKNOWN
 
 
-_CUT_SHORT = re.compile(r"^Traceback \(most recent call last\)|\bCheck failed: |\bCHECK failed", re.M)
+_CUT_SHORT = re.compile(
+    rf"^Traceback \(most recent call last\)|{any_word(lambda words: words.failures.unnamed_patterns)}", re.M
+)
 """A failure quoted without the line that names it."""
 
 
@@ -285,9 +287,9 @@ def _kind_of_failure(report: Report, signature: Signature, quoted: str) -> Claim
     """An error, unless it is the testcase's own check of a result that fails."""
     if signature.type == "KeyboardInterrupt":
         return ClaimKind.HANG
-    if any("assert_structural_equal" in frame or "assert_allclose" in frame for frame in signature.frames):
+    if any(name in frame for name in ("assert_allclose", *_COMPARISONS) for frame in signature.frames):
         return ClaimKind.WRONG_RESULT
-    if signature.message.startswith("StructuralEqual check failed") and "assert_structural_equal" in report.code:
+    if any(signature.message.startswith(text) and name in report.code for text, name in _COMPARISON_MESSAGES):
         return ClaimKind.WRONG_RESULT
     if signature.type in ("AssertionError", "output") and _checks_result(report.code) and not signature.frames:
         said = f"{report.title}\n{quoted}"
@@ -296,8 +298,11 @@ def _kind_of_failure(report: Report, signature: Signature, quoted: str) -> Claim
     return ClaimKind.ERROR
 
 
+_COMPARISONS = join_words(lambda words: words.failures.comparisons)
+_COMPARISON_MESSAGES = tuple(pair for words in vocabularies() for pair in words.failures.comparison_messages.items())
 _CHECK = re.compile(
-    r"^[ \t]*assert\b|assert_allclose|assert_array|assert_almost|assert_close|allclose\(|assert_structural_equal",
+    r"^[ \t]*assert\b|assert_allclose|assert_array|assert_almost|assert_close|allclose\("
+    rf"|{any_of(map(re.escape, _COMPARISONS))}",
     re.M,
 )
 
@@ -334,8 +339,4 @@ def _passages(report: Report) -> Iterator[Passage]:
 _VERSION_ALONE = re.compile(r"^['\"]?(\d+\.\d+[\w.+]*)['\"]?$", re.M)
 
 
-_VERSION_LINE = re.compile(
-    r"IREE.{0,40}version|iree-(?:base-)?compiler|apache-tvm|tvm.{0,12}(?:version|==)|__version__"
-    r"|LLVM version .{0,20}IREE",
-    re.I,
-)
+_VERSION_LINE = re.compile(any_of(("__version__", *join_words(lambda words: words.versions.line_patterns))), re.I)

@@ -5,58 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from bot.extract.blocks.sections import Section, section_of
-
-PROMOTED: dict[str, str] = {
-    "2.9.0rc20241108": "2.9.0",
-    "3.0.0rc20241118": "3.0.0",
-    "3.1.0rc20250107": "3.1.0",
-    "3.2.0rc20250206": "3.2.0",
-    "3.3.0rc20250320": "3.3.0",
-    "3.4.0rc20250430": "3.4.0",
-    "3.5.0rc20250609": "3.5.0",
-    "3.6.0rc20250718": "3.6.0",
-    "3.7.0rc20250904": "3.7.0",
-    "3.8.0rc20251010": "3.8.0",
-    "3.9.0rc20251125": "3.9.0",
-    "3.10.0rc20260107": "3.10.0",
-    "3.11.0rc20260316": "3.11.0",
-    "3.12.0rc20260917": "3.12.0",
-    "3.13.0rc20261016": "3.13.0",
-}
-"""IREE candidates that became a release unchanged: ``VERSION`` in the release's iree/compiler/version.py."""
+from bot.extract.vocabulary import any_of, any_word, vocabularies, vocabulary_of
 
 MAX_VERSIONS = 8
 
 _VERSION = re.compile(
-    r"(?<![\w.%/-])(?<![^=]=)(?:v|iree-|tvm-|(?:candidate|stable)-)?(?P<v>\d{1,8}\.\d{1,8}(?:\.\d{1,8})?(?:\.?(?:rc|dev"
-    r"|post|a|b)\d{0,8}){0,2}(?:\+[\w.]{1,40})?)(?![\w%]|\.\d)"
+    rf"(?<![\w.%/-])(?<![^=]=)(?:v|{any_word(lambda words: words.versions.prefixes)})?"
+    r"(?P<v>\d{1,8}\.\d{1,8}(?:\.\d{1,8})?(?:\.?(?:rc|dev|post|a|b)\d{0,8}){0,2}(?:\+[\w.]{1,40})?)(?![\w%]|\.\d)"
 )
 _WHEEL = re.compile(
-    r"(?:apache[-_]tvm|iree[-_](?:base[-_])?(?:compiler|runtime)|tvm|tlcpack[\w-]*"
-    r"|mlc[-_]ai[-_]\w+)(?:[=~]=|-|==| |: ?|\| *)v?(?P<v>\d+\.\d+[\w.+]*\w)",
+    rf"{any_word(lambda words: words.versions.wheel_patterns)}"
+    r"(?:[=~]=|-|==| |: ?|\| *)v?(?P<v>\d+\.\d+[\w.+]*\w)",
     re.I,
 )
-_FILE = re.compile(r"\b(?:apache_tvm|iree_(?:base_)?(?:compiler|runtime))-(\d+\.\d+[\w.+]*)-(?:cp|py)\d", re.I)
+_FILE = re.compile(
+    rf"\b{any_word(lambda words: words.versions.wheel_file_patterns)}-(\d+\.\d+[\w.+]*)-(?:cp|py)\d", re.I
+)
 """A wheel's file name."""
-_TOOLCHAIN_BEFORE = {
-    "tvm": re.compile(
-        r"(?:tvm|relax|wheel|__version__)[`'\"*_) ]*(?:\(?[\w -]{0,24}\)?)?[=:|` *_'\"<>,\[(-]{0,6}v?$", re.I
-    ),
-    "iree": re.compile(
-        r"(?:iree|compiler|runtime|wheel|nightly|candidate|release"
-        r"|snapshot)[`'\"*_) ]*(?:\(?[\w -]{0,24}\)?)?[=:|` *_'\"<>,\[(-]{0,6}v?$",
-        re.I,
-    ),
-}
+_CALLED = any_word(lambda words: words.called)
 _OTHER_PRODUCT = re.compile(
     r"(?:python|py|ubuntu|debian|centos|fedora|mac ?os\w*|osx|windows|android|ios|cuda|cudnn|rocm|hip"
     r"|driver|gcc|g\+\+|clang|llvm|cmake|ninja"
     r"|linux|kernel|glibc|torch\w*|pytorch|torchvision|numpy|onnx\w*|onnxruntime|opset\w*|tensorflow|tf"
     r"|keras|jax|flax|transformers"
     r"|vulkan\w*|mesa|conda|pip|docker|jetson\w*|jetpack|mlir|opencl\w*|arm\w*|v?cpu|ir|scipy|triton|bazel"
-    r"|java|xcode|ffi|tvm[-_]ffi|yolo\w*|llama\w*"
+    r"|java|xcode|ffi|yolo\w*|llama\w*"
     r"|qwen\w*|resnet\w*|mobilenet\w*|gemm\w*|sdk|adreno|tilelang|bitblas|turbine|nvidia-smi|gpu|section"
     r"|chapter|rtol|atol|=)"
     r"[`'\"*_) ]*(?:version|ver\.?|v)?[=:|` *_'\"<>,\[(~-]{0,6}v?$",
@@ -69,22 +45,20 @@ _SAID_OF_VERSION = re.compile(
     r"|installed|built|is|:|,|;|v)\b|[.:|,;()>→/`*-]|^)[`'\"* (=]*v?$",
     re.I,
 )
-_TWO_PARTS = {"tvm": r"0\.\d\d", "iree": r"3\.\d"}
-"""Short versions that a sentence may mean; ``3.11`` would be Python's as often as IREE's."""
 _USED = re.compile(r"\b(?:on|use|using|used|with|in|version|tested on|running):?[ `v]*$", re.I)
 _GOOD_BEFORE = re.compile(
     r"(?:\b(?:works?|worked|working|fine|okay?|good|passes|passed|correct(?:ly)?|succeed\w*|no (?:issue"
     r"|problem|error)s?|ran|runs (?:fine|ok)|compile[sd] (?:fine|ok))\b"
     r"[^.;,\n]{0,20}\b(?:with|on|in|at|for|using|version|release|until)|\b(?:from|before|than|unlike|up to"
     r"|until|compared (?:to|with)|not (?:on|in|with)|was|downgrad\w+ to))"
-    r"\s+(?:(?:the|version|release|candidate-|iree-|iree|tvm|iree-base-compiler|apache-tvm|nightly|=+"
+    rf"\s+(?:(?:the|version|release|nightly|{any_word(lambda words: words.versions.leading)}|=+"
     r"|[`'\"*(v])\s*){0,4}$",
     re.I,
 )
 _GOOD_LABEL = re.compile(
     r"(?:\b(?:last|latest|previous) (?:known )?(?:good|working|passing|ok)\b[\w ]{0,20}[:=]?"
     r"|\bgood(?: version)?:|\bworking version:?"
-    r"|\b(?:previously|formerly|used to work)\b[^;\n]{0,60})[\s`'\"*v(]*(?:iree|tvm|version)?\s*$",
+    rf"|\b(?:previously|formerly|used to work)\b[^;\n]{{0,60}})[\s`'\"*v(]*(?:{_CALLED}|version)?\s*$",
     re.I,
 )
 _GOOD_AFTER = re.compile(
@@ -100,8 +74,9 @@ _GOOD_AFTER = re.compile(
 )
 _COMMIT = re.compile(r"(?:(?<![\w./-])|(?<=\d[-+]g))[0-9a-f]{7,40}(?:[~^]\d{0,3})?(?![\w/-]|\.\w)")
 _COMMIT_BEFORE = re.compile(
-    r"(?:commit(?:[ -]?(?:id|hash|sha))?|sha|hash|revision|rev|head|main|master|trunk|unity|built from"
-    r"|build from|checkout|branch|tip of tree|tot|git|version|latest|tree|local build)[^\n.;]{0,60}$",
+    r"(?:commit(?:[ -]?(?:id|hash|sha))?|sha|hash|revision|rev|head|main|master|trunk|built from|build from"
+    rf"|{any_word(lambda words: words.versions.branches)}|checkout|branch|tip of tree|tot|git|version|latest|tree"
+    r"|local build)[^\n.;]{0,60}$",
     re.I,
 )
 _NOT_THE_VERSION = re.compile(
@@ -110,7 +85,7 @@ _NOT_THE_VERSION = re.compile(
     re.I,
 )
 _BRANCH = re.compile(
-    r"\b(?:latest |current |recent |newest |upstream |on |at |of |the |tvm |iree |version:? |commit:? "
+    rf"\b(?:latest |current |recent |newest |upstream |on |at |of |the |{_CALLED} |version:? |commit:? "
     r"|env(?:ironment)?:? |build:? )*(?P<what>nightly|main(?: branch)?|master|HEAD|top of tree|ToT|trunk)\b",
     re.I,
 )
@@ -185,7 +160,10 @@ _SYMPTOM = re.compile(
 )
 _AS_IT_SHOULD = re.compile(r"^[^.;\n]{0,70}\b(?:as (?:it should|expected)|correctly)\b", re.I)
 _NEGATED = re.compile(r"\b(?:not|never|no longer|cannot)\b|n[’']t\b", re.I)
-_EGG = re.compile(r"(?:site|dist)-packages/(?:apache_)?tvm-(\d+\.\d+[\w.]*?)(?=[+/\])-]|\.egg|$)")
+_EGG = re.compile(
+    rf"(?:site|dist)-packages/{any_word(lambda words: words.versions.installed_patterns)}"
+    r"-(\d+\.\d+[\w.]*?)(?=[+/\])-]|\.egg|$)"
+)
 
 
 def _installed(passage: Passage, toolchain: str | None) -> Iterator[str]:
@@ -225,32 +203,33 @@ def _mentioned(passage: Passage, toolchain: str | None) -> Iterator[tuple[str, b
             good = _is_said_to_be_good(before, line[found.end() : found.end() + 80])
             meant = good or found.start("v") in wheels or _is_meant(version, before, toolchain, headed)
             if meant and _plausible(version, toolchain):
-                yield PROMOTED.get(version.partition("+")[0], version), good
+                yield _PROMOTED.get(version.partition("+")[0], version), good
+
+
+_PROMOTED = {candidate: release for words in vocabularies() for candidate, release in words.versions.promoted.items()}
 
 
 def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) -> bool:
     """Whether a number with dots is a version of the toolchain, by what stands before it."""
-    if toolchain in _TOOLCHAIN_BEFORE and _TOOLCHAIN_BEFORE[toolchain].search(before):
+    if _toolchain_before(toolchain).search(before):
         return not re.search(r"\bffi[^\w]{0,4}$", before, re.I)
     if _OTHER_PRODUCT.search(before):
         return False
     if _DISTINCT.search(version):
         return True
-    short = headed or (bool(_USED.search(before)) and re.fullmatch(_TWO_PARTS.get(toolchain or "", "$"), version))
-    return bool(headed or _SAID_OF_VERSION.search(before)) and version.count(".") >= (1 if short else 2)
+    short = vocabulary_of(toolchain).versions.short_pattern
+    two_parts = headed or (bool(_USED.search(before)) and short is not None and re.fullmatch(short, version))
+    return bool(headed or _SAID_OF_VERSION.search(before)) and version.count(".") >= (1 if two_parts else 2)
+
+
+@cache
+def _toolchain_before(toolchain: str | None) -> re.Pattern[str]:
+    words = any_of(vocabulary_of(toolchain).versions.named_by_patterns)
+    return re.compile(rf"{words}[`'\"*_) ]*(?:\(?[\w -]{{0,24}}\)?)?[=:|` *_'\"<>,\[(-]{{0,6}}v?$", re.I)
 
 
 def _plausible(version: str, toolchain: str | None) -> bool:
-    major, _, rest = version.partition(".")
-    minor = re.match(r"\d+", rest)
-    number = int(minor[0]) if minor else 0
-    if toolchain == "tvm":
-        return major == "0" and 3 <= number <= 99 and ("." in rest or "dev" in rest or len(rest) <= 2)
-    if toolchain == "iree":
-        return (
-            (major in ("2", "3") and number < 100) or (len(major) == 8) or (len(rest) >= 8 and major.startswith("20"))
-        )
-    return version.count(".") >= 1
+    return vocabulary_of(toolchain).versions.is_plausible(version)
 
 
 def _commits(passage: Passage) -> Iterator[str]:

@@ -8,15 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from bot.extract.blocks.markdown import Document, code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.session import is_command
-from bot.extract.command_line.shell import Command, parse_commands
+from bot.extract.command_line.shell import TOOL_PREFIX, Command, parse_commands
+from runners.core.toolchain.command_line import CommandLineTools
 
 MAX_COMMANDS = 24
 
-COMPILERS = {"iree-compile", "iree-opt", "iree-translate", "iree-run-mlir"}
-
 
 def find_commands(
-    document: Document, pieces: Sequence[Piece]
+    document: Document, pieces: Sequence[Piece], tools: CommandLineTools
 ) -> tuple[list[tuple[Command, Piece | None]], list[str]]:
     """The report's calls of known tools, most deliberate source first used, and what was left out."""
     found: list[tuple[Command, Piece | None]] = []
@@ -30,8 +29,9 @@ def find_commands(
     shown = {c.argv[0] for c, _ in found}
     said = _useful([(c, None) for text in _prose_commands(document) for c in parse_commands(text)[0]])
     found += [(c, p) for c, p in said if c.argv[0] not in shown]
-    if not any(c.argv[0] in COMPILERS for c, _ in found):
-        hidden = _useful([(c, p) for p in pieces for text in _hidden_commands(p) for c in parse_commands(text)[0]])
+    if not any(c.argv[0] in tools.compilers for c, _ in found):
+        texts = [(text, piece) for piece in pieces for text in _hidden_commands(piece, tools)]
+        hidden = _useful([(c, piece) for text, piece in texts for c in parse_commands(text)[0]])
         found = [*hidden, *found]
     return found, [w for w in dict.fromkeys(ignored) if w]
 
@@ -60,7 +60,9 @@ def _looks_like_argument(word: str) -> bool:
     return word.startswith("-") or "." in word or word in ("%s", "-") or word.startswith(("<", "$"))
 
 
-_STEP = re.compile(r"^(?:[-*>] |\d{1,2}[.)] )?(?:(?:then |and )?(?:run|execute|call|try):? (?=\S*iree-))?", re.I)
+_STEP = re.compile(
+    rf"^(?:[-*>] |\d{{1,2}}[.)] )?(?:(?:then |and )?(?:run|execute|call|try):? (?=\S*{TOOL_PREFIX}))?", re.I
+)
 """What stands before a command in a list of steps."""
 
 
@@ -81,11 +83,11 @@ _PROGRAM_ARGUMENTS = re.compile(r"Program arguments: ([^\n]{1,32000})")
 _COMMENTED = re.compile(r"^[ \t]*//+[^\n]*$", re.M)
 
 
-def _hidden_commands(piece: Piece) -> Iterator[str]:
+def _hidden_commands(piece: Piece, tools: CommandLineTools) -> Iterator[str]:
     """Commands in a stack dump's "Program arguments:" and in comments of the MLIR."""
     if piece.kind in (Kind.TRACEBACK, Kind.OUTPUT, Kind.SHELL):
         yield from _PROGRAM_ARGUMENTS.findall(piece.text)
     if piece.kind is Kind.MLIR:
         comments = "\n".join(_COMMENTED.findall(piece.text))
-        if "iree-" in comments:
+        if tools.prefix in comments:
             yield comments

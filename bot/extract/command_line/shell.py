@@ -6,27 +6,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from bot.extract.vocabulary import all_tools, any_of
+
 MAX_COMMAND_CHARS = 32_000
 
-TOOLS = frozenset(
-    {
-        *(
-            "iree-compile",
-            "iree-opt",
-            "iree-run-module",
-            "iree-benchmark-module",
-            "iree-dump-module",
-            "iree-import-onnx",
-        ),
-        *("iree-run-mlir", "iree-check-module", "iree-translate", "iree-benchmark-executable", "python"),
-    }
-)
+TOOLS = frozenset({"python", *(name for tools in all_tools() for name in tools.programs)})
 """Programs that may become steps. Everything else in a report's command lines is left out, and said so."""
 
+TOOL_PREFIX = any_of(re.escape(tools.prefix) for tools in all_tools())
+"""How the names of the compilers' programs begin, as the source of a regular expression."""
 PROMPT = (
     r"(?:\([\w.-]{1,40}\) ?)?"  # a virtual environment
     r"(?:[\w.-]{1,60}@[\w.-]{1,60}:[^$#\n]{0,80}[$#]|\[[\w.-]{1,60}@[\w.-]{1,60} [^\]\n]{1,60}\][$#]"
-    r"|[❯➜][^\n]{0,60}? (?=\S*(?:iree-|python))|(?:PS )?[A-Za-z]:\\[^>\n]{0,200}>|[$❯➜]|%(?= )) ?"
+    rf"|[❯➜][^\n]{{0,60}}? (?=\S*(?:{TOOL_PREFIX}|python))|(?:PS )?[A-Za-z]:\\[^>\n]{{0,200}}>|[$❯➜]|%(?= )) ?"
 )
 """What stands before a command in a terminal: user and host, a directory, PowerShell's, or a plain ``$``."""
 _LEAD = re.compile(rf"^\s*(?:{PROMPT}|> |# ?|//+ ?(?:RUN: ?)?|[-*] |\d{{1,2}}[.)] )?")

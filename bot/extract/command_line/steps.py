@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bot.extract.command_line.find import COMPILERS
 from bot.extract.command_line.shell import Command
 from bot.extract.command_line.workspace import (
     PLACEHOLDER,
@@ -18,21 +17,10 @@ from bot.extract.command_line.workspace import (
     placed,
     stem_of,
 )
-from bot.extract.types import Repair
-
-BACKENDS = {
-    "llvm-cpu": "llvm-cpu",
-    "vmvx": "vmvx",
-    "vulkan": "vulkan-spirv",
-    "cuda": "cuda",
-    "hip": "rocm",
-    "rocm": "rocm",
-    "metal": "metal-spirv",
-}
-"""Device → the value of ``--iree-hal-target-backends`` that compiles for it."""
+from runners.core.toolchain.command_line import CombinedProgram
 
 
-def add_step(desk: Desk, command: Command, device: str) -> None:
+def add_step(desk: Desk, command: Command) -> None:
     tool = command.argv[0]
     if command.written != tool:
         desk.repair("bare-tool", f"{command.written} to {tool}")
@@ -41,15 +29,16 @@ def add_step(desk: Desk, command: Command, device: str) -> None:
             continue
         desk.repair("drop-word", f"left out {word}")
     argv = [tool, *(local_word(desk, word) for word in _mended(desk, command.argv[1:]))]
-    if tool == "iree-run-mlir":
-        _run_mlir(desk, argv, command, device)
+    combined = desk.tools.combined
+    if combined is not None and tool == combined.name:
+        _split_step(desk, argv, command, combined)
     elif tool == "python":
         _python_step(desk, argv)
-    elif tool in COMPILERS:
+    elif tool in desk.tools.compilers:
         argv = _compile_step(desk, argv, command)
         desk.steps.append(tuple(argv))
     else:
-        _run_step(desk, argv, command, device)
+        _run_step(desk, argv, command)
 
 
 _SHELL_AFFAIR = re.compile(
@@ -74,19 +63,17 @@ def _python_step(desk: Desk, argv: list[str]) -> None:
         desk.lack(script)
 
 
-def _run_mlir(desk: Desk, argv: list[str], command: Command, device: str) -> None:
-    """``iree-run-mlir`` is not in the wheels: it is a compile and a run, whose flags differ by their prefix."""
+def _split_step(desk: Desk, argv: list[str], command: Command, program: CombinedProgram) -> None:
+    """A program that is not in the wheels: a compile and a run."""
     places = [i for i in _positions(argv) if _is_input(argv[i])]
     inputs = [argv[i] for i in places] or ["-"]
     flags = [w for i, w in enumerate(argv[1:], start=1) if i not in places]
-    compiling = [w for w in flags if re.match(r"--?(?:iree|mlir|Xcompiler)[-,]", w)]
-    running = [re.sub(r"^--Xruntime[,=]", "", w) for w in flags if w not in compiling]
-    if not any("iree-hal-target" in w for w in compiling):
-        compiling.insert(0, f"--iree-hal-target-backends={BACKENDS.get(device, 'llvm-cpu')}")
-    first = _compile_step(desk, ["iree-compile", *compiling, inputs[0]], replace(command, stdout=""))
+    compiling, running = program.split(flags, desk.device)
+    first = _compile_step(desk, [*compiling, inputs[0]], replace(command, stdout=""))
     desk.steps.append(tuple(first))
-    desk.steps.append(("iree-run-module", f"--module={_output_of(first)}", *running))
-    desk.repair("split-run-mlir", "iree-run-mlir to iree-compile and iree-run-module")
+    desk.steps.append((running[0], f"{desk.tools.module_flags[0]}={_output_of(first)}", *running[1:]))
+    short = program.name.removeprefix(desk.tools.prefix)
+    desk.repair(f"split-{short}", f"{program.name} to {compiling[0]} and {running[0]}")
 
 
 _FILE_WORD = re.compile(r"[\w.+@-]{1,200}")
@@ -102,7 +89,7 @@ def _positions(argv: Sequence[str]) -> list[int]:
 
 
 def _takes_value(flag: str, word: str) -> bool:
-    """``-o x`` and ``--iree-hal-target-backends llvm-cpu``: a word without a dot behind a flag without a value."""
+    """``-o x`` and ``--target cpu``: a word without a dot behind a flag without a value."""
     return flag in ("-o", "--o") or (flag.startswith("--") and "=" not in flag and "." not in word and word != "-")
 
 
@@ -142,9 +129,9 @@ def _named_output(desk: Desk, argv: list[str], command: Command) -> list[str]:
     target = _output_of(argv)
     if target == "-":
         target = None
-    if target is None and argv[0] == "iree-compile":
+    if target is None and argv[0] == desk.tools.compiler:
         stem = stem_of(next((argv[i] for i in _positions(argv)), "input"))
-        suffix = "mlir" if any(re.match(r"--?compile-to=(?!vm$|end$)", w) for w in argv) else "vmfb"
+        suffix = desk.tools.output_suffix(argv)
         given = command.stdout if command.stdout not in ("", "|") else ""
         target = basename(given) or f"{stem}.{suffix}"
         if target in desk.files or target in argv:
@@ -172,39 +159,41 @@ def _output_of(argv: Sequence[str]) -> str | None:
     return None
 
 
-_MODULE = re.compile(r"^(--?module(?:_file)?=)(.*)$")
-
-
-def _run_step(desk: Desk, argv: list[str], command: Command, device: str) -> None:
-    if command.stdin == "-" and not any(_MODULE.match(w) for w in argv):
-        argv.insert(1, f"--module={_last_module(desk) or 'input.vmfb'}")
+def _run_step(desk: Desk, argv: list[str], command: Command) -> None:
+    flags, suffix = desk.tools.module_flags, desk.tools.module_suffix
+    assigned = re.compile(rf"^(--?(?:{'|'.join(flag.lstrip('-') for flag in flags)})=)(.*)$")
+    if command.stdin == "-" and not any(assigned.match(w) for w in argv):
+        argv.insert(1, f"{flags[0]}={_last_module(desk)}")
     for i, word in enumerate(argv):
-        found = _MODULE.match(word)
-        if not found and word in ("--module", "--module_file") and i + 1 < len(argv):
+        found = assigned.match(word)
+        if not found and word in flags and i + 1 < len(argv):
             found, i = re.match(r"()(.*)$", argv[i + 1]), i + 1
         if not found:
             continue
         name = found[2]
         if name in ("", "-") or PLACEHOLDER.fullmatch(name):
-            name = _last_module(desk) or "input.vmfb"
+            name = _last_module(desk)
             argv[i] = f"{found[1]}{name}"
             desk.repair("name-input", f"{found[0]} to {argv[i]}")
-        if name not in desk.produced and (name.endswith((".vmfb", ".mlir")) or "." not in name):
-            _add_compile(desk, name, device)
+        if name not in desk.produced and (name.endswith((f".{suffix}", ".mlir")) or "." not in name):
+            _add_compile(desk, name)
     give_flag_files(desk, argv)
-    if argv[0] == "iree-check-module" and desk.tests:
-        desk.steps += [("iree-run-module", *argv[1:], f"--function={name}") for name in desk.tests]
+    check = desk.tools.check
+    if check is not None and argv[0] == check.name and desk.tests:
+        desk.steps += [check.run_test(argv, name) for name in desk.tests]
     else:
         desk.steps.append(tuple(argv))
 
 
-def _last_module(desk: Desk) -> str | None:
-    return next((_output_of(step) for step in reversed(desk.steps) if step[0] == "iree-compile"), None)
+def _last_module(desk: Desk) -> str:
+    """The module compiled last; a name for one still to be compiled when there is none."""
+    made = (_output_of(step) for step in reversed(desk.steps) if step[0] == desk.tools.compiler)
+    return next(made, None) or f"input.{desk.tools.module_suffix}"
 
 
-def _add_compile(desk: Desk, module: str, device: str) -> None:
+def _add_compile(desk: Desk, module: str) -> None:
     """The compile step that a lone run line implies; the module is missing when there is nothing to compile."""
-    made = [name for step in desk.steps if step[0] == "iree-compile" and (name := _output_of(step))]
+    made = [name for step in desk.steps if step[0] == desk.tools.compiler and (name := _output_of(step))]
     if len(made) == 1 and not desk.files.get(module):
         desk.repair("name-output", f"{made[0]} to {module}")
         desk.steps = [tuple(module if w == made[0] else w for w in step) for step in desk.steps]
@@ -216,13 +205,11 @@ def _add_compile(desk: Desk, module: str, device: str) -> None:
         return
     name = piece.name if piece.name.endswith(".mlir") else f"{stem_of(module)}.mlir"
     desk.files[name], desk.sources[name] = piece.text, piece
-    add_compile_step(desk.steps, desk.repairs, name, module, device)
+    add_compile_step(desk, name, module)
     desk.produced.add(module)
 
 
-def add_compile_step(
-    steps: list[tuple[str, ...]], repairs: list[Repair], name: str, module: str, device: str
-) -> None:
-    argv = ("iree-compile", f"--iree-hal-target-backends={BACKENDS.get(device, 'llvm-cpu')}", name, "-o", module)
-    steps.append(argv)
-    repairs.append(Repair(kind="add-compile-step", detail=" ".join(argv)))
+def add_compile_step(desk: Desk, name: str, module: str) -> None:
+    argv = desk.tools.compile_input(desk.device, name, module)
+    desk.steps.append(argv)
+    desk.repair("add-compile-step", " ".join(argv))

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, replace
 from bot.extract.blocks.kinds import is_dump
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, Section
-from bot.extract.command_line.check_tests import has_checks, return_checked_values
 from bot.extract.types import Missing, Repair
+from runners.core.toolchain.command_line import CheckProgram, CommandLineTools
 
 
 @dataclass(slots=True)
 class Desk:
     """What is on the table while the steps are put together."""
 
+    tools: CommandLineTools
+    device: str
+    """The device that an added compile step compiles for."""
     inputs: list[Piece]
     texts: str
     files: dict[str, str] = field(default_factory=dict)
@@ -68,12 +71,10 @@ def _input_score(piece: Piece) -> int:
     )
 
 
-def return_checked(desk: Desk) -> None:
-    """``iree-check-module`` is in no wheel: its tests return what they check, and are run one by one."""
+def return_checked(desk: Desk, program: CheckProgram) -> None:
+    """Rewrite the tests of a program that no wheel has: they return what they check, and are run one by one."""
     for at, piece in enumerate(desk.inputs):
-        if not has_checks(piece.text):
-            continue
-        text, names = return_checked_values(piece.text)
+        text, names = program.return_checked(piece.text)
         if names:
             desk.inputs[at] = replace(piece, text=text)
             desk.tests = (*desk.tests, *names)
@@ -173,16 +174,18 @@ def _is_quoted_by(texts: str, name: str, piece: Piece) -> bool:
     return False
 
 
-_FLAG_FILE = re.compile(
-    r"^(--?[\w-]+=(?:[\w.-]+=)?@?)([\w.+-]+\.(?:mlir|irpa|npy|bin|safetensors|gguf|td|txt|json))$"
-)
+_FLAG_FILE = re.compile(r"^(--?[\w-]+=(?:[\w.-]+=)?@?)([\w.+-]+\.(\w+))$")
+_DATA_SUFFIXES = {"mlir", "npy", "bin", "safetensors", "gguf", "td", "txt", "json"}
 
 
 def give_flag_files(desk: Desk, argv: Sequence[str]) -> None:
-    """Files named in flags (``--parameters=model=x.irpa``, ``--input=@x.npy``) are given or missing."""
+    """Files named in flags (``--parameters=model=x.gguf``, ``--input=@x.npy``) are given or missing."""
+    suffixes = _DATA_SUFFIXES.union(desk.tools.data_suffixes)
     for word in argv[1:]:
         found = _FLAG_FILE.match(word)
-        if not found or found[2] in desk.files or found[2] in desk.produced or _WRITES.search(found[1]):
+        if not found or found[3] not in suffixes or _WRITES.search(found[1]):
+            continue
+        if found[2] in desk.files or found[2] in desk.produced:
             continue
         piece = next((p for p in desk.inputs if p.name == found[2]), None)
         if piece is not None:

@@ -18,6 +18,8 @@ from bot.extract.python.grouping import DECOY_CUES, Unit, group_units, read_unit
 from bot.extract.python.known_names import well_known
 from bot.extract.python.names import read_names
 from bot.extract.types import Missing, Repair
+from bot.extract.vocabulary import join_words
+from runners.core.toolchain.reports import Written
 
 MAIN_FILE = "repro.py"
 
@@ -55,13 +57,12 @@ class About:
     """Words of the title and of the failure: of two programs, the one that shares them is meant."""
     allowed: Mapping[str, str] | None = None
     """Additions to the allow-list: import name → distribution."""
-    modern: bool = False
-    """Written for TVM 0.24 or later."""
+    written: Written
 
 
 def assemble(pieces: Sequence[Piece], about: About) -> tuple[Program | Ambiguous | None, tuple[Program, ...]]:
     """The reporter's program and the ones said to work (controls)."""
-    units = [read_unit(p) for p in pieces if p.kind in (Kind.PYTHON, Kind.TVMSCRIPT)][:MAX_UNITS]
+    units = [read_unit(p) for p in pieces if p.kind in (Kind.PYTHON, Kind.DEFINITIONS)][:MAX_UNITS]
     usable = [u for u in units if u.tree is not None] or units
     groups = group_units(usable)
     programs = [_program(g, usable, about) for g in groups]
@@ -92,7 +93,7 @@ def _program(
         places = [f"block {u.piece.block}" if u.piece.block else f"lines {u.piece.lines[0]} on" for u in members]
         repairs.append(Repair(kind="join-blocks", detail=", ".join(places)))
     names = members[0].names if len(members) == 1 else read_names(code)
-    code, added = add_imports(code, names, toolchain, about.modern)
+    code, added = add_imports(code, names, toolchain, about.written)
     code, called = call_main(code)
     undefined = [n for n in names.free if not well_known(n, toolchain, code)]
     program_missing, requirements, files = needs_of(code, undefined, toolchain, units, about.allowed)
@@ -135,8 +136,9 @@ _WORD = re.compile(r"[A-Za-z_]\w{3,60}")
 _DULL = frozenset(
     {
         *("error", "fails", "failed", "when", "with", "from", "import", "that", "this", "after", "does", "python"),
-        *("module", "relax", "runtime", "compile", "wrong", "result", "crash", "internal", "check", "function"),
+        *("module", "runtime", "compile", "wrong", "result", "crash", "internal", "check", "function"),
         *("type", "object", "tensor", "float32", "target", "main", "script", "have", "attribute"),
+        *join_words(lambda words: words.python.common_words),
     }
 )
 

@@ -13,11 +13,13 @@ from bot.extract.python.names import Names, files_read
 from bot.extract.python.parse import parse_python
 from bot.extract.python.requirements import Imports, read_imports
 from bot.extract.types import Missing, Repair
+from bot.extract.vocabulary import join_words
+from runners.core.toolchain.reports import Written
 
 
-def add_imports(code: str, names: Names, toolchain: str, modern: bool = False) -> tuple[str, tuple[Repair, ...]]:
+def add_imports(code: str, names: Names, toolchain: str, written: Written) -> tuple[str, tuple[Repair, ...]]:
     """``code`` with imports of the well-known names that it uses and nobody binds, and a repair for each."""
-    known = [found for name in names.free if (found := well_known(name, toolchain, code, modern))]
+    known = [found for name in names.free if (found := well_known(name, toolchain, code, written))]
     lines = list(dict.fromkeys(found.line for found in sorted(known, key=lambda found: found.order)))
     if not lines:
         return code, ()
@@ -79,7 +81,7 @@ def needs_of(
         *(Missing(kind="file", name=f) for f in files_read(tree)),
         *_missing_code(tree),
     ]
-    missing += [Missing(kind="name", name=n) for n in undefined if n != "metadata"]
+    missing += [Missing(kind="name", name=n) for n in undefined if n not in _OMITTED]
     files = {f"{name}.py": unit for name, unit in given.items()}
     return tuple(dict.fromkeys(missing)), imports.requirements, files
 
@@ -105,12 +107,15 @@ def _followed_imports(
     return Imports(requirements=tuple(dict.fromkeys(requirements)), unknown=tuple(dict.fromkeys(unknown))), given
 
 
+_OMITTED = join_words(lambda words: words.python.omitted_constants)
+
+
 def _missing_code(tree: ast.Module) -> Iterable[Missing]:
-    """Constants that TVMScript leaves out, and bodies elided to ``...``."""
+    """Constants that a printed module leaves out, and bodies elided to ``...``."""
     for node in ast.walk(tree):
         match node:
-            case ast.Subscript(value=ast.Name(id="metadata"), slice=ast.Constant(value=str() as key)):
-                yield Missing(kind="code", name=f'metadata["{key}"]')
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)) if name in _OMITTED:
+                yield Missing(kind="code", name=f'{name}["{key}"]')
             case ast.FunctionDef(name=name, body=[*_, ast.Expr(value=ast.Constant(value=value))]) if (
                 value is Ellipsis
             ):

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, Section
-from bot.extract.python.known_names import well_known
+from bot.extract.python.known_names import is_well_known
 from bot.extract.python.names import NO_NAMES, Names, imported_modules, read_names
 from bot.extract.python.parse import parse_python
+from bot.extract.vocabulary import join_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ def _is_dots(node: ast.stmt) -> bool:
 
 
 def _unknown(unit: Unit) -> tuple[str, ...]:
-    return tuple(name for name in unit.names.free if not well_known(name, "tvm") and not well_known(name, "iree"))
+    return tuple(name for name in unit.names.free if not is_well_known(name))
 
 
 def group_units(units: Sequence[Unit]) -> list[tuple[int, ...]]:
@@ -141,7 +142,7 @@ def _place(index: int, seed: int) -> tuple[int, int]:
 def _provider(name: str, seed: int, units: Sequence[Unit], providers: Mapping[str, list[int]]) -> int | None:
     """The unit that binds ``name``: the nearest above, else the nearest below. A well-known name is worth joining a
     unit of imports, not another whole program."""
-    known = bool(well_known(name, "tvm") or well_known(name, "iree"))
+    known = is_well_known(name)
     fit = [i for i in providers.get(name, ()) if i != seed and _may_provide(units[i], known)]
     before = [i for i in fit if i < seed]
     return before[-1] if before else (fit[0] if fit else None)
@@ -150,7 +151,7 @@ def _provider(name: str, seed: int, units: Sequence[Unit], providers: Mapping[st
 def _may_provide(unit: Unit, known: bool) -> bool:
     if known:
         return unit.only_imports
-    return unit.piece.kind is Kind.TVMSCRIPT or unit.piece.cue not in (Cue.WORKS, Cue.QUOTED, Cue.OUTPUT)
+    return unit.piece.kind is Kind.DEFINITIONS or unit.piece.cue not in (Cue.WORKS, Cue.QUOTED, Cue.OUTPUT)
 
 
 def _followed(group: tuple[int, ...], units: Sequence[Unit]) -> tuple[int, ...]:
@@ -160,10 +161,13 @@ def _followed(group: tuple[int, ...], units: Sequence[Unit]) -> tuple[int, ...]:
     bound = set().union(*(units[i].names.bound for i in group))
     for i in range(last + 1, len(units)):
         unit = units[i]
-        if not unit.acts or _is_decoy(unit) or unit.piece.cue is Cue.WORKS or unit.imports & {"tvm", "iree"}:
+        if not unit.acts or _is_decoy(unit) or unit.piece.cue is Cue.WORKS or unit.imports & _COMPILERS:
             continue
         unknown = _unknown(unit)
         if unknown and set(unknown) <= bound:
             members.append(i)
             bound |= unit.names.bound
     return tuple(members)
+
+
+_COMPILERS = frozenset(join_words(lambda words: words.python.packages))

@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 
 from bot.extract.python.names import is_stdlib
+from bot.extract.vocabulary import vocabulary_of
+from runners.core.toolchain.reports import PythonNames, Written
+from runners.toolchains import TOOLCHAINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,68 +39,42 @@ _COMMON = {
     "Path": "from pathlib import Path",
     "partial": "from functools import partial",
 }
-_TVM = {
-    "tvm": "import tvm",
-    "relax": "from tvm import relax",
-    "relay": "from tvm import relay",
-    "tir": "from tvm import tir",
-    "tirx": "from tvm import tirx",
-    "te": "from tvm import te",
-    "topi": "from tvm import topi",
-    "autotvm": "from tvm import autotvm",
-    "auto_scheduler": "from tvm import auto_scheduler",
-    "ms": "from tvm import meta_schedule as ms",
-    "meta_schedule": "from tvm import meta_schedule",
-    "dl": "from tvm import dlight as dl",
-    "dlight": "from tvm import dlight",
-    "graph_executor": "from tvm.contrib import graph_executor",
-    "from_onnx": "from tvm.relax.frontend.onnx import from_onnx",
-    "from_exported_program": "from tvm.relax.frontend.torch import from_exported_program",
-    "I": "from tvm.script import ir as I",
-    "R": "from tvm.script import relax as R",
-    "T": "from tvm.script import tir as T",
-}
-_IREE = {
-    "rt": "import iree.runtime as rt",
-    "ireert": "import iree.runtime as ireert",
-    "iree_runtime": "import iree.runtime as iree_runtime",
-    "ireec": "import iree.compiler as ireec",
-    "aot": "from iree.turbine import aot",
-}
-_TABLES = {"tvm": {**_COMMON, **_TVM}, "iree": {**_COMMON, **_IREE}}
-_ORDER = {name: order for order, name in enumerate({**_COMMON, **_TVM, **_IREE})}
+_NOT_WRITTEN = Written()
+
+
+def well_known(name: str, toolchain: str, code: str = "", written: Written = _NOT_WRITTEN) -> WellKnown | None:
+    """How ``name`` is bound by convention in a text about ``toolchain``, or None.
+
+    A printed module names its imports in comments: those are taken.
+    """
+    names = vocabulary_of(toolchain).python
+    usual = {**_COMMON, **names.imports}
+    line = _import_line(name, usual.get(name), names, code, written)
+    if line is None:
+        return None
+    return WellKnown(line=line, order=list(usual).index(name) if name in usual else -1)
+
+
+def _import_line(name: str, usual: str | None, names: PythonNames, code: str, written: Written) -> str | None:
+    if usual and (said := _commented_import(name, code)) and any(package in said for package in names.packages):
+        return said
+    if chosen := names.choose_import(name, code, written) or usual:
+        return chosen
+    if name == "nn":
+        return "from torch import nn"
+    if is_stdlib(name) and len(name) > 1 and not name.startswith("_") and name not in _NOT_MODULES:
+        return f"import {name}"
+    return None
+
+
+def is_well_known(name: str) -> bool:
+    """Whether some toolchain's testcases bind ``name`` by convention."""
+    return any(well_known(name, toolchain) for toolchain in TOOLCHAINS)
 
 
 def _commented_import(name: str, code: str) -> str | None:
     found = re.search(rf"^#[ \t]*((?:from [\w.]+ )?import [\w.]+ as {re.escape(name)})[ \t]*$", code, re.M)
     return found[1] if found else None
-
-
-def well_known(name: str, toolchain: str, code: str = "", modern: bool = False) -> WellKnown | None:
-    """How ``name`` is bound by convention in a text about ``toolchain``, or None.
-
-    A printed module names its imports in comments: those are taken. ``modern``: written for TVM 0.24 or later, where
-    ``tvm.script.tir`` is called ``tirx``.
-    """
-    table = _TABLES.get(toolchain, _COMMON)
-    line = table.get(name)
-    if line and (said := _commented_import(name, code)) and toolchain in said:
-        line = said
-    elif name == "T" and ("T.sblock" in code or "tirx" in code or (modern and "T.block(" not in code)):
-        line = "from tvm.script import tirx as T"
-    elif name == "nn":
-        line = (
-            "from torch import nn" if "torch" in code or toolchain != "tvm" else "from tvm.relax.frontend import nn"
-        )
-    elif name == "iree" and toolchain == "iree":
-        line = "import iree.compiler, iree.runtime" if "iree.runtime" in code else "import iree.compiler"
-        if "iree.compiler" not in code:
-            line = "import iree.runtime"
-    elif line is None and is_stdlib(name) and len(name) > 1 and not name.startswith("_") and name not in _NOT_MODULES:
-        line = f"import {name}"
-    if line is None:
-        return None
-    return WellKnown(line=line, order=_ORDER.get(name, -1))
 
 
 _NOT_MODULES = {

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType
 
+from bot.extract.vocabulary import join_words
+
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__builtins__", "__spec__", "WindowsError"}
 
 
@@ -105,20 +107,18 @@ def is_stdlib(module: str) -> bool:
 _READERS = {
     *("onnx.load", "onnx.load_model", "torch.load", "torch.jit.load", "np.load", "numpy.load", "np.fromfile"),
     *("numpy.fromfile", "np.loadtxt", "numpy.loadtxt", "np.genfromtxt", "np.memmap", "cv2.imread", "Image.open"),
-    *("tvm.runtime.load_module", "runtime.load_module", "tvm.module.load", "relax.vm.load_exec"),
     *("load_model", "keras.models.load_model", "tf.keras.models.load_model", "tf.saved_model.load"),
     *("torch.export.load", "pd.read_csv", "safetensors.torch.load_file", "load_file", "ort.InferenceSession"),
-    *("onnxruntime.InferenceSession", "VmModule.mmap", "ireert.VmModule.mmap", "rt.VmModule.mmap"),
-    *("compile_file", "ireec.compile_file", "iree.compiler.compile_file", "tools.compile_file"),
-    *("compiler.compile_file", "ireec.tools.compile_file", "ModelProto.FromFile", "tf.lite.Interpreter"),
-    *("onnx.checker.check_model", "load_vm_flatbuffer_file", "ireert.load_vm_flatbuffer_file"),
-    *("load_vm_module_from_file", "tvm.ir.load_json_file", "torchvision.io.read_image", "Path.read_text"),
+    *("onnxruntime.InferenceSession", "ModelProto.FromFile", "tf.lite.Interpreter", "onnx.checker.check_model"),
+    *("torchvision.io.read_image", "Path.read_text"),
+    *join_words(lambda words: words.python.readers),
 }
 _WRITERS = {
     *("onnx.save", "onnx.save_model", "torch.save", "torch.jit.save", "np.save", "np.savez", "numpy.save"),
-    *("torch.onnx.export", "torch.export.save", "cv2.imwrite", "tofile", "export_library", "save", "write_text"),
-    *("write_bytes", "savez", "savez_compressed", "onnx.export", "save_to_mlir", "convert", "print_to_file"),
-    *("save_model", "SaveModel", "save_file", "dump_to_file", "compile_str", "to_file", "export"),
+    *("torch.onnx.export", "torch.export.save", "cv2.imwrite", "tofile", "save", "write_text", "write_bytes"),
+    *("savez", "savez_compressed", "onnx.export", "convert", "print_to_file", "save_model", "SaveModel"),
+    *("save_file", "dump_to_file", "to_file", "export"),
+    *join_words(lambda words: words.python.writers),
 }
 _NETWORK = ("from_pretrained", "download_testdata", "urlretrieve", "urlopen", "hf_hub_download", "snapshot_download")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.extract.python.names import imported_modules, is_stdlib
+from bot.extract.vocabulary import vocabularies
 from runners.toolchains import find_toolchain
 
 DISTRIBUTIONS: Mapping[str, str] = {
@@ -33,22 +34,10 @@ DISTRIBUTIONS: Mapping[str, str] = {
     "huggingface_hub": "huggingface-hub",
     "typing_extensions": "typing-extensions",
     "ml_dtypes": "ml-dtypes",
-    "tvm_ffi": "apache-tvm-ffi",
-    "iree.turbine": "iree-turbine",
-    "shark_turbine": "iree-turbine",
     "google.protobuf": "protobuf",
+    **{name: distribution for words in vocabularies() for name, distribution in words.python.distributions.items()},
 }
 """Import name → distribution. Only these are ever installed; settings may extend it."""
-
-
-BEHIND: Mapping[str, str] = {
-    "tvm.testing": "pytest",
-    "tvm.topi.testing": "scipy",
-    "tvm.relax.frontend.onnx": "onnx",
-    "tvm.relax.frontend.torch": "torch",
-    "tvm.relax.frontend.stablehlo": "jaxlib",
-}
-"""Submodules of a toolchain that import a distribution its wheel does not bring (tried on 0.25 to 0.27)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,32 +51,35 @@ class Imports:
 def read_imports(tree: ast.AST, toolchain: str, extra: Mapping[str, str] | None = None) -> Imports:
     """What the imports of ``tree`` ask for. ``extra`` extends the allow-list (import name → distribution)."""
     known = {**DISTRIBUTIONS, **(extra or {})}
-    provided = find_toolchain(toolchain).PROVIDES
+    described = find_toolchain(toolchain)
+    provided, behind = described.PROVIDES, described.REPORTS.python.submodule_requirements
     needed: dict[str, None] = {}
     unknown: dict[str, None] = {}
-    for module, must in _with_submodules(tree):
-        distribution = _distribution(module, known)
+    for module, must in _with_submodules(tree, behind):
+        name = _known_name(module, known)
         top = module.partition(".")[0]
-        if distribution is not None and (module == "iree.turbine" or module.startswith("iree.turbine.")):
-            needed[distribution] = None
+        if name is not None and "." in name:  # a distribution of its own inside a namespace of the toolchain's
+            needed[known[name]] = None
         elif not module.startswith(".") and (is_stdlib(module) or top in provided):
-            needed.update((need, None) for inner, need in BEHIND.items() if f"{module}.".startswith(f"{inner}."))
-        elif distribution is not None:
-            needed[distribution] = None
+            needed.update((need, None) for inner, need in behind.items() if f"{module}.".startswith(f"{inner}."))
+        elif name is not None:
+            needed[known[name]] = None
         elif must:
             unknown[module] = None
     return Imports(requirements=tuple(needed), unknown=tuple(unknown))
 
 
-def _with_submodules(tree: ast.AST) -> Iterator[tuple[str, bool]]:
-    """Each module imported; ``from tvm import testing`` counts for ``tvm.testing`` as well."""
+def _with_submodules(tree: ast.AST, submodules: Collection[str]) -> Iterator[tuple[str, bool]]:
+    """Each module imported; ``from a import b`` counts for ``a.b`` as well where that is one of ``submodules``."""
     yield from imported_modules(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield from ((f"{node.module}.{a.name}", False) for a in node.names if f"{node.module}.{a.name}" in BEHIND)
+            inner = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from ((name, False) for name in inner if name in submodules)
 
 
-def _distribution(module: str, known: Mapping[str, str]) -> str | None:
+def _known_name(module: str, known: Mapping[str, str]) -> str | None:
     """The longest known prefix decides: ``google.protobuf`` before ``google``."""
     parts = module.split(".")
-    return next((d for n in range(len(parts), 0, -1) if (d := known.get(".".join(parts[:n])))), None)
+    prefixes = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((name for name in prefixes if known.get(name)), None)

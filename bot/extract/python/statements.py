@@ -13,6 +13,7 @@ from bot.extract.python.indentation import dedented, mended
 from bot.extract.python.names import dotted
 from bot.extract.python.parse import Statement, parse_python, split_statements
 from bot.extract.types import Repair
+from bot.extract.vocabulary import any_of, vocabularies
 
 PYTHON_INFO = {"python", "py", "python3", "py3", "pycon", "ipython", "ipynb", "pyhton", "pythn", "phyton"}
 """What a fence's info string calls Python, misspellings seen included."""
@@ -85,7 +86,7 @@ def python_pieces(piece: Piece, word: str) -> list[Piece]:
     code = rows_of(piece, first, last)
     code = _without_foreign(code, statements[begin:end], first)
     tree = parse_python(code.text)
-    code = replace(code, kind=Kind.TVMSCRIPT if tree and _only_tvmscript(tree) else Kind.PYTHON)
+    code = replace(code, kind=Kind.DEFINITIONS if tree and _only_defines(tree) else Kind.PYTHON)
     rest = rows_of(piece, last, len(piece.text.split("\n")) - 1)
     before = rows_of(piece, 0, first)
     if rest.text.strip():
@@ -182,21 +183,21 @@ def _is_damaged_code(statement: Statement) -> bool:
     return bool(_CODE_START.match(statement.text)) and not _stops(statement)
 
 
-def _only_tvmscript(tree: ast.Module) -> bool:
-    """Nothing but TVMScript classes and functions (a docstring and imports aside)."""
+def _only_defines(tree: ast.Module) -> bool:
+    """Nothing but classes and functions in a compiler's own language, embedded in Python (a docstring aside)."""
     definitions = [n for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)]
     others = [n for n in tree.body if not isinstance(n, ast.ClassDef | ast.FunctionDef | ast.Import | ast.ImportFrom)]
     return (
         bool(definitions)
         and not any(isinstance(n, ast.Import | ast.ImportFrom) for n in tree.body)
         and all(isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant) for n in others)
-        and all(_is_tvmscript(d) for d in definitions)
+        and all(_is_embedded(d) for d in definitions)
     )
 
 
-def _is_tvmscript(node: ast.ClassDef | ast.FunctionDef) -> bool:
+def _is_embedded(node: ast.ClassDef | ast.FunctionDef) -> bool:
     names = {dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list}
-    return any(
-        name.endswith(("ir_module", "R.function", "prim_func", "script.tir")) or name.startswith(("R.", "T.", "I."))
-        for name in names
-    )
+    return any(_EMBEDDED.fullmatch(name) for name in names)
+
+
+_EMBEDDED = re.compile(any_of(p for words in vocabularies() if (p := words.python.definition_pattern)))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.reports import ReportVocabulary
 
 
 class Toolchain(Protocol):
@@ -45,6 +46,10 @@ class Toolchain(Protocol):
 
     @property
     def CANARY(self) -> Canary: ...
+
+    @property
+    def REPORTS(self) -> ReportVocabulary:
+        """The words by which issues speak of the compiler; `bot.extract` knows a compiler by these alone."""
 
     def distributions(self, version: str) -> tuple[str, ...]:
         """The pinned distributions of a version; the first names the toolchain's versions."""

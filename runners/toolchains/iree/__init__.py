@@ -12,6 +12,7 @@ from pathlib import Path
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, NVIDIA, VULKAN
+from runners.toolchains.iree.reports import REPORTS as REPORTS
 
 NAME = "iree"
 TITLE = "IREE"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.reports import ReportVocabulary
 
 NAME = "python"
 TITLE = "CPython"
@@ -17,6 +18,7 @@ PROVIDES: frozenset[str] = frozenset()
 VARIABLES = dict(QUIET)
 DEVICES = (Device(name="cpu", aliases=frozenset({"host", "x86_64"})),)
 DRIFT: tuple[DriftEntry, ...] = ()
+REPORTS = ReportVocabulary()
 CANARY = Canary(
     kind=TestcaseKind.PYTHON,
     files={"canary.py": "print('canary ok', sum(range(4)))\n"},

@@ -12,6 +12,7 @@ from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device
 from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
 from runners.toolchains.tvm.drift import DRIFT as READ
 from runners.toolchains.tvm.names import LISTED
+from runners.toolchains.tvm.reports import REPORTS as REPORTS
 
 NAME = "tvm"
 TITLE = "Apache TVM"

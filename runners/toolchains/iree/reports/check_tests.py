@@ -17,10 +17,6 @@ _FUNCTION = re.compile(
 _RETURN = re.compile(r"^(?P<head>[ \t]*(?:util\.|func\.)?return)[ \t]*$")
 
 
-def has_checks(text: str) -> bool:
-    return "check.expect_" in text
-
-
 def return_checked_values(text: str) -> tuple[str, tuple[str, ...]]:
     """The MLIR with each checked value returned, and the names of the functions that do so.
 

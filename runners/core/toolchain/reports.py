@@ -1,0 +1,187 @@
+"""The words by which bug reports speak of one compiler: data and small pure functions.
+
+`bot.extract` joins the words of all toolchains where a text is read before its toolchain is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+from runners.core.toolchain.command_line import CommandLineTools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """When a report was written: the versions that its prose names, and its date."""
+
+    versions: tuple[str, ...] = ()
+    day: date = date.min
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceText:
+    """The parts of a report that name devices."""
+
+    python: str = ""
+    commands: str = ""
+    """Command lines, or MLIR."""
+    title: str = ""
+    prose: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedDevices:
+    """The devices that a report names, and the one that its testcase asks for."""
+
+    named: tuple[str, ...] = ()
+    chosen: str = ""
+    """By the toolchain's name for it; empty where the toolchain's first device is meant."""
+
+
+def name_no_devices(text: DeviceText) -> NamedDevices:
+    return NamedDevices()
+
+
+def choose_no_import(name: str, code: str, written: Written) -> str | None:
+    return None
+
+
+def is_dotted(version: str) -> bool:
+    return "." in version
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionWords:
+    """How reports write the versions of a compiler.
+
+    Fields that end in ``patterns`` hold sources of regular expressions without capturing groups.
+    """
+
+    prefixes: tuple[str, ...] = ()
+    """Words that are joined to a version: ``NAME-`` of ``NAME-1.2.0``."""
+    leading: tuple[str, ...] = ()
+    """Words that may stand between "works with" and a version."""
+    named_by_patterns: tuple[str, ...] = ()
+    """Words before a number that make it a version of this compiler."""
+    wheel_patterns: tuple[str, ...] = ()
+    """Names of distributions, as they stand before a version."""
+    wheel_file_patterns: tuple[str, ...] = ()
+    """Names of distributions, as the names of wheels begin."""
+    installed_patterns: tuple[str, ...] = ()
+    """Names of distributions, as folders in site-packages begin."""
+    line_patterns: tuple[str, ...] = ()
+    """Printed lines that tell a version."""
+    branches: tuple[str, ...] = ()
+    """Branches that reports name beside the main branch."""
+    short_pattern: str | None = None
+    """Versions of two parts that a sentence may mean."""
+    is_plausible: Callable[[str], bool] = is_dotted
+    """Whether a number can be a version of this compiler."""
+    promoted: Mapping[str, str] = field(default_factory=dict)
+    """Release candidates that became a release unchanged → the release."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonNames:
+    """The Python API of a compiler, as far as extraction must know it."""
+
+    packages: frozenset[str] = frozenset()
+    """Top-level packages of the compiler."""
+    namespaces: tuple[str, ...] = ()
+    """Names whose attributes show that a line without a fence is code."""
+    imports: Mapping[str, str] = field(default_factory=dict)
+    """Name → the import that binds the name by convention, in the order in which imports are added."""
+    choose_import: Callable[[str, str, Written], str | None] = choose_no_import
+    """Name, code and date of a report → the import, where the code decides; None where `imports` decides."""
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    """Import name → distribution, for packages of the same project that the compiler's own wheels lack."""
+    submodule_requirements: Mapping[str, str] = field(default_factory=dict)
+    """Submodule → a distribution that the submodule imports and the compiler's wheel does not require."""
+    readers: frozenset[str] = frozenset()
+    """Functions that read a file."""
+    writers: frozenset[str] = frozenset()
+    """Functions that write a file."""
+    definition_pattern: str | None = None
+    """Decorators of definitions in the compiler's own language embedded in Python."""
+    omitted_constants: frozenset[str] = frozenset()
+    """Names by which a printed module refers to constants that it leaves out."""
+    common_words: frozenset[str] = frozenset()
+    """Words of so many reports that sharing them tells nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureWords:
+    """How reports quote the failures of a compiler.
+
+    Fields that end in ``patterns`` hold sources of regular expressions without capturing groups.
+    """
+
+    relaying_errors: frozenset[str] = frozenset()
+    """Exceptions that only pass on how another program ended."""
+    definition_errors: frozenset[str] = frozenset()
+    """Exceptions that the compiler raises while it reads a definition."""
+    definition_frames: tuple[str, ...] = ()
+    """Parts of the names of functions that read a definition."""
+    comparisons: frozenset[str] = frozenset()
+    """Functions by which testcases compare results."""
+    comparison_messages: Mapping[str, str] = field(default_factory=dict)
+    """Beginning of a message → the comparison that fails with it."""
+    mismatch_patterns: tuple[str, ...] = ()
+    """Printed reports of unequal results."""
+    unnamed_patterns: tuple[str, ...] = ()
+    """Messages that are quoted without the name of their exception."""
+    assertions_abort: bool = False
+    """Whether a failed assertion ends the process by a signal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitWords:
+    """Words that connect reports with commits."""
+
+    name_patterns: tuple[str, ...] = ()
+    """Names in code that say which part of the compiler is meant: a pass, an importer, an operator, a flag."""
+    related: Mapping[str, str] = field(default_factory=dict)
+    """A word of reports, without separators → the words that commits use for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackerDefaults:
+    """Defaults of the bot's settings for the compiler's own issue tracker."""
+
+    skip_labels: tuple[str, ...] = ()
+    """Labels that the tracker's forms put on issues that report no bug."""
+    devices: tuple[str, ...] = ()
+    """Further devices to run every testcase on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportVocabulary:
+    """All that extraction knows of one compiler. The default knows nothing: such a toolchain is named by hand."""
+
+    called: tuple[str, ...] = ()
+    """Names of the compiler in prose, lower case."""
+    repositories: re.Pattern[str] | None = None
+    """Repositories whose issues are about this compiler."""
+    marks: re.Pattern[str] | None = None
+    """Words that show that a text is about this compiler; each occurrence counts."""
+    read_devices: Callable[[DeviceText], NamedDevices] = name_no_devices
+    versions: VersionWords = VersionWords()
+    python: PythonNames = PythonNames()
+    failures: FailureWords = FailureWords()
+    tools: CommandLineTools | None = None
+    """None for a compiler without command-line programs: its testcases are Python."""
+    mlir_functions: tuple[str, ...] = ()
+    """Operations of the compiler's dialects that define a function."""
+    mlir_modules: tuple[str, ...] = ()
+    """Further operations of the compiler's dialects at the top level of a module."""
+    native_marks: tuple[str, ...] = ()
+    """Words at the beginning of a line that show the compiler's own C++."""
+    commits: CommitWords = CommitWords()
+    tracker: TrackerDefaults | None = None
+    """None for a toolchain without a profile in the settings."""
+
+
+NO_VOCABULARY = ReportVocabulary()

@@ -1,0 +1,63 @@
+"""Backends and devices that a report about IREE names."""
+
+from __future__ import annotations
+
+import re
+
+from runners.core.toolchain.reports import DeviceText, NamedDevices
+
+_BACKENDS = re.compile(
+    r"--?iree-hal-(?:target-backends|local-target-device-backends"
+    r"|target-device)(?:\[\d\])?[= ]\s*[\"']?([\w,:/.-]+)"
+)
+_DEVICE = re.compile(r"(?<![\w-])--device=[\"']?([\w-]+)")
+_PYTHON = re.compile(
+    r"target_backends\s*=\s*\[?\s*\(?((?:['\"][\w-]+['\"],?\s*)+)|(?:get_device|Config|get_driver"
+    r"|create_device)\(\s*['\"]([\w-]+)|\bdriver(?:_name)?\s*=\s*['\"]([\w-]+)"
+)
+_PROSE = re.compile(r"\b(llvm-cpu|vmvx|vulkan-spirv|metal-spirv|local-task|local-sync)\b|\bgfx\d{3,4}\w?\b", re.I)
+_TARGETS = re.compile(r"#hal\.executable\.target<\"([\w-]+)\"|#hal\.device\.target<\"([\w-]+)\"")
+
+
+def read_devices(text: DeviceText) -> NamedDevices:
+    """Backends first, then run-time devices, as written in flags and calls; from prose only when there are none.
+
+    Beside a script, prose counts only when the script compiles.
+    """
+    code = text.python or text.commands
+    found: dict[str, None] = {}
+    for value in _BACKENDS.findall(code):
+        for name in re.split(r"[,;]", value):
+            found[re.split(r"[:/\[]", name, maxsplit=1)[0]] = None
+    in_python = _PYTHON.findall(code)
+    for listed, *_ in in_python:
+        found.update(dict.fromkeys(re.findall(r"[\w-]+", listed)))
+    if not found:  # a script's driver says nothing new beside the backend it compiles for
+        found.update((name, None) for _, *single in in_python for name in single if name)
+    found.update(dict.fromkeys(_DEVICE.findall(code)))
+    found.update((one or other, None) for one, other in _TARGETS.findall(code))
+    if not found and (not text.python or "compile" in text.python):
+        found.update((name.lower(), None) for name in _PROSE.findall(text.prose) if name)
+    named = tuple(dict.fromkeys(_spell(name) for name in found if name and name != "local"))
+    return NamedDevices(named=named, chosen=next((known for name in named if (known := _device(name))), "llvm-cpu"))
+
+
+_NAMES = {
+    **dict.fromkeys(("llvm-cpu", "local", "local-task", "local-sync", "cpu", "dylib", "dylib-llvm-aot"), "llvm-cpu"),
+    **dict.fromkeys(("vulkan", "vulkan-spirv"), "vulkan"),
+    **dict.fromkeys(("metal", "metal-spirv"), "metal"),
+    **{name: name for name in ("vmvx", "cuda", "hip", "rocm", "webgpu-spirv", "amdgpu")},
+}
+"""A backend or driver, as written → the testcase's device."""
+_ACCELERATORS = {"metal", "vulkan", "cuda", "rocm", "hip"}
+
+
+def _spell(name: str) -> str:
+    """A backend as written, unless no such backend exists."""
+    return name if name in _NAMES else (_device(name) or name)
+
+
+def _device(name: str) -> str | None:
+    """By its exact name, else by the family that a misspelt one begins with (``metal-spire``)."""
+    family = name.partition("-")[0]
+    return _NAMES.get(name) or (_NAMES.get(family) if family in _ACCELERATORS else None)

@@ -1,0 +1,72 @@
+"""TVM's Python API, as testcases import and use it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from runners.core.toolchain.reports import PythonNames, Written
+
+_RELEASED_0_24 = date(2026, 5, 2)
+"""From 0.24 on ``tvm.tir`` is ``tvm.tirx``."""
+
+
+def _choose_import(name: str, code: str, written: Written) -> str | None:
+    if name == "T" and ("T.sblock" in code or "tirx" in code or (_is_modern(written) and "T.block(" not in code)):
+        return "from tvm.script import tirx as T"
+    if name == "nn" and "torch" not in code:
+        return "from tvm.relax.frontend import nn"
+    return None
+
+
+def _is_modern(written: Written) -> bool:
+    """Written for 0.24 or later: by the versions that the report names, else by its date."""
+    minors = [int(found[1]) for version in written.versions if (found := re.match(r"0\.(\d{1,3})(?:\.|$)", version))]
+    return max(minors) >= 24 if minors else written.day >= _RELEASED_0_24
+
+
+PYTHON = PythonNames(
+    packages=frozenset({"tvm"}),
+    namespaces=("tvm", "relax", "relay", "tir", "te"),
+    imports={
+        "tvm": "import tvm",
+        "relax": "from tvm import relax",
+        "relay": "from tvm import relay",
+        "tir": "from tvm import tir",
+        "tirx": "from tvm import tirx",
+        "te": "from tvm import te",
+        "topi": "from tvm import topi",
+        "autotvm": "from tvm import autotvm",
+        "auto_scheduler": "from tvm import auto_scheduler",
+        "ms": "from tvm import meta_schedule as ms",
+        "meta_schedule": "from tvm import meta_schedule",
+        "dl": "from tvm import dlight as dl",
+        "dlight": "from tvm import dlight",
+        "graph_executor": "from tvm.contrib import graph_executor",
+        "from_onnx": "from tvm.relax.frontend.onnx import from_onnx",
+        "from_exported_program": "from tvm.relax.frontend.torch import from_exported_program",
+        "I": "from tvm.script import ir as I",
+        "R": "from tvm.script import relax as R",
+        "T": "from tvm.script import tir as T",
+    },
+    choose_import=_choose_import,
+    distributions={"tvm_ffi": "apache-tvm-ffi"},
+    # Tried on 0.25 to 0.27.
+    submodule_requirements={
+        "tvm.testing": "pytest",
+        "tvm.topi.testing": "scipy",
+        "tvm.relax.frontend.onnx": "onnx",
+        "tvm.relax.frontend.torch": "torch",
+        "tvm.relax.frontend.stablehlo": "jaxlib",
+    },
+    readers=frozenset(
+        {
+            *("tvm.runtime.load_module", "runtime.load_module", "tvm.module.load", "relax.vm.load_exec"),
+            "tvm.ir.load_json_file",
+        }
+    ),
+    writers=frozenset({"export_library"}),
+    definition_pattern=r".*(?:ir_module|R\.function|prim_func|script\.tir)|[RTI]\..*",
+    omitted_constants=frozenset({"metadata"}),
+    common_words=frozenset({"relax"}),
+)

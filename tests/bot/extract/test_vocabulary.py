@@ -1,0 +1,140 @@
+"""Extraction knows a compiler by the vocabulary of its toolchain alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.extract import Repro, extract
+from bot.extract.toolchain import recognise_toolchain
+from runners.core.protocol import TestcaseKind
+from tests.bot.extract.reading import issue
+
+ROOT = Path(__file__).parents[3]
+
+INVENTED = """
+import re
+from types import SimpleNamespace
+
+from runners.core.toolchain.command_line import CommandLineTools
+from runners.core.toolchain.facts import Device
+from runners.core.toolchain.reports import FailureWords, PythonNames, ReportVocabulary, VersionWords
+from runners.toolchains import TOOLCHAINS, python
+
+words = ReportVocabulary(
+    called=("zed",),
+    repositories=re.compile(r"/zed$"),
+    marks=re.compile(r"\\bzed-\\w+"),
+    versions=VersionWords(prefixes=("zed-",), named_by_patterns=("zed",)),
+    python=PythonNames(packages=frozenset({"zed"}), imports={"zd": "import zed.api as zd"}),
+    failures=FailureWords(assertions_abort=True),
+    tools=CommandLineTools(
+        prefix="zed-",
+        programs=frozenset({"zed-make", "zed-go"}),
+        compiler="zed-make",
+        compilers=frozenset({"zed-make"}),
+        runners=frozenset({"zed-go"}),
+        module_flags=("--load",),
+        module_suffix="zmod",
+        compile_input=lambda device, source, module: ("zed-make", f"--for={device}", source, "-o", module),
+        output_suffix=lambda argv: "zmod",
+    ),
+    mlir_functions=("zed.func",),
+)
+facts = {**vars(python), "NAME": "zed", "DEVICES": (Device(name="z1", aliases=frozenset()),), "REPORTS": words}
+TOOLCHAINS["zed"] = SimpleNamespace(**facts)
+# Only now: the vocabularies are joined when the modules are imported.
+from bot.extract import extract
+from tests.bot.extract.reading import issue
+"""
+
+
+def _run(check: str) -> None:
+    subprocess.run([sys.executable, "-c", INVENTED + check], cwd=ROOT, check=True, timeout=60)
+
+
+def test_a_compiler_with_programs_gets_command_lines() -> None:
+    """Its commands, versions, dialect and assertions are recognised, and the missing compile step is its own."""
+    _run(
+        '''
+found = extract(issue("""
+    With zed 1.4.0:
+
+    ```mlir
+    zed.func @main() {
+      return
+    }
+    ```
+
+    ```sh
+    zed-go --load=/tmp/main.zmod --input=4
+    ```
+    """, title="Assertion failed in the scheduler"))
+assert found.testcase.toolchain == "zed" and found.testcase.kind == "command-line", found
+assert found.testcase.steps == (
+    ("zed-make", "--for=z1", "main.mlir", "-o", "main.zmod"),
+    ("zed-go", "--load=main.zmod", "--input=4"),
+), found.testcase.steps
+assert found.device == "z1"
+assert found.claim.versions == ("1.4.0",), found.claim.versions
+assert found.claim.kind == "crash", found.claim.kind
+assert not found.missing
+'''
+    )
+
+
+def test_its_python_is_bound_by_its_own_customs() -> None:
+    """Names of the invented compiler are imported; those of another compiler are missing."""
+    _run(
+        '''
+found = extract(issue("""
+    zed-make is not to blame:
+
+    ```python
+    print(zd.run(relax))
+    ```
+    """, title="zed fails"), allowed={"zed": "zed-dist"})
+assert found.testcase.toolchain == "zed", found
+assert "import zed.api as zd" in found.testcase.files["repro.py"]
+assert found.testcase.requirements == ("zed-dist",)
+assert [(entry.kind, entry.name) for entry in found.missing] == [("name", "relax")], found.missing
+assert found.device == "z1"
+'''
+    )
+
+
+@pytest.mark.parametrize(("toolchain", "kind"), [("iree", TestcaseKind.COMMAND_LINE), ("tvm", TestcaseKind.PYTHON)])
+def test_commands_become_a_testcase_only_where_the_compiler_has_programs(toolchain: str, kind: TestcaseKind) -> None:
+    found = extract(
+        issue(
+            """
+            ```mlir
+            func.func @f() {
+              return
+            }
+            ```
+
+            ```sh
+            iree-compile f.mlir -o f.vmfb
+            ```
+
+            ```python
+            import numpy
+            print(numpy.zeros(3))
+            ```
+            """
+        ),
+        toolchain=toolchain,
+    )
+    assert isinstance(found, Repro), found
+    assert found.testcase.kind is kind
+
+
+def test_of_two_compilers_named_as_often_the_first_by_name_is_meant() -> None:
+    assert recognise_toolchain("", "import tvm and import iree") == "iree"
+    assert recognise_toolchain("", "import tvm, import tvm and import iree") == "tvm"
+    assert recognise_toolchain("someone/tvm", "import iree") == "tvm"
+    assert recognise_toolchain("", "plain prose") is None
