@@ -49,14 +49,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
         return None
     assert isinstance(asked.extraction, Repro)
     testcase = digest_of(asked.extraction.testcase)
-    if command.verb is Verb.APPROVE and (denied := check_approval(command, testcase)) is not None:
-        conversation.refuse_command(f"{_format_denial(denied)} Its sha256 begins with `{shorten_digest(testcase)}`.")
-        return None
-    if why := _find_earlier_run(conversation, command, testcase):
-        conversation.add_reply(why)
-        return None
-    if (denied := _check_all_budgets(conversation, requester)) is not None:
-        conversation.refuse_command(_format_denial(denied))
+    if _refuse_run(conversation, command, requester, testcase):
         return None
     try:
         planned = make_plan(asked.extraction, conversation.context.catalogue, asked.options)
@@ -69,20 +62,9 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
         )
         return None
     machines, notes = _choose_machines(conversation, command, planned, testcase, requester)
-    run = RecordedRun(
-        id=conversation.context.run_id,
-        at=conversation.context.now,
-        by=requester.login[:100],
-        testcase=shorten_digest(testcase),
-        counted=not requester.is_trusted,
-        machines=machines,
-        asked=_format_options(command),
-        cause=_name_cause(conversation.request),
-        url=conversation.context.run_url[:200],
-    )
-    case = make_case(
-        asked, planned, settings, blocks=command.blocks, notes=(*notes, *_note_other_code(command)), run=run
-    )
+    run = _record_run(conversation, command, requester, testcase, machines)
+    notes_on_code = _note_other_code(command)
+    case = make_case(asked, planned, settings, blocks=command.blocks, notes=(*notes, *notes_on_code), run=run)
     try:
         sealed = seal_plan(case, machines)
     except UserError as error:
@@ -94,6 +76,41 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     actor = code(requester.login or "the clock")
     conversation.messages.append(f"planned {len(sealed.cells)} job(s) for {conversation.request.trigger} by {actor}")
     return sealed
+
+
+def _refuse_run(conversation: IssueConversation, command: SlashCommand, requester: Requester, testcase: str) -> bool:
+    """Reply and return True if the run is refused, or unnecessary after an earlier run. False otherwise."""
+    if command.verb is Verb.APPROVE and (denied := check_approval(command, testcase)) is not None:
+        conversation.refuse_command(f"{_format_denial(denied)} Its sha256 begins with `{shorten_digest(testcase)}`.")
+        return True
+    if why := _find_earlier_run(conversation, command, testcase):
+        conversation.add_reply(why)
+        return True
+    if (denied := _check_all_budgets(conversation, requester)) is not None:
+        conversation.refuse_command(_format_denial(denied))
+        return True
+    return False
+
+
+def _record_run(
+    conversation: IssueConversation,
+    command: SlashCommand,
+    requester: Requester,
+    testcase: str,
+    machines: tuple[str, ...],
+) -> RecordedRun:
+    context = conversation.context
+    return RecordedRun(
+        id=context.run_id,
+        at=context.now,
+        by=requester.login[:100],
+        testcase=shorten_digest(testcase),
+        counted=not requester.is_trusted,
+        machines=machines,
+        asked=_format_options(command),
+        cause=_name_cause(conversation.request),
+        url=context.run_url[:200],
+    )
 
 
 def _answer_without_run(conversation: IssueConversation, report: Report) -> None:
