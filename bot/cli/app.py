@@ -91,7 +91,7 @@ FetchOption = Annotated[
     bool | None,
     typer.Option(
         "--fetch-attachments/--no-fetch-attachments",
-        help="Fetch files on GitHub that the issue links to and lacks; the default for issues read from GitHub.",
+        help="Fetch files that the issue links to on GitHub, if its text lacks them; the default for issues on GitHub.",
     ),
 ]
 
