@@ -91,7 +91,7 @@ FetchOption = Annotated[
     bool | None,
     typer.Option(
         "--fetch-attachments/--no-fetch-attachments",
-        help="Fetch files that the issue links to on GitHub, if its text lacks them; the default for issues on GitHub.",
+        help="Fetch files that the issue links to on GitHub, if its text lacks them; default for issues there.",
     ),
 ]
 
