@@ -20,7 +20,7 @@ from time import monotonic
 
 from bot.extract import Repro, extract
 from bot.issue import Issue
-from bot.plan import Wishes, make_plan
+from bot.plan import RunOptions, make_plan
 from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError, UserError
 from runners.core.progress import Silent
@@ -126,8 +126,8 @@ class Check:
         )  # fmt: skip
         found = extract(issue)
         assert isinstance(found, Repro), found
-        wishes = Wishes(versions=version, devices=tuple(devices), bisect=False, timeout_s=timeout_s)
-        return self.bench.run(make_plan(found, self.bench.catalogue, wishes).plan)
+        options = RunOptions(versions=version, devices=tuple(devices), bisect=False, timeout_s=timeout_s)
+        return self.bench.run(make_plan(found, self.bench.catalogue, options).plan)
 
 
 def main() -> int:

@@ -1,4 +1,7 @@
-"""What GitHub, or a Markdown file on disk, gives us: an issue as data."""
+"""An issue as data: its text, comments, labels and linked files. Pure.
+
+Every text field is untrusted: a stranger wrote it.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,18 @@ class Attachment:
     """A text file that the issue links to, fetched within limits. As untrusted as the issue itself."""
 
     name: str
-    """A bare file name; empty where the link has none (a gist)."""
+    """A bare file name; empty if the link has none (a gist)."""
     text: str
     url: str
     sha256: str
-    """Of the file's bytes as fetched: what a link leads to may change."""
+    """Digest of the file's bytes as fetched: the content behind a link may change."""
     archive: str = ""
-    """The zip that held it; empty when it was linked by itself."""
+    """The zip that held the file; empty if the file was linked by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """A linked file that was not taken, and why: a clause after "it …", such as ``is larger than 8 MiB``."""
+class RefusedFile:
+    """A linked file that was not taken. ``why`` is a clause after "it …", such as ``is larger than 8 MiB``."""
 
     name: str
     url: str
@@ -41,11 +44,11 @@ class Issue:
     """An issue as its author wrote it. Every text field is untrusted."""
 
     source: str
-    """Where it came from, for people: a path, ``-`` or ``owner/repo#N``."""
+    """Where the issue was read from, for people: a path, ``-`` or ``owner/repo#N``."""
     title: str
     body: str
     sha256: str
-    """Of the exact text read, so that a verdict can be tied to it."""
+    """Digest of the exact text read, so that a verdict can be tied to that text."""
     created: date
     author: str = ""
     repository: str = ""
@@ -53,21 +56,21 @@ class Issue:
     labels: tuple[str, ...] = ()
     comments: tuple[Comment, ...] = ()
     attachments: tuple[Attachment, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedFile, ...] = ()
 
 
 _NUMBER = re.compile(r"(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})#(?P<number>\d{1,9})")
-_ADDRESS = re.compile(
+_URL = re.compile(
     r"https://[\w.-]+/(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})/issues/(?P<number>\d{1,9})(?:[#?].*)?"
 )
 
 
-def remote_issue(source: str) -> tuple[str, int] | None:
-    """Repository and number if ``source`` names an issue on GitHub; None if it names a file."""
-    found = _NUMBER.fullmatch(source) or _ADDRESS.fullmatch(source)
+def parse_issue_address(source: str) -> tuple[str, int] | None:
+    """Return repository and number if ``source`` is ``owner/repo#N`` or an issue's URL; None if it is a file."""
+    found = _NUMBER.fullmatch(source) or _URL.fullmatch(source)
     return (found["repository"], int(found["number"])) if found else None
 
 
 def is_remote(source: str) -> bool:
-    """True if ``source`` names an issue on GitHub."""
-    return remote_issue(source) is not None
+    """True if ``source`` is the address of an issue on GitHub."""
+    return parse_issue_address(source) is not None

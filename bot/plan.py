@@ -1,4 +1,4 @@
-"""Repro × catalogue × wishes → Plan: which releases are worth running, and which must be. Pure."""
+"""Choose the releases to run: testcase × catalogue × options → plan. Pure."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from runners.core.errors import UserError
 from runners.core.protocol import Budget, BuildRange, ClaimKind, Limits, Plan, TestcaseKind
 from runners.toolchains import find_device, find_toolchain
 
-MOST_CHOSEN = 8
-"""So many releases named by hand are all run; of more, the search chooses (unless it is switched off)."""
-MINUTES_OF_A_SEARCH = 240.0
-"""Between commits most of the time goes into building; one that has every build at hand takes a few minutes."""
-MOST_CONTROLS = 2
+MAX_RUN_ALL = 8
+"""Up to so many releases named by hand are all run. Of more, the search chooses, unless it is switched off."""
+COMMIT_SEARCH_MINUTES = 240.0
+"""Default time for a search between commits. Most of it goes into building; a search that has every build at hand
+takes a few minutes."""
+MAX_CONTROLS = 2
 HANG_WALL_S = 40.0
-"""Some forty times what a small testcase takes on an ordinary machine."""
+"""Seconds for one run if a hang is reported: about forty times that of a small testcase on an ordinary machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What the caller asked for; None or empty means: as the plan sees fit."""
+class RunOptions:
+    """The caller's choices. None or empty leaves the choice to the plan."""
 
     versions: str | None = None
     devices: tuple[str, ...] = ()
@@ -34,100 +35,100 @@ class Wishes:
     """Seconds that one run may take."""
     sandbox: str = "auto"
     allowed: tuple[str, ...] = ()
-    """Packages that a testcase may install besides those on the list, as ``--allow`` takes them."""
+    """Packages that a testcase may install besides those on the list, in the form of ``--allow``."""
     wheels: tuple[str, ...] = ()
-    """Directories of wheels, as ``--wheels`` takes them."""
+    """Directories of wheels, in the form of ``--wheels``."""
     ends: tuple[str, str] | None = None
     """A good and a bad version, tag or commit: search only between the two."""
     history: str = ""
-    """A clone of the toolchain's repository, as ``--history`` takes it."""
+    """A clone of the toolchain's repository, in the form of ``--history``."""
     minutes: float | None = None
-    """How long a search between two ends may take."""
+    """Time limit of a search between two ends."""
     minimize: bool = False
-    """Also cut the testcase down to what its failure needs."""
+    """Also reduce the testcase to the part that its failure needs."""
     budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """A plan, and in words how the reporter's version was understood."""
+class PlanWithNotes:
+    """A plan, and sentences on how the reported version was mapped to a build."""
 
     plan: Plan
     notes: tuple[str, ...] = ()
 
 
-def follow_plan(repro: Repro, trail: BuildRange, wishes: Wishes) -> Plan:
-    """Only the search along a trail."""
-    minutes = wishes.minutes if wishes.minutes is not None else MINUTES_OF_A_SEARCH
+def plan_commit_search(repro: Repro, trail: BuildRange, options: RunOptions) -> Plan:
+    """Return a plan that only searches the builds of ``trail``."""
+    minutes = options.minutes if options.minutes is not None else COMMIT_SEARCH_MINUTES
     return Plan(
         testcase=repro.testcase,
         claim=repro.claim,
         device=repro.device,
-        checks_itself=checks_itself(repro),
+        checks_itself=has_own_check(repro),
         order=(trail.builds[0].name, trail.builds[-1].name),
         first=(),
         trail=trail,
         chosen=True,
-        limits=_limits(repro, wishes),
-        budget=msgspec.structs.replace(wishes.budget, wall_s=60 * minutes),
+        limits=_choose_limits(repro, options),
+        budget=msgspec.structs.replace(options.budget, wall_s=60 * minutes),
     )
 
 
-def make_plan(repro: Repro, catalogue: Catalogue, wishes: Wishes) -> Planned:
-    """Choose the releases.
+def make_plan(repro: Repro, catalogue: Catalogue, options: RunOptions) -> PlanWithNotes:
+    """Choose the releases, and the order in which they are run.
 
     Raises:
-        UserError: a version or toolchain that does not exist was asked for.
+        UserError: the options name a version or device that does not exist, or the catalogue has no release.
     """
     toolchain = repro.testcase.toolchain
-    chosen = _chosen(catalogue, toolchain, wishes)
+    chosen = _select_releases(catalogue, toolchain, options)
     if not chosen:
         raise UserError(f"no release of {toolchain} is in the catalogue: run `reprobot refresh`")
-    reported, notes = _reported(repro, catalogue)
-    order = _in_order(chosen, () if wishes.versions else _around(reported, catalogue))
-    fits = len(order) <= MOST_CHOSEN
-    return Planned(
+    reported, notes = _find_reported_build(repro, catalogue)
+    order = _sort_by_age(chosen, () if options.versions else _list_extra_builds(reported, catalogue))
+    fits = len(order) <= MAX_RUN_ALL
+    return PlanWithNotes(
         plan=Plan(
             testcase=repro.testcase,
             claim=repro.claim,
             device=repro.device,
-            checks_itself=checks_itself(repro),
+            checks_itself=has_own_check(repro),
             order=order,
-            first=_first(order, reported, every=bool(wishes.versions) and (fits or not wishes.bisect)),
-            controls=repro.controls[:MOST_CONTROLS],
+            first=_choose_first(order, reported, run_all=bool(options.versions) and (fits or not options.bisect)),
+            controls=repro.controls[:MAX_CONTROLS],
             reported=reported.version if reported is not None and reported.version in order else None,
-            devices=tuple(d for d in _devices(toolchain, wishes.devices) if d != repro.device),
-            bisect=wishes.bisect,
-            deepen=wishes.bisect,
-            chosen=bool(wishes.versions),
-            limits=_limits(repro, wishes),
-            budget=wishes.budget,
+            devices=tuple(d for d in _resolve_devices(toolchain, options.devices) if d != repro.device),
+            bisect=options.bisect,
+            deepen=options.bisect,
+            chosen=bool(options.versions),
+            limits=_choose_limits(repro, options),
+            budget=options.budget,
         ),
         notes=notes,
     )
 
 
-def _chosen(catalogue: Catalogue, toolchain: str, wishes: Wishes) -> tuple[Release, ...]:
-    """The versions asked for; else the releases, and every build of a directory that was named to have it run."""
-    if wishes.versions:
-        return catalogue.select(toolchain, wishes.versions)
-    every = catalogue.releases(toolchain, prereleases=True)
-    return tuple(r for r in every if r.ordinary or not set(wishes.wheels).isdisjoint(r.links))
+def _select_releases(catalogue: Catalogue, toolchain: str, options: RunOptions) -> tuple[Release, ...]:
+    """Return the versions asked for; without any, all releases, and every build of the ``--wheels`` directories."""
+    if options.versions:
+        return catalogue.select(toolchain, options.versions)
+    builds = catalogue.releases(toolchain, prereleases=True)
+    return tuple(r for r in builds if r.ordinary or not set(options.wheels).isdisjoint(r.links))
 
 
-def _devices(toolchain: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The toolchain's own names for the devices that were asked for."""
+def _resolve_devices(toolchain: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the toolchain's own names of the devices asked for."""
     known = find_toolchain(toolchain)
-    found = [find_device(known, name) for name in names]
-    for name, device in zip(names, found, strict=True):
+    devices = [find_device(known, name) for name in names]
+    for name, device in zip(names, devices, strict=True):
         if device is None:
-            there = ", ".join(device.name for device in known.DEVICES)
-            raise UserError(f"{known.TITLE} has no device {name!r}: choose among {there}")
-    return tuple(device.name for device in found if device is not None)
+            available = ", ".join(device.name for device in known.DEVICES)
+            raise UserError(f"{known.TITLE} has no device {name!r}: choose among {available}")
+    return tuple(device.name for device in devices if device is not None)
 
 
-def _reported(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple[str, ...]]:
-    """The available build nearest to the first version of the report that maps to one."""
+def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple[str, ...]]:
+    """Return the available build nearest to the first reported version that maps to a build, and a note on it."""
     notes = []
     for text in repro.claim.versions:
         release, why = catalogue.nearest(repro.testcase.toolchain, text)
@@ -137,46 +138,49 @@ def _reported(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple
     return None, tuple(notes[:1])
 
 
-def _in_order(chosen: Sequence[Release], besides: Sequence[Release]) -> tuple[str, ...]:
-    """The chosen releases and those besides, oldest first."""
-    releases = {release.version: release for release in (*chosen, *besides)}
+def _sort_by_age(chosen: Sequence[Release], extra: Sequence[Release]) -> tuple[str, ...]:
+    """Return the versions of both sequences, oldest first, each once."""
+    releases = {release.version: release for release in (*chosen, *extra)}
     return tuple(sorted(releases, key=lambda version: releases[version].order))
 
 
-def _around(reported: Release | None, catalogue: Catalogue) -> tuple[Release, ...]:
-    """The reporter's own build, even when it is a pre-release; from a fork on, the later forks too.
+def _list_extra_builds(reported: Release | None, catalogue: Catalogue) -> tuple[Release, ...]:
+    """Return the reported build, even if it is a pre-release. If it is a fork, return the later forks too.
 
-    Between a fork and the first release lie years: the other forks halve them.
+    Years lie between a fork and the first release: the other forks halve them.
     """
     if reported is None or reported.source != "bundle":
         return () if reported is None else (reported,)
-    every = catalogue.releases(reported.toolchain, prereleases=True)
-    return tuple(r for r in every if r.source == "bundle" and r.order >= reported.order)
+    builds = catalogue.releases(reported.toolchain, prereleases=True)
+    return tuple(r for r in builds if r.source == "bundle" and r.order >= reported.order)
 
 
-def _first(order: Sequence[str], reported: Release | None, *, every: bool) -> tuple[str, ...]:
-    """The reporter's release first, so that its answer is there early; then the newest and the oldest, or all."""
-    wanted = [reported.version] if reported is not None and reported.version in order else []
-    return tuple(dict.fromkeys([*wanted, order[-1], order[0], *(order if every else ())]))
+def _choose_first(order: Sequence[str], reported: Release | None, *, run_all: bool) -> tuple[str, ...]:
+    """Return the versions to run before any search.
+
+    The reported release comes first, so that its answer is there early; then the newest and the oldest, or all.
+    """
+    early = [reported.version] if reported is not None and reported.version in order else []
+    return tuple(dict.fromkeys([*early, order[-1], order[0], *(order if run_all else ())]))
 
 
-def _limits(repro: Repro, wishes: Wishes) -> Limits:
-    """What a run may use. A hang shows itself by running out of time: there, less of it is enough."""
-    if wishes.timeout_s is not None:
-        return Limits(wall_s=wishes.timeout_s)
+def _choose_limits(repro: Repro, options: RunOptions) -> Limits:
+    """Return the limits of one run. A reported hang gets less time: a hang always uses all of it."""
+    if options.timeout_s is not None:
+        return Limits(wall_s=options.timeout_s)
     return Limits(wall_s=HANG_WALL_S) if repro.claim.kind is ClaimKind.HANG else Limits()
 
 
-def checks_itself(repro: Repro) -> bool:
-    """Whether the testcase asserts anything, so that running to its end is evidence. Parsed, never run."""
+def has_own_check(repro: Repro) -> bool:
+    """True if the testcase asserts something, so that running to its end is evidence. Parsed, never run."""
     match repro.testcase.kind:
         case TestcaseKind.PYTHON:
-            return any(_asserts(text) for name, text in repro.testcase.files.items() if name.endswith(".py"))
+            return any(_has_assertion(text) for name, text in repro.testcase.files.items() if name.endswith(".py"))
         case TestcaseKind.COMMAND_LINE:
             return any(word.startswith("--expected_output") for step in repro.testcase.steps for word in step)
 
 
-def _asserts(code: str) -> bool:
+def _has_assertion(code: str) -> bool:
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

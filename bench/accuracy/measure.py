@@ -27,7 +27,7 @@ import msgspec
 from bench.accuracy.tables import Scored, failed, line, report
 from bot.cli import verbs
 from bot.forge.source import parse_issue
-from bot.plan import Wishes
+from bot.plan import RunOptions
 from bot.verdict.verdict import Report
 from runners.core.catalogue import load_catalogue
 from runners.core.errors import ReprobotError
@@ -71,10 +71,10 @@ def run(folder: Path, sandbox: str) -> Scored | str:
     issue = parse_issue(path.read_bytes(), source=str(path), today=datetime.now(UTC).date())
     began = time.monotonic()
     try:
-        ran = verbs.reproduce(
+        ran = verbs.reproduce_issue(
             issue,
             toolchain=None,
-            wishes=Wishes(),
+            options=RunOptions(),
             catalogue=catalogue,
             open_bench=lambda: open_workbench(sandbox, catalogue, Silent()),
         )

@@ -23,7 +23,7 @@ from statistics import mean, median
 from typing import Any
 
 from bot.report.sections.ranges import related
-from bot.suspects.rank import Query, Weights, beliefs, rank, suspects
+from bot.suspects.rank import ReportQuery, Weights, compute_beliefs, rank_commits, select_suspects
 from runners.builds.commit_log import CommitLog
 from runners.core.protocol import Commit, CommitRange
 
@@ -40,13 +40,13 @@ class Case:
     commits: tuple[Commit, ...]
 
     @property
-    def query(self) -> Query:
+    def query(self) -> ReportQuery:
         title, _, text = self.row["query"].partition("\n")
-        return Query(title=title, text=text, day=date.fromisoformat(self.row["reported"]))
+        return ReportQuery(title=title, text=text, day=date.fromisoformat(self.row["reported"]))
 
     def rank_of_fix(self, weights: Weights) -> int:
         """The best rank of a fixing commit, from 1."""
-        ranked = rank(self.query, self.commits, "fixed", weights)
+        ranked = rank_commits(self.query, self.commits, "fixed", weights)
         return next(i for i, one in enumerate(ranked, 1) if one.commit.sha.startswith(tuple(self.row["fixes"])))
 
 
@@ -86,11 +86,11 @@ def not_bugs(cases: Sequence[Case]) -> int:
     accused = 0
     for one in cases:
         commits = CommitRange(start=one.row["start"], end=one.row["end"], count=len(one.commits))
-        shown = suspects(one.query, one.commits, "fixed")
+        shown = select_suspects(one.query, one.commits, "fixed")
         text = related(commits, shown, "have to do with it").casefold()
         accused += any(word in text for word in ACCUSING) or "no evidence" not in text
-        first = rank(one.query, one.commits, "fixed")
-        share = beliefs(first)[first[0].commit.sha]
+        first = rank_commits(one.query, one.commits, "fixed")
+        share = compute_beliefs(first)[first[0].commit.sha]
         name = f"{one.row['project']} {one.row['issue']}"
         say(f"| {name} | {one.row['why']} | {first[0].commit.sha[:10]} | {share:.2f} |")
     say(f"\nCalled a culprit: {accused} of {len(cases)}.")

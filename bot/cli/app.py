@@ -1,10 +1,11 @@
-"""argv → verb. What the verbs do is in app.py; what they print in terminal.py."""
+"""The command line's app: commands for one issue on this machine, and commands that look after the machine.
+
+The work of a command is in ``verbs.py``, its output in ``terminal.py``.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,34 +13,36 @@ import msgspec
 import typer
 
 from bot.cli import daemon, jobs, terminal, verbs
+from bot.cli.context import (
+    check_names,
+    get_now,
+    open_commit_log,
+    open_local_catalogue,
+    open_local_workbench,
+    read_issue,
+)
 from bot.extract import extract
-from bot.forge import github
-from bot.forge.attachments import hosts_of, web_get, with_attachments
-from bot.forge.source import read_source
-from bot.issue import Issue, is_remote
-from bot.plan import Wishes
+from bot.issue import is_remote
+from bot.plan import RunOptions
 from bot.report.document import dumps, extract_document, smaller_document, suspects_document
 from bot.report.files import Outputs, write_file, write_report
+from bot.verdict.verdict import Report
 from runners.builds.commit_log import CommitLog
-from runners.builds.history import open_history
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.catalogue import Catalogue
-from runners.core.errors import UserError
 from runners.core.progress import Sink
 from runners.core.protocol import Budget
 from runners.core.requirements import parse_allowance
 from runners.doctor import check_machine_parts
-from runners.environments.config import read_config
 from runners.environments.refresh import refresh_catalogue
 from runners.environments.store import default_root, open_store
-from runners.environments.wheel_sources import open_catalogue
-from runners.sandbox.select import check_engine_name, remove_leftovers, remove_skeleton, use_image
+from runners.sandbox.select import remove_leftovers, remove_skeleton, use_image
 from runners.toolchains import find_toolchain, list_compilers
-from runners.workbench import Workbench, open_workbench
+from runners.workbench import Workbench
 
 app = typer.Typer(
     name="reprobot",
-    help="Answers a bug report for an ML compiler: runs its repro against many releases and says what it saw.",
+    help="Answer a bug report for an ML compiler: run its testcase on many releases, and report what happened.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -54,15 +57,17 @@ ToolchainOption = Annotated[
 ]
 AllowOption = Annotated[
     list[str] | None,
-    typer.Option(help="A package that a testcase may also install; repeatable; 'import=package'.", metavar="NAME"),
+    typer.Option(
+        help="Let the testcase install one more package: 'package' or 'import=package'; repeatable.", metavar="NAME"
+    ),
 ]
-JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the JSON document here.", metavar="FILE")]
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the JSON document to FILE.", metavar="FILE")]
 HistoryOption = Annotated[
     Path | None,
-    typer.Option(help="A clone of the toolchain's repository: its commits are ranked.", metavar="DIR"),
+    typer.Option(help="Rank commits of this clone of the toolchain's repository.", metavar="DIR"),
 ]
 SandboxOption = Annotated[
-    str, typer.Option(help="auto, docker, podman, bubblewrap, gvisor or none.", metavar="ENGINE")
+    str, typer.Option(help="Engine: auto, docker, podman, bubblewrap, gvisor or none.", metavar="ENGINE")
 ]
 ImageOption = Annotated[
     str,
@@ -74,64 +79,58 @@ ImageOption = Annotated[
     ),
 ]
 TimeoutOption = Annotated[
-    float | None, typer.Option(help="Seconds that one run may take (120; 40 for a hang).", min=1, max=3600)
+    float | None, typer.Option(help="Limit for one run, in seconds (120; 40 for a hang).", min=1, max=3600)
 ]
 WheelsOption = Annotated[
     list[str] | None,
-    typer.Option(help="A directory of wheels, whose builds join the releases; repeatable.", metavar="DIR"),
+    typer.Option(help="Add the builds in this directory of wheels to the releases; repeatable.", metavar="DIR"),
 ]
-HtmlOption = Annotated[Path | None, typer.Option(help="Write a self-contained page here.", metavar="FILE")]
-CommentOption = Annotated[Path | None, typer.Option(help="Write the Markdown comment here.", metavar="FILE")]
+HtmlOption = Annotated[Path | None, typer.Option(help="Write a self-contained page to FILE.", metavar="FILE")]
+CommentOption = Annotated[Path | None, typer.Option(help="Write the Markdown comment to FILE.", metavar="FILE")]
 FetchOption = Annotated[
     bool | None,
     typer.Option(
         "--fetch-attachments/--no-fetch-attachments",
-        help="Fetch files that the issue links to on GitHub, when it lacks them; done for issues read from there.",
+        help="Fetch files that the issue links to on GitHub, if its text lacks them; default for issues there.",
     ),
 ]
 
 
-def _read(source: str, toolchain: str | None, fetch: bool | None) -> Issue:
-    today = datetime.now(tz=UTC).date()
-    issue = read_source(
-        source, today=today, fetch=lambda repo, number: github.fetch_issue(github.connect(), repo, number)
+def _make_absolute(folders: list[str] | None) -> tuple[str, ...]:
+    return tuple(str(Path(folder).expanduser().absolute()) for folder in folders or ())
+
+
+def _prepare_bench(options: RunOptions, catalogue: Catalogue, sink: Sink) -> Callable[[], Workbench]:
+    return lambda: open_local_workbench(
+        options.sandbox, catalogue, sink, allow=options.allowed, history=options.history
     )
-    if not (is_remote(source) if fetch is None else fetch):
-        return issue
-    hosts = hosts_of(os.environ)
-    return with_attachments(issue, toolchain=toolchain, forge=hosts.forge, get=web_get(hosts.allow))
 
 
-def _checked(toolchain: str | None, sandbox: str, allow: list[str] | None) -> dict[str, str]:
-    """What --allow gives, after refusing a toolchain or an engine that nobody knows: before anything is fetched."""
-    if toolchain is not None:
-        find_toolchain(toolchain)
-    check_engine_name(sandbox)
-    return parse_allowance(allow or [])
+def _open_log(history: Path | None) -> CommitLog | None:
+    return None if history is None else CommitLog(history)
 
 
-def _folders(wheels: list[str] | None) -> tuple[str, ...]:
-    return tuple(str(Path(folder).expanduser().absolute()) for folder in wheels or ())
+def _finish_report(report: Report, json: Path | None, html: Path | None, comment: Path | None) -> None:
+    text = write_report(report, Outputs(json=json, html=html, comment=comment))
+    terminal.show_report(report, text)
 
 
-def _bench(
-    wishes: Wishes, catalogue: Catalogue, progress: Sink, allowed: Mapping[str, str]
-) -> Callable[[], Workbench]:
-    also = frozenset(allowed.values())
-    return lambda: open_workbench(wishes.sandbox, catalogue, progress, also_allowed=also, history=wishes.history)
-
-
-@app.command()
-def reproduce(
+@app.command(name="reproduce")
+def run_reproduce(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
     versions: Annotated[
         str | None,
-        typer.Option(help="'0.25.0,0.26.0', '3.4.0..3.8.0', '>=3.4,<3.8', 'latest' or 'all'.", metavar="LIST|RANGE"),
+        typer.Option(
+            help="Releases to run: '0.25.0,0.26.0', '3.4.0..3.8.0', '>=3.4,<3.8', 'latest' or 'all'.",
+            metavar="LIST|RANGE",
+        ),
     ] = None,
-    devices: Annotated[str, typer.Option(help="Further devices to run it on: 'vulkan'.", metavar="LIST")] = "",
+    devices: Annotated[
+        str, typer.Option(help="Further devices to run it on, such as 'vulkan'.", metavar="LIST")
+    ] = "",
     bisect: Annotated[
-        bool, typer.Option("--bisect/--no-bisect", help="Look for the releases where it changes.")
+        bool, typer.Option("--bisect/--no-bisect", help="Search for the releases where the behaviour changes.")
     ] = True,
     sandbox: SandboxOption = "auto",
     image: ImageOption = "",
@@ -141,52 +140,50 @@ def reproduce(
     wheels: WheelsOption = None,
     history: HistoryOption = None,
     minimize: Annotated[
-        bool, typer.Option("--minimize", help="Also cut the testcase down to what its failure needs.")
+        bool, typer.Option("--minimize", help="Also reduce the testcase to the part that its failure needs.")
     ] = False,
     json: JsonOption = None,
     html: HtmlOption = None,
     comment: CommentOption = None,
 ) -> None:
-    """Take the repro out of an issue, run it in sandboxes against releases, and say what happened and since when."""
-    allowed = _checked(toolchain, sandbox, allow)
-    read = _read(issue, toolchain, fetch_attachments)
-    wishes = Wishes(
+    """Run an issue's testcase on releases, in sandboxes, and report what happened and since when."""
+    options = RunOptions(
         versions=versions,
         devices=tuple(name for name in devices.replace(" ", "").split(",") if name),
         bisect=bisect,
         timeout_s=timeout,
         sandbox=sandbox,
         allowed=tuple(allow or ()),
-        wheels=_folders(wheels),
+        wheels=_make_absolute(wheels),
         history=str(history or ""),
         minimize=minimize,
     )
-    catalogue = open_catalogue(default_root() / "catalogue", wishes.wheels)
-    with terminal.progress() as progress:
-        report = verbs.reproduce(
+    check_names(toolchain, options.sandbox, options.allowed)
+    read = read_issue(issue, toolchain, attach=fetch_attachments)
+    catalogue = open_local_catalogue(options.wheels)
+    with terminal.show_progress() as sink:
+        report = verbs.reproduce_issue(
             read,
             toolchain=toolchain,
-            wishes=wishes,
+            options=options,
             catalogue=catalogue,
-            open_bench=_bench(wishes, catalogue, progress, allowed),
-            allowed=allowed,
-            history=None if history is None else CommitLog(history),
+            open_bench=_prepare_bench(options, catalogue, sink),
+            history=_open_log(history),
         )
-    text = write_report(report, Outputs(json=json, html=html, comment=comment))
-    terminal.show(report, text)
+    _finish_report(report, json, html, comment)
 
 
-@app.command()
-def bisect(
+@app.command(name="bisect")
+def run_bisect(
     issue: IssueArgument,
     good: Annotated[str, typer.Option(help="A version, tag or commit that works.", metavar="V")],
-    bad: Annotated[str, typer.Option(help="One that fails as reported.", metavar="V")],
+    bad: Annotated[str, typer.Option(help="A version, tag or commit that fails as reported.", metavar="V")],
     toolchain: ToolchainOption = None,
     history: HistoryOption = None,
     minutes: Annotated[
-        float | None, typer.Option(help="How long it may take (240).", min=1, max=10_000, metavar="N")
+        float | None, typer.Option(help="Limit for the search, in minutes (240).", min=1, max=10_000, metavar="N")
     ] = None,
-    workers: Annotated[int, typer.Option(help="Runs side by side.", min=1, max=64, metavar="N")] = 2,
+    workers: Annotated[int, typer.Option(help="Runs at the same time.", min=1, max=64, metavar="N")] = 2,
     sandbox: SandboxOption = "auto",
     image: ImageOption = "",
     timeout: TimeoutOption = None,
@@ -197,78 +194,67 @@ def bisect(
     html: HtmlOption = None,
     comment: CommentOption = None,
 ) -> None:
-    """Find where it changes between two versions: to the nightly, or to the commit, as far as builds can be had."""
-    allowed = _checked(toolchain, sandbox, allow)
-    read = _read(issue, toolchain, fetch_attachments)
-    wishes = Wishes(
+    """Find the nightly or the commit between two versions where the behaviour changes, as far as builds exist."""
+    options = RunOptions(
         ends=(good, bad),
         history=str(history or ""),
         minutes=minutes,
         timeout_s=timeout,
         sandbox=sandbox,
         allowed=tuple(allow or ()),
-        wheels=_folders(wheels),
+        wheels=_make_absolute(wheels),
         budget=Budget(workers=workers),
     )
-    catalogue = open_catalogue(default_root() / "catalogue", wishes.wheels)
-    with terminal.progress() as progress:
-        report = verbs.bisect(
+    check_names(toolchain, options.sandbox, options.allowed)
+    read = read_issue(issue, toolchain, attach=fetch_attachments)
+    catalogue = open_local_catalogue(options.wheels)
+    with terminal.show_progress() as sink:
+        report = verbs.bisect_issue(
             read,
             toolchain=toolchain,
-            wishes=wishes,
+            options=options,
             catalogue=catalogue,
-            open_bench=_bench(wishes, catalogue, progress, allowed),
-            allowed=allowed,
-            history=None if history is None else CommitLog(history),
+            open_bench=_prepare_bench(options, catalogue, sink),
+            history=_open_log(history),
         )
-    text = write_report(report, Outputs(json=json, html=html, comment=comment))
-    terminal.show(report, text)
+    _finish_report(report, json, html, comment)
 
 
-@app.command()
-def suspects(
+@app.command(name="suspects")
+def run_suspects(
     issue: IssueArgument,
     toolchain: Annotated[str, typer.Option(help=f"{list_compilers()}.", metavar="NAME")],
     start: Annotated[
-        str, typer.Option("--from", help="The commits after this one: a release, tag or commit.", metavar="REV")
+        str, typer.Option("--from", help="Start of the range, exclusive: a release, tag or commit.", metavar="REV")
     ],
-    end: Annotated[str, typer.Option("--to", help="Up to and including this one.", metavar="REV")],
+    end: Annotated[str, typer.Option("--to", help="End of the range, inclusive.", metavar="REV")],
     history: HistoryOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Rank the commits of a range by how much they have to do with an issue. Runs nothing, and accuses nobody."""
+    """Rank the commits of a range by how related they are to an issue. Runs no testcase, and is no evidence."""
     find_toolchain(toolchain)
-    catalogue = open_catalogue(default_root() / "catalogue")
-    read = _read(issue, toolchain, None)
-    commits, found = verbs.find_suspects(
+    catalogue = open_local_catalogue()
+    read = read_issue(issue, toolchain)
+    commits, related = verbs.find_suspects(
         read,
         toolchain=toolchain,
         start=start,
         end=end,
         catalogue=catalogue,
-        history=CommitLog(history or _clone_of(toolchain, catalogue, (start, end))),
-        dated=is_remote(issue) or read.created < datetime.now(tz=UTC).date(),
+        history=_open_log(history) or open_commit_log(toolchain, catalogue, (start, end)),
+        dated=is_remote(issue) or read.created < get_now().date(),
     )
     if json is not None:
-        write_file(json, dumps(suspects_document(commits, found)))
-    terminal.show_suspects(commits, found)
-
-
-def _clone_of(toolchain: str, catalogue: Catalogue, wanted: tuple[str, str]) -> Path:
-    """The configured history of a toolchain, or a clone of its own repository, cached without file contents."""
-    builds, repository = read_config().find_builds(toolchain), catalogue.listing(toolchain).repository
-    if builds is None and repository is None:
-        raise UserError("name a clone of the toolchain's repository with --history DIR")
-    source = builds.repository if builds is not None else f"https://github.com/{repository}"
-    return open_history(source, default_root(), wanted=wanted).clone
+        write_file(json, dumps(suspects_document(commits, related)))
+    terminal.show_suspects(commits, related)
 
 
 @app.command(name="minimize")
-def minimize_(
+def run_minimize(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
     version: Annotated[
-        str | None, typer.Option(help="The release to cut it down on; else the newest that fails.", metavar="V")
+        str | None, typer.Option(help="Release to reduce it on; by default the newest that fails.", metavar="V")
     ] = None,
     good: Annotated[
         str | None,
@@ -276,29 +262,29 @@ def minimize_(
     ] = None,
     sandbox: SandboxOption = "auto",
     image: ImageOption = "",
-    probes: Annotated[int, typer.Option(help="Runs it may take.", min=5, max=10_000)] = MOST_PROBES,
-    minutes: Annotated[float, typer.Option(help="Time it may take.", min=0.1, max=600)] = MOST_SECONDS / 60,
+    probes: Annotated[int, typer.Option(help="Limit for the number of runs.", min=5, max=10_000)] = MOST_PROBES,
+    minutes: Annotated[float, typer.Option(help="Limit for the time, in minutes.", min=0.1, max=600)] = MOST_SECONDS
+    / 60,
     timeout: TimeoutOption = None,
     fetch_attachments: FetchOption = None,
     allow: AllowOption = None,
     json: JsonOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the smaller testcase here: its longest file.", metavar="FILE")
+        Path | None, typer.Option(help="Write the longest file of the smaller testcase to FILE.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Cut an issue's testcase down to what its failure needs, in sandboxes, and check that it is the same failure."""
-    allowed = _checked(toolchain, sandbox, allow)
-    read = _read(issue, toolchain, fetch_attachments)
-    wishes = Wishes(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
-    catalogue = open_catalogue(default_root() / "catalogue")
-    with terminal.progress() as progress:
-        smaller = verbs.minimize(
+    """Reduce an issue's testcase to the part that its failure needs; each step must keep the same failure."""
+    options = RunOptions(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
+    check_names(toolchain, options.sandbox, options.allowed)
+    read = read_issue(issue, toolchain, attach=fetch_attachments)
+    catalogue = open_local_catalogue()
+    with terminal.show_progress() as sink:
+        smaller = verbs.minimize_testcase(
             read,
             toolchain=toolchain,
-            wishes=wishes,
+            options=options,
             catalogue=catalogue,
-            open_bench=_bench(wishes, catalogue, progress, allowed),
-            allowed=allowed,
+            open_bench=_prepare_bench(options, catalogue, sink),
             good=good,
             probes=probes,
             seconds=60 * minutes,
@@ -311,58 +297,59 @@ def minimize_(
 
 
 @app.command(name="extract")
-def extract_(
+def run_extract(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
     fetch_attachments: FetchOption = None,
     allow: AllowOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Only read the issue: its testcase, what is missing, and what the reporter claims. Runs nothing."""
-    read = _read(issue, toolchain, fetch_attachments)
-    text = dumps(extract_document(read, extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))))
+    """Only read an issue: its testcase, its missing parts, and the reporter's claim. Runs no testcase."""
+    read = read_issue(issue, toolchain, attach=fetch_attachments)
+    extraction = extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))
+    text = dumps(extract_document(read, extraction))
     if json is None:
-        terminal.write(text + "\n")
+        terminal.write_stdout(text + "\n")
     else:
         write_file(json, text)
 
 
-@app.command()
-def doctor(json: JsonOption = None) -> None:
-    """What works on this machine, and why the rest does not."""
+@app.command(name="doctor")
+def run_doctor(json: JsonOption = None) -> None:
+    """Check this machine: which parts of Reprobot work here, and why the others do not."""
     checks = check_machine_parts()
     if json is not None:
         write_file(json, dumps({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
     terminal.show_checks(checks)
 
 
-@app.command()
-def clean(
+@app.command(name="clean")
+def run_clean(
     keep: Annotated[
         float | None,
-        typer.Option(help="Keep this many GiB of environments, the last used ones.", min=0, metavar="GIB"),
+        typer.Option(help="Keep this many GiB of environments, the most recently used.", min=0, metavar="GIB"),
     ] = None,
 ) -> None:
-    """Remove what runs left behind, and the cache: all of it, or what is over --keep."""
-    for left in remove_leftovers():
-        typer.echo(f"removed {left}")
+    """Remove leftovers of runs, and the cached environments: all, or those over --keep."""
+    for leftover in remove_leftovers():
+        typer.echo(f"removed {leftover}")
     store = open_store(default_root())
     if keep is None and not remove_skeleton():
-        typer.echo("kept what podman starts from: a probe is running in it. Clean again when it has ended")
+        typer.echo("kept podman's base directory: a probe is running in it. Clean again when the probe has ended")
     freed = store.clean() if keep is None else store.trim(int(keep * 2**30))
     typer.echo(f"freed {freed / 2**20:.0f} MiB in {default_root()}")
 
 
-@app.command()
-def refresh() -> None:
-    """Ask the package index for releases that the catalogue does not know yet."""
-    with terminal.progress() as progress:
-        for name, known in refresh_catalogue(progress):
-            typer.echo(f"{name}: {known} releases known")
+@app.command(name="refresh")
+def run_refresh() -> None:
+    """Ask the package index for releases that the catalogue does not have yet."""
+    with terminal.show_progress() as sink:
+        for name, count in refresh_catalogue(sink):
+            typer.echo(f"{name}: {count} releases known")
 
 
-app.command()(jobs.plan)
-app.command()(jobs.probe)
-app.command()(jobs.report)
-app.command()(daemon.watch)
-app.command()(daemon.sweep)
+app.command(name="plan")(jobs.run_plan)
+app.command(name="probe")(jobs.run_probe)
+app.command(name="report")(jobs.run_report)
+app.command(name="watch")(daemon.run_watch)
+app.command(name="sweep")(daemon.run_sweep)

@@ -1,4 +1,4 @@
-"""``reprobot watch`` and ``reprobot sweep`` on the command line: the parts are put together here."""
+"""``reprobot watch`` and ``reprobot sweep``: put the parts of the daemon together."""
 
 from __future__ import annotations
 
@@ -16,247 +16,238 @@ from typing import Annotated
 import typer
 
 from bot.cli import terminal
-from bot.daemon.feed import key_of, sweep_event, unlabeled
-from bot.daemon.ledger import Ledger, open_ledger
-from bot.daemon.watch import Probe, Watcher, watch as run_watch
-from bot.daemon.webhook import Receive, receiver
-from bot.forge import github
-from bot.forge.attachments import hosts_of, web_get, with_attachments
-from bot.forge.contract import IssueBrief
+from bot.cli.context import attach_files, get_now, open_local_catalogue, read_settings_file
+from bot.daemon.feed import RECHECK, find_undone_key, make_event_key, make_recheck
+from bot.daemon.ledger import open_ledger
+from bot.daemon.steps import RunPlan, Services
+from bot.daemon.watch import watch_repositories
+from bot.daemon.webhook import Receive, open_server
+from bot.forge.contract import Forge, IssueBrief
+from bot.forge.github import open_forge, open_reader
 from bot.issue import Issue
 from bot.settings import Settings, load_settings
-from bot.tracker.sweep import Sweep, sweep as read_tracker
+from bot.tracker.sweep import TrackerSweep, sweep_issues
 from runners.__main__ import run_in_child
-from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
 from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
-from runners.environments.store import default_root
-from runners.environments.wheel_sources import open_catalogue
 
-LEAST_POLL_S = 5
+MIN_POLL_S = 5
 
-RepositoryArgument = Annotated[str, typer.Argument(metavar="OWNER/REPO", help="Whose issues.")]
+RepositoryArgument = Annotated[str, typer.Argument(metavar="OWNER/REPO", help="Repository of the tracker.")]
 StateOption = Annotated[
     Path, typer.Option("--state", help="Folder for the ledger, runs under way and reports.", metavar="DIR")
 ]
 
 
-def watch(
+def run_watch(
     repositories: Annotated[list[str], typer.Argument(metavar="OWNER/REPO…", help="Repositories to answer in.")],
     state: StateOption = Path("reprobot-state"),
-    every: Annotated[
-        float, typer.Option(help="Seconds between looks at the issues.", min=LEAST_POLL_S, metavar="SECONDS")
-    ] = 60,
+    every: Annotated[float, typer.Option(help="Seconds between two polls.", min=MIN_POLL_S, metavar="SECONDS")] = 60,
     listen: Annotated[
         str | None,
-        typer.Option(help="Also take webhooks here, signed with REPROBOT_WEBHOOK_SECRET.", metavar="HOST:PORT"),
+        typer.Option(
+            help="Also receive webhooks at this address, signed with REPROBOT_WEBHOOK_SECRET.", metavar="HOST:PORT"
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Investigations at the same time.", min=1, max=64)] = 1,
     machine: Annotated[
         list[str] | None,
-        typer.Option(help="A kind of machine in the settings that this one is; repeatable.", metavar="NAME"),
+        typer.Option(help="Kind of machine, from the settings, that this machine is; repeatable.", metavar="NAME"),
     ] = None,
 ) -> None:
-    """The bot on a machine of one's own: answers issues and commands until stopped; after a crash it goes on."""
-    forge = github.forge(os.environ)
-    names = tuple(map(_repository, repositories))
+    """Answer issues and commands as a long-running process, until stopped. A restart goes on after a crash."""
+    forge = open_forge(os.environ)
+    names = tuple(map(_check_repository, repositories))
     stop, wake = threading.Event(), threading.Event()
-    with _alone(state), _stopped_by_signals(stop, wake):
-        receive = _receive(state, names, wake)
-        server = receiver(_address(listen), _secret(os.environ), receive) if listen is not None else None
-        if server is not None:
+    with _lock_folder(state), _stop_on_signals(stop, wake):
+        receive = _make_receiver(state, names, wake)
+        server = None
+        if listen is not None:
+            server = open_server(_parse_address(listen), _read_secret(os.environ), receive)
             threading.Thread(target=server.serve_forever, daemon=True).start()
-            terminal.say(f"webhooks at {server.server_address[0]!s}:{server.server_port}")
-        terminal.say(f"watching {', '.join(names)} as {forge.whoami()}, every {every:g} s; state in {state}")
-        watcher = _watcher(forge, state, names, frozenset(machine or ()))
-        run_watch(watcher, stop, wake, poll_s=every, jobs=jobs)
+            terminal.print_message(f"webhooks at {server.server_address[0]!s}:{server.server_port}")
+        terminal.print_message(
+            f"watching {', '.join(names)} as {forge.get_login()}, every {every:g} s; state in {state}"
+        )
+        services = _make_services(forge, state, names, frozenset(machine or ()))
+        watch_repositories(services, stop, wake, poll_s=every, jobs=jobs)
         if server is not None:
             server.server_close()
-    terminal.say("stopped; what was under way goes on at the next start")
+    terminal.print_message("stopped; runs under way go on at the next start")
 
 
-def sweep(
+def run_sweep(
     repository: RepositoryArgument,
     out: Annotated[Path, typer.Option("--out", help="Folder for reports and the ledger.", metavar="DIR")] = Path(
         "reprobot-sweep"
     ),
-    limit: Annotated[int, typer.Option(help="At most this many issues, the last changed first.", min=1)] = 100,
-    closed: Annotated[bool, typer.Option("--closed", help="Closed issues too.")] = False,
+    limit: Annotated[int, typer.Option(help="Limit for the number of issues, latest change first.", min=1)] = 100,
+    closed: Annotated[bool, typer.Option("--closed", help="Include closed issues.")] = False,
     since: Annotated[
-        datetime | None, typer.Option(help="Only issues that changed since.", formats=["%Y-%m-%d"], metavar="DATE")
+        datetime | None,
+        typer.Option(help="Only issues that changed since this date.", formats=["%Y-%m-%d"], metavar="DATE"),
     ] = None,
     settings: Annotated[
-        Path | None, typer.Option(help="Settings, as in .github/reprobot.yml; else the repository's.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Settings file, as .github/reprobot.yml; by default the repository's.", metavar="FILE"),
     ] = None,
-    post: Annotated[bool, typer.Option("--post", help="Answer on the issues too; needs a token.")] = False,
+    post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
 ) -> None:
-    """A whole tracker: runs each issue's testcase. Writes files only, unless told to post; run again, it goes on."""
-    name = _repository(repository)
-    forge = github.forge(os.environ) if post else github.reader(os.environ)
+    """Run the testcase of every issue of a tracker. Writes files only, unless --post is given; can be resumed."""
+    name = _check_repository(repository)
+    forge = open_forge(os.environ) if post else open_reader(os.environ)
     moment = since.replace(tzinfo=UTC) if since is not None else None
-    found = [one for one in forge.issues_since(name, moment).issues if one.open or closed]
-    briefs = sorted(found, key=lambda one: one.updated, reverse=True)[:limit]
-    terminal.say(f"{name}: {len(briefs)} issues")
-    with _alone(out):
+    changed = [brief for brief in forge.list_changed_issues(name, moment).issues if brief.open or closed]
+    briefs = sorted(changed, key=lambda brief: brief.updated, reverse=True)[:limit]
+    terminal.print_message(f"{name}: {len(briefs)} issues")
+    with _lock_folder(out):
         if post:
-            _post_all(forge, out, name, briefs)
+            _post_answers(forge, out, name, briefs)
         else:
-            _read_all(forge, out, name, briefs, settings)
+            _write_reports(forge, out, name, briefs, settings)
 
 
-def _read_all(forge: github.GithubForge, out: Path, name: str, briefs: list[IssueBrief], file: Path | None) -> None:
-    try:
-        read = load_settings(file.read_bytes() if file is not None else forge.config(name), {})
-    except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror}") from None
-    ledger = open_ledger(out / "ledger.sqlite")
-    counts = read_tracker(
-        Sweep(
-            repository=name,
-            settings=read,
-            catalogue=_catalogue(),
-            ledger=ledger,
-            out=out,
-            fetch=lambda number: _attached(forge.issue(name, number), read),
-            probe=_probe(frozenset()),
-            now=_now,
-            say=terminal.say,
-        ),
-        briefs,
+def _write_reports(forge: Forge, out: Path, name: str, briefs: list[IssueBrief], file: Path | None) -> None:
+    settings = load_settings(read_settings_file(file) if file is not None else forge.fetch_settings(name), {})
+    sweep = TrackerSweep(
+        repository=name,
+        settings=settings,
+        catalogue=open_local_catalogue(),
+        ledger=open_ledger(out / "ledger.sqlite"),
+        out=out,
+        fetch_issue=lambda number: _attach_if_allowed(forge.fetch_issue(name, number), settings),
+        run_plan=_make_plan_runner(frozenset()),
+        now=get_now,
+        log=terminal.print_message,
     )
-    for kind, many in counts.most_common():
-        terminal.say(f"{many:5} {kind}")
+    for kind, count in sweep_issues(sweep, briefs).most_common():
+        terminal.print_message(f"{count:5} {kind}")
 
 
-def _post_all(forge: github.GithubForge, out: Path, name: str, briefs: list[IssueBrief]) -> None:
+def _post_answers(forge: Forge, out: Path, name: str, briefs: list[IssueBrief]) -> None:
+    """Recheck every issue once a day, as a scheduled run does."""
     ledger = open_ledger(out / "ledger.sqlite")
     stop, wake = threading.Event(), threading.Event()
     for brief in briefs:
         if not brief.locked:
-            ledger.add(*_sweep_event(name, brief.number), _now())
+            key, payload = make_recheck(name, brief.number)
+            ledger.add_event(f"{key}:{get_now():%Y-%m-%d}", RECHECK, payload, get_now())
     ledger.close()
-    with _stopped_by_signals(stop, wake):
-        run_watch(_watcher(forge, out, (name,), frozenset()), stop, wake, poll_s=60, jobs=1, drain=True)
-
-
-def _sweep_event(name: str, number: int) -> tuple[str, str, bytes]:
-    key, payload = sweep_event(name, number)
-    return f"{key}:{_now():%Y-%m-%d}", "sweep", payload
+    with _stop_on_signals(stop, wake):
+        services = _make_services(forge, out, (name,), frozenset())
+        watch_repositories(services, stop, wake, poll_s=60, jobs=1, drain=True)
 
 
 # ---------------------------------------------------------------------------------------------- the parts
 
 
-def _watcher(forge: github.GithubForge, state: Path, names: tuple[str, ...], machines: frozenset[str]) -> Watcher:
-    return Watcher(
+def _make_services(forge: Forge, state: Path, names: tuple[str, ...], machines: frozenset[str]) -> Services:
+    return Services(
         forge=forge,
         ledger=open_ledger(state / "ledger.sqlite"),
         folder=state,
         repositories=names,
-        catalogue=_catalogue,
-        attach=_attached,
-        probe=_probe(machines),
-        now=_now,
-        say=terminal.say,
-        log=lambda trace: typer.echo(trace, err=True),
+        open_catalogue=open_local_catalogue,
+        attach=_attach_if_allowed,
+        run_plan=_make_plan_runner(machines),
+        now=get_now,
+        log=terminal.print_message,
+        log_traceback=lambda trace: typer.echo(trace, err=True),
     )
 
 
-def _probe(machines: frozenset[str]) -> Probe:
-    """Each cell in a child of its own, one after the other; those for other machines are left, and it is said."""
+def _make_plan_runner(machines: frozenset[str]) -> RunPlan:
+    """Return a function that runs each cell in a child process, one after the other.
 
-    def probe(folder: Path, plan: JobPlan, sha256: str) -> None:
+    A cell for a kind of machine that is not in ``machines`` gets a result that says so.
+    """
+
+    def run_cells(folder: Path, plan: JobPlan, sha256: str) -> None:
         results = folder / "results"
         for cell in plan.cells:
             if (results / f"{cell.id}.json").is_file():
-                continue  # run before we were stopped
+                continue  # run before the process was stopped
             if cell.machine and cell.machine not in machines:
                 why = f"this bot runs on no machine of the kind {cell.machine}"
                 write_result(CellResult(cell=cell.id, plan_sha256=sha256, problem=why), results)
             else:
                 run_in_child(folder / "plan.json", sha256, cell, results, os.environ)
 
-    return probe
+    return run_cells
 
 
-def _catalogue() -> Catalogue:
-    return open_catalogue(default_root() / "catalogue", ())
+def _attach_if_allowed(issue: Issue, settings: Settings) -> Issue:
+    return attach_files(issue, settings.toolchain) if settings.attachments else issue
 
 
-def _attached(issue: Issue, settings: Settings) -> Issue:
-    if not settings.attachments:
-        return issue
-    hosts = hosts_of(os.environ)
-    return with_attachments(issue, toolchain=settings.toolchain, forge=hosts.forge, get=web_get(hosts.allow))
+def _make_receiver(state: Path, names: tuple[str, ...], wake: threading.Event) -> Receive:
+    """Return a function that adds a webhook to the ledger.
 
+    Each call opens its own connection, since each webhook arrives in its own thread.
+    """
 
-def _receive(state: Path, names: tuple[str, ...], wake: threading.Event) -> Receive:
-    """Into the ledger; a connection for each delivery, since each comes in a thread of its own."""
-
-    def receive(kind: str, payload: bytes) -> bool:
-        ledger: Ledger = open_ledger(state / "ledger.sqlite")
+    def receive_event(kind: str, payload: bytes) -> bool:
+        ledger = open_ledger(state / "ledger.sqlite")
         try:
-            if (undone := unlabeled(kind, payload, names)) is not None:
-                ledger.forget(undone)
-            key = key_of(kind, payload, names)
-            new = key is not None and ledger.add(key, kind, payload, _now())
+            if (undone := find_undone_key(kind, payload, names)) is not None:
+                ledger.forget_event(undone)
+            key = make_event_key(kind, payload, names)
+            is_new = key is not None and ledger.add_event(key, kind, payload, get_now())
         finally:
             ledger.close()
-        if new:
+        if is_new:
             wake.set()
-        return new
+        return is_new
 
-    return receive
+    return receive_event
 
 
-def _repository(text: str) -> str:
+def _check_repository(text: str) -> str:
     if not re.fullmatch(r"[\w.-]{1,100}/[\w.-]{1,100}", text, re.ASCII):
-        raise UserError(f"{text!r} names no repository: give OWNER/REPO")
+        raise UserError(f"{text!r} is no repository: give OWNER/REPO")
     return text
 
 
-def _address(text: str) -> tuple[str, int]:
+def _parse_address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
         raise UserError(f"--listen {text!r} is no address: give HOST:PORT, 127.0.0.1:8080 behind a proxy")
     return host.strip("[]"), int(port)
 
 
-def _secret(environment: Mapping[str, str]) -> bytes:
+def _read_secret(environment: Mapping[str, str]) -> bytes:
     secret = environment.get("REPROBOT_WEBHOOK_SECRET", "")
     if len(secret) < 16:
-        raise UserError("REPROBOT_WEBHOOK_SECRET has fewer than 16 characters: set the one you gave GitHub")
+        raise UserError("REPROBOT_WEBHOOK_SECRET has fewer than 16 characters: set the secret that you gave GitHub")
     return secret.encode()
 
 
-def _now() -> datetime:
-    return datetime.now(tz=UTC)
-
-
 @contextmanager
-def _alone(state: Path) -> Iterator[None]:
-    """Only one process for one folder; the lock goes with the process, however it ends."""
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Lock the folder for this process. The lock ends with the process, also if it is killed."""
     try:
-        state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = (state / "lock").open("w")
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (folder / "lock").open("w")
     except OSError as error:
-        raise UserError(f"{state} cannot be used ({error.strerror}): name another folder") from None
+        raise UserError(f"{folder} cannot be used ({error.strerror}): name another folder") from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise UserError(f"another process works in {state}: stop it, or name another folder") from None
+            raise UserError(f"another process uses {folder}: stop it, or name another folder") from None
         yield
 
 
 @contextmanager
-def _stopped_by_signals(stop: threading.Event, wake: threading.Event) -> Iterator[None]:
-    def end(number: int, frame: object) -> None:
+def _stop_on_signals(stop: threading.Event, wake: threading.Event) -> Iterator[None]:
+    """Set both events on SIGINT and SIGTERM."""
+
+    def request_stop(number: int, frame: object) -> None:
         stop.set()
         wake.set()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -1,7 +1,6 @@
-"""Progress on stderr, the result on stdout: live on a terminal, plain lines in a log or a pipe.
+"""Print progress on stderr and the result on stdout: live on a terminal, plain lines in a log or a pipe.
 
-Whatever is printed passes ``clean`` and never rich's own markup, so strangers' words can neither move the cursor nor
-colour a line.
+All text passes ``clean``, and rich's markup is off: strangers' words can neither move the cursor nor colour a line.
 """
 
 from __future__ import annotations
@@ -34,47 +33,46 @@ from runners.core.protocol import Cell, CommitRange, Observation, Smaller, Suspe
 
 
 @contextmanager
-def progress() -> Iterator[Sink]:
-    """The sink for one run, on stderr: spinners with their time on a terminal, else one line for each event."""
+def show_progress() -> Iterator[Sink]:
+    """Yield the sink for one run, on stderr: spinners with their time on a terminal, else one line for each event."""
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
         yield LineSink(console)
         return
-    with spinners(console) as live:
+    with make_spinners(console) as live:
         yield LiveSink(live)
 
 
-def spinners(console: Console, *, refresh: bool = True) -> Progress:
-    """What turns while something is under way. rich would read markup in names: here it does not."""
+def make_spinners(console: Console, *, refresh: bool = True) -> Progress:
+    """Return a display with one spinner for each stage and cell under way. Markup in their names is not read."""
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     return Progress(*columns, console=console, transient=True, auto_refresh=refresh)
 
 
-def say(message: str) -> None:
-    """One line on stderr, in which nothing is left that a runner of GitHub's would take for a command of its own."""
+def print_message(message: str) -> None:
+    """Print one line on stderr, escaped so that GitHub's runner does not read it as a workflow command."""
     sys.stderr.write(log_line(message) + "\n")
 
 
-def show(report: Report, comment: str) -> None:
-    """The result on stdout: laid out on a terminal; the comment itself, word for word, in a pipe or a file."""
+def show_report(report: Report, comment: str) -> None:
+    """Print the result on stdout: formatted on a terminal; the comment itself, unchanged, in a pipe or a file."""
     console = Console(highlight=False)
     if console.is_terminal:
-        lay_out(report, console)
+        print_report(report, console)
     else:
-        write(comment)
+        write_stdout(comment)
 
 
-def write(text: str) -> None:
-    """``text`` on stdout, safe where GitHub's runner reads along."""
-    sys.stdout.write(word_for_word(text, os.environ))
+def write_stdout(text: str) -> None:
+    """Print ``text`` on stdout. In GitHub Actions, its runner does not read workflow commands in the text."""
+    sys.stdout.write(stop_commands(text, os.environ))
 
 
-def word_for_word(text: str, environment: Mapping[str, str]) -> str:
-    """``text`` for standard output. In a step of GitHub Actions, whose runner reads along, its commands are stopped
-    around it under a name that nobody could know when the text was written; elsewhere it is just the text.
+def stop_commands(text: str, environment: Mapping[str, str]) -> str:
+    """Return ``text`` between a stop and a start of workflow commands; outside GitHub Actions, only ``text``.
 
-    The rule is GitHub's ("Stopping and starting workflow commands"); disarming the text, as for a log, would change
-    what a pipe is given.
+    The token of the stop is random, so the text cannot contain it (GitHub: "Stopping and starting workflow
+    commands"). Escaping the text instead, as for a log, would change the output in a pipe.
     """
     if environment.get("GITHUB_ACTIONS") != "true":
         return text
@@ -82,52 +80,52 @@ def word_for_word(text: str, environment: Mapping[str, str]) -> str:
     return f"::stop-commands::{token}\n{text.rstrip(chr(10))}\n::{token}::\n"
 
 
-def lay_out(report: Report, console: Console) -> None:
-    """The comment's open sections, with a word on what it folds away."""
+def print_report(report: Report, console: Console) -> None:
+    """Print the comment's open sections, and the titles of its folded ones."""
     parts = list(sections(report))
-    if title := _line(report.issue.title):
+    if title := _clean_line(report.issue.title):
         console.print(Text(title, style="dim"))
-    console.print(_markdown("\n\n".join([headline(report.verdict), *map(_open, parts)])))
+    console.print(_make_markdown("\n\n".join([headline(report.verdict), *map(_render_open, parts)])))
     if folded := [clean(part.title) for part in parts if part.folded]:
         console.print(Text(f"\nIn the full comment (--comment FILE, --html FILE): {'; '.join(folded)}", style="dim"))
 
 
-def _open(section: Section) -> str:
+def _render_open(section: Section) -> str:
     if section.folded:
         return ""
     return f"**{section.title}**\n\n{section.body}" if section.title else section.body
 
 
-def _markdown(text: str) -> Markdown:
-    # Without hyperlinks the address itself is shown, as in a log; with them only terminals that know OSC 8 would.
+def _make_markdown(text: str) -> Markdown:
+    # Hyperlinks need a terminal with OSC 8. Without them, rich shows the URL itself.
     return Markdown(text, code_theme="ansi_dark", hyperlinks=False)
 
 
 def show_suspects(commits: CommitRange, suspects: Sequence[Suspect]) -> None:
-    """The commits most related to a report on stdout, in the comment's words."""
+    """Print the commits most related to a report on stdout, worded as in the comment."""
     text = (
         related(commits, suspects, "have to do with it")
         or f"None of the {commits.count} commits shares a word with it."
     )
     console = Console(highlight=False)
     if console.is_terminal:
-        console.print(_markdown(text))
+        console.print(_make_markdown(text))
     else:
-        write(text + "\n")
+        write_stdout(text + "\n")
 
 
 def show_smaller(smaller: Smaller) -> None:
-    """A testcase that was cut down, on stdout."""
+    """Print a reduced testcase on stdout."""
     text = f"{smaller.after} lines instead of {smaller.before}.\n\n{cut_down(smaller)}"
     console = Console(highlight=False)
     if console.is_terminal:
-        console.print(_markdown(text))
+        console.print(_make_markdown(text))
     else:
-        write(text + "\n")
+        write_stdout(text + "\n")
 
 
-class Check(Protocol):
-    """What ``reprobot doctor`` found out about one thing."""
+class CheckResult(Protocol):
+    """The result of one check of ``reprobot doctor``."""
 
     @property
     def area(self) -> str: ...
@@ -139,8 +137,8 @@ class Check(Protocol):
     def detail(self) -> str: ...
 
 
-def show_checks(checks: Sequence[Check]) -> None:
-    """One line for each check on stdout, with a mark; what does not work says how to mend it."""
+def show_checks(checks: Sequence[CheckResult]) -> None:
+    """Print one line for each check on stdout. A failed check says how to repair it."""
     console = Console(highlight=False)
     width = max((len(f"{check.area} {check.name}") for check in checks), default=0)
     for check in checks:
@@ -151,64 +149,64 @@ def show_checks(checks: Sequence[Check]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LineSink:
-    """For logs: a line when a stage begins and when a cell has ended."""
+    """For logs: one line for each stage that begins and each cell that ends."""
 
     console: Console
 
     def say(self, message: str) -> None:
-        self._print(message)
+        self._print_line(message)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
-        self._print(f"{name} …")
+        self._print_line(f"{name} …")
         return nullcontext()
 
     def cell(self, cell: Cell, observation: Observation | None) -> None:
         if observation is not None:
-            self._print(_ended(cell, observation))
+            self._print_line(_describe_end(cell, observation))
 
-    def _print(self, line: str) -> None:
-        # One write for each line: several threads report at once. Logs are not to be wrapped.
-        self.console.print(Text(_line(line)), soft_wrap=True)
+    def _print_line(self, line: str) -> None:
+        # One write for each line, since several threads report at once. Lines of a log are not wrapped.
+        self.console.print(Text(_clean_line(line)), soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSink:
-    """For a terminal: a spinner for each stage and cell under way, a line that stays for each cell that ended."""
+    """For a terminal: a spinner for each stage and cell under way, and a line for each cell that ended."""
 
     live: Progress
     _running: defaultdict[str, list[TaskID]] = field(default_factory=lambda: defaultdict(list))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def say(self, message: str) -> None:
-        self.live.console.print(Text(_line(message)))
+        self.live.console.print(Text(_clean_line(message)))
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        task = self.live.add_task(_line(name), total=None)
+        task = self.live.add_task(_clean_line(name), total=None)
         try:
             yield
         finally:
             self.live.remove_task(task)
 
     def cell(self, cell: Cell, observation: Observation | None) -> None:
-        # A cell's id does not tell its devices apart, and one cell may run twice at once: any of its tasks will do.
+        # Cells that differ in the device share an id, and one cell may run twice at once: any task of the id will do.
         with self._lock:
             if observation is None:
-                self._running[cell.id].append(self.live.add_task(f"  {_name(cell)}", total=None))
+                self._running[cell.id].append(self.live.add_task(f"  {_describe_cell(cell)}", total=None))
             elif self._running[cell.id]:
                 self.live.remove_task(self._running[cell.id].pop(0))
         if observation is not None:
-            self.live.console.print(Text(_ended(cell, observation), style="dim"))
+            self.live.console.print(Text(_describe_end(cell, observation), style="dim"))
 
 
-def _name(cell: Cell) -> str:
+def _describe_cell(cell: Cell) -> str:
     variant = "" if cell.variant is Variant.ORIGINAL else f" ({cell.variant})"
-    return _line(f"{cell.toolchain} {cell.version} on {cell.device}{variant}")
+    return _clean_line(f"{cell.toolchain} {cell.version} on {cell.device}{variant}")
 
 
-def _ended(cell: Cell, seen: Observation) -> str:
-    return _line(f"{MARK[seen.answer]} {_name(cell)}: {said(seen)}, {seen.seconds:.1f} s")
+def _describe_end(cell: Cell, seen: Observation) -> str:
+    return _clean_line(f"{MARK[seen.answer]} {_describe_cell(cell)}: {said(seen)}, {seen.seconds:.1f} s")
 
 
-def _line(text: str) -> str:
+def _clean_line(text: str) -> str:
     return log_line(text, 300)

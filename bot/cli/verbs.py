@@ -1,17 +1,20 @@
-"""The shell: each verb reads as its own summary, and every effect it has arrives as an argument."""
+"""The commands that work on one issue on this machine: reproduce, bisect, minimize and suspects.
+
+Each function reads as its own summary. Every effect arrives as an argument.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from bot.extract import extract
 from bot.extract.types import Repro
 from bot.issue import Issue
-from bot.plan import Wishes, follow_plan, make_plan
+from bot.plan import RunOptions, make_plan, plan_commit_search
 from bot.report.assemble import Asked, assemble_report, refuse_mere_infrastructure, report_without_run
-from bot.suspects.ranges import History
-from bot.suspects.rank import beliefs, query_of, rank, suspects
+from bot.suspects.ranges import CommitHistory
+from bot.suspects.rank import compute_beliefs, make_query, rank_commits, select_suspects
 from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import Report
 from runners.cell import run_plan
@@ -20,65 +23,86 @@ from runners.core.bisection.commits import Prior
 from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
 from runners.core.protocol import CommitRange, Smaller, Suspect
+from runners.core.requirements import parse_allowance
 from runners.minimization.minimize import ends
 
 
-def reproduce(
+def reproduce_issue(
     issue: Issue,
     *,
     toolchain: str | None,
-    wishes: Wishes,
+    options: RunOptions,
     catalogue: Catalogue,
     open_bench: Callable[[], Bench],
-    allowed: Mapping[str, str] | None = None,
-    history: History | None = None,
+    history: CommitHistory | None = None,
 ) -> Report:
-    """Issue → report. The bench is opened only when there is something to run.
+    """Run an issue's testcase on releases, and return the report.
 
-    ``allowed`` maps imports to distributions that may be installed besides those on the list. With a ``history`` the
-    commits between two builds are ranked.
+    The bench is opened only if there is a testcase to run. With a ``history``, the commits between two builds are
+    ranked.
 
     Raises:
-        UserError: a version or toolchain that does not exist was asked for.
-        InfraError: nothing could be run, through no fault of the testcase.
+        UserError: the options name a version or toolchain that does not exist.
+        InfraError: no run was possible, through no fault of the testcase.
     """
-    asked = Asked(
-        issue=issue,
-        toolchain=toolchain,
-        wishes=wishes,
-        extraction=extract(issue, toolchain=toolchain, allowed=allowed),
-    )
+    asked = _read_testcase(issue, toolchain, options)
     if (report := report_without_run(asked)) is not None:
         return report
     assert isinstance(asked.extraction, Repro)
-    planned = make_plan(asked.extraction, catalogue, wishes)
-    seen = run_plan(open_bench(), planned.plan, smaller=wishes.minimize, prior=_prior(asked))
+    planned = make_plan(asked.extraction, catalogue, options)
+    seen = run_plan(open_bench(), planned.plan, smaller=options.minimize, prior=_make_prior(asked))
     return assemble_report(asked, planned.plan, seen, notes=planned.notes, catalogue=catalogue, history=history)
 
 
-def minimize(
+def bisect_issue(
     issue: Issue,
     *,
     toolchain: str | None,
-    wishes: Wishes,
+    options: RunOptions,
+    catalogue: Catalogue,
+    open_bench: Callable[[], DeepBench],
+    history: CommitHistory | None = None,
+) -> Report:
+    """Search between the two ends in ``options``, to the commit if builds allow, and return the report.
+
+    Raises:
+        UserError: an end is no version, tag or commit, or there is no build between the two.
+        InfraError: no run was possible, through no fault of the testcase.
+    """
+    assert options.ends is not None
+    asked = _read_testcase(issue, toolchain, options)
+    if (report := report_without_run(asked)) is not None:
+        return report
+    assert isinstance(asked.extraction, Repro)
+    bench = open_bench()
+    trail = bench.list_builds(asked.extraction.testcase.toolchain, *options.ends, _make_prior(asked))
+    plan = plan_commit_search(asked.extraction, trail, options)
+    seen = run_plan(bench, plan)
+    return assemble_report(asked, plan, seen, notes=(), catalogue=catalogue, history=history)
+
+
+def minimize_testcase(
+    issue: Issue,
+    *,
+    toolchain: str | None,
+    options: RunOptions,
     catalogue: Catalogue,
     open_bench: Callable[[], Bench],
-    allowed: Mapping[str, str] | None = None,
     good: str | None = None,
     probes: int = MOST_PROBES,
     seconds: float = MOST_SECONDS,
 ) -> Smaller:
-    """The issue's testcase, cut down on the newest release asked for where it fails as reported.
+    """Reduce the issue's testcase on the newest release in ``options`` where it fails as reported.
 
     Raises:
-        UserError: there is no testcase, it fails nowhere as reported, or only a release that passes (``good``) could
-            tell a smaller one from a wrong one.
-        InfraError: nothing could be run, through no fault of the testcase.
+        UserError: there is no testcase, no release fails as reported, or a smaller testcase could be told from a
+            wrong one only by a release that passes (``good``).
+        InfraError: no run was possible, through no fault of the testcase.
     """
-    extraction = extract(issue, toolchain=toolchain, allowed=allowed)
+    extraction = _read_testcase(issue, toolchain, options).extraction
     if (verdict := judge_without_running(extraction)) is not None or not isinstance(extraction, Repro):
-        raise UserError(verdict.headline if verdict is not None else "there is nothing to cut down")
-    plan = make_plan(extraction, catalogue, replace(wishes, bisect=False)).plan
+        raise UserError(verdict.headline if verdict is not None else "the issue has no testcase to reduce")
+    plan = make_plan(extraction, catalogue, replace(options, bisect=False)).plan
     control = catalogue.find(plan.testcase.toolchain, good).version if good else ""
     bench = open_bench()
     seen = bench.run(plan)
@@ -87,66 +111,49 @@ def minimize(
     return bench.minimize(plan, version, control=control, passing=passing, probes=probes, seconds=seconds)
 
 
-def bisect(
+def find_suspects(
     issue: Issue,
     *,
-    toolchain: str | None,
-    wishes: Wishes,
+    toolchain: str,
+    start: str,
+    end: str,
     catalogue: Catalogue,
-    open_bench: Callable[[], DeepBench],
-    allowed: Mapping[str, str] | None = None,
-    history: History | None = None,
-) -> Report:
-    """Issue → report of where it changes between the two ends that ``wishes`` name, to the commit if builds allow.
-
-    Raises:
-        UserError: an end means nothing, or nothing between the two can be had.
-        InfraError: nothing could be run, through no fault of the testcase.
-    """
-    assert wishes.ends is not None
-    extraction = extract(issue, toolchain=toolchain, allowed=allowed)
-    asked = Asked(issue=issue, toolchain=toolchain, wishes=wishes, extraction=extraction)
-    if (report := report_without_run(asked)) is not None:
-        return report
-    assert isinstance(extraction, Repro)
-    bench = open_bench()
-    trail = bench.list_builds(extraction.testcase.toolchain, *wishes.ends, _prior(asked))
-    plan = follow_plan(extraction, trail, wishes)
-    seen = run_plan(bench, plan)
-    return assemble_report(asked, plan, seen, notes=(), catalogue=catalogue, history=history)
-
-
-def _prior(asked: Asked) -> Prior:
-    """Where a search along commits looks first: at those most related to the report."""
-    query = query_of(asked.issue, asked.extraction)
-    return lambda commits, direction: beliefs(rank(query, commits, direction))
-
-
-def find_suspects(
-    issue: Issue, *, toolchain: str, start: str, end: str, catalogue: Catalogue, history: History, dated: bool = True
+    history: CommitHistory,
+    dated: bool = True,
 ) -> tuple[CommitRange, tuple[Suspect, ...]]:
-    """The commits between two revisions or releases that are most related to an issue.
+    """Return the range between two revisions or releases, and its commits most related to the issue.
 
-    A fix is looked for, or a cause where the report came after the whole range. Without ``dated`` the issue's date is
-    not the report's.
+    Likely fixes are looked for; if the report is later than the whole range, likely causes. ``dated`` is False if
+    the issue's date is not the report's.
 
     Raises:
-        UserError: a revision means nothing in this history.
+        UserError: a revision is not in this history.
     """
-    older, newer = (_revision(text, toolchain, catalogue) for text in (start, end))
+    older, newer = (_resolve_revision(text, toolchain, catalogue) for text in (start, end))
     between = history.between(older, newer)
-    query = query_of(issue, extract(issue, toolchain=toolchain))
+    query = make_query(issue, extract(issue, toolchain=toolchain))
     query = query if dated else replace(query, day=None)
-    late = query.day is not None and history.day(newer) < query.day
+    is_late = query.day is not None and history.day(newer) < query.day
     first, last = history.resolve(older), history.resolve(newer)
     repository = catalogue.listing(toolchain).repository
-    link = f"https://github.com/{repository}/compare/{first}...{last}" if repository else ""
-    commits = CommitRange(start=first, end=last, count=len(between), compare_url=link)
-    return commits, suspects(query, between, "introduced" if late else "fixed")
+    url = f"https://github.com/{repository}/compare/{first}...{last}" if repository else ""
+    commits = CommitRange(start=first, end=last, count=len(between), compare_url=url)
+    return commits, select_suspects(query, between, "introduced" if is_late else "fixed")
 
 
-def _revision(text: str, toolchain: str, catalogue: Catalogue) -> str:
-    """A release's commit where ``text`` is a version, else ``text`` itself: a revision of the repository."""
+def _read_testcase(issue: Issue, toolchain: str | None, options: RunOptions) -> Asked:
+    extraction = extract(issue, toolchain=toolchain, allowed=parse_allowance(options.allowed))
+    return Asked(issue=issue, toolchain=toolchain, options=options, extraction=extraction)
+
+
+def _make_prior(asked: Asked) -> Prior:
+    """Return the prior of a search between commits: the commits most related to the report first."""
+    query = make_query(asked.issue, asked.extraction)
+    return lambda commits, direction: compute_beliefs(rank_commits(query, commits, direction))
+
+
+def _resolve_revision(text: str, toolchain: str, catalogue: Catalogue) -> str:
+    """Return a release's commit if ``text`` is a version, else ``text`` itself: a revision of the repository."""
     try:
         release = catalogue.find(toolchain, text)
     except UserError:

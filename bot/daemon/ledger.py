@@ -1,9 +1,9 @@
-"""What the watcher must not forget: SQLite, one file, every change on the disk before the next step is taken.
+"""The daemon's database: one SQLite file. Every change is on disk before the next step begins.
 
-An event is kept under a key that says what happened (``octo/compiler:comment:4711``), so that the same event by
-webhook, by polling, delivered twice or out of order is one event. It goes through states: *new*, *planned* (its plan
-is kept with it), *ran* (its results are in its folder), *done*. Killed anywhere, the watcher goes on from the last
-state; each step looks before it writes on the forge, so doing one again changes nothing.
+The key of an event describes the event (``octo/compiler#7:comment:4711``). So an event that arrives by webhook and by
+polling, twice or out of order, is kept once. Its states are *new*, *planned* (the plan is kept with the event), *ran*
+(the results are in the event's folder) and *done*. A daemon that is killed goes on from the last state. Each step
+looks before it writes on the forge, so a repeated step has no effect there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runners.core.errors import UserError
 
 VERSION = 1
 KEPT_DAYS = 30
-"""An event that old is not delivered again: GitHub offers redelivery for three days."""
+"""Days until a finished event is deleted. GitHub offers redelivery for three days."""
 
 _TABLES = """
 CREATE TABLE events (
@@ -32,7 +32,7 @@ CREATE TABLE cursors (name TEXT PRIMARY KEY, since REAL NOT NULL, etag TEXT) STR
 """
 
 
-class State(StrEnum):
+class EventState(StrEnum):
     NEW = "new"
     PLANNED = "planned"
     RAN = "ran"
@@ -40,30 +40,30 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One event and how far it has come. ``plan`` and ``sha256`` are set from *planned* on."""
+class LedgerEvent:
+    """One event and its state. ``plan`` and ``sha256`` are set from *planned* on."""
 
     key: str
     kind: str
-    """As in ``GITHUB_EVENT_NAME``."""
+    """Name of the event, as in ``GITHUB_EVENT_NAME``."""
     payload: bytes
     received: datetime
-    state: State
+    state: EventState
     attempts: int
     plan: bytes
     sha256: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
-    """How far one listing was read, and the tag for asking whether anything changed since."""
+class ReadPosition:
+    """Time of the last change read from a list, and the ETag for a conditional request."""
 
     since: datetime
     etag: str | None = None
 
 
 class Ledger:
-    """One connection; each thread opens its own."""
+    """One connection to the database. Each thread opens its own."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._sql = connection
@@ -72,8 +72,8 @@ class Ledger:
         self._sql.close()
 
     @contextmanager
-    def together(self) -> Iterator[None]:
-        """Everything inside, or nothing of it."""
+    def begin_transaction(self) -> Iterator[None]:
+        """Apply all changes inside the ``with`` block, or none of them."""
         self._sql.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -82,71 +82,71 @@ class Ledger:
             raise
         self._sql.execute("COMMIT")
 
-    def add(self, key: str, kind: str, payload: bytes, now: datetime) -> bool:
-        """Keep an event; False when it is known already."""
-        done = self._sql.execute(
+    def add_event(self, key: str, kind: str, payload: bytes, now: datetime) -> bool:
+        """Add an event. Return False if its key is known already."""
+        inserted = self._sql.execute(
             "INSERT OR IGNORE INTO events (key, kind, payload, received, state) VALUES (?, ?, ?, ?, ?)",
-            (key, kind, payload, now.timestamp(), State.NEW),
+            (key, kind, payload, now.timestamp(), EventState.NEW),
         )
-        return done.rowcount == 1
+        return inserted.rowcount == 1
 
-    def forget(self, key: str) -> None:
-        """Let the same thing happen again: a label that was taken off may be put on anew."""
-        self._sql.execute("DELETE FROM events WHERE key = ? AND state = ?", (key, State.DONE))
+    def forget_event(self, key: str) -> None:
+        """Delete a finished event, so that it can happen again: a label that was removed may be added anew."""
+        self._sql.execute("DELETE FROM events WHERE key = ? AND state = ?", (key, EventState.DONE))
 
-    def due(self, now: datetime, *states: State) -> tuple[Event, ...]:
-        """Events in these states whose time has come, oldest first."""
+    def list_due(self, now: datetime, *states: EventState) -> tuple[LedgerEvent, ...]:
+        """Return the events in these states that are not postponed beyond ``now``, oldest first."""
         marks = ",".join("?" * len(states))
         rows = self._sql.execute(
             "SELECT key, kind, payload, received, state, attempts, plan, sha256 FROM events "
             f"WHERE state IN ({marks}) AND not_before <= ? ORDER BY received, rowid",
             (*states, now.timestamp()),
         )
-        return tuple(_event(row) for row in rows)
+        return tuple(_read_row(row) for row in rows)
 
-    def planned(self, key: str, plan: bytes, sha256: str) -> None:
-        self._move(key, State.PLANNED, plan=plan, sha256=sha256)
+    def mark_planned(self, key: str, plan: bytes, sha256: str) -> None:
+        self._set_state(key, EventState.PLANNED, plan=plan, sha256=sha256)
 
-    def ran(self, key: str) -> None:
-        self._move(key, State.RAN)
+    def mark_ran(self, key: str) -> None:
+        self._set_state(key, EventState.RAN)
 
-    def done(self, key: str, said: str) -> None:
-        """Finished; what was kept of it but its key goes."""
+    def mark_done(self, key: str, note: str) -> None:
+        """Finish an event. Its plan and payload are deleted; its key and ``note`` stay."""
         self._sql.execute(
             "UPDATE events SET state = ?, said = ?, plan = NULL, payload = x'' WHERE key = ?",
-            (State.DONE, said[:2000], key),
+            (EventState.DONE, note[:2000], key),
         )
 
-    def postpone(self, key: str, until: datetime, why: str) -> None:
-        """Try the same step again later."""
+    def postpone_event(self, key: str, until: datetime, why: str) -> None:
+        """Keep the event's state, and do not list the event as due before ``until``."""
         self._sql.execute(
             "UPDATE events SET attempts = attempts + 1, not_before = ?, said = ? WHERE key = ?",
             (until.timestamp(), why[:2000], key),
         )
 
-    def said(self, key: str) -> str | None:
-        """The last thing noted about an event."""
+    def read_note(self, key: str) -> str | None:
+        """Return the last note on an event; None if the event is unknown or has no note."""
         row = self._sql.execute("SELECT said FROM events WHERE key = ?", (key,)).fetchone()
         return row[0] if row else None
 
-    def cursor(self, name: str) -> Cursor | None:
+    def read_position(self, name: str) -> ReadPosition | None:
         row = self._sql.execute("SELECT since, etag FROM cursors WHERE name = ?", (name,)).fetchone()
-        return Cursor(since=datetime.fromtimestamp(row[0], UTC), etag=row[1]) if row else None
+        return ReadPosition(since=datetime.fromtimestamp(row[0], UTC), etag=row[1]) if row else None
 
-    def move_cursor(self, name: str, cursor: Cursor) -> None:
+    def move_position(self, name: str, position: ReadPosition) -> None:
         self._sql.execute(
             "INSERT OR REPLACE INTO cursors (name, since, etag) VALUES (?, ?, ?)",
-            (name, cursor.since.timestamp(), cursor.etag),
+            (name, position.since.timestamp(), position.etag),
         )
 
-    def tidy(self, now: datetime) -> None:
-        """Drop what was finished long ago."""
+    def delete_old_events(self, now: datetime) -> None:
+        """Delete finished events that are older than ``KEPT_DAYS``."""
         self._sql.execute(
             "DELETE FROM events WHERE state = ? AND received < ?",
-            (State.DONE, now.timestamp() - KEPT_DAYS * 86_400),
+            (EventState.DONE, now.timestamp() - KEPT_DAYS * 86_400),
         )
 
-    def _move(self, key: str, state: State, plan: bytes | None = None, sha256: str | None = None) -> None:
+    def _set_state(self, key: str, state: EventState, plan: bytes | None = None, sha256: str | None = None) -> None:
         self._sql.execute(
             "UPDATE events SET state = ?, attempts = 0, not_before = 0, plan = coalesce(?, plan), "
             "sha256 = coalesce(?, sha256) WHERE key = ?",
@@ -154,14 +154,14 @@ class Ledger:
         )
 
 
-def _event(row: tuple[str, str, bytes, float, str, int, bytes | None, str | None]) -> Event:
+def _read_row(row: tuple[str, str, bytes, float, str, int, bytes | None, str | None]) -> LedgerEvent:
     key, kind, payload, received, state, attempts, plan, sha256 = row
-    return Event(
+    return LedgerEvent(
         key=key,
         kind=kind,
         payload=payload,
         received=datetime.fromtimestamp(received, UTC),
-        state=State(state),
+        state=EventState(state),
         attempts=attempts,
         plan=plan or b"",
         sha256=sha256 or "",
@@ -169,18 +169,18 @@ def _event(row: tuple[str, str, bytes, float, str, int, bytes | None, str | None
 
 
 def open_ledger(path: Path) -> Ledger:
-    """The ledger in this file, made if there is none.
+    """Open the ledger in this file; create the file if there is none.
 
     Raises:
-        UserError: it cannot be opened, or a newer version wrote it.
+        UserError: the file cannot be opened, or a newer version wrote it.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         sql = sqlite3.connect(path, isolation_level=None, timeout=30)
         sql.execute("PRAGMA journal_mode = WAL")
-        sql.execute("PRAGMA synchronous = FULL")  # in WAL mode the default may lose the last change in a power cut
-        with closing(sql.execute("PRAGMA user_version")) as found:
-            version = int(found.fetchone()[0])
+        sql.execute("PRAGMA synchronous = FULL")  # the default of WAL mode may lose the last change in a power cut
+        with closing(sql.execute("PRAGMA user_version")) as answer:
+            version = int(answer.fetchone()[0])
         if version == 0:
             sql.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
     except (OSError, sqlite3.Error) as error:

@@ -1,7 +1,7 @@
-"""Signed webhooks on a port: checked, kept in the ledger, answered; everything else happens later.
+"""Receive signed webhooks on a port: check the signature, store the event, answer. All other work happens later.
 
-GitHub waits ten seconds for the answer and does not deliver again by itself, so an event is on the disk before it is
-acknowledged. The signature is over the raw body: it is checked before anything in it is read.
+GitHub waits ten seconds for the answer and does not deliver again by itself, so an event is on disk before it is
+acknowledged. The signature covers the raw body, and is checked before the body is parsed.
 """
 
 from __future__ import annotations
@@ -18,52 +18,59 @@ from typing import Any
 from bot.requests.request import MAX_EVENT
 
 SECONDS = 10
-"""For one request, head and body; a slow one holds a thread, and there are few."""
-MOST_AT_ONCE = 8
+"""Limit for one request, head and body: a slow request holds one of a few threads."""
+MAX_REQUESTS = 8
+"""Requests at the same time."""
 
 Receive = Callable[[str, bytes], bool]
-"""Event's name and payload → whether it is new. Returns only when it is on the disk."""
+"""Name and payload of an event → True if the event is new. Returns only after the event is on disk."""
 
 
-def signed(secret: bytes, body: bytes, header: str) -> bool:
-    """Whether ``header`` (``X-Hub-Signature-256``) is GitHub's signature of ``body``."""
-    wanted = "sha256=" + hmac.new(secret, body, sha256).hexdigest()
-    return hmac.compare_digest(wanted.encode(), header.encode(errors="replace"))
+def has_valid_signature(secret: bytes, body: bytes, header: str) -> bool:
+    """True if ``header`` (``X-Hub-Signature-256``) is GitHub's signature of ``body``."""
+    expected = "sha256=" + hmac.new(secret, body, sha256).hexdigest()
+    return hmac.compare_digest(expected.encode(), header.encode(errors="replace"))
 
 
-def receiver(address: tuple[str, int], secret: bytes, receive: Receive) -> ThreadingHTTPServer:
-    """A server for ``POST /``; call its ``serve_forever``. Port 0 takes any free one."""
+def open_server(address: tuple[str, int], secret: bytes, receive: Receive) -> ThreadingHTTPServer:
+    """Return a server for ``POST /``; call its ``serve_forever``. Port 0 takes any free port.
+
+    Raises:
+        ValueError: the secret is empty, so that anybody could send events.
+    """
     if not secret:
-        raise ValueError("without a secret anybody could send events")
-    room = BoundedSemaphore(MOST_AT_ONCE)
+        raise ValueError("a webhook needs a secret: without one anybody could send events")
+    slots = BoundedSemaphore(MAX_REQUESTS)
 
     class Handler(BaseHTTPRequestHandler):
         timeout = SECONDS
         server_version, sys_version = "reprobot", ""
 
         def do_POST(self) -> None:
-            if not room.acquire(blocking=False):
-                return self._answer(HTTPStatus.SERVICE_UNAVAILABLE)
+            if not slots.acquire(blocking=False):
+                return self._send_answer(HTTPStatus.SERVICE_UNAVAILABLE)
             try:
-                self._answer(self._received())
+                self._send_answer(self._receive_event())
             finally:
-                room.release()
+                slots.release()
 
-        def _received(self) -> HTTPStatus:
+        def _receive_event(self) -> HTTPStatus:
             length = self.headers.get("Content-Length", "")
             if not re.fullmatch(r"\d{1,10}", length, re.ASCII):
                 return HTTPStatus.LENGTH_REQUIRED
             if int(length) > MAX_EVENT:
                 return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             body = self.rfile.read(int(length))
-            if len(body) != int(length) or not signed(secret, body, self.headers.get("X-Hub-Signature-256", "")):
+            if len(body) != int(length) or not has_valid_signature(
+                secret, body, self.headers.get("X-Hub-Signature-256", "")
+            ):
                 return HTTPStatus.UNAUTHORIZED
             event = self.headers.get("X-GitHub-Event", "")
             if not re.fullmatch(r"[a-z_]{1,60}", event):
                 return HTTPStatus.BAD_REQUEST
             return HTTPStatus.ACCEPTED if receive(event, body) else HTTPStatus.OK
 
-        def _answer(self, status: HTTPStatus) -> None:
+        def _send_answer(self, status: HTTPStatus) -> None:
             self.send_response(status)
             self.send_header("Content-Length", "0")
             self.send_header("Connection", "close")
@@ -71,7 +78,7 @@ def receiver(address: tuple[str, int], secret: bytes, receive: Receive) -> Threa
             self.close_connection = True
 
         def log_message(self, format: str, *args: Any) -> None:
-            pass  # what is in a request line was written by whoever sent it
+            pass  # a stranger wrote the request line
 
     server = ThreadingHTTPServer(address, Handler)
     server.daemon_threads = True

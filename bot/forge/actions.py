@@ -1,7 +1,8 @@
-"""GitHub Actions as seen from a step: its files, its variables, and the machine-readable lines it wants.
+"""A step of GitHub Actions: read its variables and event, write its outputs and summary.
 
-Outputs are single-line JSON or plain words of ours, so that no delimiter can be guessed; the job summary gets the
-Markdown that was made safe for comments. What a step prints is read by the runner for commands: nothing here prints.
+Outputs are single-line JSON or our own words, so that a stranger's text cannot guess a delimiter. The job summary
+gets Markdown that was made safe for comments. This module prints no text: the runner reads a step's output for
+commands.
 """
 
 from __future__ import annotations
@@ -16,31 +17,31 @@ from bot.settings import INPUTS
 from runners.core.errors import UserError
 
 MAX_SUMMARY = 1024 * 1024 - 4096
-"""GitHub drops a step's summary of more than 1 MiB, whole."""
+"""GitHub drops the whole summary of a step if it is larger than 1 MiB."""
 _INPUT = "REPROBOT_INPUT_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """The variables of one step that are used; empty where it runs elsewhere."""
+class ActionsStep:
+    """Variables of one step. Each is empty outside GitHub Actions."""
 
     event: str
     event_path: str
     repository: str
     run_id: str
-    """Run and attempt: unique also when a failed run is started again."""
+    """Run and attempt: unique also if a failed run is started again."""
     run_url: str
     output: str
     summary: str
     inputs: Mapping[str, str]
 
 
-def step_of(environment: Mapping[str, str]) -> Step:
-    """The step that this process is."""
+def read_step(environment: Mapping[str, str]) -> ActionsStep:
+    """Return the step that this process runs in."""
     get = environment.get
     run, repository = get("GITHUB_RUN_ID", ""), get("GITHUB_REPOSITORY", "")
     server = get("GITHUB_SERVER_URL", "https://github.com")
-    return Step(
+    return ActionsStep(
         event=get("GITHUB_EVENT_NAME", ""),
         event_path=get("GITHUB_EVENT_PATH", ""),
         repository=repository,
@@ -52,11 +53,11 @@ def step_of(environment: Mapping[str, str]) -> Step:
     )
 
 
-def read_event(step: Step) -> bytes:
-    """The event's JSON.
+def read_event(step: ActionsStep) -> bytes:
+    """Return the event's JSON.
 
     Raises:
-        UserError: this is no step of GitHub Actions.
+        UserError: this process is no step of GitHub Actions, or the event's file cannot be read.
     """
     if not step.event or not step.event_path:
         raise UserError("there is no event here (GITHUB_EVENT_NAME, GITHUB_EVENT_PATH): name an issue instead")
@@ -66,8 +67,12 @@ def read_event(step: Step) -> bytes:
         raise UserError(f"the event in {step.event_path} cannot be read: {error.strerror}") from None
 
 
-def set_outputs(step: Step, values: Mapping[str, str]) -> None:
-    """Outputs of the step; a name or a value that could spill into another line is a bug of ours."""
+def set_outputs(step: ActionsStep, values: Mapping[str, str]) -> None:
+    """Write outputs of the step.
+
+    Raises:
+        ValueError: a name or value could spill into another line, which is a bug of ours.
+    """
     for name, value in values.items():
         if not re.fullmatch(r"[a-z0-9-]+", name) or re.search(r"[\r\n\x00]", value):
             raise ValueError(f"the output {name!r} is more than one line")
@@ -76,8 +81,8 @@ def set_outputs(step: Step, values: Mapping[str, str]) -> None:
             file.write("".join(f"{name}={value}\n" for name, value in values.items()))
 
 
-def add_summary(step: Step, markdown: str) -> None:
-    """Add to the page of the job."""
+def add_summary(step: ActionsStep, markdown: str) -> None:
+    """Append to the summary on the job's page."""
     if step.summary:
         data = cut(markdown, MAX_SUMMARY // 4) + "\n"
         with Path(step.summary).open("a", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
-"""What the bot needs of a forge: types, and one contract that ``bot/forge/github.py`` and the tests' fake both keep.
+"""The forge as the bot uses it: types, and the ``Forge`` protocol that ``bot/forge/github`` and the tests' fake keep.
 
-Nothing here imports a client library. Every text in these types was typed by a stranger.
+No client library is imported here. A stranger typed every text in these types.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bot.issue import Issue
 
 
 class Permission(IntEnum):
-    """What an account may do in a repository, by the permission API's ``role_name``; an unknown account is NONE.
+    """An account's role in a repository: ``role_name`` of the permission API. An unknown account has NONE.
 
     ``author_association`` is no substitute: it calls private members of an organisation contributors.
     """
@@ -45,28 +45,28 @@ class CommentTarget:
     id: int
 
 
-Target = IssueTarget | CommentTarget
+ReactionTarget = IssueTarget | CommentTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostedComment:
-    """A comment as it stands on the forge. ``updated`` is later than ``created`` once somebody edited it."""
+    """A comment as it is on the forge. ``updated`` is later than ``created`` if the comment was edited."""
 
     id: int
     number: int
-    """The issue it is on."""
+    """The issue that holds the comment."""
     author: str
     body: str
     created: datetime
     updated: datetime
     app_id: int | None = None
-    """The GitHub App that wrote it, if one did."""
+    """The GitHub App that wrote the comment; None if a person did."""
     url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueState:
-    """An issue now, and what a conditional request about it sends."""
+    """An issue as it is now. ``etag`` is for a later conditional request."""
 
     issue: Issue
     open: bool
@@ -78,14 +78,14 @@ class IssueState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """The issue isn't there any more."""
+    """The issue is no longer there."""
 
     reason: Literal["deleted", "transferred", "hidden"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueBrief:
-    """One row of a listing."""
+    """One row of a list of issues."""
 
     number: int
     author: str
@@ -99,8 +99,8 @@ class IssueBrief:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """What changed since then; ``unchanged`` when the forge says that nothing did (and then ``issues`` is empty)."""
+class IssueListing:
+    """Issues that changed. ``unchanged`` is True if the forge answered 304; ``issues`` is then empty."""
 
     issues: tuple[IssueBrief, ...]
     etag: str | None = None
@@ -109,66 +109,62 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentListing:
-    """As ``Listing``, of comments on any issue."""
+    """Comments that changed, on any issue. ``unchanged`` as in `IssueListing`."""
 
     comments: tuple[PostedComment, ...]
     etag: str | None = None
     unchanged: bool = False
 
 
-class Feed(Protocol):
-    """What polling asks, over and over: conditional requests, which cost nothing while nothing changes."""
-
-    def issues_since(self, repository: str, since: datetime | None, etag: str | None = None) -> Listing:
-        """Issues (no pull requests) that changed since, oldest change first; conditional on ``etag``."""
-
-    def comments_since(self, repository: str, since: datetime | None, etag: str | None = None) -> CommentListing:
-        """Comments on any issue that were written or edited since, oldest change first; conditional on ``etag``."""
-
-
 class Forge(Protocol):
-    """Every method raises ``InfraError`` when the forge does not answer (trying again may help), and ``UserError``
-    when it refuses (a permission is missing, the issue is locked or gone), with the next step in the message."""
+    """Every method raises ``InfraError`` if the forge does not answer (trying again may help), and ``UserError`` if
+    the forge refuses (a permission is missing, the issue is locked or gone). The message names the next step."""
 
-    def whoami(self) -> str:
-        """The login whose comments are ours: ``github-actions[bot]`` for a workflow's token."""
+    def get_login(self) -> str:
+        """Return the login that writes our comments: ``github-actions[bot]`` for a workflow's token."""
 
-    def issue(self, repository: str, number: int) -> Issue:
-        """The issue with its first comments, as the reader of testcases wants it."""
+    def fetch_issue(self, repository: str, number: int) -> Issue:
+        """Return the issue with its first comments."""
 
-    def state(self, repository: str, number: int) -> IssueState | Gone: ...
+    def fetch_state(self, repository: str, number: int) -> IssueState | Gone: ...
 
-    def permission(self, repository: str, login: str) -> Permission: ...
+    def fetch_permission(self, repository: str, login: str) -> Permission: ...
 
-    def comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
-        """All comments of an issue, oldest first."""
+    def fetch_settings(self, repository: str) -> bytes | None:
+        """Return ``.github/reprobot.yml`` of the default branch, at most 64 KiB; None if there is no such file."""
 
-    def recent_comments(self, repository: str, since: datetime) -> tuple[PostedComment, ...]:
-        """Comments on any issue that were written or edited since, oldest first: budgets are counted from them."""
+    def list_comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
+        """Return all comments of an issue, oldest first."""
+
+    def list_changed_issues(self, repository: str, since: datetime | None, etag: str | None = None) -> IssueListing:
+        """Return issues (no pull requests) that changed since, oldest change first; conditional on ``etag``."""
+
+    def list_changed_comments(
+        self, repository: str, since: datetime | None, etag: str | None = None
+    ) -> CommentListing:
+        """Return comments on any issue that were written or edited since, oldest change first.
+
+        Conditional on ``etag``. Budgets are counted from this list.
+        """
+
+    def list_labelled_issues(self, repository: str, label: str) -> tuple[IssueBrief, ...]:
+        """Return at most 100 open issues with this label, oldest change first."""
 
     def create_comment(self, repository: str, number: int, body: str) -> PostedComment:
-        """Write a comment once, even when the answer to the first attempt is lost."""
+        """Write a comment exactly once, even if the answer to the first attempt is lost."""
 
     def edit_comment(self, repository: str, comment: int, body: str) -> PostedComment: ...
 
-    def react(self, repository: str, target: Target, reaction: Reaction) -> None:
-        """Add a reaction; again is the same as once."""
+    def add_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
+        """Add a reaction. A second call has no effect."""
 
-    def labels(self, repository: str, number: int) -> tuple[str, ...]: ...
+    def list_labels(self, repository: str, number: int) -> tuple[str, ...]:
+        """Return the names of an issue's labels."""
 
     def add_labels(self, repository: str, number: int, names: tuple[str, ...]) -> None: ...
 
     def remove_label(self, repository: str, number: int, name: str) -> None:
-        """Take a label off; one that isn't on the issue is no error."""
+        """Remove a label from an issue. A label that is not on the issue is no error."""
 
     def ensure_label(self, repository: str, name: str, *, colour: str, description: str) -> None:
-        """Create the label unless there is one of that name already, which is left as it is."""
-
-    def config(self, repository: str) -> bytes | None:
-        """``.github/reprobot.yml`` on the default branch, at most 64 KiB of it; None when there is none."""
-
-    def issues_labelled(self, repository: str, label: str) -> tuple[IssueBrief, ...]:
-        """Open issues with this label, the one that changed longest ago first; at most 100."""
-
-    def issues_since(self, repository: str, since: datetime | None, etag: str | None = None) -> Listing:
-        """Issues (no pull requests) that changed since, oldest change first; conditional on ``etag``."""
+        """Create a label in the repository. An existing label of that name is left as it is."""

@@ -1,18 +1,25 @@
-"""GitHub's answers as data: the fields that are read, each with its type, and what they are to us. Pure."""
+"""GitHub's JSON: the fields that are read, each with its type, of answers of the API and of events. Pure.
+
+Strangers typed most strings in both. All other fields are ignored, since GitHub adds some every year.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import msgspec
 
 from bot.forge.contract import IssueBrief, PostedComment
 from bot.issue import Comment, Issue
 
+T = TypeVar("T")
+
 
 class User(msgspec.Struct, frozen=True):
     login: str
+    type: str = "User"
 
 
 class App(msgspec.Struct, frozen=True):
@@ -23,89 +30,176 @@ class Label(msgspec.Struct, frozen=True):
     name: str
 
 
-class CommentData(msgspec.Struct, frozen=True, kw_only=True):
-    id: int
-    created_at: datetime
-    updated_at: datetime
-    issue_url: str
-    html_url: str
+class Repository(msgspec.Struct, frozen=True):
+    full_name: str
+
+
+class IssueFields(msgspec.Struct, frozen=True, kw_only=True):
+    """Fields of an issue that answers and events share."""
+
+    number: int
     user: User | None = None
     body: str | None = None
-    performed_via_github_app: App | None = None
+    locked: bool = False
+    labels: tuple[Label | str, ...] = ()
+    pull_request: dict[str, object] | None = None
+
+    @property
+    def author(self) -> str:
+        """Login of the author; ``ghost`` if the account was deleted, as GitHub shows it."""
+        return self.user.login if self.user is not None else "ghost"
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return tuple(label if isinstance(label, str) else label.name for label in self.labels)
 
 
-class IssueData(msgspec.Struct, frozen=True, kw_only=True):
-    number: int
+class IssueData(IssueFields, frozen=True, kw_only=True):
+    """An issue in an answer of the API: a missing field is an error."""
+
     title: str
     state: str
     created_at: datetime
     updated_at: datetime
     repository_url: str
-    locked: bool = False
+
+
+class EventIssue(IssueFields, frozen=True, kw_only=True):
+    """An issue in an event. Only the number is certain: an event made from a polled comment has no more."""
+
+    state: str = "open"
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class CommentFields(msgspec.Struct, frozen=True, kw_only=True):
+    """Fields of a comment that answers and events share."""
+
+    id: int
     user: User | None = None
     body: str | None = None
-    labels: tuple[Label | str, ...] = ()
-    pull_request: dict[str, object] | None = None
+
+    @property
+    def author(self) -> str:
+        """Login of the author; ``ghost`` if the account was deleted, as GitHub shows it."""
+        return self.user.login if self.user is not None else "ghost"
+
+
+class CommentData(CommentFields, frozen=True, kw_only=True):
+    """A comment in an answer of the API: a missing field is an error."""
+
+    created_at: datetime
+    updated_at: datetime
+    issue_url: str
+    html_url: str
+    performed_via_github_app: App | None = None
+
+
+class EventComment(CommentFields, frozen=True, kw_only=True):
+    """A comment in an event."""
+
+    created_at: datetime | None = None
+
+
+class EditedFields(msgspec.Struct, frozen=True):
+    """The parts of an issue that an edit changed, each with its former text."""
+
+    body: dict[str, object] | None = None
+    title: dict[str, object] | None = None
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A webhook of ``issues``, ``issue_comment`` or ``workflow_dispatch``, or the same file in a GitHub Actions step.
+
+    ``inputs`` are those of ``workflow_dispatch``.
+    """
+
+    repository: Repository | None = None
+    sender: User | None = None
+    action: str = ""
+    issue: EventIssue | None = None
+    comment: EventComment | None = None
+    label: Label | None = None
+    changes: EditedFields | None = None
+    inputs: dict[str, str | None] | None = None
 
 
 class FileData(msgspec.Struct, frozen=True):
+    """A file of a repository in an answer of the API."""
+
     encoding: str
     content: str
     size: int
 
 
-def is_elsewhere(found: IssueData, repository: str) -> bool:
-    """Whether a redirection led to another repository: the issue was transferred."""
-    return not found.repository_url.lower().endswith(f"/repos/{repository.lower()}")
+# ---------------------------------------------------------------------------------------------- answers → our types
 
 
-def issue_of(found: IssueData, repository: str, comments: tuple[Comment, ...]) -> Issue:
-    text = f"# {found.title}\n\n{found.body or ''}"
+def was_transferred(data: IssueData, repository: str) -> bool:
+    """True if a redirection led to another repository."""
+    return not data.repository_url.lower().endswith(f"/repos/{repository.lower()}")
+
+
+def to_issue(data: IssueData, repository: str, comments: tuple[Comment, ...]) -> Issue:
+    text = f"# {data.title}\n\n{data.body or ''}"
     return Issue(
-        source=f"{repository}#{found.number}",
-        title=found.title,
-        body=(found.body or "").replace("\r\n", "\n"),
+        source=f"{repository}#{data.number}",
+        title=data.title,
+        body=_unify_line_ends(data.body),
         sha256=hashlib.sha256(text.encode(errors="replace")).hexdigest(),  # JSON may hold lone surrogates
-        created=found.created_at.astimezone(UTC).date(),
-        author=login_of(found),
+        created=data.created_at.astimezone(UTC).date(),
+        author=data.author,
         repository=repository,
-        number=found.number,
-        labels=names_of(found),
+        number=data.number,
+        labels=data.label_names,
         comments=comments,
     )
 
 
-def login_of(written: IssueData | CommentData) -> str:
-    """Who wrote it; ``ghost`` where the account was deleted, as GitHub shows it."""
-    return written.user.login if written.user is not None else "ghost"
-
-
-def names_of(found: IssueData) -> tuple[str, ...]:
-    return tuple(label if isinstance(label, str) else label.name for label in found.labels)
-
-
-def posted(one: CommentData) -> PostedComment:
+def to_posted_comment(data: CommentData) -> PostedComment:
     return PostedComment(
-        id=one.id,
-        number=int(one.issue_url.rstrip("/").rpartition("/")[2]),
-        author=login_of(one),
-        body=(one.body or "").replace("\r\n", "\n"),
-        created=one.created_at,
-        updated=one.updated_at,
-        app_id=one.performed_via_github_app.id if one.performed_via_github_app else None,
-        url=one.html_url,
+        id=data.id,
+        number=int(data.issue_url.rstrip("/").rpartition("/")[2]),
+        author=data.author,
+        body=_unify_line_ends(data.body),
+        created=data.created_at,
+        updated=data.updated_at,
+        app_id=data.performed_via_github_app.id if data.performed_via_github_app else None,
+        url=data.html_url,
     )
 
 
-def brief(found: IssueData) -> IssueBrief:
+def to_brief(data: IssueData) -> IssueBrief:
     return IssueBrief(
-        number=found.number,
-        author=login_of(found),
-        title=found.title,
-        labels=names_of(found),
-        open=found.state == "open",
-        locked=found.locked,
-        is_pull_request=found.pull_request is not None,
-        created=found.created_at,
-        updated=found.updated_at,
+        number=data.number,
+        author=data.author,
+        title=data.title,
+        labels=data.label_names,
+        open=data.state == "open",
+        locked=data.locked,
+        is_pull_request=data.pull_request is not None,
+        created=data.created_at,
+        updated=data.updated_at,
     )
+
+
+def _unify_line_ends(text: str | None) -> str:
+    return (text or "").replace("\r\n", "\n")
+
+
+def replace_surrogates(value: T) -> T:
+    """Return ``value`` with U+FFFD for every lone surrogate. A forge's JSON may hold surrogates; no file can."""
+    made: T = msgspec.convert(_replace_surrogates(msgspec.to_builtins(value)), type(value))
+    return made
+
+
+def _replace_surrogates(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {key: _replace_surrogates(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_replace_surrogates(inner) for inner in value]
+        case _:
+            return value

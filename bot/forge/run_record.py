@@ -1,8 +1,8 @@
-"""What our comment remembers of an issue: who caused which run of which testcase, and whether its verdict was voided.
+"""The record in our comment: which account caused which run of which testcase, and whether the verdict was voided.
 
-The record is a hidden line of our own comment. Nobody but us and the repository's maintainers can change that, so
-budgets counted from it hold: a stranger may delete a command, not what it caused. Read only from comments that are
-ours by author; whatever does not decode is an empty record. Pure.
+The record is a hidden line of our own comment. Only we and the repository's maintainers can change that comment, so
+budgets counted from the record hold: a stranger may delete a command, but not its runs. The record is read only from
+comments that we wrote; a line that does not decode is an empty record. Pure.
 """
 
 from __future__ import annotations
@@ -29,93 +29,105 @@ class RunState(StrEnum):
 _Short = Annotated[str, msgspec.Meta(max_length=100)]
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run: ``id`` is unique to it, ``testcase`` the first 16 digits of its sha256."""
+class RecordedRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run. ``id`` is unique to the run; ``testcase`` is the first 16 digits of the testcase's sha256."""
 
     id: _Short
     at: datetime
     by: _Short
     testcase: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$")]
     counted: bool
-    """Whether it counts against the budgets: it was caused by somebody without triage permission."""
+    """True if the run counts against the budgets: an account without triage permission caused it."""
     state: RunState = RunState.RUNNING
     machines: tuple[_Short, ...] = ()
     asked: _Short = ""
-    """The options given, so that the same question is known again."""
+    """The options given, so that a request for the same run is recognised."""
     cause: _Short = ""
-    """The event behind it (``comment-4242``): a delivery that comes twice is one run."""
+    """The event that caused the run (``comment-4242``): an event that is delivered twice is one run."""
     verdict: _Short = ""
     url: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    """Where its log is."""
+    """Address of the run's log."""
 
 
-class Void(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A maintainer withdrew the verdict. ``why`` is the maintainer's text: quoted when shown."""
+class VoidedVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A maintainer withdrew the verdict. ``why`` is the maintainer's text: quote it when it is shown."""
 
     by: _Short
     at: datetime
     why: Annotated[str, msgspec.Meta(max_length=400)]
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    runs: tuple[Run, ...] = ()
-    """Oldest first, the last ``MAX_RUNS``."""
-    void: Void | None = None
+class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The runs of one issue, and its voided verdict."""
 
-    def with_run(self, run: Run) -> Record:
-        """``run`` added or, if it is known, replaced."""
-        known = tuple(old for old in self.runs if old.id != run.id)
-        return Record(runs=(*known, run)[-MAX_RUNS:], void=self.void)
+    runs: tuple[RecordedRun, ...] = ()
+    """The last ``MAX_RUNS``, oldest first."""
+    void: VoidedVerdict | None = None
 
-    def ended(self, id: str, state: RunState, verdict: str = "") -> Record:
-        """The run ``id`` in its new state; one that was cancelled stays so. A new verdict lifts a void."""
+    def add_run(self, run: RecordedRun) -> IssueRecord:
+        """Return the record with ``run`` at its end; a run of the same id is replaced."""
+        others = tuple(old for old in self.runs if old.id != run.id)
+        return IssueRecord(runs=(*others, run)[-MAX_RUNS:], void=self.void)
+
+    def end_run(self, id: str, state: RunState, verdict: str = "") -> IssueRecord:
+        """Return the record with the run ``id`` in its last state. A cancelled run stays cancelled.
+
+        A new verdict (``DONE``) removes the void.
+        """
         runs = tuple(
             msgspec.structs.replace(run, state=state, verdict=verdict)
             if run.id == id and run.state is RunState.RUNNING
             else run
             for run in self.runs
         )
-        return Record(runs=runs, void=None if state is RunState.DONE else self.void)
+        return IssueRecord(runs=runs, void=None if state is RunState.DONE else self.void)
 
-    def without(self, id: str) -> Record:
-        """The record as it was before the run ``id``."""
-        return Record(runs=tuple(run for run in self.runs if run.id != id), void=self.void)
+    def remove_run(self, id: str) -> IssueRecord:
+        """Return the record without the run ``id``."""
+        return IssueRecord(runs=tuple(run for run in self.runs if run.id != id), void=self.void)
 
-    def find(self, id: str) -> Run | None:
+    def find_run(self, id: str) -> RecordedRun | None:
         return next((run for run in self.runs if run.id == id), None)
 
 
-_LINE = re.compile(r"^<!-- reprobot:record (\{.*\}) -->$", re.MULTILINE)
+_PREFIX = "<!-- reprobot:record "
+_RECORD = re.compile(rf"^{_PREFIX}(\{{.*\}}) -->$", re.MULTILINE)
+_RECORD_LINE = re.compile(rf"^{_PREFIX}.*-->\n?", re.MULTILINE)
 
 
-def encode(record: Record) -> str:
-    """The hidden line. What could end an HTML comment, or mention anybody, is escaped the way JSON allows."""
+def encode_record(record: IssueRecord) -> str:
+    """Return the hidden line. Characters that could end an HTML comment or mention an account are escaped as JSON."""
     text = msgspec.json.encode(record).decode()
     safe = text.replace("--", "-\\u002d").replace("<", "\\u003c").replace(">", "\\u003e").replace("@", "\\u0040")
-    return f"<!-- reprobot:record {safe} -->"
+    return f"{_PREFIX}{safe} -->"
 
 
-def decode(comment: str) -> Record:
-    """The record in one of our own comments; the last line that looks like one counts."""
-    found = _LINE.findall(comment)
-    if not found or len(found[-1]) > MAX_LINE:
-        return Record()
+def decode_record(comment: str) -> IssueRecord:
+    """Return the record in one of our own comments, from the last line that looks like a record."""
+    lines = _RECORD.findall(comment)
+    if not lines or len(lines[-1]) > MAX_LINE:
+        return IssueRecord()
     try:
-        return msgspec.json.decode(found[-1], type=Record)
+        return msgspec.json.decode(lines[-1], type=IssueRecord)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        return Record()
+        return IssueRecord()
 
 
-def merged(records: Iterable[Record]) -> Record:
-    """One record of several comments on one issue, oldest comment first: each run once, as it was last seen."""
-    runs: dict[str, Run] = {}
+def remove_record(comment: str) -> str:
+    """Return the comment without its record, also if an edit has damaged that line."""
+    return _RECORD_LINE.sub("", comment)
+
+
+def merge_records(records: Iterable[IssueRecord]) -> IssueRecord:
+    """Return one record of several comments on one issue, oldest comment first: each run once, in its last state."""
+    runs: dict[str, RecordedRun] = {}
     void = None
     for record in records:
         runs |= {run.id: run for run in record.runs}
         void = record.void
-    return Record(runs=tuple(sorted(runs.values(), key=lambda run: run.at))[-MAX_RUNS:], void=void)
+    return IssueRecord(runs=tuple(sorted(runs.values(), key=lambda run: run.at))[-MAX_RUNS:], void=void)
 
 
-def short(sha256_hex: str) -> str:
-    """As much of a digest as a person compares and types."""
+def shorten_digest(sha256_hex: str) -> str:
+    """Return the part of a digest that people compare and type: its first 16 digits."""
     return sha256_hex[:16]

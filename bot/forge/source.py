@@ -1,4 +1,4 @@
-"""Where an issue is read from: a Markdown file, standard input, or GitHub. Bytes → Issue, or one clear sentence."""
+"""Read an issue from a Markdown file, standard input or GitHub."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from bot.issue import Comment, Issue, remote_issue
+from bot.issue import Comment, Issue, parse_issue_address
 from runners.core.errors import UserError
 
 MAX_BYTES = 1024 * 1024
@@ -19,18 +19,18 @@ MAX_BYTES = 1024 * 1024
 MAX_FRONT_MATTER = 16 * 1024
 
 Fetch = Callable[[str, int], Issue]
-"""Repository and number → the issue, from GitHub."""
+"""Repository and number → the issue on GitHub."""
 
 
 def read_source(source: str, *, today: date, fetch: Fetch) -> Issue:
-    """Read the issue that a command line names.
+    """Read the issue that ``source`` names: a path, ``-``, ``owner/repo#N`` or a URL.
 
     Raises:
-        UserError: there is no such file, or what it holds is no issue text.
-        InfraError: GitHub could not be asked.
+        UserError: there is no such file or issue, or the file's content is no issue text.
+        InfraError: GitHub does not answer.
     """
-    if (remote := remote_issue(source)) is not None:
-        return fetch(*remote)
+    if (address := parse_issue_address(source)) is not None:
+        return fetch(*address)
     if source == "-":
         return parse_issue(sys.stdin.buffer.read(MAX_BYTES + 1), source="standard input", today=today)
     return parse_issue(_read_file(Path(source)), source=source, today=today)
@@ -51,14 +51,17 @@ def _read_file(path: Path) -> bytes:
 
 
 def parse_issue(data: bytes, *, source: str, today: date) -> Issue:
-    """Front matter (optional), a title line ``# …`` (optional), then the body.
+    """Parse front matter (optional), a title line ``# …`` (optional), then the body.
+
+    ``source`` names the text in messages. ``today`` is the date of an issue without one: the date decides how
+    dependencies are resolved, so it is never empty.
 
     Raises:
-        UserError: too large, not UTF-8 text, or empty.
+        UserError: the text is too large, not UTF-8, or empty, or its front matter is not YAML.
     """
     if len(data) > MAX_BYTES:
         raise UserError(
-            f"{source} is larger than {MAX_BYTES // 1024} KiB, more than any issue: cut it down to the report"
+            f"{source} is larger than {MAX_BYTES // 1024} KiB, more than any issue: shorten it to the report"
         )
     if b"\0" in data:
         raise UserError(f"{source} is a binary file: give the issue's text as Markdown")
@@ -75,14 +78,14 @@ def parse_issue(data: bytes, *, source: str, today: date) -> Issue:
         title=title or str(front.get("title", ""))[:300],
         body=body,
         sha256=hashlib.sha256(data).hexdigest(),
-        created=_day(front.get("created"), today),
+        created=_read_date(front.get("created"), today),
         author=str(front.get("author", ""))[:100],
         repository=str(front.get("repository", ""))[:200],
         number=front["number"] if isinstance(front.get("number"), int) else None,
-        labels=tuple(str(label)[:100] for label in _items(front.get("labels"))),
+        labels=tuple(str(label)[:100] for label in _list_items(front.get("labels"))),
         comments=tuple(
             Comment(author=str(c.get("author", ""))[:100], body=str(c.get("body", "")))
-            for c in _items(front.get("comments"))
+            for c in _list_items(front.get("comments"))
             if isinstance(c, dict)
         ),
     )
@@ -93,19 +96,19 @@ def _split_front_matter(text: str, source: str) -> tuple[dict[str, Any], str]:
         return {}, text
     head, end, rest = text[4:].partition("\n---\n")
     if not end:
-        return {}, text  # a lone thematic break at the top, as people write it
-    if len(head) > MAX_FRONT_MATTER or head.count("*") > 20:  # aliases multiply: an alias bomb is small
+        return {}, text  # people begin a text with a thematic break
+    if len(head) > MAX_FRONT_MATTER or head.count("*") > 20:  # aliases multiply: a small file can expand to gigabytes
         raise UserError(f"the front matter of {source} is too large or full of aliases: keep to plain keys")
     try:
         front = yaml.safe_load(head)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        at = getattr(error, "problem", None) or "it is not YAML"
-        raise UserError(f"the front matter of {source} cannot be read: {at}") from None
+        problem = getattr(error, "problem", None) or "it is not YAML"
+        raise UserError(f"the front matter of {source} cannot be read: {problem}") from None
     return (front, rest) if isinstance(front, dict) else ({}, text)
 
 
 def _split_title(text: str) -> tuple[str, str]:
-    """The first non-empty line when it is a level-one heading; the body keeps every other line."""
+    """Return title and body. The title is the first non-empty line if that is a level-one heading."""
     stripped = text.lstrip("\n")
     first, _, rest = stripped.partition("\n")
     if first.startswith("# "):
@@ -113,11 +116,11 @@ def _split_title(text: str) -> tuple[str, str]:
     return "", text
 
 
-def _items(value: object) -> list[Any]:
+def _list_items(value: object) -> list[Any]:
     return value[:100] if isinstance(value, list) else []
 
 
-def _day(value: object, today: date) -> date:
+def _read_date(value: object, today: date) -> date:
     if isinstance(value, datetime):
         return value.astimezone(UTC).date() if value.tzinfo else value.date()
     if isinstance(value, date):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from bot.extract.types import Extraction, Missing
 from bot.issue import Issue, is_remote
-from bot.plan import Wishes
-from bot.suspects.ranges import History, Lineup, line_up
-from bot.suspects.rank import query_of
+from bot.plan import RunOptions
+from bot.suspects.ranges import CommitHistory, RankedRanges, rank_ranges
+from bot.suspects.rank import make_query
 from bot.verdict.bisections import bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
@@ -29,12 +29,12 @@ class Asked:
 
     issue: Issue
     toolchain: str | None
-    wishes: Wishes
+    options: RunOptions
     extraction: Extraction
 
     @property
     def command(self) -> str:
-        return repeat_command(self.issue, self.toolchain, self.wishes)
+        return repeat_command(self.issue, self.toolchain, self.options)
 
 
 def report_without_run(asked: Asked) -> Report | None:
@@ -59,7 +59,7 @@ def assemble_report(
     *,
     notes: tuple[str, ...],
     catalogue: Catalogue,
-    history: History | None = None,
+    history: CommitHistory | None = None,
 ) -> Report:
     """The report of what was seen, wherever it was run.
 
@@ -70,20 +70,20 @@ def assemble_report(
     evidence = Evidence(plan=plan, observations=seen.observations, findings=seen.findings, trail=seen.trail)
     verdict = judge(evidence)
     found = bisections(evidence, verdict.kind, catalogue)
-    lineup = Lineup(bisections=found)
+    ranked = RankedRanges(bisections=found)
     if history is not None:
-        query = query_of(asked.issue, asked.extraction)
-        lineup = line_up(evidence, verdict.kind, found, query, catalogue, history)
+        query = make_query(asked.issue, asked.extraction)
+        ranked = rank_ranges(evidence, verdict.kind, found, query, catalogue, history)
     return Report(
         issue=asked.issue,
         extraction=asked.extraction,
         observations=seen.observations,
         findings=seen.findings,
-        bisections=lineup.bisections,
+        bisections=ranked.bisections,
         verdict=verdict,
         command=asked.command,
-        notes=(*notes, *seen.conditions, *_stand_for_hardware(seen.observations), *lineup.notes),
-        likely=lineup.likely,
+        notes=(*notes, *seen.conditions, *_stand_for_hardware(seen.observations), *ranked.notes),
+        likely=ranked.likely,
         smaller=seen.smaller,
     )
 
@@ -112,21 +112,21 @@ def refuse_mere_infrastructure(observations: Sequence[Observation]) -> None:
         raise InfraError(ours[0].why)
 
 
-def repeat_command(issue: Issue, toolchain: str | None, wishes: Wishes) -> str:
+def repeat_command(issue: Issue, toolchain: str | None, options: RunOptions) -> str:
     """The shell line that repeats the run, with every option that shaped it."""
-    verb = "reproduce" if wishes.ends is None else "bisect"
+    verb = "reproduce" if options.ends is None else "bisect"
     words = ["reprobot", verb, issue.source if issue.source != "standard input" else "-"]
     words += ["--toolchain", toolchain] if toolchain else []
-    words += ["--good", wishes.ends[0], "--bad", wishes.ends[1]] if wishes.ends is not None else []
-    words += ["--history", wishes.history] if wishes.history else []
-    words += ["--minutes", f"{wishes.minutes:g}"] if wishes.minutes is not None else []
-    words += ["--versions", wishes.versions] if wishes.versions else []
-    words += ["--devices", ",".join(wishes.devices)] if wishes.devices else []
-    words += [] if wishes.bisect else ["--no-bisect"]
-    words += ["--minimize"] if wishes.minimize else []
-    words += ["--sandbox", wishes.sandbox] if wishes.sandbox != "auto" else []
-    words += ["--timeout", f"{wishes.timeout_s:g}"] if wishes.timeout_s is not None else []
-    words += [word for name in wishes.allowed for word in ("--allow", name)]
-    words += [word for folder in wishes.wheels for word in ("--wheels", folder)]
+    words += ["--good", options.ends[0], "--bad", options.ends[1]] if options.ends is not None else []
+    words += ["--history", options.history] if options.history else []
+    words += ["--minutes", f"{options.minutes:g}"] if options.minutes is not None else []
+    words += ["--versions", options.versions] if options.versions else []
+    words += ["--devices", ",".join(options.devices)] if options.devices else []
+    words += [] if options.bisect else ["--no-bisect"]
+    words += ["--minimize"] if options.minimize else []
+    words += ["--sandbox", options.sandbox] if options.sandbox != "auto" else []
+    words += ["--timeout", f"{options.timeout_s:g}"] if options.timeout_s is not None else []
+    words += [word for name in options.allowed for word in ("--allow", name)]
+    words += [word for folder in options.wheels for word in ("--wheels", folder)]
     words += ["--fetch-attachments"] if issue.attachments and not is_remote(issue.source) else []
     return shlex.join(words)

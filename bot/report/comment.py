@@ -23,7 +23,8 @@ from bot.report.sections.testcase import derived, smaller_testcase, what_ran
 from bot.verdict.verdict import Report
 
 MAX_BYTES = 60_000
-_MARKER = re.compile(r"<!-- reprobot:1 verdict=([a-z-]+) issue=([0-9a-f]{0,64}) -->", re.ASCII)
+_MARKER = "<!-- reprobot:1 verdict={verdict} issue={issue} -->"
+_MARKER_PATTERN = re.compile(_MARKER.format(verdict="([a-z-]+)", issue="([0-9a-f]{0,64})"), re.ASCII)
 
 
 def render_comment(report: Report, limit: int = MAX_BYTES) -> str:
@@ -45,7 +46,12 @@ def _render(section: Section) -> str:
 def marker(report: Report) -> str:
     """The hidden last line by which we find our own comment again."""
     sha256 = report.issue.sha256.lower()
-    return f"<!-- reprobot:1 verdict={report.verdict.kind} issue={sha256 if _is_hex(sha256) else ''} -->"
+    return format_marker(report.verdict.kind, sha256 if _is_hex(sha256) else "")
+
+
+def format_marker(verdict: str, issue: str) -> str:
+    """Return the hidden last line of our comment. ``issue`` is the sha256 of the issue's text, or empty."""
+    return _MARKER.format(verdict=verdict, issue=issue)
 
 
 def _is_hex(text: str) -> bool:
@@ -57,7 +63,7 @@ def read_marker(comment: str) -> tuple[str, str] | None:
 
     Only the last line counts: what a testcase printed stands above it, and cannot spell the marker either.
     """
-    found = _MARKER.fullmatch(comment.rstrip().rpartition("\n")[2])
+    found = _MARKER_PATTERN.fullmatch(comment.rstrip().rpartition("\n")[2])
     return (found[1], found[2]) if found else None
 
 

@@ -1,27 +1,43 @@
-"""One request under way: the issue it is about, our comment there, and what will be replied."""
+"""One request under way: its issue, our comment there, the replies, and the commands that run no testcase."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from bot.forge import sticky_comment
+import msgspec
+
 from bot.forge.contract import CommentTarget, Forge, IssueTarget, Permission, PostedComment, Reaction
-from bot.forge.run_record import Record
+from bot.forge.payloads import replace_surrogates
+from bot.forge.run_record import IssueRecord, RecordedRun, RunState, VoidedVerdict
+from bot.forge.sticky_comment import (
+    RUNNING,
+    StickyComment,
+    find_current_comment,
+    parse_sticky_comment,
+    publish_comment,
+    read_records,
+)
 from bot.issue import Issue
-from bot.requests.permissions import Standing
-from bot.requests.plan_file import Sealed, encodable
+from bot.report.quote import code
+from bot.requests.commands import PREFIX, SlashCommand
+from bot.requests.labels import update_labels
+from bot.requests.permissions import Requester, count_use
+from bot.requests.plan_file import SealedPlan
 from bot.requests.request import Request
 from bot.settings import Settings
 from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
 
+STALE = timedelta(hours=6)
+"""A run that has not ended after this time never will: GitHub stops a hosted job after six hours."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
-    """Everything the conversation needs, each effect as an argument."""
+class RequestContext:
+    """Everything that handling a request needs; each effect is a field."""
 
     forge: Forge
     settings: Settings
@@ -30,74 +46,134 @@ class Desk:
     run_id: str
     """Unique to this attempt: GitHub's run id and attempt, or a random name."""
     run_url: str
-    """Where people can watch it; empty when nowhere."""
+    """Address of the run's log; empty if there is none."""
     attach: Callable[[Issue], Issue]
-    """The issue with the files it links to, if it lacks any."""
+    """Adds the files that an issue links to, if its text lacks any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handled:
-    """What became of a request. ``said`` is Markdown for the log of the job."""
+class HandledRequest:
+    """The outcome of a request. ``messages`` are Markdown for the log of the job."""
 
     number: int
-    said: tuple[str, ...]
-    sealed: Sealed | None = None
+    messages: tuple[str, ...]
+    sealed: SealedPlan | None = None
+    """The plan to run; None without a run."""
 
 
-class Talk:
-    """One request under way: what is known of its issue, and what will be replied."""
+class IssueConversation:
+    """One request under way. Loads the issue and our comment; collects replies and messages for the log."""
 
-    def __init__(self, desk: Desk, request: Request, number: int) -> None:
-        self.desk = desk
+    def __init__(self, context: RequestContext, request: Request, number: int) -> None:
+        self.context = context
         self.request = request
         self.repository, self.number = request.repository, number
-        self.forge, self.settings = desk.forge, desk.settings
-        self.me = desk.forge.whoami()
-        self.comments = desk.forge.comments(self.repository, number)
-        self.sheet = _sheet(self.comments, self.me)
-        self.issue = encodable(desk.forge.issue(self.repository, number))
+        self.forge, self.settings = context.forge, context.settings
+        self.login = context.forge.get_login()
+        self.comments = context.forge.list_comments(self.repository, number)
+        self.sticky = _load_sticky_comment(self.comments, self.login)
+        self.issue = replace_surrogates(context.forge.fetch_issue(self.repository, number))
         self.replies: list[str] = []
-        self.said: list[str] = []
-        self.confused = False
+        self.messages: list[str] = []
+        self.has_refused = False
 
     @property
-    def record(self) -> Record:
-        return self.sheet.record
+    def record(self) -> IssueRecord:
+        return self.sticky.record
 
-    def standing(self) -> Standing:
-        """Asked of the permission API, never of ``author_association``."""
+    def fetch_requester(self) -> Requester:
+        """Return the account behind the request. Its role comes from the permission API, not `author_association`."""
         login = self.request.actor
-        permission = self.forge.permission(self.repository, login) if login else Permission.ADMIN  # the clock: us
-        return Standing(login=login, permission=permission, author=login == self.issue.author)
+        # A request without an account is the schedule's, which is ours.
+        permission = self.forge.fetch_permission(self.repository, login) if login else Permission.ADMIN
+        return Requester(login=login, permission=permission, is_author=login == self.issue.author)
 
-    def refuse(self, why: str) -> None:
-        self.confused = True
-        self.reply(why)
+    def refuse_command(self, why: str) -> None:
+        self.has_refused = True
+        self.add_reply(why)
 
-    def reply(self, text: str) -> None:
-        self.said.append(text)
+    def add_reply(self, text: str) -> None:
+        """Log ``text``, and reply with it if a person asked."""
+        self.messages.append(text)
         if self.request.asked:
             self.replies.append(text)
 
-    def publish(self, sheet: sticky_comment.Sheet) -> None:
-        self.sheet = sheet
-        sticky_comment.publish(self.forge, self.repository, self.number, sheet, me=self.me)
+    def publish_sticky(self, sticky: StickyComment) -> None:
+        self.sticky = sticky
+        publish_comment(self.forge, self.repository, self.number, sticky, login=self.login)
+
+    def find_active_run(self) -> RecordedRun | None:
+        """Return the newest run that has not ended."""
+        runs = [
+            run for run in self.record.runs if run.state is RunState.RUNNING and run.at > self.context.now - STALE
+        ]
+        return runs[-1] if runs else None
 
 
-def _sheet(comments: Sequence[PostedComment], me: str) -> sticky_comment.Sheet:
-    """Our comment as it stands, with everything that any comment of ours remembers of this issue."""
-    old = sticky_comment.standing(comments, me)
-    if old is None:
-        return sticky_comment.Sheet()
-    return replace(sticky_comment.take_apart(old.body), record=sticky_comment.records(comments, me)[old.number])
+def _load_sticky_comment(comments: Sequence[PostedComment], login: str) -> StickyComment:
+    """Return our current comment, with the merged record of all our comments on this issue."""
+    current = find_current_comment(comments, login)
+    if current is None:
+        return StickyComment()
+    return replace(parse_sticky_comment(current.body), record=read_records(comments, login)[current.number])
 
 
-def react(desk: Desk, request: Request, number: int, reaction: Reaction) -> None:
-    """An acknowledgement that fails is no reason to stop."""
+def add_reaction(context: RequestContext, request: Request, number: int, reaction: Reaction) -> None:
+    """Acknowledge the request. A failure to do so is ignored: it is no reason to stop."""
     target = IssueTarget(number=number) if request.comment is None else CommentTarget(id=request.comment)
     with suppress(InfraError, UserError):
-        desk.forge.react(request.repository, target, reaction)
+        context.forge.add_reaction(request.repository, target, reaction)
 
 
-def log_of(url: str) -> str:
+def link_log(url: str) -> str:
     return f" ([log]({url}))" if url else ""
+
+
+# ---------------------------------------------------------------------------------------------- status, cancel, void
+
+
+def describe_status(conversation: IssueConversation) -> str:
+    """Return the reply to ``status``."""
+    lines = []
+    if (active := conversation.find_active_run()) is not None:
+        lines.append(f"Running since {active.at:%H:%M} UTC{link_log(active.url)}.")
+    past = [run for run in conversation.record.runs if run.verdict]
+    if past:
+        lines.append(f"Last answer: {past[-1].verdict}, {past[-1].at:%Y-%m-%d %H:%M} UTC{link_log(past[-1].url)}.")
+    if conversation.record.void is not None:
+        lines.append("That verdict was voided by a maintainer.")
+    lines = lines or ["Nothing was run on this issue yet."]
+    used = count_use(
+        {conversation.number: conversation.record}, number=conversation.number, user="", now=conversation.context.now
+    ).issue
+    left = max(0, conversation.settings.budgets.issue - used)
+    return " ".join([*lines, f"{left} of {conversation.settings.budgets.issue} runs are left here for today."])
+
+
+def cancel_run(conversation: IssueConversation) -> None:
+    """Mark the active run as cancelled, so that its answer is not posted."""
+    active = conversation.find_active_run()
+    note = (
+        f"> The run under way was cancelled by {code(conversation.request.actor)}; `{PREFIX} rerun` starts another."
+    )
+    if conversation.sticky.note == note:
+        return  # this very command did it, before the process was killed
+    if active is None:
+        conversation.add_reply("Nothing is running here.")
+        return
+    record = conversation.record.end_run(active.id, RunState.CANCELLED)
+    conversation.publish_sticky(replace(conversation.sticky, record=record, note=note))
+    conversation.messages.append(f"run {active.id} is cancelled: its answer will not be posted")
+
+
+def void_verdict(conversation: IssueConversation, command: SlashCommand, requester: Requester) -> None:
+    """Withdraw the verdict. It stays readable below the maintainer's name and reason until the next answer."""
+    if conversation.sticky.verdict == RUNNING:
+        conversation.add_reply("There is no verdict here to void.")
+        return
+    void = VoidedVerdict(by=requester.login[:100], at=conversation.context.now, why=command.words[:400])
+    conversation.publish_sticky(
+        replace(conversation.sticky, record=msgspec.structs.replace(conversation.record, void=void))
+    )
+    update_labels(conversation.forge, conversation.repository, conversation.number, conversation.settings, None)
+    conversation.messages.append("the verdict is voided")

@@ -1,7 +1,7 @@
-"""A report → the comment and the labels on its issue. The reporting job, and the tail of the daemon.
+"""Deliver a report: write the comment and the labels on its issue. Used by the reporting job and by the daemon.
 
-Much may have happened since the run was planned: somebody cancelled it, edited the issue, locked or deleted it, or a
-later run has answered already. Each is looked at before anything is written.
+The issue may have changed since the run was planned: a user cancelled the run, edited, locked or deleted the issue,
+or a later run has answered already. Each is checked before the first write.
 """
 
 from __future__ import annotations
@@ -10,112 +10,122 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.extract import Repro
-from bot.forge import sticky_comment
 from bot.forge.contract import Forge, Gone, IssueState
-from bot.forge.run_record import Record, RunState, short
+from bot.forge.run_record import IssueRecord, RunState, shorten_digest
+from bot.forge.sticky_comment import (
+    MAX_BODY_BYTES,
+    StickyComment,
+    find_current_comment,
+    parse_report,
+    parse_sticky_comment,
+    publish_comment,
+    read_records,
+)
 from bot.report.comment import render_comment
 from bot.report.quote import prose
-from bot.requests.labels import apply
-from bot.requests.plan_file import Case, read_issue
+from bot.requests.labels import update_labels
+from bot.requests.plan_file import Case
+from bot.requests.testcase import extract_with_blocks
 from bot.verdict.verdict import Report
 from runners.core.protocol import digest_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivered:
-    """Where the answer stands, and in words what was done or why nothing was."""
+class Delivery:
+    """URL of the comment (empty if none was written), and a message for the log."""
 
     url: str = ""
-    said: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
-    """The issue as it is now, and our comment on it."""
+class _CurrentIssue:
+    """The issue as it is now, our comment on it, and our login."""
 
     state: IssueState
-    sheet: sticky_comment.Sheet
-    me: str
+    sticky: StickyComment
+    login: str
 
 
-def deliver(forge: Forge, case: Case, report: Report) -> Delivered:
-    """Post the answer of ``case``, unless something speaks against it.
+def deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
+    """Post the answer of ``case``, unless the issue or a later run forbids it.
 
     Raises:
         UserError: the forge refuses.
-        InfraError: the forge does not answer; delivering again does no harm.
+        InfraError: the forge does not answer. Delivering again is safe.
     """
-    place = _look(forge, case)
-    if isinstance(place, Delivered):
-        return place
+    current = _load_current(forge, case)
+    if isinstance(current, Delivery):
+        return current
     assert case.run is not None
-    record = place.sheet.record.ended(case.run.id, RunState.DONE, report.verdict.kind)
-    if _superseded(record, case.run.id, case.run.at):
-        sheet = replace(place.sheet, record=record)
-        posted = sticky_comment.publish(forge, case.issue.repository, _number(case), sheet, me=place.me)
-        return Delivered(url=posted.url, said="a later run has answered already: this one is only in the history")
-    body = sticky_comment.of_report(render_comment(report, sticky_comment.ROOM))
-    sheet = replace(body, record=record, note=_note_edited(case, place.state))
-    posted = sticky_comment.publish(forge, case.issue.repository, _number(case), sheet, me=place.me)
-    apply(forge, case.issue.repository, _number(case), case.settings, report.verdict.kind)
-    return Delivered(url=posted.url, said=f"answered: {report.verdict.kind}")
+    repository, number = case.issue.repository, _get_number(case)
+    record = current.sticky.record.end_run(case.run.id, RunState.DONE, report.verdict.kind)
+    if _is_superseded(record, case.run.id, case.run.at):
+        sticky = replace(current.sticky, record=record)
+        posted = publish_comment(forge, repository, number, sticky, login=current.login)
+        return Delivery(url=posted.url, message="a later run has answered already: this one is only in the history")
+    answer = parse_report(render_comment(report, MAX_BODY_BYTES))
+    sticky = replace(answer, record=record, note=_note_edit(case, current.state))
+    posted = publish_comment(forge, repository, number, sticky, login=current.login)
+    update_labels(forge, repository, number, case.settings, report.verdict.kind)
+    return Delivery(url=posted.url, message=f"answered: {report.verdict.kind}")
 
 
-def deliver_failure(forge: Forge, case: Case, why: str) -> Delivered:
-    """Say that there is no answer, through no fault of the testcase; an earlier one stays as it is."""
-    place = _look(forge, case)
-    if isinstance(place, Delivered):
-        return place
+def deliver_failure(forge: Forge, case: Case, why: str) -> Delivery:
+    """Post that there is no answer, through no fault of the testcase. An earlier answer stays as it is."""
+    current = _load_current(forge, case)
+    if isinstance(current, Delivery):
+        return current
     assert case.run is not None
-    record = place.sheet.record.ended(case.run.id, RunState.FAILED)
+    record = current.sticky.record.end_run(case.run.id, RunState.FAILED)
     note = f"> The run did not come to an end, through no fault of the testcase: {prose(why, 500)}\n>\n"
     note += "> `/repro rerun` tries it once more."
-    posted = sticky_comment.publish(
-        forge, case.issue.repository, _number(case), replace(place.sheet, record=record, note=note), me=place.me
-    )
-    return Delivered(url=posted.url, said="no answer: the run did not come to an end")
+    sticky = replace(current.sticky, record=record, note=note)
+    posted = publish_comment(forge, case.issue.repository, _get_number(case), sticky, login=current.login)
+    return Delivery(url=posted.url, message="no answer: the run did not come to an end")
 
 
-def _number(case: Case) -> int:
+def _get_number(case: Case) -> int:
     assert case.issue.number is not None
     return case.issue.number
 
 
-def _look(forge: Forge, case: Case) -> _Place | Delivered:
-    """The issue now; or why nothing may be written there."""
-    repository, number = case.issue.repository, _number(case)
-    state = forge.state(repository, number)
+def _load_current(forge: Forge, case: Case) -> _CurrentIssue | Delivery:
+    """Return the issue as it is now, or a delivery that says why no comment may be written there."""
+    repository, number = case.issue.repository, _get_number(case)
+    state = forge.fetch_state(repository, number)
     if isinstance(state, Gone):
-        return Delivered(said=f"nothing is posted: the issue was {state.reason}")
+        return Delivery(message=f"nothing is posted: the issue was {state.reason}")
     if state.locked:
-        return Delivered(said="nothing is posted: the issue was locked")
-    me = forge.whoami()
-    comments = forge.comments(repository, number)
-    old = sticky_comment.standing(comments, me)
-    sheet = sticky_comment.take_apart(old.body) if old is not None else sticky_comment.Sheet()
-    record = sticky_comment.records(comments, me).get(number, Record())
+        return Delivery(message="nothing is posted: the issue was locked")
+    login = forge.get_login()
+    comments = forge.list_comments(repository, number)
+    posted = find_current_comment(comments, login)
+    sticky = parse_sticky_comment(posted.body) if posted is not None else StickyComment()
+    record = read_records(comments, login).get(number, IssueRecord())
     assert case.run is not None
-    known = record.find(case.run.id)
+    known = record.find_run(case.run.id)
     if known is None:
-        record = record.with_run(case.run)  # our comment was deleted meanwhile: the run was caused all the same
+        record = record.add_run(case.run)  # our comment was deleted meanwhile; the run still counts
     elif known.state is RunState.CANCELLED:
-        return Delivered(said="nothing is posted: the run was cancelled")
-    return _Place(state=state, sheet=replace(sheet, record=record), me=me)
+        return Delivery(message="nothing is posted: the run was cancelled")
+    return _CurrentIssue(state=state, sticky=replace(sticky, record=record), login=login)
 
 
-def _superseded(record: Record, id: str, at: datetime) -> bool:
+def _is_superseded(record: IssueRecord, id: str, at: datetime) -> bool:
+    """True if a run that began later is done."""
     return any(run.id != id and run.state is RunState.DONE and run.at > at for run in record.runs)
 
 
-def _note_edited(case: Case, state: IssueState) -> str:
-    """What is said above the answer when the testcase is another one by now."""
+def _note_edit(case: Case, state: IssueState) -> str:
+    """Return the note above the answer if the issue's testcase changed since the run began; empty if it did not."""
     if case.blocks or state.issue.sha256 == case.issue.sha256:
         return ""
     now = replace(state.issue, attachments=case.issue.attachments, refused=case.issue.refused)
-    read = read_issue(now, toolchain=case.toolchain, allow=case.wishes.allowed)
-    digest = digest_of(read.testcase) if isinstance(read, Repro) else ""
+    extraction = extract_with_blocks(now, toolchain=case.toolchain, allow=case.options.allowed)
+    digest = digest_of(extraction.testcase) if isinstance(extraction, Repro) else ""
     assert case.run is not None
-    if short(digest) == case.run.testcase:
+    if shorten_digest(digest) == case.run.testcase:
         return ""
     return (
         "> The issue was edited after this run began: this is about the text before. `/repro run` runs it as it is."

@@ -1,31 +1,46 @@
-"""A request → what is said at once, and the plan of what is to be run. The planning job, and the head of the daemon.
+"""Handle one request: reply to it at once, and plan its run. Used by the planning job and by the daemon.
 
-Reads the issue as data, asks the forge who may, writes replies and the progress note. Starts nothing: what leaves
-here is a sealed plan, which other jobs run without any of our permissions.
+Reads the issue as data, checks permissions, writes replies and the progress note. Starts no process: the sealed plan
+is run by other jobs, which have none of our permissions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
-from bot.forge.contract import Reaction
-from bot.requests.commands import PREFIX, Command, Verb, help_text
-from bot.requests.conversation import Desk, Handled, Talk, react
-from bot.requests.permissions import DAY, may_say
-from bot.requests.plan_file import Sealed
-from bot.requests.recheck import due
-from bot.requests.replies import cancel, status, void
+from bot.forge.contract import Forge, Reaction
+from bot.forge.sticky_comment import read_records
+from bot.requests.commands import PREFIX, SlashCommand, Verb, render_help
+from bot.requests.conversation import (
+    HandledRequest,
+    IssueConversation,
+    RequestContext,
+    add_reaction,
+    cancel_run,
+    describe_status,
+    void_verdict,
+)
+from bot.requests.labels import choose_labels
+from bot.requests.permissions import DAY, check_permission
+from bot.requests.plan_file import SealedPlan
 from bot.requests.request import Request, Trigger
 from bot.requests.start_run import plan_run
+from bot.settings import Settings
+from bot.verdict.verdict import VerdictKind
 
-__all__ = ["Desk", "Handled", "handle"]
-
+OPEN_ENDED = (VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FLAKY, VerdictKind.INCONCLUSIVE)
+"""Verdicts that a newer release may change."""
+MIN_AGE = timedelta(days=1)
+MAX_READ = 20
+"""Issues whose comments are read in one tick: each costs a request."""
 RUNS = frozenset({Verb.RUN, Verb.RERUN, Verb.BISECT, Verb.MINIMIZE, Verb.APPROVE})
-_REPLY = "<!-- reprobot:reply to={to} -->"
+_REPLY = "<!-- reprobot:reply"
+"""Start of the hidden line by which our replies are counted."""
 
 
-def handle(desk: Desk, request: Request) -> Handled:
-    """Answer the request, as far as words go, and plan what it wants run.
+def handle_request(context: RequestContext, request: Request) -> HandledRequest:
+    """Reply to the request, and plan the run that it asks for.
 
     Raises:
         UserError: the forge refuses, or the issue is gone.
@@ -33,65 +48,91 @@ def handle(desk: Desk, request: Request) -> Handled:
     """
     number = request.number
     if number is None:
-        number = due(desk.forge, request.repository, desk.settings, now=desk.now)
+        number = find_due_issue(context.forge, request.repository, context.settings, now=context.now)
     if number is None:
-        return Handled(number=0, said=("no issue is due",))
+        return HandledRequest(number=0, messages=("no issue is due",))
     if request.asked:
-        react(desk, request, number, Reaction.EYES)  # before anything slow: people look for it at once
-    talk = Talk(desk, request, number)
+        add_reaction(context, request, number, Reaction.EYES)  # before all slow steps: people look for it at once
+    conversation = IssueConversation(context, request, number)
     for mistake in request.mistakes:
-        talk.refuse(f"Line {mistake.line}: {mistake.why}{'' if mistake.why.endswith('?') else '.'}")
-    sealed = _obey(talk, _commands(request))
-    if talk.confused:
-        react(desk, request, number, Reaction.CONFUSED)
+        conversation.refuse_command(f"Line {mistake.line}: {mistake.why}{'' if mistake.why.endswith('?') else '.'}")
+    sealed = _run_commands(conversation, _order_commands(request))
+    if conversation.has_refused:
+        add_reaction(context, request, number, Reaction.CONFUSED)
     elif request.comment is not None:
-        react(desk, request, number, Reaction.ROCKET if sealed else Reaction.PLUS_ONE)
-    _say(talk)
-    return Handled(number=number, said=tuple(talk.said), sealed=sealed)
+        add_reaction(context, request, number, Reaction.ROCKET if sealed else Reaction.PLUS_ONE)
+    _post_replies(conversation)
+    return HandledRequest(number=number, messages=tuple(conversation.messages), sealed=sealed)
 
 
-def _commands(request: Request) -> tuple[Command, ...]:
-    """Words first, in their order; of several runs asked for in one comment the last one counts."""
+def _order_commands(request: Request) -> tuple[SlashCommand, ...]:
+    """Return the commands without a run, in their order, then the last command with a run."""
     if request.trigger is Trigger.SCHEDULE:
-        return (Command(verb=Verb.RERUN),)
-    words = [command for command in request.commands if command.verb not in RUNS]
+        return (SlashCommand(verb=Verb.RERUN),)
+    others = [command for command in request.commands if command.verb not in RUNS]
     runs = [command for command in request.commands if command.verb in RUNS]
-    return (*words, *runs[-1:])
+    return (*others, *runs[-1:])
 
 
-def _obey(talk: Talk, commands: Sequence[Command]) -> Sealed | None:
-    standing = talk.standing()
+def _run_commands(conversation: IssueConversation, commands: Sequence[SlashCommand]) -> SealedPlan | None:
+    requester = conversation.fetch_requester()
     sealed = None
     for command in commands:
-        if (denied := may_say(command, standing)) is not None:
-            talk.refuse(f"{denied.why}.")
+        if (denied := check_permission(command, requester)) is not None:
+            conversation.refuse_command(f"{denied.why}.")
             continue
         match command.verb:
             case Verb.HELP:
-                talk.reply(help_text())
+                conversation.add_reply(render_help())
             case Verb.STATUS:
-                talk.reply(status(talk))
+                conversation.add_reply(describe_status(conversation))
             case Verb.CANCEL:
-                cancel(talk)
+                cancel_run(conversation)
             case Verb.VOID:
-                void(talk, command, standing)
+                void_verdict(conversation, command, requester)
             case Verb.RUN | Verb.RERUN | Verb.BISECT | Verb.MINIMIZE | Verb.APPROVE:
-                sealed = plan_run(talk, command, standing)
+                sealed = plan_run(conversation, command, requester)
     return sealed
 
 
-def _say(talk: Talk) -> None:
-    """One reply for everything, once for each event, within the budget of replies."""
-    if not talk.replies:
+def _post_replies(conversation: IssueConversation) -> None:
+    """Post all replies as one comment, once for each event, within the budget of replies."""
+    if not conversation.replies:
         return
-    to = talk.request.comment or f"{talk.request.trigger}-{talk.request.at:%Y%m%d%H%M%S}"
-    mark = _REPLY.format(to=to)
-    mine = [
-        comment for comment in talk.comments if comment.author == talk.me and "<!-- reprobot:reply" in comment.body
+    event = conversation.request.comment or f"{conversation.request.trigger}-{conversation.request.at:%Y%m%d%H%M%S}"
+    marker = f"{_REPLY} to={event} -->"
+    own = [
+        comment
+        for comment in conversation.comments
+        if comment.author == conversation.login and _REPLY in comment.body
     ]
-    recent = [comment for comment in mine if comment.created > talk.desk.now - DAY]
-    if any(mark in comment.body for comment in mine) or len(recent) >= talk.settings.budgets.replies:
+    recent = [comment for comment in own if comment.created > conversation.context.now - DAY]
+    if any(marker in comment.body for comment in own) or len(recent) >= conversation.settings.budgets.replies:
         return
-    text = "\n\n".join(talk.replies)
-    hint = f"\n\n`{PREFIX} help` lists the commands." if talk.confused else ""
-    talk.forge.create_comment(talk.repository, talk.number, f"{text}{hint}\n\n{mark}\n")
+    text = "\n\n".join(conversation.replies)
+    hint = f"\n\n`{PREFIX} help` lists the commands." if conversation.has_refused else ""
+    conversation.forge.create_comment(conversation.repository, conversation.number, f"{text}{hint}\n\n{marker}\n")
+
+
+# ---------------------------------------------------------------------------------------------- the schedule
+
+
+def find_due_issue(forge: Forge, repository: str, settings: Settings, *, now: datetime) -> int | None:
+    """Return the open issue whose answer is oldest and at least ``MIN_AGE`` old; None if there is no such issue."""
+    login = forge.get_login()
+    labels = dict.fromkeys(name for kind in OPEN_ENDED for name in choose_labels(settings, kind))
+    briefs = {brief.number: brief for label in labels for brief in forge.list_labelled_issues(repository, label)}
+    candidates = sorted(briefs.values(), key=lambda brief: brief.updated)[:MAX_READ]
+    runs = {
+        brief.number: run_at
+        for brief in candidates
+        if brief.open and not brief.locked and not brief.is_pull_request
+        for run_at in [_find_last_run(forge, repository, brief.number, login)]
+        if run_at is not None and now - run_at >= MIN_AGE
+    }
+    return min(runs, key=lambda number: runs[number], default=None)
+
+
+def _find_last_run(forge: Forge, repository: str, number: int, login: str) -> datetime | None:
+    record = read_records(forge.list_comments(repository, number), login).get(number)
+    return record.runs[-1].at if record is not None and record.runs else None

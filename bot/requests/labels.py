@@ -1,4 +1,4 @@
-"""The labels of verdicts: which are ours, how they look, and what to change on an issue."""
+"""Labels for verdicts: choose their names and colours, and update an issue's labels."""
 
 from __future__ import annotations
 
@@ -12,36 +12,42 @@ COLOURS = {
     VerdictKind.FIXED: "0e8a16",
     VerdictKind.FLAKY: "fbca04",
 }
-PLAIN = "c5def5"
+OTHER_COLOUR = "c5def5"
 
 
-def labels_of(settings: Settings, kind: VerdictKind) -> tuple[str, ...]:
-    """The labels of a verdict under this repository's names."""
+def choose_labels(settings: Settings, kind: VerdictKind) -> tuple[str, ...]:
+    """Return the labels of a verdict under this repository's names."""
     return settings.label(kind, LABELS[kind])
 
 
-def managed(settings: Settings) -> tuple[str, ...]:
-    """Every label that some verdict puts on an issue: ours to take off again."""
-    return tuple(dict.fromkeys(name for kind in VerdictKind for name in labels_of(settings, kind)))
+def list_managed_labels(settings: Settings) -> tuple[str, ...]:
+    """Return every label that a verdict can put on an issue. Only these are ever removed."""
+    return tuple(dict.fromkeys(name for kind in VerdictKind for name in choose_labels(settings, kind)))
 
 
-def apply(forge: Forge, repository: str, number: int, settings: Settings, kind: VerdictKind | None) -> None:
-    """Put the verdict's labels on, created where missing, and take stale ones of ours off; None takes all off."""
-    wanted = labels_of(settings, kind) if kind is not None else ()
-    there = forge.labels(repository, number)
-    for name in managed(settings):
-        if name in there and name not in wanted:
+def update_labels(forge: Forge, repository: str, number: int, settings: Settings, kind: VerdictKind | None) -> None:
+    """Add the verdict's labels to an issue, creating missing ones, and remove our labels of other verdicts.
+
+    None removes all of ours.
+    """
+    target = choose_labels(settings, kind) if kind is not None else ()
+    present = forge.list_labels(repository, number)
+    for name in list_managed_labels(settings):
+        if name in present and name not in target:
             forge.remove_label(repository, number, name)
-    missing = tuple(name for name in wanted if name not in there)
+    missing = tuple(name for name in target if name not in present)
     for name in missing:
         forge.ensure_label(
-            repository, name, colour=_colour(settings, name), description="What Reprobot saw when it ran the testcase"
+            repository,
+            name,
+            colour=_choose_colour(settings, name),
+            description="What Reprobot saw when it ran the testcase",
         )
     if missing:
         forge.add_labels(repository, number, missing)
 
 
-def _colour(settings: Settings, name: str) -> str:
-    """The colour of the first verdict that has this label as its first."""
-    kinds = (kind for kind in VerdictKind if labels_of(settings, kind)[:1] == (name,))
-    return COLOURS.get(next(kinds, VerdictKind.NO_REPRO), PLAIN)
+def _choose_colour(settings: Settings, name: str) -> str:
+    """Return the colour of the first verdict whose first label is ``name``."""
+    kinds = (kind for kind in VerdictKind if choose_labels(settings, kind)[:1] == (name,))
+    return COLOURS.get(next(kinds, VerdictKind.NO_REPRO), OTHER_COLOUR)

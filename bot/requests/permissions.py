@@ -1,8 +1,8 @@
-"""Who may: permissions, budgets, approvals. Pure functions of what the forge and our own comments say.
+"""Decide on permissions, budgets and approvals, from the forge's answers and our own comments. Pure.
 
-Whoever has triage permission may run testcases; others only on an issue they opened, within budgets, and on machines
-without anything precious. A machine that needs approval (a GPU, usually) runs a testcase only after a maintainer
-approved exactly this testcase by its sha256: an edit afterwards makes another testcase of it.
+An account with triage permission may run testcases. Other accounts may do so only on issues that they opened, within
+budgets, and on ordinary machines. A machine that needs approval (usually one with a GPU) runs a testcase only after a
+maintainer approved exactly this testcase by its sha256. An edit makes another testcase, which needs a new approval.
 """
 
 from __future__ import annotations
@@ -13,33 +13,34 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.forge.contract import Permission, PostedComment
-from bot.forge.run_record import Record, Run
-from bot.requests.commands import VERBS, Command, Verb, read_commands
+from bot.forge.run_record import IssueRecord, RecordedRun
+from bot.requests.commands import VERBS, SlashCommand, Verb, read_commands
 from bot.settings import Budgets
 
 DAY = timedelta(hours=24)
 MIN_DIGEST = 12
-"""Hexadecimal digits that an approval names at least: 48 bits, which nobody finds a second testcase for."""
+"""Least hexadecimal digits in an approval: 48 bits, about 2^48 attempts for a second testcase with these digits."""
 MAX_APPROVERS = 10
-"""Accounts whose permission is asked for, for one decision: each costs a request."""
+"""Accounts whose permission is looked up for one decision: each costs a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What an account is to an issue."""
+class Requester:
+    """The account behind a request, and its rights on the issue."""
 
     login: str
     permission: Permission
-    author: bool
+    is_author: bool
+    """True if the account opened the issue."""
 
     @property
-    def trusted(self) -> bool:
-        """Triage and above. ``read`` is nothing: GitHub answers it for every stranger on a public repository."""
+    def is_trusted(self) -> bool:
+        """True from triage permission on. Every stranger on a public repository has ``read``."""
         return self.permission >= Permission.TRIAGE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class BudgetUse:
     """Counted runs of the last 24 hours."""
 
     issue: int = 0
@@ -49,46 +50,49 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denied:
-    """``why`` is a sentence of ours, without foreign words."""
+    """A refusal. ``why`` is our own sentence, without words of strangers."""
 
     why: str
 
 
-def may_say(command: Command, standing: Standing) -> Denied | None:
-    """Whether this account may give this command on this issue."""
+def check_permission(command: SlashCommand, requester: Requester) -> Denied | None:
+    """Return a refusal if this account may not give this command on this issue."""
     spec = VERBS[command.verb]
-    if standing.permission >= spec.needs or (spec.own and standing.author):
+    if requester.permission >= spec.needs or (spec.own and requester.is_author):
         return None
     least = f"{spec.needs.name.lower()} permission"
     whose = f"the issue's author or somebody with {least}" if spec.own else f"somebody with {least}"
     return Denied(why=f"`/repro {command.verb}` is for {whose}")
 
 
-def spent(records: Mapping[int, Record], *, number: int, user: str, now: datetime) -> Spent:
-    """What was spent, from the records of all issues that changed within a day."""
+def count_use(records: Mapping[int, IssueRecord], *, number: int, user: str, now: datetime) -> BudgetUse:
+    """Count the runs of the last day, from the records of all issues that changed within that day."""
     recent = [
-        (issue, run) for issue, record in records.items() for run in record.runs if run.counted and _recent(run, now)
+        (issue, run)
+        for issue, record in records.items()
+        for run in record.runs
+        if run.counted and _is_recent(run, now)
     ]
-    return Spent(
+    return BudgetUse(
         issue=sum(issue == number for issue, _ in recent),
         user=sum(run.by == user for _, run in recent),
         repository=len(recent),
     )
 
 
-def _recent(run: Run, now: datetime) -> bool:
+def _is_recent(run: RecordedRun, now: datetime) -> bool:
     return now - DAY < run.at <= now + timedelta(minutes=5)  # clocks differ
 
 
-def within(budgets: Budgets, spent: Spent, standing: Standing) -> Denied | None:
-    """Whether one more run is within the budgets; those with permission have none."""
-    if standing.trusted:
+def check_budgets(budgets: Budgets, used: BudgetUse, requester: Requester) -> Denied | None:
+    """Return a refusal if one more run exceeds a budget. A trusted account has no budget."""
+    if requester.is_trusted:
         return None
-    if spent.issue >= budgets.issue:
+    if used.issue >= budgets.issue:
         return Denied(why=f"this issue has had its {budgets.issue} runs for today; a maintainer may run it again")
-    if spent.user >= budgets.user:
+    if used.user >= budgets.user:
         return Denied(why=f"the {budgets.user} runs that one account may cause in a day are used up")
-    if spent.repository >= budgets.repository:
+    if used.repository >= budgets.repository:
         return Denied(why="the runs that this repository allows in a day are used up")
     return None
 
@@ -99,8 +103,8 @@ def within(budgets: Budgets, spent: Spent, standing: Standing) -> Denied | None:
 _DIGEST = re.compile(rf"[0-9a-f]{{{MIN_DIGEST},64}}", re.ASCII)
 
 
-def approves(command: Command, testcase: str) -> Denied | None:
-    """Whether an ``approve`` names this testcase (its full sha256)."""
+def check_approval(command: SlashCommand, testcase: str) -> Denied | None:
+    """Return a refusal if an ``approve`` does not name this testcase. ``testcase`` is its full sha256."""
     word = command.words.split(" ", 1)[0].lower()
     if _DIGEST.fullmatch(word) is None:
         return Denied(why=f"an approval names the testcase by the first {MIN_DIGEST} or more digits of its sha256")
@@ -109,25 +113,27 @@ def approves(command: Command, testcase: str) -> Denied | None:
     return None
 
 
-def approvers(comments: Iterable[PostedComment], testcase: str) -> tuple[str, ...]:
-    """Accounts that approved this testcase in a comment nobody edited since, in order; not yet who may."""
+def find_approvers(comments: Iterable[PostedComment], testcase: str) -> tuple[str, ...]:
+    """Return the accounts whose unedited comments approve this testcase, in order, with or without permission."""
     found: dict[str, None] = {}
     for comment in comments:
         if comment.updated > comment.created:
-            continue  # an edited comment may be another's words: GitHub lets maintainers edit what others wrote
+            continue  # maintainers can edit comments of other accounts, so the words may not be the author's
         commands = read_commands(comment.body).commands
-        if any(c.verb is Verb.APPROVE and approves(c, testcase) is None for c in commands):
+        if any(c.verb is Verb.APPROVE and check_approval(c, testcase) is None for c in commands):
             found.setdefault(comment.author)
     return tuple(found)[:MAX_APPROVERS]
 
 
-def approved(comments: Iterable[PostedComment], testcase: str, permission: Callable[[str], Permission]) -> str | None:
-    """The maintainer whose approval of this testcase stands; None without one."""
+def find_approval(
+    comments: Iterable[PostedComment], testcase: str, fetch_permission: Callable[[str], Permission]
+) -> str | None:
+    """Return the first maintainer whose approval of this testcase stands; None without one."""
     needs = VERBS[Verb.APPROVE].needs
-    return next((login for login in approvers(comments, testcase) if permission(login) >= needs), None)
+    return next((login for login in find_approvers(comments, testcase) if fetch_permission(login) >= needs), None)
 
 
-def machines_for(machines: Mapping[str, Sequence[str]], devices: Iterable[str]) -> tuple[str, ...]:
-    """The machines that have one of these devices, in the order of the settings."""
-    wanted = set(devices)
-    return tuple(name for name, has in machines.items() if wanted & set(has))
+def select_machines(machines: Mapping[str, Sequence[str]], devices: Iterable[str]) -> tuple[str, ...]:
+    """Return the machines that have one of these devices, in the order of the settings."""
+    needed = set(devices)
+    return tuple(name for name, available in machines.items() if needed & set(available))

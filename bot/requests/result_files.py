@@ -1,9 +1,9 @@
-"""The door: files that the probing jobs left → observations that a verdict may rest on.
+"""Check the result files of the probing jobs, and turn them into observations for a verdict.
 
-A job that ran strangers' code may have been taken over, and then its file says whatever they like. So a file is read
-only under a name that the plan gives it, only if it is a plain file of bearable size, and its content only if it is
-exactly of our schema, for this plan, this cell, these releases and devices. What is refused is a failure of ours in
-the report, never a verdict. What passes is still a claim about its own cell, and about no other.
+A job that ran strangers' code may have been taken over: its file can then say anything. So a file is read only under
+the name that the plan gives it, and only if it is a plain file of limited size. Its content must be exactly of our
+schema, and for this plan, cell, releases and devices. A refused file is a failure of ours in the report, never a
+verdict. An accepted file is still a claim about its own cell, and about no other.
 """
 
 from __future__ import annotations
@@ -23,56 +23,60 @@ from runners.core.protocol import SCHEMA, BuildRange, CellResult, Investigation,
 from runners.toolchains import find_toolchain
 
 MAX_RESULT_BYTES = 4 * 1024 * 1024
+MAX_SECONDS = 7 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """``why`` is a clause on what is wrong; of a cell that says so itself, its own words: quote them."""
+class RefusedResult:
+    """A cell without a usable result. ``why`` may hold the cell's own words: quote them."""
 
     cell: str
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
-    """What the jobs showed, in the order of the plan's cells, and which of them showed nothing."""
+class JobResults:
+    """The results of all jobs, in the order of the plan's cells, and the cells without a usable result."""
 
     seen: Investigation
-    problems: tuple[Refused, ...] = ()
+    problems: tuple[RefusedResult, ...] = ()
 
 
-def read_results(folder: Path, cells: Sequence[JobCell], plan_sha256: str) -> Results:
-    """Everything under ``folder`` that may be believed. Never raises for what a file holds."""
+def read_results(folder: Path, cells: Sequence[JobCell], plan_sha256: str) -> JobResults:
+    """Read the results of ``cells`` under ``folder``. A file's content never raises an error."""
     read = [_read_cell(folder, cell, plan_sha256) for cell in cells]
     good = [one.seen for one in read if isinstance(one, CellResult)]
-    return Results(
+    return JobResults(
         seen=Investigation(
             observations=tuple(seen for one in good for seen in one.observations),
             findings=tuple(finding for one in good for finding in one.findings),
             trail=next((one.trail for one in good if one.trail is not None), None),
             smaller=next((one.smaller for one in good if one.smaller is not None), None),
-            conditions=tuple(dict.fromkeys(said for one in good for said in one.conditions)),
+            conditions=tuple(dict.fromkeys(text for one in good for text in one.conditions)),
         ),
-        problems=tuple(one for one in read if isinstance(one, Refused)),
+        problems=tuple(one for one in read if isinstance(one, RefusedResult)),
     )
 
 
-def _read_cell(folder: Path, cell: JobCell, plan_sha256: str) -> CellResult | Refused:
-    """Under either name: as the probe wrote it, or inside the artifact that carried it."""
-    data: bytes | str = "no result came from it: the job failed, was cancelled or ran out of time"
+def _read_cell(folder: Path, cell: JobCell, plan_sha256: str) -> CellResult | RefusedResult:
+    """Read a result as the probe wrote it, or from the folder of the artifact that carried it."""
+    content: bytes | str = "no result came from it: the job failed, was cancelled or ran out of time"
     for inner in ("", f"cell-{cell.id}"):
-        found = _read_file(folder / inner, f"{cell.id}.json")
-        if found is not None:
-            data = found
+        read = _read_file(folder / inner, f"{cell.id}.json")
+        if read is not None:
+            content = read
             break
-    if isinstance(data, str):
-        return Refused(cell=cell.id, why=data)
-    checked = check_result(data, cell, plan_sha256)
-    return Refused(cell=cell.id, why=checked) if isinstance(checked, str) else checked
+    if isinstance(content, str):
+        return RefusedResult(cell=cell.id, why=content)
+    checked = check_result(content, cell, plan_sha256)
+    return RefusedResult(cell=cell.id, why=checked) if isinstance(checked, str) else checked
 
 
 def _read_file(folder: Path, name: str) -> bytes | str | None:
-    """A plain file's bytes; why it is refused; None when there is none. Follows no link, waits for no pipe."""
+    """Return a plain file's bytes, or why it is refused, or None if there is no file.
+
+    Follows no symbolic link, and does not block on a pipe.
+    """
     try:
         inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -94,16 +98,16 @@ def _read_file(folder: Path, name: str) -> bytes | str | None:
 
 
 def check_result(data: bytes, cell: JobCell, plan_sha256: str) -> CellResult | str:
-    """The result in ``data`` if it is one of this cell of this plan, else a clause on why it is not."""
+    """Return the result in ``data`` if it belongs to this cell of this plan, else a clause on why it does not."""
     try:
         result = msgspec.json.decode(data, type=CellResult)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "its result is not of our schema"
-    wrong = next(_faults(result, cell, plan_sha256), None)
-    return result if wrong is None else wrong
+    fault = next(_find_faults(result, cell, plan_sha256), None)
+    return result if fault is None else fault
 
 
-def _faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str]:
+def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str]:
     if result.schema != SCHEMA:
         yield "its result has another schema number"
     if result.cell != cell.id:
@@ -113,29 +117,29 @@ def _faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str
     if result.problem:
         yield "it could not be run: " + result.problem
     seen = result.seen
-    if len(seen.observations) > most_observations(cell):
+    if len(seen.observations) > count_allowed_runs(cell):
         yield "it claims more runs than its budget allows"
-    if (smaller := seen.smaller) is not None and not _fits(smaller, cell):
+    if (smaller := seen.smaller) is not None and not _is_planned_reduction(smaller, cell):
         yield "its smaller testcase is not one of what was planned"
-    if (trail := seen.trail) is not None and not _is_trail_of(trail, cell.plan):
+    if (trail := seen.trail) is not None and not _is_planned_trail(trail, cell.plan):
         yield "its builds between releases do not belong to what was planned"
     builds = {*cell.plan.order, *(build.name for build in trail.builds)} if trail else set(cell.plan.order)
-    known = _devices(cell)
+    devices = _list_devices(cell)
     for run in seen.observations:
         if run.toolchain != cell.plan.testcase.toolchain or run.version not in builds:
             yield "it claims runs of a release that was not planned"
-        if run.device not in known:
+        if run.device not in devices:
             yield "it claims runs on a device that was not planned"
         if run.answer is not answer_of(run.outcome):
             yield "an answer in it is not what its outcome means"
-        if run.attempt < 1 or not _sane(run.seconds) or run.peak_bytes < 0:
+        if run.attempt < 1 or not _is_duration(run.seconds) or run.peak_bytes < 0:
             yield "a number in it is none that a run can have"
 
 
-def _is_trail_of(trail: BuildRange, plan: Plan) -> bool:
-    """True if a trail is the plan's own, or lies between two of its releases and the plan asks to go on there.
+def _is_planned_trail(trail: BuildRange, plan: Plan) -> bool:
+    """True if a trail is the plan's own, or lies between two of its releases and the plan allows a search there.
 
-    Every number in it is shown or counted with, so each must be one that a search can have.
+    Every number of a trail is shown or used in a calculation, so each must be one that a search can have.
     """
     if plan.trail is not None:
         return trail == plan.trail
@@ -147,41 +151,41 @@ def _is_trail_of(trail: BuildRange, plan: Plan) -> bool:
         and all(0.5 <= belief < 1 for belief in beliefs)
         and 0 <= trail.calibration <= 100
         and 0 < trail.probes <= 10_000
-        and all(0 <= build.commits < 10_000_000 and _finite(build.weight) for build in trail.builds)
+        and all(0 <= build.commits < 10_000_000 and _is_finite(build.weight) for build in trail.builds)
         and all(earlier.commits <= later.commits for earlier, later in pairwise(trail.builds))
         and trail.repository in ("", find_toolchain(plan.testcase.toolchain).REPOSITORY)
     )
 
 
-def _finite(number: float) -> bool:
+def _is_finite(number: float) -> bool:
     return math.isfinite(number) and number >= 0
 
 
-def _fits(smaller: Smaller, cell: JobCell) -> bool:
-    """Whether a smaller testcase was asked for, and is about the plan's files, toolchain, releases and device."""
+def _is_planned_reduction(smaller: Smaller, cell: JobCell) -> bool:
+    """True if the plan asks for a smaller testcase, and this one has the plan's files, toolchain and releases."""
     plan = cell.plan
     numbers = (smaller.before, smaller.after, smaller.probes, smaller.confirmed)
     return (
         cell.minimize
         and smaller.testcase.toolchain == plan.testcase.toolchain
-        and smaller.testcase.files.keys() <= plan.testcase.files.keys()  # nothing is added, no path is new
+        and smaller.testcase.files.keys() <= plan.testcase.files.keys()  # no file is new
         and smaller.version in plan.order
         and smaller.control in ("", *plan.order)
         and smaller.device == plan.device
         and all(number >= 0 for number in numbers)
-        and _sane(smaller.seconds)
+        and _is_duration(smaller.seconds)
     )
 
 
-def most_observations(cell: JobCell) -> int:
-    """Every run may be tried once more, and a diagnosis adds controls of its own."""
+def count_allowed_runs(cell: JobCell) -> int:
+    """Return the most runs that a cell may report: each may be tried twice, and a diagnosis adds control runs."""
     return 2 * cell.plan.budget.probes + 40
 
 
-def _devices(cell: JobCell) -> frozenset[str]:
+def _list_devices(cell: JobCell) -> frozenset[str]:
     toolchain = find_toolchain(cell.plan.testcase.toolchain)
     return frozenset({cell.plan.device, *cell.plan.devices, *(device.name for device in toolchain.DEVICES)})
 
 
-def _sane(seconds: float) -> bool:
-    return math.isfinite(seconds) and 0 <= seconds <= 7 * 24 * 3600
+def _is_duration(seconds: float) -> bool:
+    return math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS

@@ -1,4 +1,4 @@
-"""A run that was asked for → its sealed plan; or the reason why there is none, said to whoever asked."""
+"""Plan the run that a command asks for, and say on the issue that it runs, or reply why it does not."""
 
 from __future__ import annotations
 
@@ -7,207 +7,220 @@ from dataclasses import replace
 from hashlib import sha256
 
 from bot.extract import Repro
-from bot.forge import sticky_comment
-from bot.forge.run_record import Run, RunState, short
-from bot.plan import Planned, Wishes, make_plan
-from bot.report.assemble import Asked, report_without_run
+from bot.forge.payloads import replace_surrogates
+from bot.forge.run_record import RecordedRun, RunState, shorten_digest
+from bot.forge.sticky_comment import MAX_BODY_BYTES, parse_report, read_records
+from bot.plan import PlanWithNotes, make_plan
+from bot.report.assemble import report_without_run
 from bot.report.comment import render_comment
 from bot.report.quote import code, prose
-from bot.requests import labels
-from bot.requests.commands import PREFIX, VERBS, Command, Verb
-from bot.requests.conversation import Talk, log_of
-from bot.requests.permissions import DAY, Denied, Standing, approved, approves, machines_for, spent, within
-from bot.requests.plan_file import Case, Sealed, cells_of, encodable, read_issue, seal
-from bot.requests.replies import under_way
+from bot.requests.commands import PREFIX, VERBS, SlashCommand, Verb
+from bot.requests.conversation import IssueConversation, link_log
+from bot.requests.labels import update_labels
+from bot.requests.permissions import (
+    DAY,
+    Denied,
+    Requester,
+    check_approval,
+    check_budgets,
+    count_use,
+    find_approval,
+    select_machines,
+)
+from bot.requests.plan_file import SealedPlan, make_case, seal_plan
 from bot.requests.request import Request, Trigger
-from bot.settings import Settings, WithoutCode
+from bot.requests.testcase import read_testcase
+from bot.settings import WithoutCode
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.errors import UserError
-from runners.core.protocol import Budget, digest_of
+from runners.core.protocol import digest_of
 from runners.toolchains import find_toolchain
 
 
-def plan_run(talk: Talk, command: Command, standing: Standing) -> Sealed | None:
-    """The plan of one run, or None with the reason said."""
-    settings, trigger = talk.settings, talk.request.trigger
-    issue = encodable(talk.desk.attach(talk.issue)) if settings.attachments else talk.issue
-    wishes = wishes_of(settings, command)
-    extraction = read_issue(issue, toolchain=settings.toolchain, blocks=command.blocks, allow=settings.allow)
-    asked = Asked(issue=issue, toolchain=settings.toolchain, wishes=wishes, extraction=extraction)
+def plan_run(conversation: IssueConversation, command: SlashCommand, requester: Requester) -> SealedPlan | None:
+    """Publish the progress note and return the plan of the run. Without a run, reply why, and return None."""
+    settings = conversation.settings
+    issue = conversation.issue
+    if settings.attachments:
+        issue = replace_surrogates(conversation.context.attach(issue))
+    asked = read_testcase(issue, settings, command)
     if (report := report_without_run(asked)) is not None:
-        _without_code(talk, report)
+        _answer_without_run(conversation, report)
         return None
-    assert isinstance(extraction, Repro)
-    testcase = digest_of(extraction.testcase)
-    if command.verb is Verb.APPROVE and (denied := approves(command, testcase)) is not None:
-        talk.refuse(f"{_sentence(denied)} Its sha256 begins with `{short(testcase)}`.")
-        return None
-    if why := _known(talk, command, testcase):
-        talk.reply(why)
-        return None
-    if (denied := _over_budget(talk, standing)) is not None:
-        talk.refuse(_sentence(denied))
+    assert isinstance(asked.extraction, Repro)
+    testcase = digest_of(asked.extraction.testcase)
+    if _refuse_run(conversation, command, requester, testcase):
         return None
     try:
-        planned = make_plan(extraction, talk.desk.catalogue, wishes)
+        planned = make_plan(asked.extraction, conversation.context.catalogue, asked.options)
     except UserError as error:
-        talk.refuse(f"{prose(str(error))}.")
+        conversation.refuse_command(f"{prose(str(error))}.")
         return None
-    if command.verb is Verb.APPROVE and not _wanted(talk, planned):
-        talk.refuse(
+    if command.verb is Verb.APPROVE and not _select_machines(conversation, planned):
+        conversation.refuse_command(
             "Nothing here waits for approval: no machine in the settings has a device that this is to run on."
         )
         return None
-    machines, notes = _machines(talk, command, planned, testcase, standing)
-    run = Run(
-        id=talk.desk.run_id,
-        at=talk.desk.now,
-        by=standing.login[:100],
-        testcase=short(testcase),
-        counted=not standing.trusted,
-        machines=machines,
-        asked=_options(command),
-        cause=_cause(talk.request),
-        url=talk.desk.run_url[:200],
-    )
-    case = Case(
-        issue=issue,
-        toolchain=settings.toolchain,
-        blocks=command.blocks,
-        wishes=wishes,
-        plan=planned.plan,
-        notes=(*planned.notes, *notes, *_whose_code(command)),
-        settings=settings,
-        run=run,
-    )
-    cells = cells_of(planned.plan, settings, machines, minimize=wishes.minimize)
+    machines, notes = _choose_machines(conversation, command, planned, testcase, requester)
+    run = _record_run(conversation, command, requester, testcase, machines)
+    notes_on_code = _note_other_code(command)
+    case = make_case(asked, planned, settings, blocks=command.blocks, notes=(*notes, *notes_on_code), run=run)
     try:
-        sealed = seal(case, cells)
+        sealed = seal_plan(case, machines)
     except UserError as error:
-        talk.refuse(f"{prose(str(error))}.")
+        conversation.refuse_command(f"{prose(str(error))}.")
         return None
-    talk.publish(replace(talk.sheet, record=talk.record.with_run(run), note=_noterunning(planned, run, notes)))
-    talk.said.append(f"planned {len(cells)} job(s) for {trigger} by {code(standing.login or 'the clock')}")
+    record = conversation.record.add_run(run)
+    note = _render_progress(planned, run, notes)
+    conversation.publish_sticky(replace(conversation.sticky, record=record, note=note))
+    actor = code(requester.login or "the clock")
+    conversation.messages.append(f"planned {len(sealed.cells)} job(s) for {conversation.request.trigger} by {actor}")
     return sealed
 
 
-def wishes_of(settings: Settings, command: Command) -> Wishes:
-    """What the command asks for, over what the settings say."""
-    options = command.options
-    versions = options.get("versions", settings.versions)
-    if command.verb is Verb.BISECT:
-        versions = f"{options['good']}..{options['bad']}"
-    devices = tuple(options["devices"].split(",")) if "devices" in options else settings.devices
-    limits = settings.limits
-    timeout = options.get("timeout", limits.timeout)
-    return Wishes(
-        versions=versions,
-        devices=devices,
-        bisect=settings.bisect or command.verb is Verb.BISECT,
-        minimize=command.verb is Verb.MINIMIZE,
-        timeout_s=float(timeout) if timeout is not None else None,
-        sandbox=settings.sandbox,
-        allowed=settings.allow,
-        budget=Budget(probes=limits.probes, wall_s=60.0 * limits.minutes),
+def _refuse_run(conversation: IssueConversation, command: SlashCommand, requester: Requester, testcase: str) -> bool:
+    """Reply and return True if the run is refused, or unnecessary after an earlier run. False otherwise."""
+    if command.verb is Verb.APPROVE and (denied := check_approval(command, testcase)) is not None:
+        conversation.refuse_command(f"{_format_denial(denied)} Its sha256 begins with `{shorten_digest(testcase)}`.")
+        return True
+    if why := _find_earlier_run(conversation, command, testcase):
+        conversation.add_reply(why)
+        return True
+    if (denied := _check_all_budgets(conversation, requester)) is not None:
+        conversation.refuse_command(_format_denial(denied))
+        return True
+    return False
+
+
+def _record_run(
+    conversation: IssueConversation,
+    command: SlashCommand,
+    requester: Requester,
+    testcase: str,
+    machines: tuple[str, ...],
+) -> RecordedRun:
+    context = conversation.context
+    return RecordedRun(
+        id=context.run_id,
+        at=context.now,
+        by=requester.login[:100],
+        testcase=shorten_digest(testcase),
+        counted=not requester.is_trusted,
+        machines=machines,
+        asked=_format_options(command),
+        cause=_name_cause(conversation.request),
+        url=context.run_url[:200],
     )
 
 
-def _without_code(talk: Talk, report: Report) -> None:
-    """Silence, or one polite request: our one comment says exactly what is missing."""
-    kind, when = report.verdict.kind, talk.settings.without_code
-    by_itself = when is WithoutCode.ASK or (when is WithoutCode.INCOMPLETE and kind is VerdictKind.INCOMPLETE)
-    talk.said.append(f"nothing to run: {prose(report.verdict.headline)}")
-    if not (talk.request.asked or by_itself):
+def _answer_without_run(conversation: IssueConversation, report: Report) -> None:
+    """Ask for the missing parts in our comment, if the settings or a command want an answer. Else stay silent."""
+    kind, when = report.verdict.kind, conversation.settings.without_code
+    is_wanted = when is WithoutCode.ASK or (when is WithoutCode.INCOMPLETE and kind is VerdictKind.INCOMPLETE)
+    conversation.messages.append(f"nothing to run: {prose(report.verdict.headline)}")
+    if not (conversation.request.asked or is_wanted):
         return
-    sheet = sticky_comment.of_report(render_comment(report, sticky_comment.ROOM))
-    talk.publish(replace(sheet, record=talk.record))
-    labels.apply(talk.forge, talk.repository, talk.number, talk.settings, kind)
+    sticky = parse_report(render_comment(report, MAX_BODY_BYTES))
+    conversation.publish_sticky(replace(sticky, record=conversation.record))
+    update_labels(conversation.forge, conversation.repository, conversation.number, conversation.settings, kind)
 
 
-def _known(talk: Talk, command: Command, testcase: str) -> str:
-    """Why this run is not needed: it was asked for by the same event, is under way, or has its answer."""
-    cause = _cause(talk.request)
-    # A run of our own id is this one: the process that had begun it was killed, and it is planned anew.
-    others = [run for run in talk.record.runs if run.id != talk.desk.run_id]
+def _find_earlier_run(conversation: IssueConversation, command: SlashCommand, testcase: str) -> str:
+    """Return the reply if an earlier run makes this one unnecessary; empty if none does.
+
+    An earlier run has the same cause, or is the same run: still active, or done with its answer standing.
+    """
+    cause = _name_cause(conversation.request)
+    # A run with our own id is this one: the process that began it was killed, and it is planned anew.
+    others = [run for run in conversation.record.runs if run.id != conversation.context.run_id]
     if cause and any(run.cause == cause for run in others):
         return "This was asked for already."
-    same = [run for run in others if run.testcase == short(testcase) and run.asked == _options(command)]
+    same = [
+        run for run in others if run.testcase == shorten_digest(testcase) and run.asked == _format_options(command)
+    ]
     if command.verb is Verb.APPROVE:
-        same = [run for run in same if run.machines]  # it asks for machines that earlier runs did not have
-    alive = under_way(talk)
-    if alive is not None and alive in same:
-        return f"This very testcase is running since {alive.at:%H:%M} UTC{log_of(alive.url)}."
+        same = [run for run in same if run.machines]  # earlier runs without machines do not answer an approval
+    active = conversation.find_active_run()
+    if active is not None and active in same:
+        return f"This very testcase is running since {active.at:%H:%M} UTC{link_log(active.url)}."
     done = [run for run in same if run.state is RunState.DONE]
-    if command.verb is Verb.RUN and done and talk.record.void is None:
+    if command.verb is Verb.RUN and done and conversation.record.void is None:
         return (
             f"This very testcase has its answer above, from {done[-1].at:%Y-%m-%d}; `{PREFIX} rerun` runs it again."
         )
     return ""
 
 
-def _options(command: Command) -> str:
-    """The options as one short text, the same for the same question."""
+def _format_options(command: SlashCommand) -> str:
+    """Return the options as one short text, which is equal for equal requests."""
     verb = [str(command.verb)] if command.verb in (Verb.BISECT, Verb.MINIMIZE) else []
     text = " ".join([*verb, *(f"{name}={value}" for name, value in sorted(command.options.items()))])
     return text if len(text) <= 80 else f"{text[:60]}… {sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _cause(request: Request) -> str:
-    """The event, by something that a second delivery of it has too; empty where there is nothing of the kind."""
+def _name_cause(request: Request) -> str:
+    """Return a name of the event that a second delivery has too; empty if the event has no such name."""
     if request.comment is not None:
         return f"comment-{request.comment}"
     return "opened" if request.trigger is Trigger.OPENED else ""
 
 
-def _over_budget(talk: Talk, standing: Standing) -> Denied | None:
-    if standing.trusted:
+def _check_all_budgets(conversation: IssueConversation, requester: Requester) -> Denied | None:
+    if requester.is_trusted:
         return None
-    since = talk.desk.now - DAY
-    everywhere = dict(sticky_comment.records(talk.forge.recent_comments(talk.repository, since), talk.me))
-    everywhere[talk.number] = talk.record
-    everywhere = {number: record.without(talk.desk.run_id) for number, record in everywhere.items()}
-    used = spent(everywhere, number=talk.number, user=standing.login, now=talk.desk.now)
-    return within(talk.settings.budgets, used, standing)
+    context = conversation.context
+    recent = conversation.forge.list_changed_comments(conversation.repository, context.now - DAY).comments
+    records = dict(read_records(recent, conversation.login))
+    records[conversation.number] = conversation.record
+    records = {number: record.remove_run(context.run_id) for number, record in records.items()}
+    used = count_use(records, number=conversation.number, user=requester.login, now=context.now)
+    return check_budgets(conversation.settings.budgets, used, requester)
 
 
-def _wanted(talk: Talk, planned: Planned) -> tuple[str, ...]:
-    """The machines that need approval and have a device of the plan."""
-    return machines_for(talk.settings.machines, (planned.plan.device, *planned.plan.devices))
+def _select_machines(conversation: IssueConversation, planned: PlanWithNotes) -> tuple[str, ...]:
+    """Return the machines that need approval and have a device of the plan."""
+    return select_machines(conversation.settings.machines, (planned.plan.device, *planned.plan.devices))
 
 
-def _machines(
-    talk: Talk, command: Command, planned: Planned, testcase: str, standing: Standing
+def _choose_machines(
+    conversation: IssueConversation,
+    command: SlashCommand,
+    planned: PlanWithNotes,
+    testcase: str,
+    requester: Requester,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The machines that need approval and have it, and what is to be said of those that do not."""
-    wanted = _wanted(talk, planned)
-    if not wanted:
+    """Return the machines that have their approval, and notes on the machines that still need it."""
+    machines = _select_machines(conversation, planned)
+    if not machines:
         return (), ()
-    mine = command.verb is Verb.APPROVE or (bool(command.blocks) and standing.permission >= VERBS[Verb.APPROVE].needs)
-    if mine or approved(talk.comments, testcase, lambda login: talk.forge.permission(talk.repository, login)):
-        return wanted, ()
-    ask = f"after a look at it, a maintainer lets it run with `{PREFIX} approve {short(testcase)}`"
-    return (), (f"not run on {', '.join(wanted)}, which needs approval for each testcase: {ask}",)
+    may_approve = requester.permission >= VERBS[Verb.APPROVE].needs
+    if command.verb is Verb.APPROVE or (bool(command.blocks) and may_approve):
+        return machines, ()
+    forge, repository = conversation.forge, conversation.repository
+    if find_approval(conversation.comments, testcase, lambda login: forge.fetch_permission(repository, login)):
+        return machines, ()
+    ask = f"after a look at it, a maintainer lets it run with `{PREFIX} approve {shorten_digest(testcase)}`"
+    return (), (f"not run on {', '.join(machines)}, which needs approval for each testcase: {ask}",)
 
 
-def _whose_code(command: Command) -> tuple[str, ...]:
-    return (
-        ("the testcase is the code in the comment that asked for this run, not the issue's",)
-        if command.blocks
-        else ()
-    )
+def _note_other_code(command: SlashCommand) -> tuple[str, ...]:
+    if not command.blocks:
+        return ()
+    return ("the testcase is the code in the comment that asked for this run, not the issue's",)
 
 
-def _noterunning(planned: Planned, run: Run, notes: Sequence[str]) -> str:
+def _render_progress(planned: PlanWithNotes, run: RecordedRun, notes: Sequence[str]) -> str:
     title = find_toolchain(planned.plan.testcase.toolchain).TITLE
-    by = f" for {code(run.by)}" if run.by else ""
-    many = len(planned.plan.order)
-    what = f"> **Running** the testcase{by} on up to {many} release{'' if many == 1 else 's'} of {title}"
+    requester = f" for {code(run.by)}" if run.by else ""
+    count = len(planned.plan.order)
+    releases = f"{count} release{'' if count == 1 else 's'} of {title}"
     lines = [
-        f"{what}{log_of(run.url)}. This comment will hold the answer.",
+        f"> **Running** the testcase{requester} on up to {releases}{link_log(run.url)}. "
+        "This comment will hold the answer.",
         *(f"> {prose(note[:1].upper() + note[1:])}." for note in notes),
     ]
     return "\n>\n".join(lines)
 
 
-def _sentence(denied: Denied) -> str:
+def _format_denial(denied: Denied) -> str:
     return f"{denied.why[0].upper()}{denied.why[1:]}."

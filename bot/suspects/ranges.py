@@ -1,4 +1,7 @@
-"""Which commits a report shows: those between the ends of a change, or likely fixes of what no build shows."""
+"""Choose the ranges whose commits a report shows, and rank their commits.
+
+A range lies between the two builds of a change, or leads to the likely fix of a failure that no build shows.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from bot.suspects.rank import Query, suspects
+from bot.suspects.rank import ReportQuery, select_suspects
 from bot.verdict.evidence import Evidence
 from bot.verdict.verdict import LikelyFix, VerdictKind
 from runners.core.catalogue import Catalogue
@@ -17,10 +20,10 @@ from runners.core.errors import ReprobotError
 from runners.core.protocol import Answer, Bisection, Commit, CommitRange
 
 
-class History(Protocol):
-    """A toolchain's history, read elsewhere: revisions are tags, branches or commits.
+class CommitHistory(Protocol):
+    """A toolchain's history. Revisions are tags, branches or commits.
 
-    Every method raises ReprobotError for what it cannot read.
+    Every method raises ReprobotError for a revision or repository that cannot be read.
     """
 
     def between(self, start: str, end: str) -> Sequence[Commit]: ...
@@ -33,34 +36,36 @@ class History(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lineup:
-    """What was found, and what a reader must know when a range could not be read."""
+class RankedRanges:
+    """Bisections with ranked commits, the likely fix, and notes on ranges that could not be read."""
 
     bisections: tuple[Bisection, ...]
     likely: LikelyFix | None = None
     notes: tuple[str, ...] = ()
 
 
-def line_up(
+def rank_ranges(
     evidence: Evidence,
     kind: VerdictKind,
     bisections: tuple[Bisection, ...],
-    query: Query,
+    query: ReportQuery,
     catalogue: Catalogue,
-    history: History,
-) -> Lineup:
-    """``bisections`` with the commits of their ranges ranked, or the likely fix where nothing shows the failure."""
+    history: CommitHistory,
+) -> RankedRanges:
+    """Rank the commits of each bisection's range. If no build shows the failure, look for its likely fix."""
     try:
-        return Lineup(
-            bisections=tuple(_with_suspects(one, query, history) for one in bisections),
-            likely=_likely(evidence, query, catalogue, history) if kind is VerdictKind.NOT_REPRODUCED else None,
+        return RankedRanges(
+            bisections=tuple(_add_suspects(one, query, history) for one in bisections),
+            likely=_find_likely_fix(evidence, query, catalogue, history)
+            if kind is VerdictKind.NOT_REPRODUCED
+            else None,
         )
     except ReprobotError as error:
-        return Lineup(bisections=bisections, notes=(f"the commits could not be ranked: {error}",))
+        return RankedRanges(bisections=bisections, notes=(f"the commits could not be ranked: {error}",))
 
 
-def _with_suspects(bisection: Bisection, query: Query, history: History) -> Bisection:
-    """Only a change whose two ends were seen has a range to look into."""
+def _add_suspects(bisection: Bisection, query: ReportQuery, history: CommitHistory) -> Bisection:
+    """Return the bisection with its suspects; unchanged if one of its ends was not observed."""
     commits = bisection.commits
     if commits is None:
         return bisection
@@ -68,31 +73,33 @@ def _with_suspects(bisection: Bisection, query: Query, history: History) -> Bise
     return msgspec.structs.replace(
         bisection,
         commits=msgspec.structs.replace(commits, count=len(between)) if between else commits,
-        suspects=suspects(query, between, bisection.direction),
+        suspects=select_suspects(query, between, bisection.direction),
     )
 
 
-def _likely(evidence: Evidence, query: Query, catalogue: Catalogue, history: History) -> LikelyFix | None:
-    """The commits from the reported version to the oldest release that passes and is newer than it."""
+def _find_likely_fix(
+    evidence: Evidence, query: ReportQuery, catalogue: Catalogue, history: CommitHistory
+) -> LikelyFix | None:
+    """Rank the commits from the reported version to the oldest newer release that passes."""
     for version in evidence.versions(Answer.GOOD):
         release = catalogue.find(evidence.plan.testcase.toolchain, version)
         end = release.commit or release.near or release.tag
         if end is None:
             continue
-        for start in _starts(evidence, query, history, end):
+        for start in _list_starts(evidence, query, history, end):
             between = history.between(start, end)
-            if between and (found := suspects(query, between, "fixed")):
+            if between and (likely := select_suspects(query, between, "fixed")):
                 commits = CommitRange(start=start, end=end, count=len(between))
-                return LikelyFix(commits=commits, first_good=version, suspects=found)
+                return LikelyFix(commits=commits, first_good=version, suspects=likely)
     return None
 
 
-def _starts(evidence: Evidence, query: Query, history: History, end: str) -> Iterator[str]:
-    """Where the reported version may stand in the history, the surest reading first."""
+def _list_starts(evidence: Evidence, query: ReportQuery, history: CommitHistory, end: str) -> Iterator[str]:
+    """Yield revisions that may be the reported version, the most certain first."""
     for version in evidence.plan.claim.versions:
         try:
             yield history.resolve(version)
         except ReprobotError:
-            continue  # a version without a tag, or words that name none
+            continue  # a version without a tag, or text that is no version
     if query.day is not None and (start := history.last_before(query.day, end)) is not None:
         yield start

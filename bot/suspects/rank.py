@@ -1,10 +1,11 @@
-"""The commits of a range most related to a report: a ranking of words, dates and files. Pure; it accuses nobody.
+"""Rank the commits of a range by how related they are to a report: by words, dates and files. Pure.
 
-BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) over subject, body and paths, with
-identifiers split into their words, and with priors that were measured to help (``bench/suspects``): the date of
-the report, a subject that says fix, and a subject that says anything but. Words cannot tell a bug from a user's
-error, and either reaches a high score: only a change of behaviour between two builds is evidence, so nothing here
-names a culprit, and the wording is "most related".
+The score is BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) over subject, body and
+paths, with identifiers split into words. It is multiplied by priors that were measured to help (``bench/suspects``):
+the date of the report, a subject that speaks of a fix, and a subject that speaks of a chore.
+
+A user's error reaches the same scores as a bug. Only a change of behaviour between two builds is evidence, so the
+wording is "most related", and no commit is called a culprit.
 """
 
 from __future__ import annotations
@@ -26,53 +27,54 @@ from bot.suspects.related import SAME, WORDS_OF_PLATFORMS
 from runners.core.protocol import Commit, Suspect
 from runners.toolchains import TOOLCHAINS
 
-MOST = 5
-"""Shown at once: the right fix is among so many in about nine of ten ranges, and nobody reads more."""
+MAX_SHOWN = 5
+"""Commits shown: the right fix is among the first five in about nine of ten ranges."""
 ZIPF = 1.9
-"""How belief falls with rank, fitted on ranks of known fixes, leaving one out."""
+"""Exponent of belief over rank, fitted on ranks of known fixes with leave-one-out."""
 FLOOR = 0.05
-"""Belief spread evenly over all commits: what bounds a search led by a ranking that is wrong."""
-MOST_TEXT = 8_000
+"""Share of belief spread evenly over all commits. It bounds the cost of a search led by a wrong ranking."""
+MAX_TEXT = 8_000
+"""Characters of a report's prose that are read."""
 
 Direction = Literal["introduced", "fixed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """What a report says, and when it was written."""
+class ReportQuery:
+    """The words of a report, and its date."""
 
     title: str
     text: str = ""
-    """Message and frames of the failure, and prose; a word of it counts less than one of the title."""
+    """Message and frames of the failure, and prose. Its words count less than those of the title."""
     day: date | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """``k1`` and ``b`` are the usual ones of BM25. The others: chosen on half of the issues in ``bench/data``."""
+    """Weights of the score: BM25's usual ``k1`` and ``b``; the others were chosen on half of ``bench/data``."""
 
     k1: float = 1.2
     b: float = 0.75
     title: float = 2.0
-    """A word of the title counts as so many of the text's."""
+    """A word of the title counts as this many words of the text."""
     subject: float = 2.0
-    """A word of the subject counts as so many of the body's."""
+    """A word of the subject counts as this many words of the body."""
     paths: float = 0.5
     related: float = 1.0
-    """A word that means in these compilers what one of the report's means."""
+    """Weight of a word that means the same in these compilers as a word of the report."""
     fixing: float = 1.4
     chore: float = 0.5
     untimely: float = 0.1
-    """Of a fix made before the report, or a cause that came after it."""
+    """Factor for a fix made before the report, or a cause made after it."""
     days: float = 15.0
     falling: float = 0.5
-    """Timeliness falls as ``(1 + days away / days) ** -falling``: half of all fixes come within two weeks, some after
+    """Timeliness falls as ``(1 + distance / days) ** -falling``: half of all fixes come within two weeks, some after
     a year."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
-    """One commit; its score is 0 when it shares no word with the report or cannot have to do with it."""
+class RankedCommit:
+    """One commit. Its score is 0 if it shares no word with the report, or cannot be related to it."""
 
     commit: Commit
     score: float
@@ -82,13 +84,15 @@ class Ranked:
 # ------------------------------------------------------------------------------------------------- the report
 
 
-def query_of(issue: Issue, extraction: Extraction) -> Query:
-    """What to look for: the title, the failure as it was read, the prose, and the compiler's names in the code."""
+def make_query(issue: Issue, extraction: Extraction) -> ReportQuery:
+    """Return the report's words: its title, its failure, its prose, and the compiler's names in its code."""
     claim = extraction.claim
     failure = [claim.signature.type, claim.signature.message, *claim.signature.frames[:8]] if claim.signature else []
-    prose = _FENCE.sub("\n", issue.body[: 4 * MOST_TEXT])
-    calls = sorted(set(_CALLED.findall(issue.body[: 4 * MOST_TEXT])))
-    return Query(title=issue.title, text="\n".join([*failure, prose[:MOST_TEXT], *calls[:40]]), day=issue.created)
+    prose = _FENCE.sub("\n", issue.body[: 4 * MAX_TEXT])
+    calls = sorted(set(_CALLED.findall(issue.body[: 4 * MAX_TEXT])))
+    return ReportQuery(
+        title=issue.title, text="\n".join([*failure, prose[:MAX_TEXT], *calls[:40]]), day=issue.created
+    )
 
 
 _FENCE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
@@ -117,26 +121,26 @@ _STOP = frozenset(
         """,
     )
 )
-"""Words of every report and every commit, and what paths are made of."""
+"""Words of every report and every commit, and parts of most paths."""
 
 
-def words(text: str) -> list[str]:
-    """The words of ``text`` in order: identifiers whole and in parts, lower case, without endings."""
-    return [word for word, _ in _words(text)]
+def split_words(text: str) -> list[str]:
+    """Return the words of ``text`` in order: identifiers whole and in parts, lower case, stemmed."""
+    return [word for word, _ in _split_with_origin(text)]
 
 
-def _words(text: str) -> Iterator[tuple[str, str]]:
-    """Each word with the identifier, or the part of one, that it was taken from."""
+def _split_with_origin(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each word with the identifier, or the part of an identifier, that it was taken from."""
     for written in _WORD.findall(_NOISE.sub(" ", text)):
         parts = _PARTS.findall(written)
         if len(parts) > 1:
-            yield stem("".join(parts).lower()), written
-        yield from ((stem(low), part) for part in parts if len(low := part.lower()) > 1 and low not in _STOP)
+            yield stem_word("".join(parts).lower()), written
+        yield from ((stem_word(low), part) for part in parts if len(low := part.lower()) > 1 and low not in _STOP)
 
 
 @lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
-    """What ``word`` shares with its other forms: ``bufferization`` and ``bufferize`` are one word."""
+def stem_word(word: str) -> str:
+    """Return the stem of ``word``: ``bufferization`` and ``bufferize`` have the same."""
     return str(_STEMMER.stemWord(word))
 
 
@@ -148,78 +152,78 @@ _STEMMER = snowballstemmer.stemmer("english")
 _DEFAULT = Weights()
 
 
-def rank(
-    query: Query, commits: Sequence[Commit], direction: Direction, weights: Weights = _DEFAULT
-) -> tuple[Ranked, ...]:
-    """Every commit of ``commits``, the most related first; equal ones as they came."""
-    wanted = _wanted(query, weights)
-    names = dict((*_words(query.text), *_words(query.title)))
-    found = [_frequencies(commit, weights) for commit in commits]
-    rarity = _rarity(found)
-    mean = sum(sum(one.values()) for one in found) / max(1, len(found)) or 1.0
+def rank_commits(
+    query: ReportQuery, commits: Sequence[Commit], direction: Direction, weights: Weights = _DEFAULT
+) -> tuple[RankedCommit, ...]:
+    """Return all commits, the most related first; commits of equal score keep their order."""
+    sought = _weigh_words(query, weights)
+    names = dict((*_split_with_origin(query.text), *_split_with_origin(query.title)))
+    counts = [_count_words(commit, weights) for commit in commits]
+    rarity = _compute_rarity(counts)
+    mean = sum(sum(one.values()) for one in counts) / max(1, len(counts)) or 1.0
     ranked = []
-    for commit, frequencies in zip(commits, found, strict=True):
-        parts = _matches(frequencies, wanted, rarity, mean, weights)
-        prior, reasons = _prior(commit, query, wanted, direction, weights)
-        why = (_shared(parts, names), *reasons) if parts else ()
-        ranked.append(Ranked(commit=commit, score=prior * sum(parts.values()), why=why))
+    for commit, frequencies in zip(commits, counts, strict=True):
+        parts = _score_words(frequencies, sought, rarity, mean, weights)
+        prior, reasons = _weigh_commit(commit, query, sought, direction, weights)
+        why = (_describe_shared(parts, names), *reasons) if parts else ()
+        ranked.append(RankedCommit(commit=commit, score=prior * sum(parts.values()), why=why))
     return tuple(sorted(ranked, key=lambda one: -one.score))
 
 
-def _shared(parts: Mapping[str, float], names: Mapping[str, str]) -> str:
-    telling = [names.get(word, word) for word in sorted(parts, key=lambda word: -parts[word])]
+def _describe_shared(parts: Mapping[str, float], names: Mapping[str, str]) -> str:
+    by_weight = [names.get(word, word) for word in sorted(parts, key=lambda word: -parts[word])]
     whole: list[str] = []
-    for name in dict.fromkeys(telling):
+    for name in dict.fromkeys(by_weight):
         if len(whole) < 4 and not any(name.lower() in other.lower() for other in whole):
             whole.append(name)
     return "in common: " + ", ".join(f"`{name}`" for name in whole)
 
 
-def _wanted(query: Query, weights: Weights) -> Mapping[str, float]:
-    """How much each word of the report counts; one repeated a hundred times in an output counts little more."""
-    wanted = {word: 1.0 + math.log(times) for word, times in Counter(words(query.text)).items()}
-    for word in dict.fromkeys(words(query.title)):
-        wanted[word] = wanted.get(word, 0.0) + weights.title
-    for word, weight in tuple(wanted.items()):
+def _weigh_words(query: ReportQuery, weights: Weights) -> Mapping[str, float]:
+    """Return the weight of each word of the report: logarithmic in its count, since outputs repeat words."""
+    weighed = {word: 1.0 + math.log(times) for word, times in Counter(split_words(query.text)).items()}
+    for word in dict.fromkeys(split_words(query.title)):
+        weighed[word] = weighed.get(word, 0.0) + weights.title
+    for word, weight in tuple(weighed.items()):
         for same in _SAME.get(word, ()):
-            wanted[same] = max(wanted.get(same, 0.0), weights.related * weight)
-    return wanted
+            weighed[same] = max(weighed.get(same, 0.0), weights.related * weight)
+    return weighed
 
 
 _SAME = {
-    stem(word): tuple(words(same))
+    stem_word(word): tuple(split_words(same))
     for related in (SAME, *(one.related for one in _COMMIT_WORDS))
     for word, same in related.items()
 }
 
 
-def _frequencies(commit: Commit, weights: Weights) -> Mapping[str, float]:
-    found: dict[str, float] = {}
+def _count_words(commit: Commit, weights: Weights) -> Mapping[str, float]:
+    counts: dict[str, float] = {}
     paths = "\n".join(commit.paths[:60])
     for text, weight in ((commit.subject, weights.subject), (commit.body, 1.0), (paths, weights.paths)):
-        for word, times in Counter(words(text)).items():
-            found[word] = found.get(word, 0.0) + times * weight
-    return found
+        for word, times in Counter(split_words(text)).items():
+            counts[word] = counts.get(word, 0.0) + times * weight
+    return counts
 
 
-def _rarity(found: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
-    """Inverse document frequency over the commits of the range: what is rare *there* tells most."""
-    seen = Counter(word for one in found for word in one)
-    return {word: math.log(1 + (len(found) - n + 0.5) / (n + 0.5)) for word, n in seen.items()}
+def _compute_rarity(counts: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """Return each word's inverse document frequency over the commits of the range."""
+    commits_with = Counter(word for one in counts for word in one)
+    return {word: math.log(1 + (len(counts) - n + 0.5) / (n + 0.5)) for word, n in commits_with.items()}
 
 
-def _matches(
+def _score_words(
     frequencies: Mapping[str, float],
-    wanted: Mapping[str, float],
+    sought: Mapping[str, float],
     rarity: Mapping[str, float],
     mean: float,
     weights: Weights,
 ) -> Mapping[str, float]:
-    """What each word that report and commit share adds to the score."""
+    """Return the part of the score of each word that report and commit have in common."""
     length = weights.k1 * (1 - weights.b + weights.b * sum(frequencies.values()) / mean)
     return {
         word: weight * rarity[word] * frequencies[word] * (weights.k1 + 1) / (frequencies[word] + length)
-        for word, weight in wanted.items()
+        for word, weight in sought.items()
         if word in frequencies
     }
 
@@ -238,18 +242,18 @@ _INERT = re.compile(
     r"(?:^|/)(?:docs?|website|gallery|\.github|\.gitlab|ci|docker|jenkins|licenses)/|(?:^|/)[A-Z_]+$"
     r"|\.(?:md|rst|png|svg|txt\.in|ipynb|gitignore|mailmap)$|(?:^|/)(?:CODEOWNERS|Jenkinsfile|\.pre-commit-config\.yaml)$"
 )
-"""Paths of what is not compiled, imported or run by anyone who uses the compiler."""
+"""Paths of files that users of the compiler neither compile, import nor run."""
 
 
-def _prior(
-    commit: Commit, query: Query, wanted: Mapping[str, float], direction: Direction, weights: Weights
+def _weigh_commit(
+    commit: Commit, query: ReportQuery, sought: Mapping[str, float], direction: Direction, weights: Weights
 ) -> tuple[float, tuple[str, ...]]:
-    """What speaks for a commit before its words do, and why; 0 when it cannot have to do with the failure."""
+    """Return a commit's factor besides its words, with reasons; 0 if the commit cannot be related."""
     if commit.paths and all(_INERT.search(path) for path in commit.paths):
         return 0.0, ()
-    if _elsewhere(commit, wanted):
+    if _is_for_other_platforms(commit, sought):
         return 0.0, ()
-    timely, reasons = _timely(commit.day, query.day, direction, weights)
+    timely, reasons = _weigh_date(commit.day, query.day, direction, weights)
     if _CHORE.search(commit.subject):
         return weights.chore * timely, reasons
     if direction == "fixed" and _FIXING.search(commit.subject):
@@ -257,62 +261,65 @@ def _prior(
     return timely, reasons
 
 
-def _elsewhere(commit: Commit, wanted: Mapping[str, float]) -> bool:
-    """Whether all it touches is for platforms that the report does not mention."""
+def _is_for_other_platforms(commit: Commit, sought: Mapping[str, float]) -> bool:
+    """True if all paths of the commit are for platforms that the report does not mention."""
     return bool(commit.paths) and all(
-        any(part in path.lower().split("/") and not wanted.keys() & known for part, known in _PLATFORMS.items())
+        any(part in path.lower().split("/") and not sought.keys() & known for part, known in _PLATFORMS.items())
         for path in commit.paths
     )
 
 
-_PLATFORMS = {part: frozenset(words(known)) for part, known in WORDS_OF_PLATFORMS.items()}
+_PLATFORMS = {part: frozenset(split_words(known)) for part, known in WORDS_OF_PLATFORMS.items()}
 
 
-def _timely(
+def _weigh_date(
     day: date, reported: date | None, direction: Direction, weights: Weights
 ) -> tuple[float, tuple[str, ...]]:
-    """A fix comes after the report, mostly soon; what broke it came before, mostly not long."""
+    """Return the factor for a commit's date, with reasons.
+
+    A fix comes after the report, a cause before it, and both mostly close to it.
+    """
     if reported is None:
         return 1.0, ()
     days = (day - reported).days if direction == "fixed" else (reported - day).days
-    if days < -1:  # a day's grace: a report's date is in somebody's time zone
+    if days < -1:  # one day of tolerance: a report's date depends on a time zone
         return weights.untimely, ()
     side = "after" if direction == "fixed" else "before"
-    said = (
+    reasons = (
         (f"{days} days {side} the report",) if 1 < days <= 30 else (f"just {side} the report",) if days <= 1 else ()
     )
-    return (1 + max(0, days) / weights.days) ** -weights.falling, said
+    return (1 + max(0, days) / weights.days) ** -weights.falling, reasons
 
 
-# ------------------------------------------------------------------------------------------------- what it is for
+# ------------------------------------------------------------------------------------------------- suspects
 
 
-def beliefs(ranked: Sequence[Ranked]) -> dict[str, float]:
-    """How likely each commit is to be the one looked for, by its sha; they sum to 1 and none is 0.
+def compute_beliefs(ranked: Sequence[RankedCommit]) -> dict[str, float]:
+    """Return the probability of each commit to be the right one, by its sha. They sum to 1, and none is 0.
 
-    The prior of a search between the two ends of a range, and the score shown beside a suspect.
+    Used as the prior of a search between the two ends of a range, and shown as the score of a suspect.
     """
     related = [one for one in ranked if one.score > 0]
-    zipf = {one.commit.sha: (place + 1) ** -ZIPF for place, one in enumerate(related)}
-    whole = sum(zipf.values())
+    zipf = {one.commit.sha: (i + 1) ** -ZIPF for i, one in enumerate(related)}
+    total = sum(zipf.values())
     even = (FLOOR if zipf else 1.0) / max(1, len(ranked))
     return {
-        one.commit.sha: even + ((1 - FLOOR) * zipf[one.commit.sha] / whole if one.commit.sha in zipf else 0.0)
+        one.commit.sha: even + ((1 - FLOOR) * zipf[one.commit.sha] / total if one.commit.sha in zipf else 0.0)
         for one in ranked
     }
 
 
-def suspects(query: Query, commits: Sequence[Commit], direction: Direction) -> tuple[Suspect, ...]:
-    """At most ``MOST`` commits that share words with the report, the most related first."""
-    ranked = rank(query, commits, direction)
-    share = beliefs(ranked)
+def select_suspects(query: ReportQuery, commits: Sequence[Commit], direction: Direction) -> tuple[Suspect, ...]:
+    """Return at most ``MAX_SHOWN`` commits that share words with the report, the most related first."""
+    ranked = rank_commits(query, commits, direction)
+    beliefs = compute_beliefs(ranked)
     return tuple(
         Suspect(
             commit=one.commit.sha,
             subject=one.commit.subject,
-            score=round(share[one.commit.sha], 3),
+            score=round(beliefs[one.commit.sha], 3),
             why=one.why,
         )
-        for one in ranked[:MOST]
+        for one in ranked[:MAX_SHOWN]
         if one.score > 0
     )

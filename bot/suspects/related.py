@@ -1,7 +1,7 @@
 """Words that mean the same in ML compilers, and where their platforms live. Data of ``bot.suspects.rank``.
 
-Each entry bridges what a user calls a thing (a device, an error's words, a framework's operator) and what commits
-call the part that handles it. What holds for one compiler only is in the vocabulary of its toolchain.
+Each entry connects a user's word (a device, a word of an error, a framework's operator) with the words of commits for
+the part that handles it. Words of a single compiler are in the vocabulary of its toolchain.
 """
 
 from __future__ import annotations

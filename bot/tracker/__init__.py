@@ -1,0 +1,1 @@
+"""Run the testcases of a whole tracker, and write the reports to files."""

@@ -1,4 +1,4 @@
-"""A fake GitHub for a test, and a forge that speaks to it without pauses."""
+"""A fake GitHub for a test, and a forge on it without pauses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.forge.github import GithubForge, forge
+from bot.forge.github import GithubForge, open_forge
 from tests.bot.forge.fake import FakeGithub
 
 
@@ -18,4 +18,4 @@ def github() -> Iterator[FakeGithub]:
 
 @pytest.fixture
 def client(github: FakeGithub) -> GithubForge:
-    return forge(github.environment(), pause=lambda _: None)
+    return open_forge(github.environment(), pause=lambda _: None)

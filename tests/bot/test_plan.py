@@ -1,4 +1,4 @@
-"""Which releases are run: the reporter's, the ends, and what was asked for."""
+"""The releases of a plan: the reported one, the ends, and those of the options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from bot.extract.types import Repro
-from bot.plan import HANG_WALL_S, Wishes, checks_itself, make_plan
+from bot.plan import HANG_WALL_S, RunOptions, has_own_check, make_plan
 from runners.core.catalogue import Catalogue, Listing, Release
 from runners.core.errors import UserError
 from runners.core.protocol import Claim, ClaimKind, Plan, Testcase, TestcaseKind
@@ -42,12 +42,12 @@ def repro(*versions: str, kind: ClaimKind = ClaimKind.ERROR, code: str = "pass")
     )
 
 
-def plan(*versions: str, kind: ClaimKind = ClaimKind.ERROR, **wishes: object) -> Plan:
-    return make_plan(repro(*versions, kind=kind), CATALOGUE, Wishes(**wishes)).plan  # type: ignore[arg-type]  # keywords of Wishes
+def plan(*versions: str, kind: ClaimKind = ClaimKind.ERROR, **options: object) -> Plan:
+    return make_plan(repro(*versions, kind=kind), CATALOGUE, RunOptions(**options)).plan  # type: ignore[arg-type]  # keywords of RunOptions
 
 
-def test_the_reporters_release_the_newest_and_the_oldest_come_first() -> None:
-    """And the rest are there for the search."""
+def test_the_reported_newest_and_oldest_releases_come_first() -> None:
+    """The others are there for the search."""
     made = plan("1.4")
     assert made.first == ("1.4", "1.11", "1.0")
     assert made.order == VERSIONS[1:]
@@ -55,31 +55,31 @@ def test_the_reporters_release_the_newest_and_the_oldest_come_first() -> None:
 
 
 def test_a_report_about_a_fork_is_run_on_the_later_forks_too() -> None:
-    """Between it and the first release lie years; and a report about a release is run on none of them."""
+    """Years lie between a fork and the first release. A report about a release runs on no fork."""
     forks = tuple(replace(release(v), source="bundle", fork="abc") for v in ("0.1.dev0", "0.2.dev0", "0.3"))
     listing = CATALOGUE.listing("tvm")
     catalogue = Catalogue({"tvm": replace(listing, releases=(*forks, *listing.releases))})
-    assert make_plan(repro("0.2.dev0"), catalogue, Wishes()).plan.order == ("0.2.dev0", "0.3", *VERSIONS[1:])
-    assert make_plan(repro("1.4"), catalogue, Wishes()).plan.order == VERSIONS[1:]
-    chosen = make_plan(repro("0.2.dev0"), catalogue, Wishes(versions="0.2.dev0,1.4")).plan.order
+    assert make_plan(repro("0.2.dev0"), catalogue, RunOptions()).plan.order == ("0.2.dev0", "0.3", *VERSIONS[1:])
+    assert make_plan(repro("1.4"), catalogue, RunOptions()).plan.order == VERSIONS[1:]
+    chosen = make_plan(repro("0.2.dev0"), catalogue, RunOptions(versions="0.2.dev0,1.4")).plan.order
     assert chosen == ("0.2.dev0", "1.4")
 
 
 def test_a_pre_release_is_run_only_when_the_report_is_about_it() -> None:
-    """It stands in its place in the order."""
+    """It keeps its position in the order."""
     assert "1.0rc0" not in plan("1.4").order
     assert plan("1.0rc0").order[0] == "1.0rc0"
 
 
-def test_a_version_that_is_not_at_hand_is_said_so() -> None:
-    """The note tells how it was understood."""
-    made = make_plan(repro("0.3"), CATALOGUE, Wishes())
+def test_an_unavailable_version_is_noted() -> None:
+    """The note says how the version was understood."""
+    made = make_plan(repro("0.3"), CATALOGUE, RunOptions())
     assert made.plan.reported is None
     assert "older than every release" in made.notes[0]
 
 
-def test_what_was_asked_for_is_run() -> None:
-    """A short list whole; a long range is searched, unless searching is switched off."""
+def test_chosen_versions_are_run() -> None:
+    """All of a short list; a long range is searched, unless searching is switched off."""
     assert set(plan("1.4", versions="1.1,1.2,1.3").first) == {"1.1", "1.2", "1.3"}
     assert len(plan("1.4", versions="1.0..1.11").first) == 3
     assert len(plan("1.4", versions="all", bisect=False).first) == 12
@@ -87,19 +87,19 @@ def test_what_was_asked_for_is_run() -> None:
 
 @pytest.mark.parametrize("spec", ["2.0", "1.5..1.2", ">=banana", ","])
 def test_versions_that_do_not_exist_are_refused(spec: str) -> None:
-    """With the nearest that do."""
+    """The message names the nearest that do."""
     with pytest.raises(UserError):
         plan("1.4", versions=spec)
 
 
 def test_an_unknown_device_is_refused() -> None:
-    """With those there are."""
+    """The message lists the known devices."""
     with pytest.raises(UserError, match="choose among"):
         plan("1.4", devices=("tpu",))
 
 
 def test_a_hang_gets_less_time() -> None:
-    """Each bad run costs all of it; a time that was asked for is kept."""
+    """Each bad run costs all of it. A chosen limit is kept."""
     assert plan(kind=ClaimKind.HANG).limits.wall_s == HANG_WALL_S
     assert plan(kind=ClaimKind.HANG, timeout_s=7.0).limits.wall_s == 7.0
     assert plan().limits.wall_s > HANG_WALL_S
@@ -115,6 +115,6 @@ def test_a_hang_gets_less_time() -> None:
         ("def broken(:", False),
     ],
 )
-def test_whether_a_testcase_checks_itself(code: str, checks: bool) -> None:
-    """Only then does running to its end mean something for a wrong result."""
-    assert checks_itself(repro(code=code)) is checks
+def test_a_testcase_with_an_assertion_has_its_own_check(code: str, checks: bool) -> None:
+    """Only then is running to the end evidence about a wrong result."""
+    assert has_own_check(repro(code=code)) is checks

@@ -13,7 +13,7 @@ import pytest
 
 from bot.cli import verbs
 from bot.forge.source import parse_issue
-from bot.plan import Wishes
+from bot.plan import RunOptions
 from runners.core.catalogue import Catalogue, decode_listing
 from runners.core.progress import Silent
 from runners.toolchains import TOOLCHAINS, Toolchain, find_toolchain
@@ -54,10 +54,10 @@ def test_an_issue_about_an_added_toolchain_gets_its_verdict(added: Toolchain) ->
     """On real releases of a real package in a real sandbox; no other module was touched."""
     listing = decode_listing(block("json").encode())
     catalogue = Catalogue({added.NAME: listing})
-    report = verbs.reproduce(
+    report = verbs.reproduce_issue(
         parse_issue(block("markdown", "````").encode(), source="issue.md", today=date(2026, 11, 21)),
         toolchain=added.NAME,
-        wishes=Wishes(),
+        options=RunOptions(),
         catalogue=catalogue,
         open_bench=lambda: open_workbench("auto", catalogue, Silent()),
     )

@@ -13,7 +13,7 @@ import pytest
 
 from bot.extract import Repro, extract
 from bot.issue import Issue
-from bot.plan import Wishes, make_plan
+from bot.plan import RunOptions, make_plan
 from runners.core.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Finding, FindingKind, Investigation, Outcome
@@ -94,7 +94,9 @@ def investigate(
     issue = Issue(source="t", title="IREE: wrong values", body=body, sha256="0" * 64, created=date(2026, 11, 1))
     found = extract(issue)
     assert isinstance(found, Repro), found
-    return bench.run(make_plan(found, bench.catalogue, Wishes(versions=versions, devices=devices, bisect=False)).plan)
+    return bench.run(
+        make_plan(found, bench.catalogue, RunOptions(versions=versions, devices=devices, bisect=False)).plan
+    )
 
 
 def differing(seen: Investigation) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.cli import verbs
-from bot.plan import Wishes
+from bot.plan import RunOptions
 from bot.report.comment import render_comment
 from bot.report.run_again import by_hand
 from bot.verdict.verdict import Report, VerdictKind
@@ -28,10 +28,10 @@ CASES = {
 def reproduced(name: str) -> Report:
     """The whole course of one case of the corpus, on the newest release that it could be about."""
     catalogue = load_catalogue()
-    return verbs.reproduce(
+    return verbs.reproduce_issue(
         load(ROOT / "tvm" / name).issue,
         toolchain=None,
-        wishes=Wishes(versions="0.27.0"),
+        options=RunOptions(versions="0.27.0"),
         catalogue=catalogue,
         open_bench=lambda: open_workbench("auto", catalogue, Silent()),
     )

@@ -156,7 +156,7 @@ def test_results_that_were_tampered_with_are_no_verdict(machines: Path, github: 
         if given["name"].startswith("cell-"):
             path = work / given["path"]
             result = json.loads(path.read_text(encoding="utf-8"))
-            result["observations"][0] |= {"version": "3.13.0"}
+            result["seen"]["observations"][0] |= {"version": "3.13.0"}
             path.write_text(json.dumps(result), encoding="utf-8")
         return upload(given, work)
 

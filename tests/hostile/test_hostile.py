@@ -11,9 +11,15 @@ from hypothesis import given, settings
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from bot.cli.terminal import lay_out
-from bot.forge.run_record import Record, Run, RunState, Void, decode, encode
-from bot.forge.sticky_comment import ROOM, Sheet, of_report, put_together, take_apart
+from bot.cli.terminal import print_report
+from bot.forge.run_record import IssueRecord, RecordedRun, RunState, VoidedVerdict, decode_record, encode_record
+from bot.forge.sticky_comment import (
+    MAX_BODY_BYTES,
+    StickyComment,
+    parse_report,
+    parse_sticky_comment,
+    render_sticky_comment,
+)
 from bot.report.comment import MAX_BYTES, read_marker, render_comment
 from bot.report.page import render_page
 from bot.report.quote import clean, code, fence, log_line, prose
@@ -68,32 +74,36 @@ def test_in_a_comment(text: str) -> None:
 def test_in_the_sheet_that_is_taken_apart_again(text: str) -> None:
     """Note, record and history of our comment come back as they went in, whatever the report between them holds."""
     report = poisoned(reports.regression(), text)
-    void = Void(by=text[:100], at=datetime(2026, 11, 21, tzinfo=UTC), why=text[:400]) if encodable(text) else None
-    run = Run(
+    void = (
+        VoidedVerdict(by=text[:100], at=datetime(2026, 11, 21, tzinfo=UTC), why=text[:400])
+        if replace_surrogates(text)
+        else None
+    )
+    run = RecordedRun(
         id="1", at=datetime(2026, 11, 21, tzinfo=UTC), by="ada", testcase="0" * 16, counted=True, state=RunState.DONE
     )
-    sheet = Sheet(
+    sticky = StickyComment(
         note=f"> {prose(text)}: said by {code(text)}",
-        body=of_report(render_comment(report, ROOM)).body,
-        record=Record(runs=(run,), void=void),
+        body=parse_report(render_comment(report, MAX_BODY_BYTES)).body,
+        record=IssueRecord(runs=(run,), void=void),
         verdict="regression",
         issue="ab" * 32,
     )
-    posted = put_together(sheet)
-    back = take_apart(posted)
+    posted = render_sticky_comment(sticky)
+    back = parse_sticky_comment(posted)
     assert (back.note, back.record, back.verdict, back.issue) == (
-        sheet.note,
-        sheet.record,
-        sheet.verdict,
-        sheet.issue,
+        sticky.note,
+        sticky.record,
+        sticky.verdict,
+        sticky.issue,
     )
-    assert back.body == sheet.body.strip()
+    assert back.body == sticky.body.strip()
     assert len(posted.encode("utf-8", "strict")) <= MAX_BYTES
-    assert decode(encode(sheet.record)) == sheet.record
+    assert decode_record(encode_record(sticky.record)) == sticky.record
     assert read_marker(posted) == ("regression", "ab" * 32)
 
 
-def encodable(text: str) -> bool:
+def replace_surrogates(text: str) -> bool:
     """What the forge gives us has been made so before it is kept."""
     return text.encode(errors="replace").decode() == text
 
@@ -118,7 +128,7 @@ OUR_PAGE = Reader(render_page(poisoned(reports.regression(), "plain `code` words
 def test_on_a_terminal(text: str) -> None:
     """Only rich's own colours; nothing moves the cursor, sets a title or writes to the clipboard."""
     written = io.StringIO()
-    lay_out(
+    print_report(
         poisoned(reports.regression(), text),
         Console(file=written, force_terminal=True, width=100, color_system="standard", legacy_windows=False),
     )
@@ -149,10 +159,10 @@ def test_in_a_fence_and_in_a_span(text: str) -> None:
 @given(text=WORDS)
 def test_any_mixture_of_them_in_a_sheet(text: str) -> None:
     """Pieces of tricks put together at random, in the comment as it is posted."""
-    report = of_report(render_comment(poisoned(reports.fixed_crash(), text), ROOM))
-    sheet = Sheet(note=f"> {prose(text)}.", body=report.body, verdict="fixed", issue="")
-    back = take_apart(put_together(sheet))
-    assert (back.note, back.body, back.record) == (sheet.note, sheet.body.strip(), sheet.record)
+    report = parse_report(render_comment(poisoned(reports.fixed_crash(), text), MAX_BODY_BYTES))
+    sticky = StickyComment(note=f"> {prose(text)}.", body=report.body, verdict="fixed", issue="")
+    back = parse_sticky_comment(render_sticky_comment(sticky))
+    assert (back.note, back.body, back.record) == (sticky.note, sticky.body.strip(), sticky.record)
 
 
 @settings(max_examples=200)

@@ -16,11 +16,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from bot.cli import jobs
-from bot.forge.actions import Step, add_summary, set_outputs, step_of
+from bot.forge.actions import ActionsStep, add_summary, read_step, set_outputs
 from bot.report.comment import render_comment
-from bot.requests.commands import help_text
-from bot.requests.handle import Handled
-from bot.requests.request import Ignored
+from bot.requests.commands import render_help
+from bot.requests.conversation import HandledRequest
+from bot.requests.request import IgnoredEvent
 from runners.core.errors import UserError
 from tests.bot.forge.fake import FakeGithub
 from tests.bot.report import reports
@@ -38,8 +38,8 @@ EVENTS = ("issues", "issue_comment")
 each = pytest.mark.parametrize("text", [text for _, text in CASES], ids=[name for name, _ in CASES])
 
 
-def step_in(folder: Path) -> Step:
-    return step_of({"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")})
+def step_in(folder: Path) -> ActionsStep:
+    return read_step({"GITHUB_OUTPUT": str(folder / "output"), "GITHUB_STEP_SUMMARY": str(folder / "summary")})
 
 
 def as_the_runner_reads(data: str) -> dict[str, str]:
@@ -88,7 +88,9 @@ def test_what_is_said_of_a_request_is_plain_words(text: str, tmp_path: Path) -> 
     step = step_in(tmp_path)
     for words in (f"/repro {text}", f"/repro run versions={text}", f"/repro run {text}=1", f"/repro void {text}"):
         made = asked("issue_comment", comment_event(words, by="wil"))
-        add_summary(step, "\n\n".join((jobs.idle(made) if isinstance(made, Ignored) else made).said))
+        add_summary(
+            step, "\n\n".join((jobs.report_ignored(made) if isinstance(made, IgnoredEvent) else made).messages)
+        )
     summary = (tmp_path / "summary").read_bytes()
     assert len(summary) < MIB
     check_plain(summary.decode())
@@ -98,22 +100,22 @@ def test_what_is_said_of_a_request_is_plain_words(text: str, tmp_path: Path) -> 
 def test_an_event_that_is_not_for_us_is_named_plainly(text: str, tmp_path: Path) -> None:
     """An action's name too is only a claim of the event."""
     made = asked("issues", issue_event(text))
-    assert isinstance(made, Ignored)
-    add_summary(step_in(tmp_path), "\n\n".join(jobs.idle(made).said))
+    assert isinstance(made, IgnoredEvent)
+    add_summary(step_in(tmp_path), "\n\n".join(jobs.report_ignored(made).messages))
     check_plain((tmp_path / "summary").read_bytes().decode())
 
 
-def asked(event: str, payload: dict[str, Any]) -> Handled | Ignored:
+def asked(event: str, payload: dict[str, Any]) -> HandledRequest | IgnoredEvent:
     """What becomes of it; an event that is no JSON of GitHub's (half a surrogate pair) is refused in words."""
     try:
         return ask(forge_of(), event, payload)
     except UserError as error:
-        return Ignored(why=str(error))
+        return IgnoredEvent(why=str(error))
 
 
 def check_plain(summary: str) -> None:
     """Words and code spans; but for the help, which is ours from end to end."""
-    tokens = MARKDOWN.parse(summary.replace(help_text(), ""))
+    tokens = MARKDOWN.parse(summary.replace(render_help(), ""))
     assert {token.type for token in tokens} <= {"paragraph_open", "inline", "paragraph_close"}
     inner = [child for token in tokens for child in token.children or ()]
     assert {child.type for child in inner} <= {"text", "code_inline", "softbreak", "text_special"}
@@ -140,7 +142,7 @@ def test_the_planning_step_itself(
         files = {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
         for name, value in {**github.environment(), "GITHUB_REPOSITORY": github.repository, **step, **files}.items():
             monkeypatch.setenv(name, value)
-        jobs.plan(None, tmp_path / "plan.json", None)
+        jobs.run_plan(None, tmp_path / "plan.json", None)
     outputs = as_the_runner_reads((tmp_path / "output").read_text(encoding="utf-8"))
     assert outputs.keys() == {"act", "issue", "sha256", "cells"}
     planned = (tmp_path / "plan.json").exists()

@@ -1,4 +1,4 @@
-"""What a terminal shows: progress while it takes, the verdict at the end, and nothing that strangers' text asks."""
+"""The terminal shows progress during a run and the verdict at the end; no text of a stranger controls it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import pytest
 from hypothesis import example, given
 from rich.console import Console
 
-from bot.cli.terminal import LineSink, LiveSink, lay_out, progress, show, show_checks, spinners, word_for_word
+from bot.cli.terminal import (
+    LineSink,
+    LiveSink,
+    make_spinners,
+    print_report,
+    show_checks,
+    show_progress,
+    show_report,
+    stop_commands,
+)
 from bot.report.comment import render_comment
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Observation, Outcome, Testcase, TestcaseKind, Variant
@@ -48,7 +57,7 @@ def narrate(sink: Sink, words: str = "all is well") -> None:
 
 
 def test_a_log_has_one_line_for_each_event() -> None:
-    """No escape, no spinner, no wrapped line: what a CI log wants."""
+    """No escape, no spinner, no wrapped line."""
     written = io.StringIO()
     narrate(LineSink(Console(file=written, width=40)), "x" * 200)
     assert written.getvalue().splitlines() == [
@@ -59,10 +68,10 @@ def test_a_log_has_one_line_for_each_event() -> None:
     ]
 
 
-def test_a_terminal_shows_what_is_under_way_and_keeps_what_ended() -> None:
-    """A stage and a cell are on the screen while they last and gone afterwards; ended cells stay as lines."""
+def test_a_terminal_shows_running_and_keeps_ended_cells() -> None:
+    """A stage and a cell are on the screen while they last; ended cells stay as lines."""
     console, written = terminal()
-    with spinners(console, refresh=False) as live:
+    with make_spinners(console, refresh=False) as live:
         sink = LiveSink(live)
         with sink.stage("building tvm 0.26.0"):
             sink.cell(cell(), None)
@@ -73,9 +82,9 @@ def test_a_terminal_shows_what_is_under_way_and_keeps_what_ended() -> None:
 
 
 def test_a_stage_ends_when_its_work_fails() -> None:
-    """No spinner goes on turning for work that has been given up."""
+    """Its spinner is removed."""
     console, _ = terminal()
-    with spinners(console, refresh=False) as live:
+    with make_spinners(console, refresh=False) as live:
         with pytest.raises(KeyboardInterrupt), LiveSink(live).stage("building"):
             raise KeyboardInterrupt
         assert live.tasks == []
@@ -84,7 +93,7 @@ def test_a_stage_ends_when_its_work_fails() -> None:
 def test_the_same_cell_may_run_twice_at_once() -> None:
     """Attempts of one cell on several threads each have their line, and none is left behind."""
     console, _ = terminal()
-    with spinners(console, refresh=False) as live:
+    with make_spinners(console, refresh=False) as live:
         sink = LiveSink(live)
 
         def attempt() -> None:
@@ -100,8 +109,8 @@ def test_the_same_cell_may_run_twice_at_once() -> None:
 
 
 def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    """stdout is the result's; where stderr is no terminal, progress is plain lines."""
-    with progress() as sink:
+    """stdout is for the result. Without a terminal, progress is plain lines."""
+    with show_progress() as sink:
         narrate(sink)
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -110,30 +119,30 @@ def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_pipe_gets_the_comment_itself(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """``reprobot reproduce … > comment.md`` writes what would be posted."""
+    """``reprobot reproduce … > comment.md`` writes the comment that would be posted."""
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     report = reports.regression()
-    show(report, render_comment(report))
+    show_report(report, render_comment(report))
     assert capsys.readouterr().out == render_comment(report)
 
 
-def test_a_runner_of_github_obeys_nothing_that_is_printed() -> None:
-    """In a step of GitHub Actions the text stands between a stop of its commands and a start nobody could foresee."""
+def test_github_actions_reads_no_command_in_the_output() -> None:
+    """The text is between a stop and a start of workflow commands, with a random token."""
     hostile = "fine\n::add-mask::x\n##[group]y\n::stop-commands::z\n::z::\n"
-    first, second = (word_for_word(hostile, {"GITHUB_ACTIONS": "true"}) for _ in range(2))
+    first, second = (stop_commands(hostile, {"GITHUB_ACTIONS": "true"}) for _ in range(2))
     opening, *inside, closing = first.splitlines()
     token = opening.removeprefix("::stop-commands::")
     assert len(token) == 32
     assert closing == f"::{token}::"
     assert inside == hostile.splitlines()
     assert token not in second
-    assert word_for_word(hostile, {}) == hostile
+    assert stop_commands(hostile, {}) == hostile
 
 
 def test_a_person_sees_verdict_matrix_range_and_command() -> None:
-    """Everything that stands open in the comment, as text; the folded parts are named."""
+    """The open sections of the comment as text; the folded ones are named."""
     console, written = terminal()
-    lay_out(reports.regression(), console)
+    print_report(reports.regression(), console)
     shown = OURS.sub("", written.getvalue())
     for words in (
         "Regression.",
@@ -148,8 +157,8 @@ def test_a_person_sees_verdict_matrix_range_and_command() -> None:
     assert "<details>" not in shown
 
 
-def test_a_doctor_says_what_works_and_what_would_mend_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every check is one line in a log, in order, with its reason."""
+def test_doctor_prints_each_check_with_its_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every check is one line, in order, with its reason."""
     podman = MachineCheck(
         area="sandbox", name="podman", works=False, detail="not installed: apt install podman " + "x" * 200
     )
@@ -162,19 +171,19 @@ def test_a_doctor_says_what_works_and_what_would_mend_the_rest(capsys: pytest.Ca
 @given(text=WORDS)
 @example(text=HOSTILE)
 @example(text="[bold red]x[/] [link=https://evil.example]y[/link] [/]")
-def test_no_text_of_a_stranger_commands_the_terminal(text: str) -> None:
-    """Only rich's own sequences reach the screen, and rich's markup in a report is shown, not obeyed."""
+def test_no_text_of_a_stranger_controls_the_terminal(text: str) -> None:
+    """Only rich's own sequences reach the screen; rich's markup in a report is shown as text."""
     console, written = terminal()
-    lay_out(poisoned(reports.regression(), text), console)
+    print_report(poisoned(reports.regression(), text), console)
     narrate(LineSink(console), text)
-    with spinners(console, refresh=False) as live:
+    with make_spinners(console, refresh=False) as live:
         narrate(LiveSink(live), text)
     left = OURS.sub("", written.getvalue())
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", left)
 
 
-def test_markup_of_rich_is_shown_as_it_stands() -> None:
-    """Square brackets are ordinary characters in what strangers write."""
+def test_rich_markup_is_shown_as_text() -> None:
+    """Square brackets are ordinary characters in strangers' texts."""
     console, written = terminal()
     narrate(LineSink(console), "[bold]not bold[/bold] :smile:")
     assert "[bold]not bold[/bold] :smile:" in written.getvalue()

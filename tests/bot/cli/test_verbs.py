@@ -1,4 +1,4 @@
-"""The shell: what it hands on, and the line that repeats a run."""
+"""The local commands: reports, reductions, and the command line that repeats a run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli.app import app
-from bot.cli.verbs import minimize, reproduce
+from bot.cli.verbs import minimize_testcase, reproduce_issue
 from bot.issue import Issue
-from bot.plan import Wishes
+from bot.plan import RunOptions
 from bot.report.assemble import repeat_command
 from bot.report.comment import render_comment
 from bot.verdict.verdict import VerdictKind
@@ -29,7 +29,7 @@ def issue(body: str) -> Issue:
 
 
 class OneOutcome:
-    """A bench on which everything ends the same way."""
+    """A bench on which every run ends the same way."""
 
     conditions = ("a condition",)
 
@@ -56,41 +56,41 @@ def no_bench() -> Bench:
     raise AssertionError("opened a sandbox for nothing")
 
 
-def test_nothing_is_started_for_an_issue_without_a_testcase() -> None:
-    """Reading is enough."""
-    report = reproduce(
-        issue("nothing here"), toolchain=None, wishes=Wishes(), catalogue=load_catalogue(), open_bench=no_bench
+def test_no_sandbox_is_opened_without_a_testcase() -> None:
+    """Reading the issue is enough."""
+    report = reproduce_issue(
+        issue("nothing here"), toolchain=None, options=RunOptions(), catalogue=load_catalogue(), open_bench=no_bench
     )
     assert report.verdict.kind is VerdictKind.NO_REPRO
 
 
 def test_our_own_failures_are_no_verdict() -> None:
-    """Nobody is told "inconclusive" because our disk was full."""
+    """A full disk is not "inconclusive"."""
     with pytest.raises(InfraError, match="disk is full"):
-        reproduce(
+        reproduce_issue(
             issue(CODE),
             toolchain=None,
-            wishes=Wishes(),
+            options=RunOptions(),
             catalogue=load_catalogue(),
             open_bench=lambda: OneOutcome(Outcome.INFRA),
         )
 
 
-def test_what_the_sandbox_gives_up_is_noted() -> None:
-    """A reader of the verdict must know the conditions."""
-    report = reproduce(
+def test_conditions_of_the_sandbox_are_noted() -> None:
+    """A reader of the verdict must know them."""
+    report = reproduce_issue(
         issue(CODE),
         toolchain=None,
-        wishes=Wishes(),
+        options=RunOptions(),
         catalogue=load_catalogue(),
         open_bench=lambda: OneOutcome(Outcome.PASS),
     )
     assert "a condition" in report.notes
 
 
-def test_the_line_that_repeats_a_run_has_every_option_that_shaped_it() -> None:
-    """Copied from the comment, it does the same again."""
-    wishes = Wishes(
+def test_the_repeat_command_has_every_option_of_the_run() -> None:
+    """Copied from the comment, it gives the same run."""
+    options = RunOptions(
         versions=">=3.4,<3.8",
         devices=("vmvx",),
         bisect=False,
@@ -98,25 +98,24 @@ def test_the_line_that_repeats_a_run_has_every_option_that_shaped_it() -> None:
         sandbox="bubblewrap",
         allowed=("einx", "cv2=opencv-python"),
     )
-    assert repeat_command(issue(CODE), "iree", wishes) == (
+    assert repeat_command(issue(CODE), "iree", options) == (
         "reprobot reproduce 'my issue.md' --toolchain iree --versions '>=3.4,<3.8' --devices vmvx --no-bisect"
         " --sandbox bubblewrap --timeout 30 --allow einx --allow cv2=opencv-python"
     )
 
 
-def test_every_option_of_the_line_exists() -> None:
-    """A command in a comment that the program refuses would be worse than none."""
+def test_every_option_of_the_repeat_command_exists() -> None:
     shown = CliRunner().invoke(app, ["reproduce", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
     for option in ("--toolchain", "--versions", "--devices", "--no-bisect", "--sandbox", "--timeout", "--allow"):
         assert option in shown
 
 
-def test_a_smaller_testcase_is_made_when_it_is_asked_for() -> None:
-    """On the newest release that fails as reported; it is in the comment and in the line that repeats the run."""
-    report = reproduce(
+def test_minimize_adds_a_smaller_testcase() -> None:
+    """On the newest release that fails as reported; it is in the comment and in the repeat command."""
+    report = reproduce_issue(
         issue(CODE),
         toolchain=None,
-        wishes=Wishes(minimize=True),
+        options=RunOptions(minimize=True),
         catalogue=load_catalogue(),
         open_bench=lambda: OneOutcome(Outcome.MATCH),
     )
@@ -126,28 +125,30 @@ def test_a_smaller_testcase_is_made_when_it_is_asked_for() -> None:
     assert "--minimize" in report.command
 
 
-def test_a_testcase_that_never_fails_is_not_cut_down() -> None:
-    """The verdict stands, and a note says why; asked for by itself, it is a sentence and exit code 2."""
-    report = reproduce(
+def test_a_testcase_that_never_fails_is_not_reduced() -> None:
+    """The verdict stands, and a note says why. The minimize command ends with a message and exit code 2."""
+    report = reproduce_issue(
         issue(CODE),
         toolchain=None,
-        wishes=Wishes(minimize=True),
+        options=RunOptions(minimize=True),
         catalogue=load_catalogue(),
         open_bench=lambda: OneOutcome(Outcome.PASS),
     )
     assert report.smaller is None
     assert any("no smaller testcase" in note for note in report.notes)
     with pytest.raises(NotReducible, match="no release"):
-        minimize(
+        minimize_testcase(
             issue(CODE),
             toolchain=None,
-            wishes=Wishes(),
+            options=RunOptions(),
             catalogue=load_catalogue(),
             open_bench=lambda: OneOutcome(Outcome.PASS),
         )
 
 
-def test_an_issue_without_a_testcase_cannot_be_cut_down() -> None:
-    """And no sandbox is opened to find that out."""
+def test_an_issue_without_a_testcase_cannot_be_reduced() -> None:
+    """And no sandbox is opened."""
     with pytest.raises(UserError):
-        minimize(issue("nothing"), toolchain=None, wishes=Wishes(), catalogue=load_catalogue(), open_bench=no_bench)
+        minimize_testcase(
+            issue("nothing"), toolchain=None, options=RunOptions(), catalogue=load_catalogue(), open_bench=no_bench
+        )

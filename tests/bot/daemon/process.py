@@ -1,6 +1,6 @@
-"""The watcher as a process that a test can kill: the real steps, ledger and client; its probe needs no compiler.
+"""The daemon as a process that a test can kill: real steps, ledger and client; the runs need no compiler.
 
-It can also kill itself, at a statement of its ledger that is named by number.
+The process can also kill itself, at a numbered statement of its ledger.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bot.daemon import ledger, watch as loop
-from bot.daemon.ledger import Ledger
-from bot.daemon.watch import Watcher, watch
-from bot.forge import github
+from bot.daemon import watch
+from bot.daemon.ledger import Ledger, open_ledger
+from bot.daemon.steps import Services
+from bot.forge.github import open_forge
 from runners.core.catalogue import Catalogue, load_catalogue
 from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, Investigation, JobPlan, Outcome, Signalled
@@ -39,7 +39,7 @@ Fatal Python error: Aborted
 
 
 def canned(folder: Path, plan: JobPlan, sha256: str) -> None:
-    """A probe: every planned release aborts, twice."""
+    """Run a plan: every planned release aborts, twice."""
     for cell in plan.cells:
         seen = [
             observe(
@@ -64,24 +64,24 @@ def catalogue() -> Catalogue:
     return load_catalogue()
 
 
-def watcher_of(environment: dict[str, str], state: Path, **more: Any) -> Watcher:
-    """A watcher on the fake, whose parts may be replaced."""
+def make_services(environment: dict[str, str], state: Path, **more: Any) -> Services:
+    """Return services on the fake; ``more`` replaces parts."""
     parts: dict[str, Any] = {
-        "forge": github.forge(environment, pause=lambda _: None),
-        "ledger": ledger.open_ledger(state / "ledger.sqlite"),
+        "forge": open_forge(environment, pause=lambda _: None),
+        "ledger": open_ledger(state / "ledger.sqlite"),
         "folder": state,
         "repositories": (REPOSITORY,),
-        "catalogue": catalogue,
+        "open_catalogue": catalogue,
         "attach": lambda issue, settings: issue,
-        "probe": canned,
+        "run_plan": canned,
         "now": lambda: datetime.now(tz=UTC),
-        "say": lambda _: None,
+        "log": lambda _: None,
     }
-    return Watcher(**{**parts, **more})
+    return Services(**{**parts, **more})
 
 
-def live(environment: dict[str, str], state: str, die_at: int, count: str) -> None:
-    """Until nothing is left to do; killed before change ``die_at`` of the ledger. Writes how many there were."""
+def run_until_killed(environment: dict[str, str], state: str, die_at: int, count: str) -> None:
+    """Run until no event is left, or until change ``die_at`` of the ledger; write the number of changes to a file."""
     place = Path(state)
     sql = sqlite3.connect(place / "ledger.sqlite", isolation_level=None)
     seen = 0
@@ -93,9 +93,9 @@ def live(environment: dict[str, str], state: str, die_at: int, count: str) -> No
             os.kill(os.getpid(), signal.SIGKILL)
 
     sql.set_trace_callback(statement)
-    loop.TICK_S = 0.01
-    watch(
-        watcher_of(environment, place, ledger=Ledger(sql)),
+    watch.TICK_S = 0.01
+    watch.watch_repositories(
+        make_services(environment, place, ledger=Ledger(sql)),
         threading.Event(),
         threading.Event(),
         poll_s=1,

@@ -1,4 +1,4 @@
-"""The watcher: what it sees, what it answers, and that nothing is lost or said twice when it is killed."""
+"""The daemon: which events it sees, its answers, and that a kill neither loses nor doubles one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from bot.daemon.feed import key_of, poll, sweep_event, unlabeled
-from bot.daemon.ledger import Cursor, State, open_ledger
-from bot.daemon.watch import MAX_ATTEMPTS, Watcher, watch
-from bot.forge.run_record import RunState, decode
+from bot.daemon.feed import find_undone_key, make_event_key, make_recheck, poll_repository
+from bot.daemon.ledger import EventState, ReadPosition, open_ledger
+from bot.daemon.steps import MAX_ATTEMPTS, Services
+from bot.daemon.watch import watch_repositories
+from bot.forge.run_record import RunState, decode_record
 from runners.core.errors import InfraError
 from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
@@ -27,7 +28,7 @@ from tests.bot.forge.fake import REPOSITORY, FakeGithub, Fault
 
 pytestmark = pytest.mark.thorough
 
-ALL = (State.NEW, State.PLANNED, State.RAN)
+ALL = (EventState.NEW, EventState.PLANNED, EventState.RAN)
 
 
 @pytest.fixture
@@ -43,113 +44,113 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def watcher(github: FakeGithub, tmp_path: Path) -> Watcher:
-    made = daemon.watcher_of(github.environment(), tmp_path)
-    assert look(made) == 0
+def services(github: FakeGithub, tmp_path: Path) -> Services:
+    made = daemon.make_services(github.environment(), tmp_path)
+    assert poll(made) == 0
     github.now = datetime.now(tz=UTC) + timedelta(seconds=1)
     return made
 
 
-def look(watcher: Watcher) -> int:
-    return poll(watcher.forge, watcher.ledger, REPOSITORY, now=watcher.now())
+def poll(services: Services) -> int:
+    return poll_repository(services.forge, services.ledger, REPOSITORY, now=services.now())
 
 
-def work(watcher: Watcher) -> None:
-    """Until nothing is left to do."""
-    watch(watcher, threading.Event(), threading.Event(), poll_s=1, jobs=1, drain=True)
+def run_all(services: Services) -> None:
+    """Run until no event is left."""
+    watch_repositories(services, threading.Event(), threading.Event(), poll_s=1, jobs=1, drain=True)
 
 
-def with_parts(watcher: Watcher, **more: Any) -> Watcher:
-    names = ("forge", "ledger", "folder", "repositories", "catalogue", "attach", "probe", "now", "say")
-    return Watcher(**{**{name: getattr(watcher, name) for name in names}, **more})
+def with_parts(services: Services, **more: Any) -> Services:
+    names = ("forge", "ledger", "folder", "repositories", "open_catalogue", "attach", "run_plan", "now", "log")
+    return Services(**{**{name: getattr(services, name) for name in names}, **more})
 
 
 def verdicts(github: FakeGithub, number: int = 7) -> list[RunState]:
-    return [run.state for run in decode(github.ours(number)[-1]).runs]
+    return [run.state for run in decode_record(github.ours(number)[-1]).runs]
 
 
 # ------------------------------------------------------------------------------------------------------ by polling
 
 
-def test_an_issue_opened_while_watching_is_answered_once(github: FakeGithub, watcher: Watcher) -> None:
-    """Seen by polling, run, answered by editing the one comment; looking again finds nothing new."""
+def test_an_issue_opened_while_watching_is_answered_once(github: FakeGithub, services: Services) -> None:
+    """Found by polling, run, answered by an edit of the one comment; the next poll finds no new event."""
     github.open_issue(7, daemon.CRASH)
-    assert look(watcher) == 1
-    work(watcher)
+    assert poll(services) == 1
+    run_all(services)
     assert len(github.ours(7)) == 1
     assert github.ours(7)[0].startswith("**Confirmed.**")
     assert verdicts(github) == [RunState.DONE]
-    assert look(watcher) == 0
-    work(watcher)
+    assert poll(services) == 0
+    run_all(services)
     assert len(github.ours(7)) == 1
-    assert list((watcher.folder / "work").iterdir()) == []
-    assert {path.suffix for path in (watcher.folder / "reports").iterdir()} == {".json", ".html"}
+    assert list((services.folder / "work").iterdir()) == []
+    assert {path.suffix for path in (services.folder / "reports").iterdir()} == {".json", ".html"}
 
 
-def test_what_was_there_before_the_watch_began_is_left_alone(github: FakeGithub, tmp_path: Path) -> None:
-    """Neither old issues, nor old commands, nor labels that are on already."""
+def test_events_before_the_first_start_are_ignored(github: FakeGithub, tmp_path: Path) -> None:
+    """Old issues, old commands, and labels that were on before."""
     github.open_issue(7, daemon.CRASH)
     github.say(7, "ada", "/repro run")
-    watcher = daemon.watcher_of(github.environment(), tmp_path)
-    client = watcher.forge
+    services = daemon.make_services(github.environment(), tmp_path)
+    client = services.forge
     client.ensure_label(REPOSITORY, "repro", colour="ffffff", description="")
     client.add_labels(REPOSITORY, 7, ("repro",))
     github.now = datetime.now(tz=UTC) - timedelta(minutes=1)
-    assert [look(watcher), look(watcher)] == [0, 0]
+    assert [poll(services), poll(services)] == [0, 0]
     github.say(7, "bob", "me too")
-    assert look(watcher) == 0
+    assert poll(services) == 0
 
 
-def test_a_label_put_on_an_old_issue_starts_a_run_and_again_after_it_was_off(
-    github: FakeGithub, tmp_path: Path
-) -> None:
-    """The label is the button of those who do not write commands."""
+def test_a_label_on_an_old_issue_starts_a_run(github: FakeGithub, tmp_path: Path) -> None:
+    """And again after it was removed."""
     github.open_issue(7, daemon.CRASH)
-    watcher = daemon.watcher_of(github.environment(), tmp_path)
-    look(watcher)
+    services = daemon.make_services(github.environment(), tmp_path)
+    poll(services)
     github.now = datetime.now(tz=UTC)
-    watcher.forge.add_labels(REPOSITORY, 7, ("repro",))
-    assert look(watcher) == 1
-    work(watcher)
+    services.forge.add_labels(REPOSITORY, 7, ("repro",))
+    assert poll(services) == 1
+    run_all(services)
     assert verdicts(github) == [RunState.DONE]
-    watcher.forge.remove_label(REPOSITORY, 7, "repro")
+    services.forge.remove_label(REPOSITORY, 7, "repro")
     github.say(7, "bob", "hm")
-    assert look(watcher) == 0
-    watcher.forge.add_labels(REPOSITORY, 7, ("repro",))
-    assert look(watcher) == 1
+    assert poll(services) == 0
+    services.forge.add_labels(REPOSITORY, 7, ("repro",))
+    assert poll(services) == 1
 
 
-def test_a_command_is_acknowledged_and_answered(github: FakeGithub, watcher: Watcher) -> None:
-    """By somebody with permission, on an old issue; a command in a pull request or by us is none."""
+def test_a_command_is_acknowledged_and_answered(github: FakeGithub, services: Services) -> None:
+    """From an account with permission, on an old issue; our own comment is no command."""
     github.roles["wil"] = "write"
     github.open_issue(7, daemon.CRASH)["created_at"] = "2020-01-01T00:00:00Z"
     asked = github.say(7, "wil", "/repro run versions=0.26.0,0.27.0")
     github.say(7, github.me, "/repro run")
-    assert look(watcher) == 1
-    work(watcher)
+    assert poll(services) == 1
+    run_all(services)
     assert ("comment", asked["id"], "rocket") in github.reactions
     assert "`0.26.0`" in github.ours(7)[-1]
 
 
-def test_looking_costs_nothing_while_nothing_changes(github: FakeGithub, watcher: Watcher) -> None:
+def test_polling_is_free_without_a_change(github: FakeGithub, services: Services) -> None:
     """Two requests, both answered 304, which the forge does not count."""
     github.open_issue(7, "no code")
-    look(watcher)
-    look(watcher)
+    poll(services)
+    poll(services)
     before = len(github.log)
-    assert look(watcher) == 0
+    assert poll(services) == 0
     paths = [call.path for call in github.log[before:]]
     assert paths == [f"/repos/{REPOSITORY}/issues", f"/repos/{REPOSITORY}/issues/comments"]
-    cursor = watcher.ledger.cursor(f"{REPOSITORY}:issues")
-    assert cursor is not None
-    assert watcher.forge.issues_since(REPOSITORY, cursor.since - timedelta(minutes=2), cursor.etag).unchanged
+    position = services.ledger.read_position(f"{REPOSITORY}:issues")
+    assert position is not None
+    assert services.forge.list_changed_issues(
+        REPOSITORY, position.since - timedelta(minutes=2), position.etag
+    ).unchanged
 
 
 # ------------------------------------------------------------------------------------------------------ by webhook
 
 
-def test_deliveries_doubled_and_out_of_order_are_one_event_each(github: FakeGithub, watcher: Watcher) -> None:
-    """The comment's delivery first, then the opening's, each five times, and polling besides."""
+def test_repeated_and_reordered_deliveries_are_one_event_each(github: FakeGithub, services: Services) -> None:
+    """The comment's delivery before the issue's, each five times, and polling besides."""
     github.roles["wil"] = "write"
     github.open_issue(7, daemon.CRASH)
     comment = github.say(7, "wil", "/repro status")
@@ -158,84 +159,84 @@ def test_deliveries_doubled_and_out_of_order_are_one_event_each(github: FakeGith
             ("issue_comment", github.event("created", 7, comment=comment, by="wil")),
             ("issues", github.event("opened", 7)),
         ):
-            key = key_of(kind, payload, (REPOSITORY,))
+            key = make_event_key(kind, payload, (REPOSITORY,))
             assert key is not None
-            watcher.ledger.add(key, kind, payload, watcher.now())
-    look(watcher)
-    work(watcher)
-    assert len(watcher.ledger.due(watcher.now(), State.DONE)) == 2
+            services.ledger.add_event(key, kind, payload, services.now())
+    poll(services)
+    run_all(services)
+    assert len(services.ledger.list_due(services.now(), EventState.DONE)) == 2
     status = [body for body in github.ours(7) if "reprobot:reply" in body]
     assert len(status) == 1
     assert len(github.ours(7)) == 2
 
 
 def test_only_watched_repositories_and_known_events_have_a_key(github: FakeGithub) -> None:
-    """Whoever may sign for one repository cannot make us act in another; junk is dropped at the door."""
+    """A key for one repository's webhook gives no access to another; malformed payloads are dropped."""
     github.open_issue(7, "x")
     opened = github.event("opened", 7)
-    assert key_of("issues", opened, (REPOSITORY.upper(),)) == f"{REPOSITORY.upper()}#7:opened"
-    assert key_of("issues", opened, ("octo/other",)) is None
-    assert key_of("pull_request", opened, (REPOSITORY,)) is None
+    assert make_event_key("issues", opened, (REPOSITORY.upper(),)) == f"{REPOSITORY.upper()}#7:opened"
+    assert make_event_key("issues", opened, ("octo/other",)) is None
+    assert make_event_key("pull_request", opened, (REPOSITORY,)) is None
     for junk in (b"", b"[]", b"{", b"[" * 100_000, b"\xff", b'{"issue": 3}'):
-        assert key_of("issues", junk, (REPOSITORY,)) is None
+        assert make_event_key("issues", junk, (REPOSITORY,)) is None
     label = json.loads(opened) | {"action": "unlabeled", "label": {"name": "repro"}}
-    assert unlabeled("issues", json.dumps(label).encode(), (REPOSITORY,)) == f"{REPOSITORY}#7:labeled:repro"
-    assert unlabeled("issues", opened, (REPOSITORY,)) is None
+    assert find_undone_key("issues", json.dumps(label).encode(), (REPOSITORY,)) == f"{REPOSITORY}#7:labeled:repro"
+    assert find_undone_key("issues", opened, (REPOSITORY,)) is None
 
 
 # ------------------------------------------------------------------------------------------------------ what fails
 
 
-def test_a_forge_that_is_down_for_a_while_loses_nothing(github: FakeGithub, watcher: Watcher) -> None:
-    """The step is put off and done later; the issue sees one comment."""
+def test_an_outage_of_the_forge_loses_no_event(github: FakeGithub, services: Services) -> None:
+    """The step is repeated later; the issue gets one comment."""
     github.open_issue(7, daemon.CRASH)
-    look(watcher)
+    poll(services)
     github.faults.append(Fault(status=503, path="/issues/7", times=10))
     said: list[str] = []
-    moment = [watcher.now()]
+    moment = [services.now()]
 
     def later() -> datetime:
         moment[0] += timedelta(minutes=1)
         return moment[0]
 
-    work(with_parts(watcher, now=later, say=said.append))
+    run_all(with_parts(services, now=later, log=said.append))
     assert any("again in 30 s" in line for line in said)
     assert len(github.ours(7)) == 1
     assert verdicts(github) == [RunState.DONE]
 
 
-def test_a_run_that_never_comes_to_an_end_is_said_at_last(github: FakeGithub, watcher: Watcher) -> None:
-    """After some attempts the issue is told that there is no answer, through no fault of the testcase."""
+def test_a_run_that_keeps_failing_is_reported(github: FakeGithub, services: Services) -> None:
+    """After some attempts a comment says that there is no answer, through no fault of the testcase."""
     github.open_issue(7, daemon.CRASH)
-    look(watcher)
+    poll(services)
     tries: list[Path] = []
 
     def broken(folder: Path, plan: JobPlan, sha256: str) -> None:
         tries.append(folder)
         raise InfraError("the disk is full: free some space")
 
-    moment = [watcher.now()]
+    moment = [services.now()]
 
     def later() -> datetime:
         moment[0] += timedelta(minutes=5)
         return moment[0]
 
-    work(with_parts(watcher, probe=broken, now=later))
+    run_all(with_parts(services, run_plan=broken, now=later))
     assert len(tries) == MAX_ATTEMPTS
     assert "the disk is full" in github.ours(7)[0]
     assert verdicts(github) == [RunState.FAILED]
 
 
-def test_a_result_that_names_another_plan_is_no_verdict(github: FakeGithub, watcher: Watcher) -> None:
-    """What the child wrote goes through the same door as an artifact."""
+def test_a_result_that_names_another_plan_is_no_verdict(github: FakeGithub, services: Services) -> None:
+    """Results of the child process pass the same checks as an artifact."""
     github.open_issue(7, daemon.CRASH)
-    look(watcher)
+    poll(services)
 
     def forged(folder: Path, plan: JobPlan, sha256: str) -> None:
         for cell in plan.cells:
             write_result(CellResult(cell=cell.id, plan_sha256="0" * 64), folder / "results")
 
-    work(with_parts(watcher, probe=forged))
+    run_all(with_parts(services, run_plan=forged))
     assert "belongs to another plan" in github.ours(7)[0]
 
 
@@ -247,18 +248,18 @@ def test_a_result_that_names_another_plan_is_no_verdict(github: FakeGithub, watc
         ("Never mind.", True),
     ],
 )
-def test_an_edit_while_it_runs_is_said_where_it_changes_the_testcase(
-    edit: str, said: bool, github: FakeGithub, watcher: Watcher
+def test_an_edit_during_the_run_is_noted_if_it_changes_the_testcase(
+    edit: str, said: bool, github: FakeGithub, services: Services
 ) -> None:
-    """The answer stays about the text that ran; the forge is asked anew, through the real client."""
+    """The answer is about the text that ran; the issue is read again through the real client."""
 
     def probe(folder: Path, plan: JobPlan, sha256: str) -> None:
         github.edit_issue(7, edit)
         daemon.canned(folder, plan, sha256)
 
     github.open_issue(7, daemon.CRASH)
-    look(watcher)
-    work(with_parts(watcher, probe=probe))
+    poll(services)
+    run_all(with_parts(services, run_plan=probe))
     (answer,) = github.ours(7)
     assert ("was edited after this run began" in answer) is said
     assert "**Confirmed.**" in answer
@@ -266,32 +267,30 @@ def test_an_edit_while_it_runs_is_said_where_it_changes_the_testcase(
 
 
 @pytest.mark.parametrize("tag", ['W/"0"', '"gone"', "not a tag", 'W/"' + "f" * 300 + '"', "*, *"])
-def test_a_stale_tag_costs_a_reading_and_nothing_is_seen_twice(
-    tag: str, github: FakeGithub, watcher: Watcher
-) -> None:
-    """A forge that forgot its tags answers in full: what was answered stays so, what is new is found."""
+def test_a_stale_etag_repeats_no_event(tag: str, github: FakeGithub, services: Services) -> None:
+    """A forge without that ETag answers in full: known events stay done, new ones are found."""
     github.open_issue(7, daemon.CRASH)
-    assert look(watcher) == 1
-    work(watcher)
+    assert poll(services) == 1
+    run_all(services)
     for name in (f"{REPOSITORY}:issues", f"{REPOSITORY}:comments"):
-        cursor = watcher.ledger.cursor(name)
-        assert cursor is not None
-        watcher.ledger.move_cursor(name, Cursor(since=cursor.since, etag=tag))
+        position = services.ledger.read_position(name)
+        assert position is not None
+        services.ledger.move_position(name, ReadPosition(since=position.since, etag=tag))
     before = len(github.log)
-    assert look(watcher) == 0
+    assert poll(services) == 0
     listed = [call.status for call in github.log[before:] if call.path.endswith(("/issues", "/issues/comments"))]
     assert listed == [200, 200]
     github.open_issue(8, daemon.CRASH)
-    assert look(watcher) == 1
-    work(watcher)
+    assert poll(services) == 1
+    run_all(services)
     assert [len(github.ours(number)) for number in (7, 8)] == [1, 1]
 
 
-def test_one_issue_that_trips_a_bug_does_not_stop_the_others(github: FakeGithub, watcher: Watcher) -> None:
-    """The trace goes to the log, the event is kept, the next one is answered."""
+def test_a_bug_on_one_issue_does_not_stop_the_others(github: FakeGithub, services: Services) -> None:
+    """The traceback is logged, the event is kept, the next issue is answered."""
     github.open_issue(7, daemon.CRASH)
     github.open_issue(8, daemon.CRASH)
-    look(watcher)
+    poll(services)
     traces: list[str] = []
 
     def attach(issue: Any, settings: Any) -> Any:
@@ -300,33 +299,33 @@ def test_one_issue_that_trips_a_bug_does_not_stop_the_others(github: FakeGithub,
         return issue
 
     stop = threading.Event()
-    trapped = with_parts(watcher, attach=attach, log=traces.append)
+    trapped = with_parts(services, attach=attach, log_traceback=traces.append)
     threading.Timer(3.0, stop.set).start()
-    watch(trapped, stop, threading.Event(), poll_s=60, jobs=1)
+    watch_repositories(trapped, stop, threading.Event(), poll_s=60, jobs=1)
     assert "KeyError" in traces[0]
     assert github.ours(8)[0].startswith("**Confirmed.**")
-    assert [event.key for event in watcher.ledger.due(watcher.now() + timedelta(hours=1), *ALL)] == [
+    assert [event.key for event in services.ledger.list_due(services.now() + timedelta(hours=1), *ALL)] == [
         f"{REPOSITORY}#7:opened"
     ]
 
 
-def test_a_sweep_that_posts_asks_each_issue_once(github: FakeGithub, watcher: Watcher) -> None:
-    """Its events go the same way; run again, it goes on where it was."""
+def test_a_posting_sweep_runs_each_issue_once(github: FakeGithub, services: Services) -> None:
+    """Its events pass the same steps; a second sweep goes on where the first stopped."""
     for number in (7, 8):
         github.open_issue(number, daemon.CRASH)
-        key, payload = sweep_event(REPOSITORY, number)
-        watcher.ledger.add(key, "sweep", payload, watcher.now())
-    work(watcher)
+        key, payload = make_recheck(REPOSITORY, number)
+        services.ledger.add_event(key, "sweep", payload, services.now())
+    run_all(services)
     assert [len(github.ours(number)) for number in (7, 8)] == [1, 1]
-    key, payload = sweep_event(REPOSITORY, 7)
-    assert not watcher.ledger.add(key, "sweep", payload, watcher.now())
+    key, payload = make_recheck(REPOSITORY, 7)
+    assert not services.ledger.add_event(key, "sweep", payload, services.now())
 
 
 # ------------------------------------------------------------------------------------------------------ kill -9
 
 
 class Killer:
-    """Runs the watcher as a process, to its end or to a point where it is killed."""
+    """Runs the daemon as a process, to its end or to a point where it is killed."""
 
     def __init__(self, github: FakeGithub, state: Path) -> None:
         self._github, self._state = github, state
@@ -335,7 +334,7 @@ class Killer:
 
     def run(self, *, die_at: int = 0, at_call: tuple[int, bool] | None = None, count: str = "") -> int | None:
         process = self._context.Process(
-            target=daemon.live, args=(self._github.environment(), str(self._state), die_at, count)
+            target=daemon.run_until_killed, args=(self._github.environment(), str(self._state), die_at, count)
         )
         first, started = len(self._github.log), threading.Event()
 
@@ -357,7 +356,7 @@ class Killer:
 
 
 def asked(github: FakeGithub, state: Path) -> None:
-    """An opened issue and a command with an answer in words, in the ledger."""
+    """Add an opened issue and a command with a reply to the ledger."""
     github.roles["wil"] = "write"
     github.open_issue(7, daemon.CRASH)
     comment = github.say(7, "wil", "/repro help")
@@ -366,25 +365,29 @@ def asked(github: FakeGithub, state: Path) -> None:
         ("issues", github.event("opened", 7)),
         ("issue_comment", github.event("created", 7, comment=comment, by="wil")),
     ):
-        key = key_of(kind, payload, (REPOSITORY,))
+        key = make_event_key(kind, payload, (REPOSITORY,))
         assert key is not None
-        kept.add(key, kind, payload, datetime.now(tz=UTC))
+        kept.add_event(key, kind, payload, datetime.now(tz=UTC))
     kept.close()
 
 
 def outcome(github: FakeGithub) -> tuple[list[str], list[RunState], list[str]]:
-    """What an issue's reader sees in the end."""
+    """Return the issue's comments, runs and labels in the end."""
     mine = github.ours(7)
     kinds = sorted("reply" if "reprobot:reply" in body else body.partition("\n")[0][:14] for body in mine)
-    sheet = next(body for body in mine if "reprobot:reply" not in body)
-    return kinds, [run.state for run in decode(sheet).runs], [one["name"] for one in github.issues[7]["labels"]]
+    sticky = next(body for body in mine if "reprobot:reply" not in body)
+    return (
+        kinds,
+        [run.state for run in decode_record(sticky).runs],
+        [one["name"] for one in github.issues[7]["labels"]],
+    )
 
 
 @pytest.mark.thorough
-def test_killed_anywhere_it_says_everything_once(tmp_path: Path) -> None:
+def test_killed_anywhere_it_writes_everything_once(tmp_path: Path) -> None:
     """kill -9 before each change of the ledger, around each write on the forge, and between reads.
 
-    After a restart the issue looks as it does when nobody kills: one answer, one reply, one run, the same labels.
+    After a restart the issue looks as without a kill: one answer, one reply, one run, the same labels.
     """
     with FakeGithub() as calm:
         (tmp_path / "calm").mkdir()

@@ -1,4 +1,4 @@
-"""Webhooks on a port: only what GitHub signed is kept, and it is on the disk before it is acknowledged."""
+"""Webhooks on a port: only events with GitHub's signature are kept, and they are on disk before the answer."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from contextlib import contextmanager
 
 import pytest
 
-from bot.daemon.webhook import receiver, signed
+from bot.daemon.webhook import has_valid_signature, open_server
 from bot.requests.request import MAX_EVENT
 
 SECRET = b"a secret of some length"
 
 
-class Sent:
-    """A receiver under test, and what came through."""
+class WebhookClient:
+    """A server under test, and the events that it received."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[str, bytes]] = []
-        self.server = receiver(("127.0.0.1", 0), SECRET, self._receive)
+        self.server = open_server(("127.0.0.1", 0), SECRET, self._receive)
 
     def _receive(self, kind: str, payload: bytes) -> bool:
         new = (kind, payload) not in self.kept
@@ -49,8 +49,8 @@ class Sent:
 
 
 @contextmanager
-def listening() -> Iterator[Sent]:
-    sent = Sent()
+def listening() -> Iterator[WebhookClient]:
+    sent = WebhookClient()
     threading.Thread(target=sent.server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield sent
@@ -62,12 +62,12 @@ def listening() -> Iterator[Sent]:
 def test_the_signature_is_as_github_computes_it() -> None:
     """The example in GitHub's documentation of webhooks."""
     digest = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
-    assert signed(b"It's a Secret to Everybody", b"Hello, World!", digest)
-    assert not signed(b"It's a Secret to Everybody", b"Hello, World?", digest)
+    assert has_valid_signature(b"It's a Secret to Everybody", b"Hello, World!", digest)
+    assert not has_valid_signature(b"It's a Secret to Everybody", b"Hello, World?", digest)
 
 
-def test_a_signed_event_is_kept_and_a_second_delivery_is_fine_too() -> None:
-    """202 for a new one, 200 for one that is known."""
+def test_a_signed_event_is_kept_once() -> None:
+    """202 for a new one, 200 for a known one."""
     with listening() as sent:
         assert sent.post(b'{"action": "opened"}') == 202
         assert sent.post(b'{"action": "opened"}') == 200
@@ -78,22 +78,22 @@ def test_a_signed_event_is_kept_and_a_second_delivery_is_fine_too() -> None:
     "signature",
     ["", "sha256=", "sha256=" + "0" * 64, "sha1=" + "0" * 40, "SHA256=é".encode().decode("latin-1"), "x" * 8000],
 )
-def test_nothing_unsigned_is_kept(signature: str) -> None:
-    """A wrong, missing, older or odd signature."""
+def test_an_unsigned_event_is_refused(signature: str) -> None:
+    """With a wrong, missing, older or malformed signature."""
     with listening() as sent:
         assert sent.post(b"{}", signature=signature) == 401
         assert sent.kept == []
 
 
 @pytest.mark.parametrize("event", ["", "Issues", "issues/../x", "a" * 61, "issues%0a"])
-def test_an_event_has_a_plain_name(event: str) -> None:
-    """It becomes part of what is kept."""
+def test_an_event_name_has_plain_letters(event: str) -> None:
+    """The name becomes part of the ledger."""
     with listening() as sent:
         assert sent.post(b"{}", event=event) == 400
 
 
 def test_a_request_without_length_or_too_long_is_not_read() -> None:
-    """The length is judged before the body is read; nothing is read after it either."""
+    """The length is checked before the body is read."""
     with listening() as sent:
         for length, status in ((None, 411), ("-1", 411), ("1e3", 411), (str(MAX_EVENT + 1), 413)):
             with socket.create_connection(("127.0.0.1", sent.server.server_port), timeout=10) as raw:
@@ -104,11 +104,11 @@ def test_a_request_without_length_or_too_long_is_not_read() -> None:
 
 
 def test_only_post_is_answered_and_the_secret_is_required() -> None:
-    """There is no page here; and without a secret anybody could send events."""
+    """Without a secret anybody could send events."""
     with listening() as sent:
         connection = http.client.HTTPConnection("127.0.0.1", sent.server.server_port, timeout=10)
         connection.request("GET", "/")
         assert connection.getresponse().status == 501
         connection.close()
     with pytest.raises(ValueError, match="secret"):
-        receiver(("127.0.0.1", 0), b"", lambda kind, payload: True)
+        open_server(("127.0.0.1", 0), b"", lambda kind, payload: True)

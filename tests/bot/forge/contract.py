@@ -1,7 +1,7 @@
-"""GitHub's own OpenAPI description, as far as the bot uses the API, and what it says of a request or an answer.
+"""GitHub's own OpenAPI description, cut to the calls of the bot, as a check of requests and answers.
 
-It comes from GitHub's npm package, whose hash is pinned, at the time of the test; nothing of it is kept here. The
-cut of it that is needed lies in the user's cache, since the whole is 29 MB to fetch and 13 MB to parse.
+The description comes from GitHub's npm package at the time of the test, pinned by hash; no copy is kept in the
+repository. The cut lies in the user's cache, since the whole is 29 MB to fetch and 13 MB to parse.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PATHS = (
 
 
 class Contract:
-    """What the description says of each request and answer; the faults it finds are sentences."""
+    """Checks requests and answers against the description. Each fault is a sentence."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
@@ -96,7 +96,7 @@ class Contract:
 
 
 def _nullable(node: Any) -> Any:
-    """OpenAPI 3.0's ``nullable`` as JSON Schema has it; examples and formats are left out."""
+    """Translate OpenAPI 3.0's ``nullable`` to JSON Schema. Examples and formats are left out."""
     if isinstance(node, list):
         return [_nullable(one) for one in node]
     if not isinstance(node, dict):
@@ -112,16 +112,16 @@ def _nullable(node: Any) -> Any:
 
 
 def load() -> Contract:
-    """The description, from the cache or from the package.
+    """Return the description, from the cache or from the package.
 
     Raises:
-        Unavailable: npm is not here, or the package cannot be fetched.
+        Unavailable: npm is not installed, or the package cannot be fetched.
     """
     return Contract(cached(PACKAGE, _cut, "\n".join(PATHS)))  # other paths are another cut
 
 
 def _cut(document: dict[str, Any]) -> dict[str, Any]:
-    """The paths in use, and every component that they lead to."""
+    """Return the paths in use, and every component that they refer to."""
     paths = {path: document["paths"][path] for path in PATHS}
     components: dict[str, dict[str, Any]] = {}
     waiting: list[Any] = [paths]

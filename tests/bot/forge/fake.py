@@ -1,7 +1,7 @@
-"""GitHub on loopback: the part of its REST API that the bot uses, with a memory, and with faults when asked for them.
+"""A fake GitHub on loopback: the part of its REST API that the bot uses, with state, and with faults on demand.
 
-It is a server, not a mock of a client: PyGithub, its retries and its paging are the real ones. State lives in the
-process of the test, so a bot that is killed finds everything again as GitHub would have kept it.
+It is a server, not a mock of a client: PyGithub, its retries and its paging are the real ones. The state lives in the
+process of the test, so a bot that is killed finds it again, as on GitHub.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 
 
 class Checker(Protocol):
-    """Compares what goes over the wire with a description of the API; returns what is wrong."""
+    """Compares requests and answers with a description of the API; returns the faults."""
 
     def request(self, method: str, template: str, query: dict[str, str], body: Any) -> list[str]: ...
 
@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Fault:
-    """What goes wrong with the next ``times`` requests that match; ``after``: once the request has taken effect.
+    """A fault for the next ``times`` requests that match; with ``after``, once the request has taken effect.
 
     A status of 0 closes the connection without an answer.
     """
@@ -66,7 +66,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request as it arrived; ``took_effect`` is False for one that a fault stopped."""
+    """One request as it arrived. ``took_effect`` is False if a fault stopped it."""
 
     method: str
     path: str
@@ -119,7 +119,7 @@ class FakeGithub:
             self.issues[number].update(body=body, updated_at=stamp(self.tick()))
 
     def say(self, number: int, author: str, body: str, *, app: int | None = None) -> JSON:
-        """Somebody writes a comment."""
+        """Write a comment as ``author``."""
         with self._lock:
             self._ids += 1
             made = objects.comment(
@@ -145,14 +145,14 @@ class FakeGithub:
         self.issues[number].update(locked=True, active_lock_reason="resolved", updated_at=stamp(self.tick()))
 
     def ours(self, number: int) -> list[str]:
-        """The bodies of the bot's comments, oldest first."""
+        """Return the bodies of the bot's comments, oldest first."""
         return [one["body"] for one in self._on(number) if one["user"]["login"] == self.me]
 
     def calls(self, method: str, path: str = ".*") -> list[Call]:
         return [call for call in self.log if call.method == method and re.search(path, call.path)]
 
     def event(self, action: str, number: int, *, comment: JSON | None = None, by: str = "ada") -> bytes:
-        """The webhook's payload for something that happened here."""
+        """Return the webhook's payload for an event on an issue."""
         body = {
             "action": action,
             "issue": self.issues[number],
@@ -184,11 +184,11 @@ class FakeGithub:
         self._server.server_close()
 
     def environment(self) -> dict[str, str]:
-        """What a step of a workflow would be told."""
+        """Return the variables of a workflow's step."""
         return {"GITHUB_API_URL": self.url, "GITHUB_TOKEN": TOKEN, "GITHUB_ACTIONS": "true", "REPROBOT_PACE": "off"}
 
     def serve(self, method: str, target: str, headers: dict[str, str], raw: bytes) -> Answer:
-        """One request → its answer; status 0 is a connection closed without one."""
+        """Answer one request. Status 0 closes the connection without an answer."""
         parts = urlsplit(target)
         path, query = unquote(parts.path), dict(parse_qsl(parts.query, keep_blank_values=True))
         body = json.loads(raw) if raw else None
@@ -224,7 +224,7 @@ class FakeGithub:
     def _checked(
         self, method: str, template: str, query: dict[str, str], body: Any, answer: Callable[[], Answer]
     ) -> Answer:
-        """Validate both ways; GitHub too refuses a body that is not as described."""
+        """Validate request and answer. GitHub too refuses a body that is not as described."""
         if self.checker is None:
             return answer()
         if wrong := self.checker.request(method, template, query, body):
@@ -266,7 +266,7 @@ class FakeGithub:
             yield template, (method, re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern), handler)
 
     def _refused(self, number: int | None = None) -> Answer | None:
-        """Why nothing may be written (to that issue)."""
+        """Return the refusal of a write (to that issue); None if it is allowed."""
         if not self.may_write:
             return Answer(403, objects.error("Resource not accessible by integration"))
         if number is not None and number in self.gone:
@@ -357,7 +357,7 @@ class FakeGithub:
         return self._refused(int(at["id"])) or self._react("issue", int(at["id"]), body["content"])
 
     def _react(self, kind: str, id: int, content: str) -> Answer:
-        """201 for a new one, 200 for one that was there."""
+        """Answer 201 for a new reaction, 200 for a known one."""
         key = (kind, id, content)
         if key in self.reactions:
             return Answer(200, self.reactions[key])
@@ -437,7 +437,7 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that was killed is part of the tests, not of their output."""
+        """Print no traceback for a client that was killed: the tests kill clients."""
 
 
 def _handler(github: FakeGithub) -> type[BaseHTTPRequestHandler]:

@@ -1,6 +1,6 @@
-"""GitHub's own descriptions and examples, out of its npm packages, fetched at the time of the test.
+"""Fetch GitHub's own descriptions and examples from its npm packages, at the time of the test.
 
-Each package is pinned by version and hash. What a test needs of it lies in the user's cache; nothing is kept here.
+Each package is pinned by version and hash. The part that a test needs lies in the cache, not in the repository.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 
 
 class Unavailable(Exception):
-    """The package cannot be had here; the message says what is missing."""
+    """The package cannot be fetched here. The message says which program or network is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """``member`` is the JSON document in it that is used."""
+    """``member`` is the JSON document of the package that is used."""
 
     name: str
     sha256: str
@@ -33,10 +33,10 @@ class Package:
 
 
 def cached(package: Package, cut: Callable[[Any], Any], key: str) -> Any:
-    """What ``cut`` makes of the package's document; kept under ``key``, which names the cut.
+    """Return the result of ``cut`` on the package's document, kept in the cache under ``key``.
 
     Raises:
-        Unavailable: npm is not here, or the package cannot be fetched.
+        Unavailable: npm is not installed, or the package cannot be fetched.
     """
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "reprobot-tests"
     digest = hashlib.sha256(f"{package.sha256}\n{package.member}\n{key}".encode()).hexdigest()[:12]

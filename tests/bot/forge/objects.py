@@ -1,4 +1,4 @@
-"""JSON objects as GitHub's API answers them: complete enough for its own description of them, the words our own."""
+"""JSON objects as GitHub's API answers them, complete enough for its own description. The texts are our own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def user(api: str, login: str, *, type: str | None = None) -> JSON:
 
 
 def account(api: str, login: str) -> JSON:
-    """A user with what only ``GET /user`` tells."""
+    """Return a user with the additional fields of ``GET /user``."""
     return {
         **user(api, login),
         **dict.fromkeys(("bio", "blog", "company", "email", "hireable", "location", "name")),
@@ -51,7 +51,7 @@ def account(api: str, login: str) -> JSON:
 
 
 def repository(api: str, full_name: str) -> JSON:
-    """The short form, as it stands in events and in lists."""
+    """Return the short form of a repository, as in events and lists."""
     owner, _, name = full_name.partition("/")
     return {
         "id": crc32(full_name.encode()),
@@ -148,13 +148,13 @@ def reaction(api: str, id: int, login: str, content: str, at: datetime) -> JSON:
 
 
 def permission(api: str, login: str, role: str) -> JSON:
-    """``role_name`` is the role; ``permission`` knows only the four old words."""
+    """Return a permission. ``role_name`` is the role; ``permission`` knows only the four old words."""
     old = {"triage": "read", "maintain": "write"}.get(role, role)
     return {"permission": old, "role_name": role, "user": {**user(api, login), "role_name": role}}
 
 
 def file(api: str, repository: str, path: str, data: str, size: int) -> JSON:
-    """``data`` is base64."""
+    """Return a file; ``data`` is base64."""
     url = f"{api}/repos/{repository}/contents/{path}"
     return {
         "type": "file",

@@ -1,4 +1,4 @@
-"""Linked files: fetched within limits from the forge alone, and merely missing whatever goes wrong."""
+"""Linked files are fetched within limits, from the forge alone; on any error a file is merely missing."""
 
 from __future__ import annotations
 
@@ -21,19 +21,11 @@ from typer.testing import CliRunner
 from bot.cli.app import app
 from bot.extract import NoRepro, Repro, Span, extract
 from bot.extract.files.links import Link
-from bot.forge.attachments import (
-    MAX_FILES,
-    PUBLIC,
-    FetchError,
-    Get,
-    fetch_attachments,
-    find_links,
-    hosts_of,
-    web_get,
-    with_attachments,
-)
-from bot.issue import Attachment, Comment, Issue, Refused
-from bot.plan import Wishes
+from bot.forge.attachments import add_attachments, fetch_attachments, find_links
+from bot.forge.download import PUBLIC_HOSTS, Download, FetchError, find_hosts, make_downloader
+from bot.forge.file_rules import MAX_FILES
+from bot.issue import Attachment, Comment, Issue, RefusedFile
+from bot.plan import RunOptions
 from bot.report.assemble import repeat_command
 from bot.report.document import extract_document
 from bot.report.quote import clean
@@ -51,8 +43,8 @@ def link(name: str) -> Link:
     return Link(name=name, url=f"{PLACE}/{name}")
 
 
-def giving(**files: bytes) -> Get:
-    """A `Get` that knows files by the last part of their address (``__`` for a dot)."""
+def giving(**files: bytes) -> Download:
+    """Return a `Download` that knows files by the last part of their URL (``__`` for a dot)."""
     known = {name.replace("__", "."): data for name, data in files.items()}
 
     def get(url: str, limit: int) -> bytes:
@@ -82,19 +74,19 @@ def entry(name: str, mode: int = 0) -> zipfile.ZipInfo:
     return info
 
 
-def unpack(data: bytes) -> tuple[Attachment | Refused, ...]:
+def unpack(data: bytes) -> tuple[Attachment | RefusedFile, ...]:
     return fetch_attachments([link("a.zip")], giving(a__zip=data))
 
 
-def reasons(got: tuple[Attachment | Refused, ...]) -> list[str]:
-    return [one.why for one in got if isinstance(one, Refused)]
+def reasons(got: tuple[Attachment | RefusedFile, ...]) -> list[str]:
+    return [one.why for one in got if isinstance(one, RefusedFile)]
 
 
 # ---------------------------------------------------------------------------------------------- which links
 
 
-def test_links_stand_in_the_words_of_the_author() -> None:
-    """Not in code, not in what others comment, and a log is no input."""
+def test_links_are_taken_from_the_authors_prose() -> None:
+    """Not from code, not from other accounts' comments; a log is no input."""
     read = make_issue(
         f"""
         [a.mlir]({PLACE}/a.mlir), the log: {PLACE}/log.txt
@@ -117,21 +109,21 @@ def test_links_stand_in_the_words_of_the_author() -> None:
 
 
 def test_a_file_of_a_gist_is_known_by_its_name() -> None:
-    """Only the page of a gist has none."""
+    """Only the page of a gist has no file name."""
     at = "https://gist.githubusercontent.com/someone/0123456789abcdef0123456789abcdef/raw"
     (found,) = find_links(make_issue(f"{at}/{'0' * 40}/t.mlir"))
     assert (found.name, found.gist) == ("t.mlir", False)
 
 
 def test_an_enterprise_server_has_its_own_links() -> None:
-    """And nothing of github.com's."""
-    hosts = hosts_of({"GITHUB_SERVER_URL": "https://git.example.org"})
+    """And none of github.com's."""
+    hosts = find_hosts({"GITHUB_SERVER_URL": "https://git.example.org"})
     text = f"{PLACE}/a.mlir https://git.example.org/o/r/files/3/b.mlir https://git.example.org/gist/{'ab' * 16}"
     assert [one.name for one in find_links(make_issue(text), hosts.forge)] == ["b.mlir", "ab" * 16]
-    assert hosts.allow("https://git.example.org/x")
-    assert hosts.allow("https://media.git.example.org/x")
-    assert not hosts.allow("https://github.com/x")
-    assert hosts_of({}) == PUBLIC
+    assert hosts.is_allowed("https://git.example.org/x")
+    assert hosts.is_allowed("https://media.git.example.org/x")
+    assert not hosts.is_allowed("https://github.com/x")
+    assert find_hosts({}) == PUBLIC_HOSTS
 
 
 @pytest.mark.parametrize(
@@ -156,31 +148,31 @@ def test_an_enterprise_server_has_its_own_links() -> None:
     ],
 )
 def test_only_plain_https_addresses_of_the_forge_are_allowed(url: str) -> None:
-    """Whatever a redirect or a clever address says."""
-    assert not PUBLIC.allow(url)
+    """Redirects and cleverly written URLs included."""
+    assert not PUBLIC_HOSTS.is_allowed(url)
 
 
 @pytest.mark.parametrize(
     "host",
     ["github.com", "objects.githubusercontent.com", "github-production-repository-file-5c1aeb.s3.amazonaws.com"],
 )
-def test_where_the_forge_keeps_its_files_is_allowed(host: str) -> None:
-    """Signed addresses have long queries."""
-    assert PUBLIC.allow(f"https://{host}/a/b.mlir?X-Signature=%2F&b=c~d_e")
+def test_the_forges_own_file_stores_are_allowed(host: str) -> None:
+    """Signed URLs have long queries."""
+    assert PUBLIC_HOSTS.is_allowed(f"https://{host}/a/b.mlir?X-Signature=%2F&b=c~d_e")
 
 
 # ---------------------------------------------------------------------------------------------- what is taken
 
 
 @pytest.mark.parametrize("name", ["m.onnx", "x.npy", "a.exe", "a.tar.gz", "noending", "con.txt", "-o.py", ".py"])
-def test_other_types_and_odd_names_are_not_even_fetched(name: str) -> None:
-    """The reason says why, for the comment."""
+def test_other_types_and_odd_names_are_not_fetched(name: str) -> None:
+    """The refusal says why, for the comment."""
 
     def no_network(url: str, limit: int) -> bytes:
         raise AssertionError(url)
 
     (got,) = fetch_attachments([link(name)], no_network)
-    assert isinstance(got, Refused)
+    assert isinstance(got, RefusedFile)
     assert got.why
 
 
@@ -188,13 +180,13 @@ def test_other_types_and_odd_names_are_not_even_fetched(name: str) -> None:
     ("data", "says"),
     [(b"\x7fELF\x02\x01\xff\xfe", "not UTF-8"), (b"abc\0def", "binary"), (b"\xff\xfea\0", "not UTF-8")],
 )
-def test_binary_in_disguise_is_refused(data: bytes, says: str) -> None:
-    """The name says text, the content decides."""
+def test_binary_content_under_a_text_name_is_refused(data: bytes, says: str) -> None:
+    """The content decides, not the name."""
     assert says in reasons(fetch_attachments([link("a.txt")], giving(a__txt=data)))[0]
 
 
 def test_text_arrives_with_plain_line_ends_and_its_hash() -> None:
-    """A byte order mark and Windows line ends are no part of a program; the hash is of what was fetched."""
+    """A byte order mark and Windows line ends are removed; the hash is of the bytes fetched."""
     data = b"\xef\xbb\xbfprint(1)\r\n"
     (got,) = fetch_attachments([link("a.py")], giving(a__py=data))
     assert isinstance(got, Attachment)
@@ -203,7 +195,7 @@ def test_text_arrives_with_plain_line_ends_and_its_hash() -> None:
 
 
 def test_a_hundred_links_cost_a_few_requests() -> None:
-    """The rest is named as refused."""
+    """The other links are named as refused."""
     asked: list[str] = []
 
     def get(url: str, limit: int) -> bytes:
@@ -217,7 +209,7 @@ def test_a_hundred_links_cost_a_few_requests() -> None:
 
 
 def test_all_files_together_are_limited() -> None:
-    """The limit given to each fetch shrinks with what there is already."""
+    """The limit of each fetch shrinks by the bytes fetched before."""
     limits: list[int] = []
 
     def get(url: str, limit: int) -> bytes:
@@ -232,7 +224,7 @@ def test_all_files_together_are_limited() -> None:
 
 
 def test_a_zip_gives_its_text_files_by_their_bare_names() -> None:
-    """With a reason for each of the others."""
+    """With a reason for each other entry."""
     got = unpack(packed(("dir/a.mlir", MLIR.encode()), ("__MACOSX/._a", b"?"), ("m.onnx", b"\x08"), ("b.PY", b"1")))
     assert [one.name for one in got] == ["a.mlir", "m.onnx", "b.PY"]
     assert isinstance(got[0], Attachment)
@@ -258,7 +250,7 @@ def test_a_zip_gives_its_text_files_by_their_bare_names() -> None:
     ],
 )
 def test_hostile_entries_are_refused_and_the_rest_is_kept(name: str, mode: int, says: str) -> None:
-    """Nothing touches the disk, and nothing of theirs gets into the testcase either."""
+    """No file is written to disk, and no hostile entry reaches the testcase."""
     got = unpack(packed((entry(name, mode), b"/etc/passwd"), ("good.mlir", MLIR.encode())))
     assert says in reasons(got)[0]
     assert [one.name for one in got if isinstance(one, Attachment)] == ["good.mlir"]
@@ -281,12 +273,12 @@ def test_hostile_entries_are_refused_and_the_rest_is_kept(name: str, mode: int, 
     ids=range(10),  # a zip holds the time: as an id it differs between the processes that collect the tests
 )
 def test_bombs_and_broken_zips_are_refused(data: bytes, says: str) -> None:
-    """By count, by size, by ratio, by method; none of them raises."""
+    """By count, size, ratio and method; none of them raises."""
     assert any(says in why for why in reasons(unpack(data)))
 
 
-def test_a_zip_that_lies_about_its_sizes_gives_nothing() -> None:
-    """Reading stops at what the directory claims, and the checksum then does not fit."""
+def test_a_zip_with_false_sizes_gives_no_file() -> None:
+    """Reading stops at the size in the directory, and the checksum then does not match."""
     data = packed(("a.txt", b"0" * 2**20))
     size = (2**20).to_bytes(4, "little")
     got = unpack(data.replace(size, (9).to_bytes(4, "little")))
@@ -295,17 +287,17 @@ def test_a_zip_that_lies_about_its_sizes_gives_nothing() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=12), st.integers(0, 2000))
-def test_any_damage_to_a_zip_gives_a_reason_at_worst(damage: list[tuple[int, int]], cut: int) -> None:
-    """Nothing raised, and nothing called by a path."""
+def test_a_damaged_zip_gives_at_worst_a_reason(damage: list[tuple[int, int]], cut: int) -> None:
+    """No exception, and no file with a path for a name."""
     data = bytearray(packed(("x/a.mlir", MLIR.encode()), ("b.py", b"print(1)\n" * 50), ("m.onnx", b"\x08" * 30)))
     for at, byte in damage:
         data[at % len(data)] = byte
     for one in unpack(bytes(data[: cut if cut > 1000 else len(data)])):
-        assert isinstance(one, Refused) or "/" not in one.name
+        assert isinstance(one, RefusedFile) or "/" not in one.name
 
 
 def test_an_encrypted_entry_is_refused() -> None:
-    """There is nobody to ask for the word."""
+    """No password is known."""
     data = bytearray(packed(("a.txt", b"x")))
     for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(mark) + offset] |= 1
@@ -317,7 +309,7 @@ def test_an_encrypted_entry_is_refused() -> None:
 
 @dataclass
 class Site:
-    """An honest server of dishonest pages."""
+    """A server with redirects, wrong lengths, web pages and slow answers."""
 
     url: str
     pages: dict[str, Callable[[BaseHTTPRequestHandler], None]]
@@ -325,7 +317,7 @@ class Site:
     closing: threading.Event = field(default_factory=threading.Event)
 
     def get(self, path: str, limit: int = 1000, timeout_s: float = 5, total_s: float = 5) -> bytes:
-        get = web_get(lambda url: url.startswith(f"{self.url}/"), timeout_s=timeout_s, total_s=total_s)
+        get = make_downloader(lambda url: url.startswith(f"{self.url}/"), timeout_s=timeout_s, total_s=total_s)
         return get(f"{self.url}{path}", limit)
 
 
@@ -363,8 +355,8 @@ def answer(status: int, body: bytes = b"", **headers: str) -> Callable[[BaseHTTP
     return page
 
 
-def test_a_file_comes_by_a_redirect_without_credentials(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The forge redirects to its store; no token goes anywhere, even when there is one."""
+def test_a_redirected_download_sends_no_credentials(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The forge redirects to its store; no token goes along, even if there is one."""
     monkeypatch.setenv("GITHUB_TOKEN", "secret-word")
     site.pages["/a"] = answer(302, Location="/b")
     site.pages["/b"] = answer(200, b"text", Content_Length="4")
@@ -393,16 +385,14 @@ def test_a_file_comes_by_a_redirect_without_credentials(site: Site, monkeypatch:
         (answer(200, b"zz\r\nnot a chunk", Transfer_Encoding="chunked"), "could not be fetched"),
     ],
 )
-def test_what_is_no_file_is_said_in_words(
-    site: Site, page: Callable[[BaseHTTPRequestHandler], None], says: str
-) -> None:
-    """Each as one clause, and only ever as a FetchError."""
+def test_a_failed_download_says_why(site: Site, page: Callable[[BaseHTTPRequestHandler], None], says: str) -> None:
+    """Each as one clause, and always as a FetchError."""
     site.pages["/page"] = page
     with pytest.raises(FetchError, match=says):
         site.get("/page")
 
 
-def test_a_server_that_says_nothing_is_given_up(site: Site) -> None:
+def test_a_silent_server_times_out(site: Site) -> None:
     """Before the headers."""
 
     def silent(handler: BaseHTTPRequestHandler) -> None:
@@ -413,7 +403,7 @@ def test_a_server_that_says_nothing_is_given_up(site: Site) -> None:
         site.get("/slow", timeout_s=0.05)
 
 
-def test_a_server_that_drips_is_given_up(site: Site) -> None:
+def test_a_slow_server_times_out(site: Site) -> None:
     """Each byte is in time, all of them together are not."""
 
     def drip(handler: BaseHTTPRequestHandler) -> None:
@@ -427,9 +417,11 @@ def test_a_server_that_drips_is_given_up(site: Site) -> None:
 
 
 def test_without_a_network_the_file_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing listens on the port of discard."""
+    """No server listens on the port of the discard protocol."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    (got,) = fetch_attachments([Link(name="a.mlir", url="http://127.0.0.1:9/a.mlir")], web_get(lambda url: True))
+    (got,) = fetch_attachments(
+        [Link(name="a.mlir", url="http://127.0.0.1:9/a.mlir")], make_downloader(lambda url: True)
+    )
     assert reasons((got,)) == ["could not be fetched: its host cannot be reached from here"]
 
 
@@ -438,8 +430,8 @@ def test_without_a_network_the_file_is_missing(monkeypatch: pytest.MonkeyPatch) 
 COMMAND = "\n\n```\niree-compile pool.mlir --iree-hal-target-backends=llvm-cpu -o pool.vmfb\n```\n"
 
 
-def read(body: str, get: Get, toolchain: str | None = None) -> tuple[Issue, Repro | NoRepro]:
-    issue = with_attachments(make_issue(body, "It crashes"), toolchain=toolchain, forge="github.com", get=get)
+def read(body: str, get: Download, toolchain: str | None = None) -> tuple[Issue, Repro | NoRepro]:
+    issue = add_attachments(make_issue(body, "It crashes"), toolchain=toolchain, forge="github.com", download=get)
     return issue, extract(issue, toolchain=toolchain)
 
 
@@ -454,8 +446,8 @@ def read(body: str, get: Get, toolchain: str | None = None) -> tuple[Issue, Repr
         ("case.zip", packed(("readme.txt", b"read me"), ("pool.mlir", MLIR.encode()))),
     ],
 )
-def test_the_file_that_a_command_names_is_filled_in(name: str, data: bytes) -> None:
-    """By its name, the name it had before the tracker's ending, its stem, or as the only one there is."""
+def test_a_file_named_by_a_command_is_filled_in(name: str, data: bytes) -> None:
+    """By its name, its name before the tracker's suffix, its stem, or as the only file."""
     _, found = read(f"Unpack [it]({PLACE}/{name})." + COMMAND, giving(**{name.replace(".", "__"): data}))
     assert isinstance(found, Repro)
     assert found.missing == ()
@@ -467,8 +459,8 @@ def test_the_file_that_a_command_names_is_filled_in(name: str, data: bytes) -> N
     assert repair == (f"pool.mlir from {name}" if name.endswith(".zip") else name)
 
 
-def test_what_the_text_gives_is_never_replaced() -> None:
-    """Nothing is even fetched when the text is whole."""
+def test_a_file_in_the_issues_text_is_never_replaced() -> None:
+    """No file is fetched if the text is complete."""
 
     def no_network(url: str, limit: int) -> bytes:
         raise AssertionError(url)
@@ -480,14 +472,14 @@ def test_what_the_text_gives_is_never_replaced() -> None:
     assert [span.block for span in found.spans] == [1]
 
 
-def test_a_log_does_not_pass_for_the_input() -> None:
-    """The only file there is, but no MLIR by its content."""
+def test_a_log_is_not_taken_for_the_input() -> None:
+    """Even as the only file: its content is no MLIR."""
     _, found = read(f"[x.txt]({PLACE}/x.txt)" + COMMAND, giving(x__txt=b"error: it broke\n"))
     assert missing(found) == [("file", "pool.mlir")]
 
 
 def test_an_attached_script_is_the_testcase() -> None:
-    """When the issue has no program of its own."""
+    """If the issue's text has no program."""
     script = b"import tvm\nimport numpy as np\n\nprint(tvm.nd.array(np.ones(3)))\n"
     _, found = read(f"Run [case.py]({PLACE}/case.py) with tvm 0.19.", giving(case__py=script))
     assert isinstance(found, Repro)
@@ -497,15 +489,15 @@ def test_an_attached_script_is_the_testcase() -> None:
 
 
 def test_a_gist_is_read_by_its_content() -> None:
-    """Its page gives no file name; the raw file stands below it."""
+    """Its page gives no file name; the raw file is below it."""
     page = "https://gist.github.com/someone/0123456789abcdef0123456789abcdef"
     _, found = read(f"tvm fails with {page}", giving(raw=b"import tvm\nprint(tvm.__version__)\n"))
     assert isinstance(found, Repro)
     assert found.missing == ()
 
 
-def test_a_module_that_the_script_imports_brings_its_own_needs() -> None:
-    """Its distributions are installed, and what it imports in turn is missing unless it is linked too."""
+def test_an_attached_module_brings_its_own_requirements() -> None:
+    """Its distributions are installed; modules that it imports are missing unless they are linked too."""
     body = f"```python\nimport tvm\nimport helper\nhelper.go()\n```\n[helper.py]({PLACE}/helper.py)\n"
     _, found = read(body, giving(helper__py=b"import onnx\nimport deeper\n\ndef go():\n    print(onnx, deeper)\n"))
     assert isinstance(found, Repro)
@@ -523,42 +515,41 @@ def test_a_module_that_the_script_imports_brings_its_own_needs() -> None:
         ("o/r#7", ("--no-fetch-attachments",), False),
     ],
 )
-def test_links_of_a_file_on_disk_are_followed_only_when_asked(
+def test_links_of_a_local_file_are_followed_only_on_request(
     source: str, options: tuple[str, ...], fetched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading a file is otherwise a thing without a network; an issue from the forge is read with its links."""
+    """Reading a local file needs no network; an issue on the forge is read with its links."""
     body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
     (tmp_path / "issue.md").write_text(f"# It crashes\n{body}")
-    monkeypatch.setattr("bot.cli.app.github.connect", lambda: None)
-    monkeypatch.setattr("bot.cli.app.github.fetch_issue", lambda *_: make_issue(body, "It crashes"))
-    monkeypatch.setattr("bot.cli.app.web_get", lambda _: giving(pool__mlir=MLIR.encode()))
+    monkeypatch.setattr("bot.forge.github.GithubForge.fetch_issue", lambda *_: make_issue(body, "It crashes"))
+    monkeypatch.setattr("bot.cli.context.make_downloader", lambda _: giving(pool__mlir=MLIR.encode()))
     at = str(tmp_path / "issue.md") if source == "file" else source
     done = CliRunner().invoke(app, ["extract", at, *options])
     assert json.loads(done.stdout)["repro"]["files"] == ({"pool.mlir": MLIR} if fetched else {})
 
 
-def test_the_command_that_repeats_a_run_fetches_again() -> None:
-    """Only where it is not done anyway."""
+def test_the_repeat_command_fetches_attachments() -> None:
+    """With the option only where fetching is not the default."""
     body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
     issue, _ = read(body, giving(pool__mlir=MLIR.encode()))
-    assert repeat_command(issue, None, Wishes()) == "reprobot reproduce test --fetch-attachments"
-    assert repeat_command(replace(issue, source="o/r#7"), None, Wishes()) == "reprobot reproduce 'o/r#7'"
+    assert repeat_command(issue, None, RunOptions()) == "reprobot reproduce test --fetch-attachments"
+    assert repeat_command(replace(issue, source="o/r#7"), None, RunOptions()) == "reprobot reproduce 'o/r#7'"
 
 
-def test_where_a_linked_file_came_from_is_shown() -> None:
-    """A foreign name in a code span of the comment, and as cleaned text on the page."""
+def test_the_origin_of_a_linked_file_is_shown() -> None:
+    """A foreign name is in a code span of the comment, and cleaned text on the page."""
     span = Span(file="a.mlir", block=0, lines=(1, 3), attachment="a|b`@me.mlir from a.zip")
     assert provenance(span) == "the linked ``a¦b`@\u200bme.mlir from a.zip``"
     assert provenance(span, clean) == "the linked a|b`@me.mlir from a.zip"
 
 
-def test_what_could_not_be_had_says_why() -> None:
+def test_a_missing_file_says_why() -> None:
     """In the extraction, the document and the comment."""
     body = f'```python\nimport onnx\nimport tvm\nprint(tvm, onnx.load("m.onnx"))\n```\n[m.zip]({PLACE}/m.zip)\n'
     issue, found = read(body, giving(m__zip=packed(("m.onnx", b"\x08\x07"))))
     assert [lack.why for lack in found.missing] == ["is a binary file, which a testcase cannot hold yet"]
-    told = extract_document(issue, found)["missing"]
-    assert told == [{"kind": "file", "name": "m.onnx", "url": f"{PLACE}/m.zip", "why": found.missing[0].why}]
+    listed = extract_document(issue, found)["missing"]
+    assert listed == [{"kind": "file", "name": "m.onnx", "url": f"{PLACE}/m.zip", "why": found.missing[0].why}]
     verdict = judge_without_running(found)
     assert verdict is not None
     report = Report(
@@ -567,8 +558,8 @@ def test_what_could_not_be_had_says_why() -> None:
     assert "`m.onnx`: it is a binary file" in request(report).body
 
 
-def test_offline_the_extraction_is_the_same_but_for_the_reason() -> None:
-    """Nothing raised, nothing lost."""
+def test_offline_only_the_reason_differs() -> None:
+    """No exception, and no part of the extraction is lost."""
     body = f"[pool.zip]({PLACE}/pool.zip)" + COMMAND
     _, offline = read(body, giving())
     alone = extract(make_issue(body, "It crashes"))
@@ -577,14 +568,14 @@ def test_offline_the_extraction_is_the_same_but_for_the_reason() -> None:
 
 
 def test_the_only_script_is_not_taken_for_a_module_of_another_name() -> None:
-    """It is rather the program that imports it."""
+    """It is taken for the program that imports the module."""
     body = f"```python\nimport tvm\nimport helper\nhelper.go()\n```\n[full.py]({PLACE}/full.py)\n"
     _, found = read(body, giving(full__py=b"import tvm\nimport helper\n\nhelper.more()\n"))
     assert ("module", "helper") in missing(found)
 
 
-def test_long_attachments_are_put_in_without_being_read() -> None:
-    """A model written out fills the file that a command names; a claim is not looked for in it."""
+def test_long_attachments_are_not_searched_for_a_claim() -> None:
+    """A written-out model fills the file that a command names."""
     long = MLIR + f"// {'0' * 7_000_000}\n"
     _, found = read(f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND, giving(pool__mlir=long.encode()))
     assert isinstance(found, Repro)

@@ -1,4 +1,4 @@
-"""Everything the bot sends, and everything the fake answers, is as GitHub describes its API."""
+"""The bot's requests and the fake's answers are as GitHub describes its API."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from bot.forge.contract import CommentTarget, IssueTarget, Reaction
-from bot.forge.github import forge
+from bot.forge.github import open_forge
 from tests.bot.forge import contract
 from tests.bot.forge.fake import NOW, REPOSITORY, FakeGithub
 from tests.bot.forge.npm import Unavailable
@@ -31,37 +31,36 @@ def checked(described: contract.Contract) -> Iterator[FakeGithub]:
 
 
 def test_every_call_of_the_contract_is_as_described(checked: FakeGithub) -> None:
-    """Each method of the forge once, with its real requests; no request and no answer is against the description."""
+    """Calls each method of the forge once; no request and no answer contradicts the description."""
     checked.open_issue(7, "It fails.")
     checked.roles["ada"] = "maintain"
     checked.files[".github/reprobot.yml"] = b"profile: iree\n"
-    client = forge({**checked.environment(), "GITHUB_ACTIONS": ""})
-    client.issue(REPOSITORY, 7)
-    client.state(REPOSITORY, 7)
-    client.permission(REPOSITORY, "ada")
+    client = open_forge({**checked.environment(), "GITHUB_ACTIONS": ""})
+    client.fetch_issue(REPOSITORY, 7)
+    client.fetch_state(REPOSITORY, 7)
+    client.fetch_permission(REPOSITORY, "ada")
     posted = client.create_comment(REPOSITORY, 7, "**Confirmed.**")
     client.edit_comment(REPOSITORY, posted.id, "**Already fixed.**")
-    client.react(REPOSITORY, IssueTarget(number=7), Reaction.EYES)
+    client.add_reaction(REPOSITORY, IssueTarget(number=7), Reaction.EYES)
     for reaction in Reaction:
-        client.react(REPOSITORY, CommentTarget(id=posted.id), reaction)
+        client.add_reaction(REPOSITORY, CommentTarget(id=posted.id), reaction)
     client.ensure_label(REPOSITORY, "repro: confirmed", colour="d73a4a", description="The failure was seen here")
     client.ensure_label(REPOSITORY, "repro: confirmed", colour="d73a4a", description="The failure was seen here")
     client.add_labels(REPOSITORY, 7, ("repro: confirmed",))
-    client.labels(REPOSITORY, 7)
-    client.issues_labelled(REPOSITORY, "repro: confirmed")
+    client.list_labels(REPOSITORY, 7)
+    client.list_labelled_issues(REPOSITORY, "repro: confirmed")
     client.remove_label(REPOSITORY, 7, "repro: confirmed")
-    client.config(REPOSITORY)
-    client.comments(REPOSITORY, 7)
-    client.recent_comments(REPOSITORY, NOW)
-    client.issues_since(REPOSITORY, None)
-    client.comments_since(REPOSITORY, NOW)
+    client.fetch_settings(REPOSITORY)
+    client.list_comments(REPOSITORY, 7)
+    client.list_changed_issues(REPOSITORY, None)
+    client.list_changed_comments(REPOSITORY, NOW)
     sent = {(call.method, call.path) for call in checked.log if call.method != "GET"}
     assert len(sent) == 7
     assert {call.status for call in checked.log} <= {200, 201, 404}
 
 
 def test_the_check_can_fail(described: contract.Contract) -> None:
-    """A body of the wrong type, a field too few, a parameter and a path that do not exist."""
+    """On a body of the wrong type, a missing field, and an unknown parameter or path."""
     repo = "/repos/{owner}/{repo}"
     comments = f"{repo}/issues/{{issue_number}}/comments"
     assert described.request("POST", comments, {}, {"body": "fine"}) == []

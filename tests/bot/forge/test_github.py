@@ -1,4 +1,4 @@
-"""The forge over the real PyGithub, against GitHub on loopback: what it reads, and what faults cannot make it do."""
+"""The forge through the real PyGithub, against a fake GitHub on loopback: reading, writing once, and faults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from bot.forge.contract import CommentTarget, Gone, IssueState, IssueTarget, Permission, Reaction
-from bot.forge.github import MAX_WAIT, GithubForge, fetch_issue, forge
+from bot.forge.github import GithubForge, open_forge, open_reader
+from bot.forge.github.forge import MAX_WAIT
 from runners.core.errors import InfraError, UserError
 from tests.bot.forge.fake import NOW, REPOSITORY, FakeGithub, Fault
 
@@ -28,7 +29,7 @@ def test_a_long_thread_costs_one_request_for_each_hundred_comments(github: FakeG
     """PyGithub's own objects would fetch each comment again."""
     for number in range(250):
         github.say(7, "bob", f"comment {number}")
-    assert [one.body for one in client.comments(REPOSITORY, 7)] == [f"comment {n}" for n in range(250)]
+    assert [one.body for one in client.list_comments(REPOSITORY, 7)] == [f"comment {n}" for n in range(250)]
     assert len(github.log) == 3
 
 
@@ -48,15 +49,15 @@ def test_a_long_thread_costs_one_request_for_each_hundred_comments(github: FakeG
 def test_a_permission_is_the_role(github: FakeGithub, client: GithubForge, role: str, permission: Permission) -> None:
     """``permission`` in the answer knows only four words; an unknown account has none."""
     github.roles["bob"] = role
-    assert client.permission(REPOSITORY, "bob") is permission
+    assert client.fetch_permission(REPOSITORY, "bob") is permission
 
 
-def test_a_login_is_no_path(github: FakeGithub, client: GithubForge) -> None:
-    """An account's name stands in the address: it cannot lead to another part of the API."""
+def test_a_login_cannot_change_the_path(github: FakeGithub, client: GithubForge) -> None:
+    """An account's name is part of the URL: it cannot lead to another part of the API."""
     github.roles["ada"] = "admin"
-    client.permission(REPOSITORY, "x/../ada")
+    client.fetch_permission(REPOSITORY, "x/../ada")
     assert github.calls("GET")[-1].path.endswith("/collaborators/x/../ada/permission")  # unquoted by the server
-    assert client.permission(REPOSITORY, "x/../ada") is Permission.NONE
+    assert client.fetch_permission(REPOSITORY, "x/../ada") is Permission.NONE
 
 
 @pytest.mark.usefixtures("issue")
@@ -68,46 +69,44 @@ def test_a_login_is_no_path(github: FakeGithub, client: GithubForge) -> None:
         (lambda github: github.transfer_issue(7, "octo/other", 3), "transferred"),
     ],
 )
-def test_an_issue_that_is_gone_says_how(
+def test_a_missing_issue_says_how_it_went(
     github: FakeGithub, client: GithubForge, how: Callable[[FakeGithub], None], reason: str
 ) -> None:
-    """Deleted, hidden or moved away; it is never read in the repository that it was moved to."""
+    """Deleted, hidden or transferred; a transferred issue is never read in its new repository."""
     how(github)
-    assert client.state(REPOSITORY, 7) == Gone(reason=reason)  # type: ignore[arg-type]  # one of the three words
+    assert client.fetch_state(REPOSITORY, 7) == Gone(reason=reason)  # type: ignore[arg-type]  # one of the three words
     with pytest.raises(UserError):
-        client.issue(REPOSITORY, 7)
+        client.fetch_issue(REPOSITORY, 7)
 
 
-def test_an_account_that_was_deleted_and_an_empty_issue_are_read(github: FakeGithub, client: GithubForge) -> None:
+def test_a_deleted_account_and_an_empty_issue_are_read(github: FakeGithub, client: GithubForge) -> None:
     """GitHub gives null for both."""
     github.open_issue(7, None)["user"] = None
-    found = client.issue(REPOSITORY, 7)
+    found = client.fetch_issue(REPOSITORY, 7)
     assert (found.author, found.body) == ("ghost", "")
 
 
 @pytest.mark.usefixtures("issue")
-def test_polling_sends_what_it_was_given_and_hears_that_nothing_changed(
-    github: FakeGithub, client: GithubForge
-) -> None:
-    """A 304 has no rows and keeps the tag; after a change the tag no longer helps."""
-    first = client.issues_since(REPOSITORY, NOW)
+def test_polling_with_an_etag_reports_an_unchanged_list(github: FakeGithub, client: GithubForge) -> None:
+    """A 304 has no rows and keeps the ETag; after a change the ETag no longer matches."""
+    first = client.list_changed_issues(REPOSITORY, NOW)
     assert [brief.number for brief in first.issues] == [7]
-    again = client.issues_since(REPOSITORY, NOW, first.etag)
+    again = client.list_changed_issues(REPOSITORY, NOW, first.etag)
     assert again.unchanged
     assert (again.etag, again.issues) == (first.etag, ())
     github.say(7, "ada", "more")
-    assert not client.issues_since(REPOSITORY, NOW, first.etag).unchanged
-    comments = client.comments_since(REPOSITORY, NOW)
+    assert not client.list_changed_issues(REPOSITORY, NOW, first.etag).unchanged
+    comments = client.list_changed_comments(REPOSITORY, NOW)
     assert [one.body for one in comments.comments] == ["more"]
-    assert client.comments_since(REPOSITORY, NOW, comments.etag).unchanged
-    assert client.comments_since(REPOSITORY, github.now + timedelta(seconds=1)).comments == ()
+    assert client.list_changed_comments(REPOSITORY, NOW, comments.etag).unchanged
+    assert client.list_changed_comments(REPOSITORY, github.now + timedelta(seconds=1)).comments == ()
 
 
 def test_pull_requests_are_no_issues(github: FakeGithub, client: GithubForge) -> None:
     """GitHub lists them among the issues."""
     github.open_issue(8, "a change")["pull_request"] = {"url": None}
-    assert client.issues_since(REPOSITORY, None).issues == ()
-    state = client.state(REPOSITORY, 8)
+    assert client.list_changed_issues(REPOSITORY, None).issues == ()
+    state = client.fetch_state(REPOSITORY, 8)
     assert isinstance(state, IssueState)
     assert state.is_pull_request
 
@@ -118,10 +117,10 @@ def test_pull_requests_are_no_issues(github: FakeGithub, client: GithubForge) ->
 @pytest.mark.usefixtures("issue")
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 0], ids=lambda status: f"status-{status}")
 @pytest.mark.parametrize("after", [True, False], ids=["took-effect", "was-lost"])
-def test_a_comment_is_written_once_whatever_the_answer(
+def test_a_comment_is_written_once_after_any_failure(
     github: FakeGithub, client: GithubForge, status: int, after: bool
 ) -> None:
-    """An error, or a connection that breaks, before the comment was stored or after it."""
+    """An error, or a broken connection, before or after the comment was stored."""
     github.faults.append(
         Fault(status=status, method="POST", path=COMMENTS, after=after, headers={"Retry-After": "0"})
     )
@@ -131,8 +130,8 @@ def test_a_comment_is_written_once_whatever_the_answer(
 
 
 @pytest.mark.usefixtures("issue")
-def test_a_comment_that_another_wrote_is_not_taken_for_ours(github: FakeGithub, client: GithubForge) -> None:
-    """Looking for a lost comment goes by its author too."""
+def test_a_lost_comment_is_found_by_its_author_too(github: FakeGithub, client: GithubForge) -> None:
+    """The same text by another account is not ours."""
     github.say(7, "mallory", "the answer")
     github.faults.append(Fault(status=502, method="POST", path=COMMENTS))
     client.create_comment(REPOSITORY, 7, "the answer")
@@ -140,8 +139,8 @@ def test_a_comment_that_another_wrote_is_not_taken_for_ours(github: FakeGithub, 
 
 
 @pytest.mark.usefixtures("issue")
-def test_a_forge_that_stays_down_is_an_error_and_not_a_flood(github: FakeGithub, client: GithubForge) -> None:
-    """Three attempts, then the next step in words."""
+def test_a_forge_that_stays_down_is_an_error(github: FakeGithub, client: GithubForge) -> None:
+    """After three attempts; the message names the next step."""
     github.faults.append(Fault(status=502, method="POST", path=COMMENTS, times=99))
     with pytest.raises(InfraError, match="try again later"):
         client.create_comment(REPOSITORY, 7, "the answer")
@@ -159,12 +158,10 @@ def test_a_forge_that_stays_down_is_an_error_and_not_a_flood(github: FakeGithub,
     ],
     ids=["retry-after", "secondary", "reset-is-past"],
 )
-def test_a_limit_is_waited_for_as_it_asks(
-    github: FakeGithub, status: int, headers: dict[str, str], waited: float
-) -> None:
+def test_a_rate_limit_is_waited_for(github: FakeGithub, status: int, headers: dict[str, str], waited: float) -> None:
     """403 and 429, with and without Retry-After: one wait, then one comment."""
     pauses: list[float] = []
-    client = forge(github.environment(), pause=pauses.append)
+    client = open_forge(github.environment(), pause=pauses.append)
     said = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
     github.faults.append(Fault(status=status, method="POST", path=COMMENTS, message=said, headers=headers))
     client.create_comment(REPOSITORY, 7, "the answer")
@@ -174,7 +171,7 @@ def test_a_limit_is_waited_for_as_it_asks(
 
 @pytest.mark.usefixtures("issue")
 @pytest.mark.parametrize("method", ["POST", "GET"])
-def test_a_limit_that_lasts_is_not_slept_through(github: FakeGithub, client: GithubForge, method: str) -> None:
+def test_a_long_rate_limit_is_an_error(github: FakeGithub, client: GithubForge, method: str) -> None:
     """An hour's wait is an error that says how long, for a read as for a write."""
     reset = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "4000000000"}
     github.faults.append(
@@ -182,7 +179,7 @@ def test_a_limit_that_lasts_is_not_slept_through(github: FakeGithub, client: Git
     )
     ask: dict[str, Callable[[], object]] = {
         "POST": lambda: client.create_comment(REPOSITORY, 7, "the answer"),
-        "GET": lambda: client.comments(REPOSITORY, 7),
+        "GET": lambda: client.list_comments(REPOSITORY, 7),
     }
     with pytest.raises(InfraError, match="limit is reached"):
         ask[method]()
@@ -191,10 +188,10 @@ def test_a_limit_that_lasts_is_not_slept_through(github: FakeGithub, client: Git
 
 
 @pytest.mark.usefixtures("issue")
-def test_a_read_is_tried_again_by_itself(github: FakeGithub, client: GithubForge) -> None:
-    """Nothing is written by reading twice."""
+def test_a_failed_read_is_tried_again(github: FakeGithub, client: GithubForge) -> None:
+    """Reading twice has no effect on the forge."""
     github.faults.append(Fault(status=502, method="GET", path=COMMENTS, times=2))
-    assert client.comments(REPOSITORY, 7) == ()
+    assert client.list_comments(REPOSITORY, 7) == ()
     assert len(github.calls("GET", COMMENTS)) == 3
 
 
@@ -203,16 +200,16 @@ def test_a_read_is_tried_again_by_itself(github: FakeGithub, client: GithubForge
     "write",
     [
         lambda client: client.create_comment(REPOSITORY, 7, "x"),
-        lambda client: client.react(REPOSITORY, IssueTarget(number=7), Reaction.EYES),
+        lambda client: client.add_reaction(REPOSITORY, IssueTarget(number=7), Reaction.EYES),
         lambda client: client.add_labels(REPOSITORY, 7, ("bug",)),
         lambda client: client.ensure_label(REPOSITORY, "new", colour="ff0000", description=""),
     ],
     ids=["comment", "reaction", "labels", "new-label"],
 )
-def test_a_missing_permission_is_the_users_to_mend(
+def test_a_missing_permission_is_a_user_error(
     github: FakeGithub, client: GithubForge, write: Callable[[GithubForge], object]
 ) -> None:
-    """No second attempt, and the message names the permissions."""
+    """No second attempt; the message names the permissions."""
     github.may_write = False
     with pytest.raises(UserError, match="permissions"):
         write(client)
@@ -221,7 +218,7 @@ def test_a_missing_permission_is_the_users_to_mend(
 
 @pytest.mark.usefixtures("issue")
 def test_a_locked_issue_refuses_a_comment(github: FakeGithub, client: GithubForge) -> None:
-    """And that is no failure of ours to try again."""
+    """A user error, without a second attempt."""
     github.lock_issue(7)
     with pytest.raises(UserError):
         client.create_comment(REPOSITORY, 7, "x")
@@ -229,29 +226,29 @@ def test_a_locked_issue_refuses_a_comment(github: FakeGithub, client: GithubForg
 
 
 @pytest.mark.usefixtures("issue")
-def test_a_comment_longer_than_github_stores_is_refused_in_words(github: FakeGithub, client: GithubForge) -> None:
-    """Ours are cut long before; nothing else is written in its place."""
+def test_a_comment_that_is_too_long_is_refused(github: FakeGithub, client: GithubForge) -> None:
+    """Our comments are cut long before; no other text is written instead."""
     with pytest.raises(UserError, match="422"):
         client.create_comment(REPOSITORY, 7, "x" * 262_145)
     assert github.ours(7) == []
 
 
 @pytest.mark.usefixtures("issue")
-def test_reactions_and_labels_are_the_same_twice(github: FakeGithub, client: GithubForge) -> None:
-    """201 for the first and 200 for the second; a label that is not there is taken off without complaint."""
+def test_reactions_and_labels_can_be_repeated(github: FakeGithub, client: GithubForge) -> None:
+    """201 for the first and 200 for the second; removing a label that is not there is no error."""
     for _ in range(2):
-        client.react(REPOSITORY, IssueTarget(number=7), Reaction.PLUS_ONE)
+        client.add_reaction(REPOSITORY, IssueTarget(number=7), Reaction.PLUS_ONE)
         client.ensure_label(REPOSITORY, "repro: confirmed", colour="d73a4a", description="seen here")
         client.add_labels(REPOSITORY, 7, ("repro: confirmed",))
     assert len(github.reactions) == 1
-    assert client.labels(REPOSITORY, 7) == ("repro: confirmed",)
+    assert client.list_labels(REPOSITORY, 7) == ("repro: confirmed",)
     for _ in range(2):
         client.remove_label(REPOSITORY, 7, "repro: confirmed")
-    assert client.labels(REPOSITORY, 7) == ()
+    assert client.list_labels(REPOSITORY, 7) == ()
 
 
-def test_two_that_create_the_same_label_at_once_both_go_on(github: FakeGithub, client: GithubForge) -> None:
-    """Between the look and the write another job may have made it."""
+def test_a_label_created_by_another_job_is_no_error(github: FakeGithub, client: GithubForge) -> None:
+    """Another job may create it between the check and the write."""
     client.ensure_label(REPOSITORY, "repro", colour="d73a4a", description="")
     github.faults.append(Fault(status=404, method="GET", path="/labels/", message="Not Found"))
     client.ensure_label(REPOSITORY, "repro", colour="000000", description="")
@@ -262,45 +259,44 @@ def test_two_that_create_the_same_label_at_once_both_go_on(github: FakeGithub, c
 
 
 @pytest.mark.usefixtures("issue")
-def test_an_answer_that_is_cut_short_is_an_error_of_theirs(github: FakeGithub, client: GithubForge) -> None:
-    """A field that is missing, for one."""
+def test_an_incomplete_answer_is_an_infrastructure_error(github: FakeGithub, client: GithubForge) -> None:
+    """For example, one with a missing field."""
     del github.issues[7]["title"]
     with pytest.raises(InfraError, match="cannot be read"):
-        client.issue(REPOSITORY, 7)
+        client.fetch_issue(REPOSITORY, 7)
 
 
-def test_settings_are_read_as_they_are_and_not_when_large(github: FakeGithub, client: GithubForge) -> None:
-    """Bytes for `bot.settings`; None when there is no file."""
-    assert client.config(REPOSITORY) is None
+def test_settings_are_read_as_bytes_up_to_a_limit(github: FakeGithub, client: GithubForge) -> None:
+    """None if there is no file."""
+    assert client.fetch_settings(REPOSITORY) is None
     github.files[".github/reprobot.yml"] = b"profile: tvm\n"
-    assert client.config(REPOSITORY) == b"profile: tvm\n"
+    assert client.fetch_settings(REPOSITORY) == b"profile: tvm\n"
     github.files[".github/reprobot.yml"] = b"#" * 70_000
-    with pytest.raises(UserError, match="no small file"):
-        client.config(REPOSITORY)
+    with pytest.raises(UserError, match="no file of at most 64 KiB"):
+        client.fetch_settings(REPOSITORY)
 
 
-def test_a_token_is_needed_to_speak_and_is_said_to_be_refused(github: FakeGithub) -> None:
-    """A wrong one is found out before anything else is done."""
+def test_writing_needs_a_valid_token(github: FakeGithub) -> None:
+    """A wrong token is an error before any other request."""
     with pytest.raises(UserError, match="GITHUB_TOKEN"):
-        forge({"GITHUB_API_URL": github.url})
+        open_forge({"GITHUB_API_URL": github.url})
     wrong = {**github.environment(), "GITHUB_TOKEN": "expired", "GITHUB_ACTIONS": ""}
     with pytest.raises(UserError, match="401"):
-        forge(wrong)
-    assert forge({**github.environment(), "GITHUB_ACTIONS": ""}).whoami() == github.me
+        open_forge(wrong)
+    assert open_forge({**github.environment(), "GITHUB_ACTIONS": ""}).get_login() == github.me
 
 
 @pytest.mark.usefixtures("issue")
 def test_an_issue_is_read_without_a_token(github: FakeGithub) -> None:
-    """`reprobot reproduce owner/repo#7` works for anybody."""
-    from bot.forge.github import connect
-
-    found = fetch_issue(connect({"GITHUB_API_URL": github.url, "REPROBOT_PACE": "off"}), REPOSITORY, 7)
+    """`reprobot reproduce owner/repo#7` needs no account."""
+    reader = open_reader({"GITHUB_API_URL": github.url, "REPROBOT_PACE": "off"})
+    found = reader.fetch_issue(REPOSITORY, 7)
     assert found.source == f"{REPOSITORY}#7"
 
 
 @pytest.mark.usefixtures("issue")
 def test_reactions_go_to_comments_too(github: FakeGithub, client: GithubForge) -> None:
-    """An acknowledgement stands on the comment that asked."""
+    """The acknowledgement is on the comment with the command."""
     id = github.say(7, "ada", "/repro run")["id"]
-    client.react(REPOSITORY, CommentTarget(id=id), Reaction.EYES)
+    client.add_reaction(REPOSITORY, CommentTarget(id=id), Reaction.EYES)
     assert list(github.reactions) == [("comment", id, "eyes")]

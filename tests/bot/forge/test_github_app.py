@@ -1,4 +1,4 @@
-"""As a GitHub App, and on a server of one's own: the key signs, an installation's token does the rest."""
+"""The forge as a GitHub App, and on GitHub Enterprise Server: the key signs, an installation token does the rest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.forge.github import forge
+from bot.forge.github import open_forge
 from runners.core.errors import InfraError, UserError
 from tests.bot.forge import objects
 from tests.bot.forge.fake import REPOSITORY, Answer, FakeGithub
@@ -20,7 +20,7 @@ APP, INSTALLATION = "41", "907"
 
 
 class AppGithub(FakeGithub):
-    """The fake, on which only an installation's token is any good; it may live below ``/api/v3``."""
+    """A fake that accepts only an installation's token, optionally below ``/api/v3``."""
 
     def __init__(self, public: bytes) -> None:
         super().__init__(me="repro-bot[bot]")
@@ -79,20 +79,20 @@ def environment(github: AppGithub, folder: Path, signing: rsa.RSAPrivateKey) -> 
 
 @pytest.mark.parametrize("prefix", ["", "/api/v3"], ids=["github.com", "a server of one's own"])
 def test_an_app_comments_in_its_own_name(prefix: str, key: rsa.RSAPrivateKey, tmp_path: Path) -> None:
-    """Its name is its slug's, its token the installation's; every request stays below the server's own address."""
+    """Login from its slug, token from the installation; every request stays below the server's own path."""
     with AppGithub(public(key)) as github:
         github.prefix = prefix
         github.open_issue(7, "body")
-        mine = forge(environment(github, tmp_path, key), pause=lambda _: None)
-        assert mine.whoami() == "repro-bot[bot]"
-        assert mine.issue(REPOSITORY, 7).body == "body"
+        mine = open_forge(environment(github, tmp_path, key), pause=lambda _: None)
+        assert mine.get_login() == "repro-bot[bot]"
+        assert mine.fetch_issue(REPOSITORY, 7).body == "body"
         mine.create_comment(REPOSITORY, 7, "an answer")
         assert github.ours(7) == ["an answer"]
         assert all(call.path.startswith(prefix) and call.status < 400 for call in github.log)
 
 
 def test_another_apps_key_is_refused(key: rsa.RSAPrivateKey, tmp_path: Path) -> None:
-    """A wrong key is said to be one before anything is read or written."""
+    """Before any read or write."""
     other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     with AppGithub(public(key)) as github, pytest.raises((UserError, InfraError)):
-        forge(environment(github, tmp_path, other), pause=lambda _: None)
+        open_forge(environment(github, tmp_path, other), pause=lambda _: None)

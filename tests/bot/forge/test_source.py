@@ -1,4 +1,4 @@
-"""What can be read as an issue, and the one clear sentence for everything else."""
+"""Reading an issue from a file, standard input or GitHub, and the messages for bad input."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def no_network(repository: str, number: int) -> Issue:
     raise AssertionError(f"asked GitHub for {repository}#{number}")
 
 
-def test_front_matter_title_and_body() -> None:
-    """Everything a tracker knows may stand above the text."""
+def test_front_matter_title_and_body_are_read() -> None:
+    """All fields of a tracker may stand above the text."""
     issue = parse(
         "---\nrepository: apache/tvm\nnumber: 7\ncreated: 2026-01-02\nauthor: kim\nlabels: [bug]\n"
         "comments:\n  - {author: kim, body: more}\n---\n# It fails\n\nlike this\n"
@@ -34,13 +34,13 @@ def test_front_matter_title_and_body() -> None:
     assert (issue.author, issue.labels, issue.comments[0].body) == ("kim", ("bug",), "more")
 
 
-def test_an_issue_without_front_matter_is_of_today() -> None:
+def test_an_issue_without_a_date_is_of_today() -> None:
     """The date decides how dependencies are resolved, so it is never empty."""
     assert parse("# T\nbody").created == TODAY
 
 
 def test_a_thematic_break_at_the_top_is_no_front_matter() -> None:
-    """People write it."""
+    """People begin a text with a thematic break."""
     assert parse("---\nhello\n").body == "---\nhello\n"
 
 
@@ -57,7 +57,7 @@ def test_a_thematic_break_at_the_top_is_no_front_matter() -> None:
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(data: bytes, says: str) -> None:
-    """The message names the file and what is wrong with it."""
+    """The message names the file and its fault."""
     with pytest.raises(UserError, match=says) as refused:
         parse(data)
     assert "x.md" in str(refused.value)
@@ -65,7 +65,7 @@ def test_bad_input_is_refused_in_one_sentence(data: bytes, says: str) -> None:
 
 
 def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
-    """With the forms that an ISSUE may have."""
+    """The message lists the forms of ISSUE."""
     with pytest.raises(UserError, match="no file"):
         read_source(str(tmp_path / "none.md"), today=TODAY, fetch=no_network)
     with pytest.raises(UserError, match="directory"):
@@ -76,8 +76,8 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
     "source",
     ["apache/tvm#123", "https://github.com/apache/tvm/issues/123", "https://ghe.example/apache/tvm/issues/123#x"],
 )
-def test_names_of_issues_on_github_are_fetched(source: str) -> None:
-    """A number or an address."""
+def test_an_address_of_an_issue_is_fetched_from_github(source: str) -> None:
+    """As ``owner/repo#N`` or as a URL."""
     asked: list[tuple[str, int]] = []
 
     def fetch(repository: str, number: int) -> Issue:
@@ -89,8 +89,8 @@ def test_names_of_issues_on_github_are_fetched(source: str) -> None:
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_are_an_issue_or_refused(data: bytes) -> None:
-    """Nothing else can happen."""
+def test_any_bytes_are_an_issue_or_a_user_error(data: bytes) -> None:
+    """No other exception is raised."""
     try:
         parse(data)
     except UserError:
@@ -99,7 +99,7 @@ def test_any_bytes_are_an_issue_or_refused(data: bytes) -> None:
 
 @given(st.text(max_size=200))
 def test_front_matter_of_any_kind_is_read_or_refused(text: str) -> None:
-    """YAML has many types; none of them gets through unchecked."""
+    """YAML has many types; each field has the declared type in the end."""
     try:
         issue = parse(f"---\n{text}\n---\n# T\nbody\n")
     except UserError:

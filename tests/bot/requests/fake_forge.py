@@ -1,4 +1,4 @@
-"""A forge in memory that keeps ``bot.forge.contract``: tests of the conversation use it instead of HTTP."""
+"""A forge in memory that implements ``bot.forge.contract``: tests of requests use it instead of HTTP."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
-from bot.forge.contract import Gone, IssueBrief, IssueState, Listing, Permission, PostedComment, Reaction, Target
+from bot.forge.contract import (
+    CommentListing,
+    Gone,
+    IssueBrief,
+    IssueListing,
+    IssueState,
+    Permission,
+    PostedComment,
+    Reaction,
+    ReactionTarget,
+)
 from bot.issue import Issue
 
 ME = "github-actions[bot]"
@@ -29,7 +39,7 @@ def issue_of(body: str, *, number: int = 7, author: str = "ada", title: str = "I
 
 @dataclass
 class MemoryForge:
-    """Issues, comments and labels of one repository; time moves one second with each write."""
+    """Issues, comments and labels of one repository. Time moves one second with each write."""
 
     issues: dict[int, Issue]
     permissions: dict[str, Permission] = field(default_factory=dict)
@@ -37,19 +47,19 @@ class MemoryForge:
     gone: dict[int, Gone] = field(default_factory=dict)
     locked: set[int] = field(default_factory=set)
     posted: list[PostedComment] = field(default_factory=list)
-    reactions: list[tuple[Target, Reaction]] = field(default_factory=list)
+    reactions: list[tuple[ReactionTarget, Reaction]] = field(default_factory=list)
     on: dict[int, list[str]] = field(default_factory=dict)
     known_labels: dict[str, str] = field(default_factory=dict)
     writes: int = 0
     now: datetime = NOW
 
-    def whoami(self) -> str:
+    def get_login(self) -> str:
         return ME
 
-    def issue(self, repository: str, number: int) -> Issue:
+    def fetch_issue(self, repository: str, number: int) -> Issue:
         return self.issues[number]
 
-    def state(self, repository: str, number: int) -> IssueState | Gone:
+    def fetch_state(self, repository: str, number: int) -> IssueState | Gone:
         if number in self.gone:
             return self.gone[number]
         return IssueState(
@@ -60,17 +70,20 @@ class MemoryForge:
             updated=self.now,
         )
 
-    def permission(self, repository: str, login: str) -> Permission:
+    def fetch_permission(self, repository: str, login: str) -> Permission:
         return self.permissions.get(login, Permission.READ)
 
-    def comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
+    def list_comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
         return tuple(comment for comment in self.posted if comment.number == number)
 
-    def recent_comments(self, repository: str, since: datetime) -> tuple[PostedComment, ...]:
-        return tuple(comment for comment in self.posted if comment.updated >= since)
+    def list_changed_comments(
+        self, repository: str, since: datetime | None, etag: str | None = None
+    ) -> CommentListing:
+        changed = (comment for comment in self.posted if since is None or comment.updated >= since)
+        return CommentListing(comments=tuple(changed))
 
     def say(self, number: int, author: str, body: str) -> PostedComment:
-        """Somebody writes a comment."""
+        """Write a comment as ``author``."""
         self.now += timedelta(seconds=1)
         id = 1000 + len(self.posted)
         comment = PostedComment(
@@ -96,10 +109,10 @@ class MemoryForge:
         self.posted[place] = replace(self.posted[place], body=body, updated=self.now)
         return self.posted[place]
 
-    def react(self, repository: str, target: Target, reaction: Reaction) -> None:
+    def add_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
         self.reactions.append((target, reaction))
 
-    def labels(self, repository: str, number: int) -> tuple[str, ...]:
+    def list_labels(self, repository: str, number: int) -> tuple[str, ...]:
         return tuple(self.on.get(number, ()))
 
     def add_labels(self, repository: str, number: int, names: tuple[str, ...]) -> None:
@@ -113,14 +126,14 @@ class MemoryForge:
     def ensure_label(self, repository: str, name: str, *, colour: str, description: str) -> None:
         self.known_labels.setdefault(name, colour)
 
-    def config(self, repository: str) -> bytes | None:
+    def fetch_settings(self, repository: str) -> bytes | None:
         return self.file
 
-    def issues_labelled(self, repository: str, label: str) -> tuple[IssueBrief, ...]:
+    def list_labelled_issues(self, repository: str, label: str) -> tuple[IssueBrief, ...]:
         return tuple(self._brief(number) for number, names in self.on.items() if label in names)
 
-    def issues_since(self, repository: str, since: datetime | None, etag: str | None = None) -> Listing:
-        return Listing(issues=tuple(map(self._brief, self.issues)))
+    def list_changed_issues(self, repository: str, since: datetime | None, etag: str | None = None) -> IssueListing:
+        return IssueListing(issues=tuple(map(self._brief, self.issues)))
 
     def _brief(self, number: int) -> IssueBrief:
         issue = self.issues[number]

@@ -1,6 +1,6 @@
-"""Events in the shape that GitHub sends them (webhooks of ``issues``, ``issue_comment``, ``workflow_dispatch``).
+"""Events in the shape of GitHub's webhooks (``issues``, ``issue_comment``, ``workflow_dispatch``).
 
-Only the fields that a reader could trip over are here; the words are our own.
+Only the fields that a reader could stumble over are here; the texts are our own.
 """
 
 from __future__ import annotations

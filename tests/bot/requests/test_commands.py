@@ -1,4 +1,4 @@
-"""Slash commands: what is one, what is none, and what is said about a slip."""
+"""Slash commands: which lines are commands, and the answers to mistakes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bot.requests.commands import (
     MAX_LINE,
     OPTIONS,
     VERBS,
-    Block,
-    Command,
     Mistake,
+    SlashCommand,
     Verb,
-    help_text,
     read_commands,
+    render_help,
 )
+from bot.requests.markdown_lines import CodeBlock
 
 
 def verbs(body: str) -> list[Verb]:
@@ -26,7 +26,7 @@ def verbs(body: str) -> list[Verb]:
 
 
 def test_several_commands_in_one_comment_are_read_in_their_order() -> None:
-    """Prose around and between them does no harm."""
+    """Prose around and between them is ignored."""
     body = "Thanks!\n\n/repro status\nand then\n/repro rerun versions=0.26.0..0.27.0 timeout=60\n\nbye"
     first, second = read_commands(body).commands
     assert (first.verb, first.line) == (Verb.STATUS, 3)
@@ -80,18 +80,18 @@ def test_small_differences_of_writing_do_not_matter(body: str) -> None:
 
 
 def test_a_command_after_closed_html_counts() -> None:
-    """Only what stands between the tags is HTML's."""
+    """Only text between the tags belongs to HTML."""
     assert verbs("<details><summary>log</summary>\n\nx\n\n</details>\n\n/repro run") == [Verb.RUN]
 
 
 def test_fenced_blocks_right_under_a_command_are_its_code() -> None:
-    """An IREE testcase is two of them: the program and the command line."""
+    """An IREE testcase has two: the program and the command line."""
     code = "```mlir\nfunc.func @f()\n```\n\n```sh\niree-compile a.mlir\n```\n\n"
     body = f"/repro run\n{code}/repro status\n\ntext\n\n```\nno\n```"
     run, status = read_commands(body).commands
     assert run.blocks == (
-        Block(info="mlir", text="func.func @f()\n"),
-        Block(info="sh", text="iree-compile a.mlir\n"),
+        CodeBlock(info="mlir", text="func.func @f()\n"),
+        CodeBlock(info="sh", text="iree-compile a.mlir\n"),
     )
     assert status.blocks == ()
 
@@ -124,29 +124,29 @@ def test_a_block_further_down_is_not_taken_for_the_testcase(between: str) -> Non
         ("/repro run " + "x" * MAX_LINE, "at most"),
     ],
 )
-def test_a_slip_is_answered_with_what_was_meant(line: str, said: str) -> None:
-    """One sentence; nothing of the line takes effect."""
+def test_a_mistake_names_the_nearest_valid_form(line: str, said: str) -> None:
+    """In one sentence; no part of the line takes effect."""
     reading = read_commands(line)
     assert reading.commands == ()
     assert said in reading.mistakes[0].why
 
 
 def test_options_may_be_written_as_flags() -> None:
-    """`--timeout=5` is what fingers type."""
+    """`--timeout=5` is accepted."""
     (command,) = read_commands("/repro run --timeout=5").commands
     assert dict(command.options) == {"timeout": "5"}
 
 
-def test_more_commands_than_a_person_types_are_not_read() -> None:
-    """The rest of the comment is named as too much, once."""
+def test_the_number_of_commands_is_limited() -> None:
+    """The rest of the comment is one mistake."""
     reading = read_commands("\n".join(["/repro run"] * 50))
     assert len(reading.commands) == MAX_COMMANDS
     assert len(reading.mistakes) == 1
 
 
 def test_help_lists_every_verb_and_option_of_the_parser() -> None:
-    """One table: a verb that help forgets cannot exist, and every usage shown is one the parser accepts."""
-    text = help_text()
+    """From one table, so help cannot omit a verb, and the parser accepts every usage shown."""
+    text = render_help()
     shown = dict(re.findall(r"^\| `/repro (\w+)([^`]*)`", text, re.MULTILINE))
     assert list(shown) == [str(verb) for verb in VERBS] == [str(verb) for verb in Verb]
     assert re.findall(r"^- `(\w+)=", text, re.MULTILINE) == list(OPTIONS)
@@ -160,10 +160,10 @@ def test_help_lists_every_verb_and_option_of_the_parser() -> None:
 @example("`<!--`=")
 @given(st.text(alphabet=st.sampled_from("/repo runhelp=`>#<!-_\n\t '\"\\@&;0.,\ud800é"), max_size=200))
 def test_any_text_is_read_without_failing(text: str) -> None:
-    """Whatever is typed gives commands, mistakes or neither; a mistake shows nothing that could ping or link."""
+    """Any text gives commands, mistakes or neither. A mistake holds no mention and no link."""
     for body in (text, f"/repro {text}", f"a\n/repro run {text}"):
         reading = read_commands(body)
-        assert all(isinstance(one, Command) for one in reading.commands)
+        assert all(isinstance(one, SlashCommand) for one in reading.commands)
         for mistake in reading.mistakes:
             assert isinstance(mistake, Mistake)
             assert not re.search(r"@\w", mistake.why)

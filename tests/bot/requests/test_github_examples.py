@@ -1,4 +1,4 @@
-"""GitHub's own examples of events, as Octokit publishes them, are what the bot is asked by."""
+"""GitHub's own examples of events, as published by Octokit, are read as requests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from bot.requests.handle import Desk, Handled, handle
-from bot.requests.request import Ignored, Request, read_request
+from bot.requests.conversation import HandledRequest, RequestContext
+from bot.requests.handle import handle_request
+from bot.requests.request import IgnoredEvent, Request, read_request
 from bot.settings import load_settings
 from runners.core.catalogue import load_catalogue
 from tests.bot.forge.npm import Package, Unavailable, cached
@@ -29,7 +30,7 @@ Example = tuple[str, dict[str, Any]]
 
 @pytest.fixture(scope="session")
 def examples() -> list[Example]:
-    """Every example of every event, with the event's name."""
+    """Return every example of every event, with the event's name."""
     try:
         kinds = cached(PACKAGE, lambda kinds: kinds, "all")
     except Unavailable as why:
@@ -37,42 +38,42 @@ def examples() -> list[Example]:
     return [(kind["name"], example) for kind in kinds for example in kind["examples"]]
 
 
-def request_of(event: str, payload: dict[str, Any], file: bytes = b"") -> Request | Ignored:
+def request_of(event: str, payload: dict[str, Any], file: bytes = b"") -> Request | IgnoredEvent:
     data, settings = json.dumps(payload).encode(), load_settings(file)
-    return read_request(event, data, settings=settings, me=ME, now=NOW, repository="octo/compiler")
+    return read_request(event, data, settings=settings, login=ME, now=NOW, repository="octo/compiler")
 
 
-def test_every_example_of_an_issue_or_a_comment_is_a_request_or_is_ignored_with_its_reason(
+def test_every_issue_or_comment_example_is_a_request_or_ignored(
     examples: list[Example],
 ) -> None:
-    """None raises; what is asked is about the issue, the repository and the person of the payload."""
+    """None raises; a request has the issue, repository and account of the payload."""
     read = [(name, one, request_of(name, one)) for name, one in examples if name in ("issues", "issue_comment")]
     assert len(read) >= 20
     assert {(name, one["action"]) for name, one, _ in read} >= set(ANSWERED)
     for _, payload, request in read:
-        if isinstance(request, Ignored):
+        if isinstance(request, IgnoredEvent):
             assert request.why
             continue
         assert request.repository == payload["repository"]["full_name"]
-        assert (request.number, request.author) == (payload["issue"]["number"], payload["issue"]["user"]["login"])
+        assert request.number == payload["issue"]["number"]
         assert request.actor == payload["sender"]["login"]
     assert {str(request.trigger) for *_, request in read if isinstance(request, Request)} == {"opened"}
 
 
-def test_every_other_event_is_none_of_ours(examples: list[Example]) -> None:
-    """A repository that sends us everything is not answered about anything else."""
+def test_every_other_event_is_ignored(examples: list[Example]) -> None:
+    """A repository that sends all its events gets no other answers."""
     others = [
         (name, one) for name, one in examples if name not in ("issues", "issue_comment") and "repository" in one
     ]
     assert len(others) >= 100
     for name, payload in others:
         if name != "workflow_dispatch":  # a person who presses the button without an issue is told so
-            assert isinstance(request_of(name, payload), Ignored), name
+            assert isinstance(request_of(name, payload), IgnoredEvent), name
 
 
 @pytest.mark.parametrize(("event", "action"), ANSWERED)
-def test_the_examples_that_are_answered_come_to_a_plan(event: str, action: str, examples: list[Example]) -> None:
-    """Once the issue holds a program, the label is the one in the settings and the comment a command."""
+def test_the_answered_examples_are_planned(event: str, action: str, examples: list[Example]) -> None:
+    """With a program in the issue, the label of the settings, and a command in the comment."""
     payloads = [one for name, one in examples if (name, one.get("action", "")) == (event, action)]
     assert payloads
     for payload in payloads:
@@ -82,13 +83,13 @@ def test_the_examples_that_are_answered_come_to_a_plan(event: str, action: str, 
         request = request_of(event, payload, file)
         assert isinstance(request, Request), request
         assert request.number is not None
-        assert handled(request, file).sealed is not None
+        assert handled(request, payload["issue"]["user"]["login"], file).sealed is not None
 
 
-def handled(request: Request, file: bytes) -> Handled:
+def handled(request: Request, author: str, file: bytes) -> HandledRequest:
     assert request.number is not None
-    issue = issue_of(CODE, number=request.number, author=request.author or "")
-    desk = Desk(
+    issue = issue_of(CODE, number=request.number, author=author)
+    context = RequestContext(
         forge=MemoryForge(issues={request.number: issue}),
         settings=load_settings(file),
         catalogue=load_catalogue(),
@@ -97,4 +98,4 @@ def handled(request: Request, file: bytes) -> Handled:
         run_url="https://github.com/octo/compiler/actions/runs/1",
         attach=lambda issue: issue,
     )
-    return handle(desk, request)
+    return handle_request(context, request)

@@ -1,4 +1,4 @@
-"""From a request to words and a plan, and from results to an answer, on a forge in memory."""
+"""From a request to replies and a plan, and from results to an answer, on a forge in memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import pytest
 
 from bot.forge.contract import CommentTarget, Forge, Gone, Permission, Reaction
 from bot.forge.run_record import RunState
-from bot.forge.sticky_comment import records
-from bot.requests.deliver import deliver, deliver_failure
-from bot.requests.handle import Desk, Handled, handle
-from bot.requests.plan_file import Case, Sealed, judged, open_case
-from bot.requests.request import Ignored, read_request
-from bot.requests.result_files import Refused, Results
+from bot.forge.sticky_comment import read_records
+from bot.requests.conversation import HandledRequest, RequestContext
+from bot.requests.deliver import deliver_failure, deliver_report
+from bot.requests.handle import handle_request
+from bot.requests.plan_file import Case, SealedPlan, decode_case, judge_results
+from bot.requests.request import IgnoredEvent, read_request
+from bot.requests.result_files import JobResults, RefusedResult
 from bot.settings import load_settings
 from bot.verdict.verdict import Report
 from runners.core.catalogue import load_catalogue
@@ -39,18 +40,18 @@ def forge_of(body: str = CODE, **more: Any) -> MemoryForge:
 
 def ask(
     forge: MemoryForge, event: str, payload: dict[str, Any], *, run: str = "1.1", file: bytes = b""
-) -> Handled | Ignored:
+) -> HandledRequest | IgnoredEvent:
     settings = load_settings(file)
     keeps: Forge = forge
     data = json.dumps(payload).encode()
-    request = read_request(event, data, settings=settings, me=ME, now=forge.now, repository=REPOSITORY)
-    if isinstance(request, Ignored):
+    request = read_request(event, data, settings=settings, login=ME, now=forge.now, repository=REPOSITORY)
+    if isinstance(request, IgnoredEvent):
         return request
-    return handle(desk_of(keeps, forge, run, file), request)
+    return handle_request(make_context(keeps, forge, run, file), request)
 
 
-def desk_of(keeps: Forge, forge: MemoryForge, run: str, file: bytes) -> Desk:
-    return Desk(
+def make_context(keeps: Forge, forge: MemoryForge, run: str, file: bytes) -> RequestContext:
+    return RequestContext(
         forge=keeps,
         settings=load_settings(file),
         catalogue=load_catalogue(),
@@ -61,26 +62,26 @@ def desk_of(keeps: Forge, forge: MemoryForge, run: str, file: bytes) -> Desk:
     )
 
 
-def opened(forge: MemoryForge, **more: Any) -> Sealed:
+def opened(forge: MemoryForge, **more: Any) -> SealedPlan:
     handled = ask(forge, "issues", issue_event("opened"), **more)
-    assert isinstance(handled, Handled)
-    assert handled.sealed is not None, handled.said
+    assert isinstance(handled, HandledRequest)
+    assert handled.sealed is not None, handled.messages
     return handled.sealed
 
 
-def says(forge: MemoryForge, who: str, text: str, **more: Any) -> Handled:
+def says(forge: MemoryForge, who: str, text: str, **more: Any) -> HandledRequest:
     comment = forge.say(7, who, text)
     handled = ask(forge, "issue_comment", comment_event(text, by=who, id=comment.id), **more)
-    assert isinstance(handled, Handled)
+    assert isinstance(handled, HandledRequest)
     return handled
 
 
-def case_of(sealed: Sealed) -> Case:
-    return open_case(read_plan(sealed.data, sealed.sha256))
+def case_of(sealed: SealedPlan) -> Case:
+    return decode_case(read_plan(sealed.data, sealed.sha256))
 
 
-def seen(case: Case, outcome: Outcome, *versions: str) -> Results:
-    """Every release of the plan ended the same way, those named in ``versions`` alone passed."""
+def seen(case: Case, outcome: Outcome, *versions: str) -> JobResults:
+    """Return results in which every release ended the same way, except that ``versions`` passed."""
     observations = []
     for version in case.plan.first:
         how = Outcome.PASS if version in versions else outcome
@@ -88,13 +89,13 @@ def seen(case: Case, outcome: Outcome, *versions: str) -> Results:
         observations += [
             observe(version, how, device=case.plan.device, attempt=attempt, ended=ended) for attempt in (1, 2)
         ]
-    return Results(seen=Investigation(observations=tuple(observations)))
+    return JobResults(seen=Investigation(observations=tuple(observations)))
 
 
-def answered(forge: MemoryForge, sealed: Sealed, outcome: Outcome = Outcome.MATCH, *passing: str) -> Report:
+def answered(forge: MemoryForge, sealed: SealedPlan, outcome: Outcome = Outcome.MATCH, *passing: str) -> Report:
     case = case_of(sealed)
-    report = judged(case, seen(case, outcome, *passing), load_catalogue())
-    deliver(forge, case, report)
+    report = judge_results(case, seen(case, outcome, *passing), load_catalogue())
+    deliver_report(forge, case, report)
     return report
 
 
@@ -102,10 +103,10 @@ def answered(forge: MemoryForge, sealed: Sealed, outcome: Outcome = Outcome.MATC
 
 
 def test_an_opened_issue_gets_one_comment_that_becomes_the_answer() -> None:
-    """First that it runs, then the verdict, by editing: one notification."""
+    """First the progress note, then the verdict by an edit: one notification."""
     forge = forge_of()
     sealed = opened(forge)
-    assert sealed.matrix() == {"any": ["any"]}
+    assert sealed.group_cells() == {"any": ["any"]}
     assert "**Running** the testcase for `ada`" in forge.ours()[0]
     report = answered(forge, sealed)
     assert len(forge.ours()) == 1
@@ -113,7 +114,7 @@ def test_an_opened_issue_gets_one_comment_that_becomes_the_answer() -> None:
     assert report.verdict.headline.split()[0] in forge.ours()[0]
     assert forge.on[7] == list(report.verdict.labels)
     assert set(report.verdict.labels) <= set(forge.known_labels)
-    assert [run.state for run in records(forge.posted, ME)[7].runs] == [RunState.DONE]
+    assert [run.state for run in read_records(forge.posted, ME)[7].runs] == [RunState.DONE]
 
 
 def test_the_same_delivery_five_times_is_one_run_and_one_comment() -> None:
@@ -122,30 +123,30 @@ def test_the_same_delivery_five_times_is_one_run_and_one_comment() -> None:
     opened(forge)
     for i in range(2, 6):
         again = ask(forge, "issues", issue_event("opened"), run=f"{i}.1")
-        assert isinstance(again, Handled)
+        assert isinstance(again, HandledRequest)
         assert again.sealed is None
     comment = forge.say(7, "wil", "/repro rerun")
     first = ask(forge, "issue_comment", comment_event("/repro rerun", by="wil", id=comment.id), run="9.1")
     again = ask(forge, "issue_comment", comment_event("/repro rerun", by="wil", id=comment.id), run="10.1")
-    assert isinstance(first, Handled)
-    assert isinstance(again, Handled)
+    assert isinstance(first, HandledRequest)
+    assert isinstance(again, HandledRequest)
     assert again.sealed is None
     assert len([body for body in forge.ours() if "reprobot:reply" not in body]) == 1
 
 
-def test_a_process_that_was_killed_plans_its_run_anew() -> None:
-    """The same run again, under its own id: no refusal, no second run in the budget, no second comment."""
+def test_a_killed_process_plans_its_run_again() -> None:
+    """The same run, under its own id: no refusal, no second run in the budget, no second comment."""
     forge = forge_of()
     file = b"budgets: {issue: 1}"
     first = opened(forge, file=file)
     again = opened(forge, file=file)
     assert [cell.plan for cell in again.cells] == [cell.plan for cell in first.cells]
     assert len(forge.ours()) == 1
-    assert len(records(forge.posted, ME)[7].runs) == 1
+    assert len(read_records(forge.posted, ME)[7].runs) == 1
 
 
-def test_a_verdict_that_changes_is_a_new_comment_and_one_that_stays_an_edit() -> None:
-    """Only news is worth a notification; the old comment says where it went on, its labels go."""
+def test_only_a_changed_verdict_is_a_new_comment() -> None:
+    """The old comment links to the new one, and its labels are removed."""
     forge = forge_of()
     answered(forge, opened(forge))
     again = says(forge, "wil", "/repro rerun", run="2.1").sealed
@@ -163,8 +164,8 @@ def test_a_verdict_that_changes_is_a_new_comment_and_one_that_stays_an_edit() ->
     assert not set(labels) & set(forge.on[7])
 
 
-def test_an_answer_that_comes_late_does_not_replace_a_later_one() -> None:
-    """Two runs, reported in the wrong order: the later question keeps its answer."""
+def test_a_late_answer_does_not_replace_a_later_runs() -> None:
+    """Two runs are reported in the wrong order: the later request keeps its answer."""
     forge = forge_of()
     first = opened(forge)
     forge.now += timedelta(minutes=1)
@@ -173,17 +174,17 @@ def test_an_answer_that_comes_late_does_not_replace_a_later_one() -> None:
     answered(forge, second)
     before = forge.ours()[0]
     late = case_of(first)
-    said = deliver(forge, late, judged(late, seen(late, Outcome.PASS), load_catalogue()))
-    assert "later run" in said.said
+    said = deliver_report(forge, late, judge_results(late, seen(late, Outcome.PASS), load_catalogue()))
+    assert "later run" in said.message
     assert forge.ours()[0].partition("<!-- reprobot:history")[0] == before.partition("<!-- reprobot:record")[0]
 
 
 @pytest.mark.parametrize("body", ["How do I install it?", "It crashes. Thanks for looking into it!"])
-def test_an_issue_without_code_is_left_in_peace(body: str) -> None:
-    """Unless the repository wants one polite request, or somebody asks by a command."""
+def test_an_issue_without_code_gets_no_comment(body: str) -> None:
+    """Unless the settings want one request for code, or a command asks."""
     forge = forge_of(body)
     handled = ask(forge, "issues", issue_event("opened"))
-    assert isinstance(handled, Handled)
+    assert isinstance(handled, HandledRequest)
     assert handled.sealed is None
     assert forge.writes == 0
     ask(forge, "issues", issue_event("opened"), file=b"without-code: ask")
@@ -193,16 +194,16 @@ def test_an_issue_without_code_is_left_in_peace(body: str) -> None:
     assert forge.writes == 1
 
 
-def test_what_is_missing_is_asked_for_once_by_default() -> None:
-    """A testcase that lacks a file: exactly that file is asked for."""
+def test_a_missing_file_is_asked_for_once_by_default() -> None:
+    """The comment names exactly that file."""
     forge = forge_of(CODE.replace("assert", "from model_zoo_of_mine import net\nopen('weights.bin')\nassert"))
     ask(forge, "issues", issue_event("opened"))
     assert len(forge.ours()) == 1
     assert "this is missing" in forge.ours()[0]
 
 
-def test_the_code_under_a_command_is_run_in_place_of_the_issues() -> None:
-    """And the answer says whose code it was."""
+def test_the_code_under_a_command_replaces_the_issues() -> None:
+    """The answer says so."""
     forge = forge_of()
     opened(forge)
     handled = says(forge, "wil", "/repro run\n```python\nimport tvm\nassert tvm.nothing is None\n```", run="2.1")
@@ -210,7 +211,7 @@ def test_the_code_under_a_command_is_run_in_place_of_the_issues() -> None:
     case = case_of(handled.sealed)
     assert "tvm.nothing" in next(iter(case.plan.testcase.files.values()))
     assert case.plan.claim.signature == case_of(opened(forge_of())).plan.claim.signature
-    report = judged(case, seen(case, Outcome.MATCH), load_catalogue())
+    report = judge_results(case, seen(case, Outcome.MATCH), load_catalogue())
     assert any("code in the comment" in note for note in report.notes)
 
 
@@ -222,8 +223,8 @@ def test_options_of_a_command_reach_the_plan() -> None:
     assert (plan.order[0], plan.order[-1], plan.limits.wall_s) == ("0.25.0.post1", "0.27.0", 33.0)
 
 
-def test_a_smaller_testcase_is_asked_of_the_probing_job() -> None:
-    """And is in the answer; asked for a second time while it runs, it is not made twice."""
+def test_minimize_is_part_of_the_plan() -> None:
+    """Its result is in the answer; a second request while it runs is no second run."""
     forge = forge_of()
     answered(forge, opened(forge))
     sealed = says(forge, "wil", "/repro minimize", run="2.1").sealed
@@ -237,11 +238,11 @@ def test_a_smaller_testcase_is_asked_of_the_probing_job() -> None:
     )  # fmt: skip
     results = seen(case, Outcome.MATCH)
     results = replace(results, seen=msgspec.structs.replace(results.seen, smaller=smaller))
-    deliver(forge, case, judged(case, results, load_catalogue()))
+    deliver_report(forge, case, judge_results(case, results, load_catalogue()))
     assert "Smaller testcase: 2 lines instead of 40" in forge.ours()[0]
 
 
-def test_a_release_that_does_not_exist_is_a_sentence() -> None:
+def test_an_unknown_release_is_answered_with_a_sentence() -> None:
     forge = forge_of()
     handled = says(forge, "wil", "/repro run versions=9.9.9")
     assert handled.sealed is None
@@ -260,7 +261,7 @@ def test_strangers_may_run_their_own_issue_only() -> None:
 
 
 def test_budgets_are_counted_from_our_own_comments() -> None:
-    """Deleting the commands does not help; a maintainer is not stopped."""
+    """Deleting the commands does not help; a maintainer has no budget."""
     forge = forge_of()
     file = b"budgets: {issue: 2}"
     for i in range(2):
@@ -279,7 +280,7 @@ def test_a_budget_of_an_account_counts_its_other_issues() -> None:
     file = b"budgets: {user: 1}"
     assert ask(forge, "issues", issue_event("opened", number=8), run="8.1", file=file)
     handled = ask(forge, "issues", issue_event("opened"), run="9.1", file=file)
-    assert isinstance(handled, Handled)
+    assert isinstance(handled, HandledRequest)
     assert handled.sealed is None
 
 
@@ -287,26 +288,26 @@ GPU = b"machines: {lab: [cuda]}\ndevices: [cuda]"
 
 
 def test_a_machine_that_needs_approval_waits_for_it() -> None:
-    """The comment says what to type; the digest in it is the testcase's."""
+    """The comment shows the command, with the testcase's digest."""
     forge = forge_of()
     sealed = opened(forge, file=GPU)
-    assert sealed.matrix() == {"any": ["any"]}
+    assert sealed.group_cells() == {"any": ["any"]}
     assert all("cuda" not in cell.plan.devices for cell in sealed.cells)
     digest = sealed.cells[0].testcase_sha256
     assert f"/repro approve {digest[:16]}" in forge.ours()[0]
     answered(forge, sealed)
     approved = says(forge, "wil", f"/repro approve {digest[:16]}", run="2.1", file=GPU).sealed
     assert approved is not None
-    assert approved.matrix() == {"any": ["any"], "lab": ["on-lab"]}
+    assert approved.group_cells() == {"any": ["any"], "lab": ["on-lab"]}
     assert approved.cells[1].plan.devices == ("cuda",)
     answered(forge, approved)
     # The approval stays good for later runs of the same text, by anybody.
     later = says(forge, "ada", "/repro rerun", run="3.1", file=GPU).sealed
     assert later is not None
-    assert "lab" in later.matrix()
+    assert "lab" in later.group_cells()
 
 
-def test_an_edit_voids_an_approval() -> None:
+def test_an_edit_invalidates_an_approval() -> None:
     forge = forge_of()
     digest = opened(forge, file=GPU).cells[0].testcase_sha256
     forge.issues[7] = issue_of(OTHER)
@@ -315,11 +316,11 @@ def test_an_edit_voids_an_approval() -> None:
     assert "not the testcase as it stands now" in forge.ours()[-1]
     rerun = says(forge, "ada", "/repro rerun", run="3.1", file=GPU).sealed
     assert rerun is not None
-    assert "lab" not in rerun.matrix()
+    assert "lab" not in rerun.group_cells()
 
 
-def test_an_approval_that_nothing_waits_for_is_said_to_be_none() -> None:
-    """Rather than run on the ordinary machines once more."""
+def test_an_unneeded_approval_is_refused() -> None:
+    """It does not run the testcase on ordinary machines again."""
     forge = forge_of()
     digest = opened(forge).cells[0].testcase_sha256
     assert says(forge, "wil", f"/repro approve {digest}", run="2.1").sealed is None
@@ -327,14 +328,14 @@ def test_an_approval_that_nothing_waits_for_is_said_to_be_none() -> None:
 
 
 @pytest.mark.parametrize("who", ["ada", "tim", "eve"])
-def test_nobody_below_write_approves(who: str) -> None:
+def test_an_approval_needs_write_permission(who: str) -> None:
     forge = forge_of()
     digest = opened(forge, file=GPU).cells[0].testcase_sha256
     assert says(forge, who, f"/repro approve {digest}", run="2.1", file=GPU).sealed is None
 
 
 def test_a_testcase_swapped_in_the_plan_is_not_run() -> None:
-    """The digest is compared where the machine is."""
+    """The machine compares the digest again."""
     forge = forge_of()
     sealed = opened(forge)
     swapped = sealed.data.replace(b"tvm.compile is None", b"tvm.compile is True")
@@ -352,7 +353,7 @@ def test_a_testcase_swapped_in_the_plan_is_not_run() -> None:
 # ---------------------------------------------------------------------------------------------- words
 
 
-def test_a_slip_gets_one_reply_with_what_was_meant() -> None:
+def test_mistakes_get_one_reply_with_suggestions() -> None:
     forge = forge_of()
     says(forge, "ada", "/repro rnu\n/repro run versoins=1")
     (reply,) = forge.ours()
@@ -362,14 +363,14 @@ def test_a_slip_gets_one_reply_with_what_was_meant() -> None:
 
 
 def test_replies_have_a_budget_too() -> None:
-    """Whoever types a hundred commands gets a few answers."""
+    """A hundred commands get a few answers."""
     forge = forge_of()
     for _ in range(30):
         says(forge, "eve", "/repro help")
     assert len(forge.ours()) == 12
 
 
-def test_status_says_what_ran_and_what_is_left() -> None:
+def test_status_shows_runs_and_the_remaining_budget() -> None:
     forge = forge_of()
     opened(forge)
     says(forge, "ada", "/repro status")
@@ -378,20 +379,20 @@ def test_status_says_what_ran_and_what_is_left() -> None:
 
 
 def test_a_cancelled_run_is_not_answered() -> None:
-    """Its jobs may go on; what they find is dropped."""
+    """Its jobs may go on; their results are dropped."""
     forge = forge_of()
     sealed = opened(forge)
     says(forge, "ada", "/repro cancel", run="2.1")
     before = list(forge.posted)
     case = case_of(sealed)
-    said = deliver(forge, case, judged(case, seen(case, Outcome.MATCH), load_catalogue()))
-    assert "cancelled" in said.said
+    said = deliver_report(forge, case, judge_results(case, seen(case, Outcome.MATCH), load_catalogue()))
+    assert "cancelled" in said.message
     assert forge.posted == before
     assert "cancelled by `ada`" in forge.ours()[0]
 
 
-def test_a_voided_verdict_shows_who_and_why_until_the_next_run() -> None:
-    """The labels go with it; strangers cannot."""
+def test_a_voided_verdict_shows_the_maintainer_and_the_reason() -> None:
+    """Until the next answer. Its labels are removed; strangers cannot void."""
     forge = forge_of()
     answered(forge, opened(forge))
     says(forge, "ada", "/repro void I do not like it", run="2.1")
@@ -401,7 +402,7 @@ def test_a_voided_verdict_shows_who_and_why_until_the_next_run() -> None:
     assert "**Voided** by `wil`" in body
     assert "@all" not in body
     assert forge.on[7] == []
-    record = records(forge.posted, ME)[7]
+    record = read_records(forge.posted, ME)[7]
     assert record.void is not None
     assert record.void.by == "wil"
     again = says(forge, "wil", "/repro run", run="4.1").sealed
@@ -416,26 +417,32 @@ def test_a_voided_verdict_shows_who_and_why_until_the_next_run() -> None:
 
 
 @pytest.mark.parametrize("reason", ["deleted", "transferred", "hidden"])
-def test_an_issue_that_is_gone_gets_nothing(reason: Any) -> None:
+def test_a_missing_issue_gets_no_comment(reason: Any) -> None:
     forge = forge_of()
     sealed = opened(forge)
     forge.gone[7] = Gone(reason=reason)
     case = case_of(sealed)
     before = forge.writes
-    assert reason in deliver(forge, case, judged(case, seen(case, Outcome.MATCH), load_catalogue())).said
+    assert (
+        reason
+        in deliver_report(forge, case, judge_results(case, seen(case, Outcome.MATCH), load_catalogue())).message
+    )
     assert forge.writes == before
 
 
-def test_an_issue_locked_meanwhile_gets_nothing() -> None:
+def test_a_locked_issue_gets_no_comment() -> None:
     forge = forge_of()
     sealed = opened(forge)
     forge.locked.add(7)
     case = case_of(sealed)
-    assert "locked" in deliver(forge, case, judged(case, seen(case, Outcome.MATCH), load_catalogue())).said
+    assert (
+        "locked"
+        in deliver_report(forge, case, judge_results(case, seen(case, Outcome.MATCH), load_catalogue())).message
+    )
 
 
-def test_an_edit_during_the_run_is_said() -> None:
-    """Only when it changed the testcase: a typo in the prose is nobody's business."""
+def test_an_edit_during_the_run_is_noted() -> None:
+    """Only if it changed the testcase, not the prose."""
     forge = forge_of()
     sealed = opened(forge)
     forge.issues[7] = issue_of(CODE + "\nThank you!")
@@ -446,23 +453,23 @@ def test_an_edit_during_the_run_is_said() -> None:
     assert "was edited after this run began" in forge.ours()[0]
 
 
-def test_our_own_failure_is_no_verdict_and_keeps_the_old_one() -> None:
+def test_our_own_failure_keeps_the_old_verdict() -> None:
     forge = forge_of()
     answered(forge, opened(forge))
     sealed = says(forge, "wil", "/repro rerun", run="2.1").sealed
     assert sealed is not None
     case = case_of(sealed)
-    none = Results(seen=Investigation(), problems=(Refused(cell="any", why="it was lost"),))
+    none = JobResults(seen=Investigation(), problems=(RefusedResult(cell="any", why="it was lost"),))
     with pytest.raises(Exception, match="it was lost"):
-        judged(case, none, load_catalogue())
+        judge_results(case, none, load_catalogue())
     deliver_failure(forge, case, "any: it was lost")
     (body,) = forge.ours()
     assert "through no fault of the testcase" in body
     assert "fails as reported" in body or "reported failure" in body
 
 
-def test_somebody_elses_comment_with_our_marker_is_not_ours() -> None:
-    """Neither is it edited, nor are its runs counted, nor does its void count."""
+def test_a_strangers_comment_with_our_marker_is_not_ours() -> None:
+    """It is not edited, and neither its runs nor its void count."""
     forge = forge_of()
     opened(forge)
     copy = forge.ours()[0]
@@ -475,7 +482,7 @@ def test_somebody_elses_comment_with_our_marker_is_not_ours() -> None:
     assert len(other.ours()) == 1
 
 
-def test_a_lone_surrogate_in_an_issue_stops_nothing() -> None:
+def test_a_lone_surrogate_in_an_issue_is_replaced() -> None:
     """JSON may hold one; no file can."""
     forge = forge_of()
     forge.issues[7] = replace(issue_of(CODE), title="\ud800 fails")
@@ -483,38 +490,38 @@ def test_a_lone_surrogate_in_an_issue_stops_nothing() -> None:
     assert forge.ours()[0].encode()
 
 
-def test_the_clock_takes_the_issue_whose_answer_is_oldest() -> None:
-    """One for each tick, none that was run today."""
+def test_the_schedule_takes_the_issue_with_the_oldest_answer() -> None:
+    """One for each tick, and none that ran within a day."""
     forge = forge_of()
     forge.issues[8] = issue_of(OTHER, number=8)
     answered(forge, opened(forge))
     forge.now += timedelta(hours=1)
     other = ask(forge, "issues", issue_event("opened", number=8), run="8.1")
-    assert isinstance(other, Handled)
+    assert isinstance(other, HandledRequest)
     assert other.sealed is not None
     answered(forge, other.sealed)
     tick = {"schedule": "0 3 * * *"}
     none = ask(forge, "schedule", tick, run="3.1")
-    assert isinstance(none, Handled)
+    assert isinstance(none, HandledRequest)
     assert none.sealed is None
     forge.now += timedelta(days=2)
     handled = ask(forge, "schedule", tick, run="4.1")
-    assert isinstance(handled, Handled)
+    assert isinstance(handled, HandledRequest)
     assert handled.number == 7
     assert handled.sealed is not None
 
 
-def test_a_button_press_is_a_run() -> None:
+def test_a_workflow_dispatch_is_a_run() -> None:
     forge = forge_of()
     forge.permissions["ada"] = Permission.WRITE
     handled = ask(forge, "workflow_dispatch", dispatch_event({"issue": "7", "versions": "0.27.0"}))
-    assert isinstance(handled, Handled)
+    assert isinstance(handled, HandledRequest)
     assert handled.sealed is not None
     assert case_of(handled.sealed).plan.order == ("0.27.0",)
 
 
 def test_a_case_is_read_back_as_it_was() -> None:
-    """Issue, wishes, settings and all."""
+    """With its issue, options and settings."""
     forge = forge_of()
     sealed = opened(forge, file=GPU)
     case = case_of(sealed)

@@ -1,4 +1,4 @@
-"""Who may: permissions, budgets and approvals, and the record that budgets are counted from."""
+"""Permissions, budgets and approvals, and the record that budgets are counted from."""
 
 from __future__ import annotations
 
@@ -10,22 +10,40 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bot.forge.contract import Permission, PostedComment
-from bot.forge.run_record import MAX_RUNS, Record, Run, RunState, Void, decode, encode
-from bot.requests.commands import VERBS, Command, Verb
-from bot.requests.permissions import Denied, Spent, Standing, approved, approves, machines_for, may_say, spent, within
+from bot.forge.run_record import (
+    MAX_RUNS,
+    IssueRecord,
+    RecordedRun,
+    RunState,
+    VoidedVerdict,
+    decode_record,
+    encode_record,
+)
+from bot.requests.commands import VERBS, SlashCommand, Verb
+from bot.requests.permissions import (
+    BudgetUse,
+    Denied,
+    Requester,
+    check_approval,
+    check_budgets,
+    check_permission,
+    count_use,
+    find_approval,
+    select_machines,
+)
 from bot.settings import Budgets
 from runners.core.protocol import Testcase, TestcaseKind, digest_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SHA = "ab" * 32
-STRANGER = Standing(login="eve", permission=Permission.READ, author=False)
-AUTHOR = Standing(login="ada", permission=Permission.READ, author=True)
-TRIAGER = Standing(login="tim", permission=Permission.TRIAGE, author=False)
-WRITER = Standing(login="wil", permission=Permission.WRITE, author=False)
+STRANGER = Requester(login="eve", permission=Permission.READ, is_author=False)
+AUTHOR = Requester(login="ada", permission=Permission.READ, is_author=True)
+TRIAGER = Requester(login="tim", permission=Permission.TRIAGE, is_author=False)
+WRITER = Requester(login="wil", permission=Permission.WRITE, is_author=False)
 
 
-def run(id: str = "1", by: str = "ada", hours: float = 1, counted: bool = True) -> Run:
-    return Run(id=id, at=NOW - timedelta(hours=hours), by=by, testcase="0" * 16, counted=counted)
+def run(id: str = "1", by: str = "ada", hours: float = 1, counted: bool = True) -> RecordedRun:
+    return RecordedRun(id=id, at=NOW - timedelta(hours=hours), by=by, testcase="0" * 16, counted=counted)
 
 
 @pytest.mark.parametrize(
@@ -38,55 +56,54 @@ def run(id: str = "1", by: str = "ada", hours: float = 1, counted: bool = True) 
         (Verb.HELP, {STRANGER, AUTHOR, TRIAGER, WRITER}),
     ],
 )
-def test_who_may_say_what(verb: Verb, allowed: set[Standing]) -> None:
-    """`read` opens nothing: GitHub answers it for every stranger. The author of an issue cannot approve it."""
-    command = Command(verb=verb)
+def test_each_verb_needs_its_permission(verb: Verb, allowed: set[Requester]) -> None:
+    """GitHub answers `read` for every stranger, so `read` allows no run. The author of an issue cannot approve it."""
+    command = SlashCommand(verb=verb)
     people = (STRANGER, AUTHOR, TRIAGER, WRITER)
-    assert {one for one in people if may_say(command, one) is None} == allowed
+    assert {one for one in people if check_permission(command, one) is None} == allowed
 
 
-def test_every_verb_says_who_it_is_for() -> None:
-    """A refusal is one sentence that names the permission."""
+def test_every_refusal_names_the_permission() -> None:
     for verb in VERBS:
-        nobody = Standing(login="x", permission=Permission.NONE, author=False)
-        assert isinstance(refusal := may_say(Command(verb=verb), nobody), Denied)
+        nobody = Requester(login="x", permission=Permission.NONE, is_author=False)
+        assert isinstance(refusal := check_permission(SlashCommand(verb=verb), nobody), Denied)
         assert "permission" in refusal.why
 
 
 def test_runs_are_counted_per_issue_per_account_and_altogether() -> None:
     """Only those of the last day, and only those that strangers caused."""
     records = {
-        7: Record(runs=(run("1"), run("2", by="eve"), run("3", hours=25), run("4", by="wil", counted=False))),
-        8: Record(runs=(run("5"), run("6", hours=23.9))),
+        7: IssueRecord(runs=(run("1"), run("2", by="eve"), run("3", hours=25), run("4", by="wil", counted=False))),
+        8: IssueRecord(runs=(run("5"), run("6", hours=23.9))),
     }
-    assert spent(records, number=7, user="ada", now=NOW) == Spent(issue=2, user=3, repository=4)
+    assert count_use(records, number=7, user="ada", now=NOW) == BudgetUse(issue=2, user=3, repository=4)
 
 
 @pytest.mark.parametrize(
     ("used", "said"),
     [
-        (Spent(issue=2), "this issue"),
-        (Spent(user=2), "one account"),
-        (Spent(repository=2), "this repository"),
+        (BudgetUse(issue=2), "this issue"),
+        (BudgetUse(user=2), "one account"),
+        (BudgetUse(repository=2), "this repository"),
     ],
 )
-def test_each_budget_stops_strangers_and_nobody_else(used: Spent, said: str) -> None:
+def test_each_budget_stops_only_strangers(used: BudgetUse, said: str) -> None:
     budgets = Budgets(issue=2, user=2, repository=2)
-    refusal = within(budgets, used, AUTHOR)
+    refusal = check_budgets(budgets, used, AUTHOR)
     assert refusal is not None
     assert said in refusal.why
-    assert within(budgets, used, TRIAGER) is None
-    assert within(budgets, Spent(issue=1, user=1, repository=1), AUTHOR) is None
+    assert check_budgets(budgets, used, TRIAGER) is None
+    assert check_budgets(budgets, BudgetUse(issue=1, user=1, repository=1), AUTHOR) is None
 
 
 @pytest.mark.parametrize("words", [SHA, SHA[:12], SHA[:16].upper(), f"{SHA[:16]} looks fine"])
 def test_an_approval_names_the_testcase_by_its_digest(words: str) -> None:
-    assert approves(Command(verb=Verb.APPROVE, words=words), SHA) is None
+    assert check_approval(SlashCommand(verb=Verb.APPROVE, words=words), SHA) is None
 
 
 @pytest.mark.parametrize("words", ["", "gpu", SHA[:11], "cd" * 32, SHA + "00", f"x{SHA[:16]}"])
-def test_what_does_not_name_it_approves_nothing(words: str) -> None:
-    assert isinstance(approves(Command(verb=Verb.APPROVE, words=words), SHA), Denied)
+def test_an_approval_with_another_digest_is_refused(words: str) -> None:
+    assert isinstance(check_approval(SlashCommand(verb=Verb.APPROVE, words=words), SHA), Denied)
 
 
 def comment(body: str, by: str = "wil", edited: bool = False) -> PostedComment:
@@ -99,38 +116,38 @@ def permission(login: str) -> Permission:
     return {"wil": Permission.WRITE, "tim": Permission.TRIAGE}.get(login, Permission.READ)
 
 
-def test_an_approval_holds_for_one_testcase_from_one_who_may() -> None:
-    """An edit of the issue makes another testcase of it, whose digest nobody approved."""
+def test_an_approval_holds_for_one_testcase() -> None:
+    """From an account with permission. An edit of the issue makes another testcase, with another digest."""
     said = f"looks harmless\n\n/repro approve {SHA[:16]}"
-    assert approved([comment(said)], SHA, permission) == "wil"
-    assert approved([comment(said)], "cd" * 32, permission) is None
-    assert approved([comment(said, by="tim")], SHA, permission) is None
-    assert approved([comment(said, by="ada")], SHA, permission) is None
-    assert approved([comment(said, edited=True)], SHA, permission) is None
-    assert approved([comment("> " + said.replace("\n", "\n> "))], SHA, permission) is None
+    assert find_approval([comment(said)], SHA, permission) == "wil"
+    assert find_approval([comment(said)], "cd" * 32, permission) is None
+    assert find_approval([comment(said, by="tim")], SHA, permission) is None
+    assert find_approval([comment(said, by="ada")], SHA, permission) is None
+    assert find_approval([comment(said, edited=True)], SHA, permission) is None
+    assert find_approval([comment("> " + said.replace("\n", "\n> "))], SHA, permission) is None
 
 
-def test_asking_for_permissions_is_bounded() -> None:
-    """A thousand accounts that approve cost no thousand requests."""
+def test_permission_requests_are_limited() -> None:
+    """A thousand accounts that approve do not cost a thousand requests."""
     asked: list[str] = []
 
     def count(login: str) -> Permission:
         asked.append(login)
         return Permission.READ
 
-    approved([comment(f"/repro approve {SHA}", by=f"u{i}") for i in range(1000)], SHA, count)
+    find_approval([comment(f"/repro approve {SHA}", by=f"u{i}") for i in range(1000)], SHA, count)
     assert len(asked) <= 10
 
 
 def test_machines_are_chosen_by_their_devices() -> None:
-    assert machines_for({"lab": ("cuda", "vulkan"), "amd": ("hip",)}, ["cuda", "vmvx"]) == ("lab",)
+    assert select_machines({"lab": ("cuda", "vulkan"), "amd": ("hip",)}, ["cuda", "vmvx"]) == ("lab",)
 
 
 # ---------------------------------------------------------------------------------------------- the record
 
 
-def test_a_testcase_is_another_one_after_any_edit() -> None:
-    """Of its files, its steps or what it needs installed."""
+def test_any_edit_changes_a_testcases_digest() -> None:
+    """Of its files, its steps or its requirements."""
     first = Testcase(
         kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1", "b": "2"}, steps=(("python", "a.py"),)
     )
@@ -145,52 +162,52 @@ def test_a_testcase_is_another_one_after_any_edit() -> None:
     assert digest_of(change(first, files={"b": "2", "a.py": "1"})) == digest_of(first)
 
 
-def test_a_record_survives_its_comment() -> None:
-    """Whatever a reason says, it neither ends the hidden line nor begins another."""
-    void = Void(by="wil", at=NOW, why='it --> is <!-- reprobot:record {} -->\n "wrong" --- @all')
-    record = Record(runs=(run(),), void=void)
-    line = encode(record)
+def test_a_record_survives_encoding() -> None:
+    """No reason can end the hidden line or begin another."""
+    void = VoidedVerdict(by="wil", at=NOW, why='it --> is <!-- reprobot:record {} -->\n "wrong" --- @all')
+    record = IssueRecord(runs=(run(),), void=void)
+    line = encode_record(record)
     assert line.count("-->") == 1
     assert "\n" not in line
-    assert decode(f"text\n\n{line}\n<!-- last -->") == record
+    assert decode_record(f"text\n\n{line}\n<!-- last -->") == record
 
 
 @given(st.text(max_size=400))
-def test_a_reason_of_any_kind_survives(why: str) -> None:
+def test_any_reason_survives_encoding(why: str) -> None:
     why = why.encode(errors="replace").decode()
-    record = Record(void=Void(by="wil", at=NOW, why=why))
-    line = encode(record)
+    record = IssueRecord(void=VoidedVerdict(by="wil", at=NOW, why=why))
+    line = encode_record(record)
     assert line.count("-->") == 1
     assert "@" not in line
-    assert decode(f"{line}\n") == record
+    assert decode_record(f"{line}\n") == record
 
 
 @pytest.mark.parametrize("body", ["", "x", "<!-- reprobot:record {} -->" * 2, '<!-- reprobot:record {"runs":3} -->'])
-def test_what_is_no_record_is_an_empty_one(body: str) -> None:
-    assert decode(body) == Record()
+def test_an_unreadable_record_is_empty(body: str) -> None:
+    assert decode_record(body) == IssueRecord()
 
 
 def test_only_the_last_runs_are_remembered() -> None:
-    record = Record()
+    record = IssueRecord()
     for i in range(MAX_RUNS + 5):
-        record = record.with_run(run(str(i)))
+        record = record.add_run(run(str(i)))
     assert [one.id for one in record.runs] == [str(i) for i in range(5, MAX_RUNS + 5)]
 
 
-def test_a_cancelled_run_stays_cancelled_and_a_new_verdict_lifts_a_void() -> None:
-    """Planning another run does not: until it has ended, the verdict that is shown is still the voided one."""
-    record = replace_void(Record()).with_run(run("1"))
+def test_a_cancelled_run_stays_cancelled_and_a_verdict_removes_a_void() -> None:
+    """A planned run does not: until it has ended, the verdict shown is the voided one."""
+    record = replace_void(IssueRecord()).add_run(run("1"))
     assert record.void is not None
-    assert record.ended("1", RunState.FAILED).void is not None
-    assert record.ended("1", RunState.DONE, "fixed").void is None
-    cancelled = record.ended("1", RunState.CANCELLED).ended("1", RunState.DONE)
+    assert record.end_run("1", RunState.FAILED).void is not None
+    assert record.end_run("1", RunState.DONE, "fixed").void is None
+    cancelled = record.end_run("1", RunState.CANCELLED).end_run("1", RunState.DONE)
     assert [one.state for one in cancelled.runs] == [RunState.CANCELLED]
 
 
-def replace_void(record: Record) -> Record:
-    return msgspec.structs.replace(record, void=Void(by="wil", at=NOW, why="x"))
+def replace_void(record: IssueRecord) -> IssueRecord:
+    return msgspec.structs.replace(record, void=VoidedVerdict(by="wil", at=NOW, why="x"))
 
 
-def test_standing_is_about_one_account() -> None:
-    assert replace(AUTHOR, permission=Permission.TRIAGE).trusted
-    assert not AUTHOR.trusted
+def test_triage_permission_makes_an_account_trusted() -> None:
+    assert replace(AUTHOR, permission=Permission.TRIAGE).is_trusted
+    assert not AUTHOR.is_trusted

@@ -1,4 +1,4 @@
-"""Plans dealt out to jobs, and what a probing job believes and refuses."""
+"""Plans split into cells, and the checks of a probing job."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.forge.actions import add_summary, set_outputs, step_of
-from bot.requests.commands import Block
-from bot.requests.plan_file import cells_of, encodable, packed, read_issue
+from bot.forge.actions import add_summary, read_step, set_outputs
+from bot.forge.payloads import replace_surrogates
+from bot.requests.markdown_lines import CodeBlock
+from bot.requests.plan_file import split_into_cells, split_releases
+from bot.requests.testcase import extract_with_blocks
 from bot.settings import load_settings
 from runners.cell import check_machine, run_cell
 from runners.core.bisection.commits import Prior
@@ -51,8 +53,8 @@ def plan_of(count: int, *, bisect: bool = False, every: bool = True, devices: tu
 
 
 @given(st.integers(1, 40), st.integers(1, 12))
-def test_packs_hold_every_release_once_in_order(count: int, size: int) -> None:
-    packs = packed(plan_of(count), size)
+def test_split_plans_hold_every_release_once_in_order(count: int, size: int) -> None:
+    packs = split_releases(plan_of(count), size)
     assert [version for pack in packs for version in pack.order] == list(plan_of(count).order)
     assert all(pack.first == pack.order and len(pack.order) <= size for pack in packs)
     assert packs[0].reported == "0.0.0"
@@ -61,15 +63,15 @@ def test_packs_hold_every_release_once_in_order(count: int, size: int) -> None:
 
 @pytest.mark.parametrize("plan", [plan_of(30, bisect=True), plan_of(30, every=False), plan_of(8)])
 def test_a_search_is_never_spread_over_jobs(plan: Plan) -> None:
-    """Its next question depends on the last answer."""
-    assert packed(plan, 8) == (plan,)
+    """Each of its runs depends on the answer before."""
+    assert split_releases(plan, 8) == (plan,)
 
 
 def test_names_of_cells_are_ours_and_differ() -> None:
-    """They name files, artifacts and rows of a matrix: nothing of an issue is in them."""
+    """They name files, artifacts and rows of a matrix, and hold no text of an issue."""
     settings = load_settings(b"machines: {lab: [cuda], amd-box: [rocm]}\nlimits: {versions-per-job: 3}")
     plan = plan_of(8, devices=("cuda", "vulkan"))
-    cells = cells_of(plan, settings, ("lab",), minimize=True)
+    cells = split_into_cells(plan, settings, ("lab",), minimize=True)
     assert [(cell.id, cell.machine) for cell in cells] == [
         ("any-1", ""),
         ("any-2", ""),
@@ -81,18 +83,18 @@ def test_names_of_cells_are_ours_and_differ() -> None:
     assert [cell.minimize for cell in cells] == [False, False, True, False]
 
 
-def test_code_given_in_place_of_the_issues_keeps_the_claim() -> None:
-    """Also when it holds fences of its own."""
+def test_code_of_a_comment_keeps_the_issues_claim() -> None:
+    """Also if the code holds fences of its own."""
     issue = issue_of("apache-tvm 0.25.0 prints\n\n```\nValueError: shape mismatch in add\n```\n")
     text = "import tvm\nprint('```')\nassert tvm.x\n"
-    read = read_issue(issue, toolchain=None, blocks=(Block(info="python", text=text),))
+    read = extract_with_blocks(issue, toolchain=None, blocks=(CodeBlock(info="python", text=text),))
     assert "print('```')" in str(read)
     assert read.claim.signature is not None
     assert "shape mismatch" in read.claim.signature.message
 
 
-def test_lone_surrogates_become_sayable() -> None:
-    issue = encodable(issue_of("a\ud800b"))
+def test_lone_surrogates_are_replaced() -> None:
+    issue = replace_surrogates(issue_of("a\ud800b"))
     assert issue.body == "a\ufffdb"
     assert issue.created == issue_of("x").created
 
@@ -118,7 +120,7 @@ class SmallBench:
         raise NotReducible("it is small already")
 
 
-def test_a_cell_is_run_and_its_result_written_whole(tmp_path: Path) -> None:
+def test_a_cell_is_run_and_its_result_written(tmp_path: Path) -> None:
     data, digest = sealed(plan_of(2))
     result = run_cell(data, digest=digest, cell="any", open_bench=lambda cell: SmallBench())
     path = write_result(result, tmp_path / "results")
@@ -127,7 +129,7 @@ def test_a_cell_is_run_and_its_result_written_whole(tmp_path: Path) -> None:
     assert result.seen.conditions == ("said",)
 
 
-def test_what_cannot_be_cut_down_is_a_condition_of_the_result() -> None:
+def test_a_testcase_that_cannot_be_reduced_is_noted() -> None:
     """The answer says why there is no smaller testcase."""
     cell = JobCell(id="any", plan=plan_of(2), testcase_sha256=digest_of(CASE), minimize=True)
     data = msgspec.json.encode(JobPlan(cells=(cell,), case=msgspec.Raw(b"{}")))
@@ -137,7 +139,7 @@ def test_what_cannot_be_cut_down_is_a_condition_of_the_result() -> None:
 
 
 def test_a_failure_of_ours_is_a_result_too() -> None:
-    """The report can say what happened; the job's log is read by nobody."""
+    """So the report can name it: no reader sees the job's log."""
 
     def broken(cell: JobCell) -> SmallBench:
         raise InfraError("no space left on the disk")
@@ -162,7 +164,7 @@ def test_another_plan_is_not_run(change: object, said: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[" * 50_000, b'{"schema":1}'])
-def test_what_is_no_plan_is_a_sentence(data: bytes) -> None:
+def test_an_unreadable_plan_is_a_user_error(data: bytes) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         read_plan(data, sha256(data).hexdigest())
 
@@ -182,8 +184,8 @@ def test_a_cell_that_is_not_in_the_plan_is_named() -> None:
         ({"RUNNER_ENVIRONMENT": "self-hosted", "REPROBOT_EPHEMERAL": "1"}, True),
     ],
 )
-def test_a_runner_that_is_kept_refuses(environment: dict[str, str], fine: bool) -> None:
-    """What a stranger's code leaves there would be the next job's."""
+def test_a_persistent_runner_is_refused(environment: dict[str, str], fine: bool) -> None:
+    """Files that a stranger's code leaves there would reach the next job."""
     if fine:
         check_machine(environment)
     else:
@@ -196,7 +198,7 @@ def test_a_runner_that_is_kept_refuses(environment: dict[str, str], fine: bool) 
 
 def test_outputs_and_summary_are_appended(tmp_path: Path) -> None:
     output, summary = tmp_path / "o", tmp_path / "s"
-    step = step_of({"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_RUN_ID": "5"})
+    step = read_step({"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_RUN_ID": "5"})
     set_outputs(step, {"a": "1"})
     set_outputs(step, {"b": '{"x":["y"]}'})
     add_summary(step, "# Hi")
@@ -209,11 +211,11 @@ def test_outputs_and_summary_are_appended(tmp_path: Path) -> None:
 def test_an_output_cannot_spill_into_another(name: str, value: str, tmp_path: Path) -> None:
     """Not even by a bug of ours."""
     with pytest.raises(ValueError, match="one line"):
-        set_outputs(step_of({"GITHUB_OUTPUT": str(tmp_path / "o")}), {name: value})
+        set_outputs(read_step({"GITHUB_OUTPUT": str(tmp_path / "o")}), {name: value})
 
 
 def test_a_summary_is_cut_before_github_drops_it(tmp_path: Path) -> None:
-    """A step's summary of more than 1 MiB is dropped whole."""
+    """GitHub drops the whole summary of a step if it is larger than 1 MiB."""
     summary = tmp_path / "s"
-    add_summary(step_of({"GITHUB_STEP_SUMMARY": str(summary)}), "🐞" * 2_000_000)
+    add_summary(read_step({"GITHUB_STEP_SUMMARY": str(summary)}), "🐞" * 2_000_000)
     assert summary.stat().st_size < 1024 * 1024

@@ -1,4 +1,4 @@
-"""Events: which of them ask something of us."""
+"""Events: which of them are requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bot.requests.commands import Verb
-from bot.requests.request import Ignored, Request, Trigger, read_request
+from bot.requests.request import IgnoredEvent, Request, Trigger, read_request
 from bot.settings import Settings, load_settings
 from runners.core.errors import UserError
 from tests.bot.requests.payloads import ME, comment_event, dispatch_event, issue_event
@@ -20,9 +20,9 @@ from tests.bot.requests.payloads import ME, comment_event, dispatch_event, issue
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def read(event: str, payload: dict[str, Any], settings: Settings | None = None) -> Request | Ignored:
+def read(event: str, payload: dict[str, Any], settings: Settings | None = None) -> Request | IgnoredEvent:
     data = json.dumps(payload).encode()
-    return read_request(event, data, settings=settings or Settings(), me=ME, now=NOW, repository="octo/compiler")
+    return read_request(event, data, settings=settings or Settings(), login=ME, now=NOW, repository="octo/compiler")
 
 
 def changed(payload: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -35,16 +35,16 @@ def changed(payload: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return made
 
 
-def test_an_opened_issue_is_run_for_its_author() -> None:
-    """Nobody asked in words: where there is nothing to run, silence is polite."""
+def test_an_opened_issue_is_a_run_for_its_author() -> None:
+    """No person asked, so an issue without a testcase gets no answer."""
     request = read("issues", issue_event("opened"))
     assert isinstance(request, Request)
-    assert (request.trigger, request.number, request.actor, request.author) == (Trigger.OPENED, 7, "ada", "ada")
+    assert (request.trigger, request.number, request.actor) == (Trigger.OPENED, 7, "ada")
     assert [command.verb for command in request.commands] == [Verb.RUN]
     assert not request.asked
 
 
-def test_a_comment_gives_its_commands() -> None:
+def test_a_comment_is_a_request_with_its_commands() -> None:
     request = read("issue_comment", comment_event("Hello\n\n/repro rerun timeout=9\n/repro rnu"))
     assert isinstance(request, Request)
     assert (request.trigger, request.comment, request.actor) == (Trigger.COMMENT, 4242, "ada")
@@ -52,25 +52,25 @@ def test_a_comment_gives_its_commands() -> None:
     assert len(request.mistakes) == 1
 
 
-def test_a_label_asks_when_it_is_the_configured_one() -> None:
+def test_only_the_configured_label_is_a_request() -> None:
     labelled = issue_event("labeled") | {"label": {"name": "repro"}}
     request = read("issues", labelled)
     assert isinstance(request, Request)
     assert request.trigger is Trigger.LABELED
     assert request.asked
     other = load_settings(b"events: {label: again}")
-    assert isinstance(read("issues", labelled, other), Ignored)
+    assert isinstance(read("issues", labelled, other), IgnoredEvent)
 
 
-def test_a_pressed_button_is_a_rerun_of_the_issue_named() -> None:
+def test_a_workflow_dispatch_is_a_rerun_of_the_named_issue() -> None:
     request = read("workflow_dispatch", dispatch_event({"issue": "#12", "versions": "latest", "devices": ""}))
     assert isinstance(request, Request)
-    assert (request.trigger, request.number, request.author) == (Trigger.DISPATCH, 12, None)
+    assert (request.trigger, request.number) == (Trigger.DISPATCH, 12)
     assert dict(request.commands[0].options) == {"versions": "latest"}
 
 
-def test_the_clock_leaves_open_which_issue_is_due() -> None:
-    """GitHub sends nothing but the schedule with it."""
+def test_a_scheduled_event_names_no_issue() -> None:
+    """GitHub sends only the schedule with it."""
     request = read("schedule", {"schedule": "17 3 * * *"})
     assert isinstance(request, Request)
     assert (request.trigger, request.number, request.repository) == (Trigger.SCHEDULE, None, "octo/compiler")
@@ -98,33 +98,33 @@ def test_the_clock_leaves_open_which_issue_is_due() -> None:
         ("push", issue_event("opened"), b"", "not for us"),
     ],
 )
-def test_what_is_not_for_us_is_left_alone_and_says_why(
+def test_other_events_are_ignored_with_a_reason(
     event: str, payload: dict[str, Any], settings: bytes, why: str
 ) -> None:
-    """No request comes of it, so nothing is posted, run or even reacted to."""
+    """Without a request there is no comment, no run and no reaction."""
     ignored = read(event, payload, load_settings(settings))
-    assert isinstance(ignored, Ignored)
+    assert isinstance(ignored, IgnoredEvent)
     assert why in ignored.why
 
 
-def test_an_edit_counts_when_it_is_wanted_and_changed_the_text() -> None:
+def test_an_edit_of_the_text_is_a_request_if_enabled() -> None:
     payload = issue_event("edited") | {"changes": {"body": {"from": "x"}}}
     assert isinstance(read("issues", payload, load_settings(b"events: {edited: true}")), Request)
 
 
 @pytest.mark.parametrize("issue", ["", "x", "0", "-1", "1; id", "9" * 12])
-def test_a_button_without_an_issue_is_a_clear_refusal(issue: str) -> None:
+def test_a_workflow_dispatch_without_an_issue_is_refused(issue: str) -> None:
     with pytest.raises(UserError, match="number of an issue"):
         read("workflow_dispatch", dispatch_event({"issue": issue}))
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_are_an_event_or_one_sentence(payload: bytes) -> None:
+def test_any_bytes_are_an_event_or_a_user_error(payload: bytes) -> None:
     with suppress(UserError):
-        read_request("issues", payload, settings=Settings(), me=ME, now=NOW, repository="octo/compiler")
+        read_request("issues", payload, settings=Settings(), login=ME, now=NOW, repository="octo/compiler")
 
 
-def test_nesting_without_end_is_refused() -> None:
-    """The decoder's own limit is a sentence too."""
+def test_deep_nesting_is_refused() -> None:
+    """The decoder's own limit is a user error too."""
     with pytest.raises(UserError):
-        read_request("issues", b'{"issue":' * 100_000, settings=Settings(), me=ME, now=NOW)
+        read_request("issues", b'{"issue":' * 100_000, settings=Settings(), login=ME, now=NOW)

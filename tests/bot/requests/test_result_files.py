@@ -1,4 +1,4 @@
-"""The door: what of a result file is believed."""
+"""Which result files, and which claims in them, are accepted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.requests.result_files import MAX_RESULT_BYTES, Results, check_result, most_observations, read_results
+from bot.requests.result_files import MAX_RESULT_BYTES, JobResults, check_result, count_allowed_runs, read_results
 from runners.core.protocol import (
     Answer,
     BuildRange,
@@ -77,7 +77,7 @@ def zipped(data: bytes) -> bytes:
 
 
 def again(name: str, value: object) -> bytes:
-    """The good result with one key a second time, after the first."""
+    """Return the good result with one key a second time, after the first."""
     return TEXT[:-1] + f",{json.dumps(name)}:{json.dumps(value)}}}".encode()
 
 
@@ -87,7 +87,7 @@ def write(folder: Path, result: CellResult | bytes, name: str = "any.json") -> N
     path.write_bytes(result if isinstance(result, bytes) else msgspec.json.encode(result))
 
 
-def read(folder: Path) -> Results:
+def read(folder: Path) -> JobResults:
     return read_results(folder, (CELL,), SHA)
 
 
@@ -98,8 +98,8 @@ def test_a_result_is_read_as_written_and_as_an_artifact(name: str, tmp_path: Pat
     assert read(tmp_path).problems == ()
 
 
-def test_files_that_were_not_planned_are_not_looked_at(tmp_path: Path) -> None:
-    """Not even opened: a pipe with a planned cell's name in another place would wait for ever."""
+def test_unplanned_files_are_not_opened(tmp_path: Path) -> None:
+    """A pipe with a planned cell's name in another folder would block for ever."""
     write(tmp_path, GOOD)
     write(tmp_path, b"x", "other.json")
     write(tmp_path, b"x", "cell-other/other.json")
@@ -136,7 +136,7 @@ def listening(folder: Path) -> None:
 
 
 def device(folder: Path) -> None:
-    """As an archive could bring it; where making one is not allowed, a link to it."""
+    """Make a device file, as an archive could bring it; without the right to, make a link to one."""
     try:
         os.mknod(folder / "any.json", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero has no end
     except PermissionError:
@@ -211,8 +211,8 @@ def nothing(folder: Path) -> None:
         nothing,
     ],
 )
-def test_only_a_plain_file_of_bearable_size_is_read(make: Callable[[Path], None], tmp_path: Path) -> None:
-    """Whatever lies there is one problem, named with its cell, never waited for and never quoted."""
+def test_only_a_plain_file_of_limited_size_is_read(make: Callable[[Path], None], tmp_path: Path) -> None:
+    """Any other file is one problem, named with its cell, without blocking and without a quote."""
     folder = tmp_path / "results"
     folder.mkdir()
     make(folder)
@@ -222,8 +222,8 @@ def test_only_a_plain_file_of_bearable_size_is_read(make: Callable[[Path], None]
     assert SECRET.decode() not in results.problems[0].why
 
 
-def test_a_flood_of_files_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder is never listed: what is opened are the plan's names, however much lies beside them."""
+def test_the_folder_is_never_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the plan's names are opened, however many files lie beside them."""
     write(tmp_path, GOOD, "cell-any/any.json")
     for i in range(2000):
         (tmp_path / f"cell-{i}.json").touch()
@@ -304,11 +304,11 @@ def saw(**changes: Any) -> bytes:
         (saw(seconds=-1.0), "number"),
         (saw(peak_bytes=-1), "number"),
         (with_(smaller=SMALLER), "smaller testcase"),
-        (with_(observations=(SEEN,) * (most_observations(CELL) + 1)), "budget"),
+        (with_(observations=(SEEN,) * (count_allowed_runs(CELL) + 1)), "budget"),
     ],
 )
-def test_what_is_not_exactly_a_result_of_this_cell_is_refused(data: bytes, why: str, tmp_path: Path) -> None:
-    """A job that was taken over can only speak about its own cell, and only in our words."""
+def test_a_result_must_be_exactly_of_its_cell(data: bytes, why: str, tmp_path: Path) -> None:
+    """A job that was taken over can only claim about its own cell, and only in our schema."""
     write(tmp_path, data)
     results = read(tmp_path)
     assert results.seen.observations == ()
@@ -328,8 +328,8 @@ def test_what_is_not_exactly_a_result_of_this_cell_is_refused(data: bytes, why: 
         {"testcase": msgspec.structs.replace(CASE, files={"/etc/cron.d/x": "x"})},
     ],
 )
-def test_a_smaller_testcase_is_believed_where_one_was_asked_for(change: dict[str, Any]) -> None:
-    """And only about a release, the device and the files of the plan: it brings no path of its own."""
+def test_a_smaller_testcase_is_accepted_only_if_planned(change: dict[str, Any]) -> None:
+    """And only for a release, the device and the files of the plan, without a new path."""
     cell = msgspec.structs.replace(CELL, minimize=True)
     smaller = msgspec.structs.replace(SMALLER, **change)
     checked = check_result(with_(smaller=smaller), cell, SHA)
@@ -349,7 +349,7 @@ DEEP = msgspec.structs.replace(CELL, plan=msgspec.structs.replace(PLAN, deepen=T
 
 
 def test_a_search_between_releases_is_part_of_the_result() -> None:
-    """Its builds are in no plan: they are believed as far as the trail that names them is."""
+    """Its builds are in no plan: they are accepted if the trail of the result names them."""
     between = msgspec.structs.replace(SEEN, version="0.26.1.dev7")
     checked = check_result(with_(observations=(SEEN, between), trail=TRAIL), DEEP, SHA)
     assert isinstance(checked, CellResult)
@@ -369,12 +369,12 @@ def test_a_search_between_releases_is_part_of_the_result() -> None:
         {"probes": 10**9},
     ],
 )
-def test_a_trail_that_no_search_of_the_plan_can_have_is_refused(change: dict[str, Any]) -> None:
+def test_an_impossible_trail_is_refused(change: dict[str, Any]) -> None:
     """Its ends are two releases of the plan; its links lead to the toolchain's repository."""
     assert isinstance(check_result(with_(trail=msgspec.structs.replace(TRAIL, **change)), DEEP, SHA), str)
 
 
-def test_a_trail_is_refused_where_none_was_asked_for() -> None:
+def test_a_trail_is_refused_if_not_planned() -> None:
     assert isinstance(check_result(with_(trail=TRAIL), CELL, SHA), str)
 
 
@@ -382,20 +382,20 @@ def test_a_trail_is_refused_where_none_was_asked_for() -> None:
     lambda value: json.dumps(value).encode()
 ))  # fmt: skip
 def test_any_bytes_are_a_result_or_a_reason(data: bytes) -> None:
-    """No exception gets out of the door."""
+    """No exception is raised."""
     assert isinstance(check_result(data, CELL, SHA), str | CellResult)
 
 
 @given(st.integers(0, len(TEXT) - 1))
-def test_a_result_that_was_cut_short_is_refused(length: int) -> None:
-    """At whatever byte: no part of it is believed, and the reason is said."""
+def test_a_truncated_result_is_refused(length: int) -> None:
+    """At any byte: no part of it is accepted, and the reason is given."""
     refused = check_result(TEXT[:length], CELL, SHA)
     assert isinstance(refused, str)
     assert refused
 
 
-def test_a_result_of_another_run_of_the_same_cell_is_too_late() -> None:
-    """The plan was made anew since: what ran for the old one says nothing about it."""
+def test_a_result_of_an_older_plan_is_refused() -> None:
+    """The plan was made again since: a run for the old plan says nothing about the new one."""
     refused = check_result(TEXT, CELL, "0" * 64)
     assert isinstance(refused, str)
     assert "plan" in refused

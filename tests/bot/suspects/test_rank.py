@@ -1,4 +1,4 @@
-"""Commits are ranked by what they share with a report, and none is ever accused."""
+"""Commits are ranked by their words, date and files; none is called a culprit."""
 
 from __future__ import annotations
 
@@ -12,8 +12,17 @@ from bot.extract import extract
 from bot.forge.source import parse_issue
 from bot.report.comment import render_comment
 from bot.report.sections.ranges import likely_fix, related
-from bot.suspects.ranges import line_up
-from bot.suspects.rank import FLOOR, MOST, Query, beliefs, query_of, rank, suspects, words
+from bot.suspects.ranges import rank_ranges
+from bot.suspects.rank import (
+    FLOOR,
+    MAX_SHOWN,
+    ReportQuery,
+    compute_beliefs,
+    make_query,
+    rank_commits,
+    select_suspects,
+    split_words,
+)
 from bot.verdict.evidence import Evidence
 from bot.verdict.verdict import VerdictKind
 from runners.core.catalogue import load_catalogue
@@ -44,8 +53,8 @@ def commit(number: int, subject: str, *paths: str, body: str = "", day: date = d
 NOISE = tuple(commit(100 + n, f"Add operator number{n} to the frontend", f"python/op{n}.py") for n in range(40))
 
 
-def best(query: Query, *commits: Commit, direction: str = "fixed") -> list[str]:
-    ranked = rank(query, (*NOISE, *commits), "fixed" if direction == "fixed" else "introduced")
+def best(query: ReportQuery, *commits: Commit, direction: str = "fixed") -> list[str]:
+    ranked = rank_commits(query, (*NOISE, *commits), "fixed" if direction == "fixed" else "introduced")
     return [one.commit.subject for one in ranked if one.score > 0]
 
 
@@ -59,23 +68,23 @@ def best(query: Query, *commits: Commit, direction: str = "fixed") -> list[str]:
         ("see https://example.org/fusion#12 at 0xdeadbeef, commit 3f2a9c1d", {"see", "commit"}),
     ],
 )
-def test_words_are_parts_of_identifiers_without_endings(text: str, found: set[str]) -> None:
-    """Links, addresses, shas and numbers say nothing."""
-    assert found <= set(words(text))
-    assert not {"http", "fusion", "deadbeef", "3f2a9c1d"} & set(words(text))
+def test_words_are_stemmed_parts_of_identifiers(text: str, found: set[str]) -> None:
+    """Links, commit ids and numbers are left out."""
+    assert found <= set(split_words(text))
+    assert not {"http", "fusion", "deadbeef", "3f2a9c1d"} & set(split_words(text))
 
 
-def test_a_commit_that_names_what_the_report_names_comes_first() -> None:
-    """However the two write it: a pass in one is a file or a sentence in the other."""
-    query = Query(title="RemoveUnusedOutputs replaces used outputs by NaN", day=DAY)
+def test_shared_names_rank_a_commit_first() -> None:
+    """In either spelling: a pass of the report is a file or a sentence of the commit."""
+    query = ReportQuery(title="RemoveUnusedOutputs replaces used outputs by NaN", day=DAY)
     right = commit(1, "Keep tuples that are returned", "src/relax/transform/remove_unused_outputs.cc")
     other = commit(2, "Fix the outputs of the profiler")
     assert best(query, other, right)[0] == right.subject
 
 
 def test_a_fix_comes_after_the_report_and_a_cause_before() -> None:
-    """The same words, told apart by their days."""
-    query = Query(title="softmax over the middle axis is wrong", day=DAY)
+    """The same words are told apart by their dates."""
+    query = ReportQuery(title="softmax over the middle axis is wrong", day=DAY)
     before = commit(1, "Rework softmax", day=date(2026, 5, 1))
     after = commit(2, "Rework softmax again", day=date(2026, 5, 13))
     late = commit(3, "Rework softmax once more", day=date(2027, 5, 13))
@@ -83,51 +92,51 @@ def test_a_fix_comes_after_the_report_and_a_cause_before() -> None:
     assert best(query, before, late, after, direction="introduced")[0] == before.subject
 
 
-def test_a_subject_that_says_fix_goes_before_one_that_says_bump() -> None:
-    """Of commits that share the same words; for a cause it makes no difference."""
-    query = Query(title="gather reads out of range", day=DAY)
+def test_a_fix_ranks_above_a_chore() -> None:
+    """For commits with the same words; for a cause it makes no difference."""
+    query = ReportQuery(title="gather reads out of range", day=DAY)
     assert best(query, commit(1, "Bump gather"), commit(2, "Fix gather"))[0] == "Fix gather"
 
 
 @pytest.mark.parametrize(
     "paths", [("docs/softmax.md",), (".github/workflows/softmax.yml", "README.md"), ("web/src/softmax.ts",)]
 )
-def test_what_cannot_matter_is_left_out(paths: tuple[str, ...]) -> None:
-    """Documents, checks of the forge, and platforms that the report does not mention."""
-    query = Query(title="softmax is wrong on llvm", day=DAY)
+def test_irrelevant_commits_are_left_out(paths: tuple[str, ...]) -> None:
+    """Documents, checks of the project, and platforms that the report does not mention."""
+    query = ReportQuery(title="softmax is wrong on llvm", day=DAY)
     assert best(query, commit(1, "Fix softmax", *paths)) == []
 
 
 def test_a_platform_that_the_report_mentions_counts() -> None:
     """The same commit, for a report about the browser."""
-    query = Query(title="softmax is wrong in wasm", day=DAY)
+    query = ReportQuery(title="softmax is wrong in wasm", day=DAY)
     assert best(query, commit(1, "Fix softmax", "web/src/softmax.ts")) == ["Fix softmax"]
 
 
-def test_few_are_shown_and_none_that_shares_no_word() -> None:
-    """Five at most; none at all for words that no commit uses."""
+def test_at_most_five_related_commits_are_shown() -> None:
+    """None for words that no commit uses."""
     many = tuple(commit(n, f"Fix softmax case{n}") for n in range(1, 20))
-    assert len(suspects(Query(title="softmax"), (*NOISE, *many), "fixed")) == MOST
-    assert suspects(Query(title="qqqq zzzz"), NOISE, "fixed") == ()
-    assert suspects(Query(title="softmax"), (), "fixed") == ()
+    assert len(select_suspects(ReportQuery(title="softmax"), (*NOISE, *many), "fixed")) == MAX_SHOWN
+    assert select_suspects(ReportQuery(title="qqqq zzzz"), NOISE, "fixed") == ()
+    assert select_suspects(ReportQuery(title="softmax"), (), "fixed") == ()
 
 
 @pytest.mark.parametrize("title", ["softmax", "qqqq"])
-def test_beliefs_are_a_prior_that_rules_nothing_out(title: str) -> None:
+def test_beliefs_are_a_prior_that_excludes_no_commit(title: str) -> None:
     """They sum to one, fall with rank, and none is below its even share of the floor."""
     commits = (*NOISE, commit(1, "Fix softmax"), commit(2, "Rework softmax tests"))
-    ranked = rank(Query(title=title), commits, "fixed")
-    share = [beliefs(ranked)[one.commit.sha] for one in ranked]
+    ranked = rank_commits(ReportQuery(title=title), commits, "fixed")
+    share = [compute_beliefs(ranked)[one.commit.sha] for one in ranked]
     assert sum(share) == pytest.approx(1)
     assert share == sorted(share, reverse=True)
     assert min(share) >= FLOOR / len(commits)
 
 
-def test_the_report_is_read_for_what_it_names() -> None:
-    """Title and date, the failure's message, and the compiler's names in the code, but not the code's own."""
+def test_a_query_holds_title_failure_and_names() -> None:
+    """Title and date, the failure's message, and the compiler's names in the code, but not the code's own names."""
     path = EXAMPLES / "unused-outputs-replaced-by-nan.md"
     issue = parse_issue(path.read_bytes(), source=str(path), today=DAY)
-    query = query_of(issue, extract(issue))
+    query = make_query(issue, extract(issue))
     assert (query.title, query.day) == (issue.title, issue.created)
     assert "StructuralEqual check failed" in query.text
     assert "transform.RemoveUnusedOutputs" in query.text
@@ -139,8 +148,8 @@ def test_the_report_is_read_for_what_it_names() -> None:
 ACCUSING = ("culprit", "caused by", "introduced by", "to blame", "broke", "fixed by", "responsible")
 
 
-def test_suspects_are_shown_as_related_and_never_accused() -> None:
-    """With the range they stand in, and that the ranking is no evidence."""
+def test_suspects_are_shown_as_related() -> None:
+    """With their range, and with the note that the ranking is no evidence."""
     shown = (
         Suspect(commit="a" * 40, subject="Fix @octocat's #12 `softmax`", score=0.5, why=("in common: `softmax`",)),
     )
@@ -153,8 +162,8 @@ def test_suspects_are_shown_as_related_and_never_accused() -> None:
     assert not any(word in text.casefold() for word in ACCUSING)
 
 
-def test_the_comment_lists_them_under_the_change() -> None:
-    """Where the report has a bisection with suspects; and the whole comment names no culprit."""
+def test_the_comment_lists_suspects_under_the_change() -> None:
+    """If the report has a bisection with suspects. The comment calls no commit a culprit."""
     report = reports.regression()
     shown = (Suspect(commit="b" * 40, subject="Fold reductions", score=0.4, why=("in common: `mean`",)),)
     commits = CommitRange(start="v0.25.0", end="v0.26.0", count=186)
@@ -166,8 +175,8 @@ def test_the_comment_lists_them_under_the_change() -> None:
     assert not any(word in text.casefold() for word in ACCUSING)
 
 
-class Tale:
-    """A history of three revisions: where the report was written, and two releases."""
+class FakeHistory:
+    """A history of three revisions: the date of the report, and two releases."""
 
     def __init__(self, *commits: Commit) -> None:
         self.commits = commits
@@ -194,15 +203,15 @@ def evidence(outcome: Outcome, *versions: str) -> Evidence:
     return Evidence(plan=plan, observations=(observe("0.26.0", outcome),), findings=())
 
 
-QUERY = Query(title="softmax is wrong", day=DAY)
+QUERY = ReportQuery(title="softmax is wrong", day=DAY)
 FIX = commit(1, "Fix softmax")
 
 
 @pytest.mark.parametrize(("version", "start"), [("0.17.dev0", "c" * 40), ("my own build", "d" * 40)])
-def test_what_no_build_shows_any_more_has_likely_fixes(version: str, start: str) -> None:
-    """From the reported version, or else the day of the report, to the oldest release that passes."""
-    found = line_up(
-        evidence(Outcome.PASS, version), VerdictKind.NOT_REPRODUCED, (), QUERY, load_catalogue(), Tale(FIX)
+def test_a_failure_that_no_build_shows_has_likely_fixes(version: str, start: str) -> None:
+    """From the reported version, else the date of the report, to the oldest release that passes."""
+    found = rank_ranges(
+        evidence(Outcome.PASS, version), VerdictKind.NOT_REPRODUCED, (), QUERY, load_catalogue(), FakeHistory(FIX)
     )
     assert found.likely is not None
     assert (found.likely.commits.start, found.likely.first_good) == (start, "0.26.0")
@@ -214,29 +223,31 @@ def test_what_no_build_shows_any_more_has_likely_fixes(version: str, start: str)
 
 @pytest.mark.parametrize("kind", [VerdictKind.INVALID_REPRO, VerdictKind.CONFIRMED, VerdictKind.INCONCLUSIVE])
 def test_without_a_change_of_behaviour_no_commit_is_shown(kind: VerdictKind) -> None:
-    """However well its words fit: a user's error reaches the same scores as a bug."""
-    found = line_up(evidence(Outcome.PASS, "0.17.dev0"), kind, (), QUERY, load_catalogue(), Tale(FIX))
+    """Even if its words match well: a user's error reaches the same scores as a bug."""
+    found = rank_ranges(evidence(Outcome.PASS, "0.17.dev0"), kind, (), QUERY, load_catalogue(), FakeHistory(FIX))
     assert found.likely is None
     assert found.bisections == ()
 
 
-def test_a_change_with_one_end_unseen_has_no_suspects() -> None:
-    """There is no range then."""
+def test_a_change_with_one_unobserved_end_has_no_suspects() -> None:
+    """It has no range."""
     half = Bisection(direction="introduced", first_bad="0.25.0")
-    found = line_up(evidence(Outcome.MATCH), VerdictKind.CONFIRMED, (half,), QUERY, load_catalogue(), Tale(FIX))
+    found = rank_ranges(
+        evidence(Outcome.MATCH), VerdictKind.CONFIRMED, (half,), QUERY, load_catalogue(), FakeHistory(FIX)
+    )
     assert found.bisections == (half,)
 
 
 def test_a_history_that_lacks_a_revision_costs_only_the_ranking() -> None:
     """The verdict stands, and a note says why there is no list."""
 
-    class Old(Tale):
+    class Old(FakeHistory):
         def between(self, start: str, end: str) -> tuple[Commit, ...]:
             raise UserError(f"there is no revision {end!r}")
 
     whole = Bisection(
         direction="fixed", last_bad="a", first_good="b", commits=CommitRange(start="v1", end="v2", count=3)
     )
-    found = line_up(evidence(Outcome.MATCH), VerdictKind.FIXED, (whole,), QUERY, load_catalogue(), Old())
+    found = rank_ranges(evidence(Outcome.MATCH), VerdictKind.FIXED, (whole,), QUERY, load_catalogue(), Old())
     assert found.bisections == (whole,)
     assert "no revision 'v2'" in found.notes[0]

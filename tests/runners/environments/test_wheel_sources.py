@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bot.extract.types import Repro
-from bot.plan import Wishes, make_plan
+from bot.plan import RunOptions, make_plan
 from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
@@ -102,8 +102,8 @@ def test_nightlies_run_only_on_request(folder: Path) -> None:
         claim=Claim(kind=ClaimKind.UNKNOWN),
         device="llvm-cpu",
     )
-    assert NIGHTLIES[2] not in make_plan(repro, catalogue, Wishes()).plan.order
-    asked = make_plan(repro, catalogue, Wishes(wheels=(str(folder),))).plan.order
+    assert NIGHTLIES[2] not in make_plan(repro, catalogue, RunOptions()).plan.order
+    asked = make_plan(repro, catalogue, RunOptions(wheels=(str(folder),))).plan.order
     assert asked[-3:] == NIGHTLIES
 
 
