@@ -7,20 +7,20 @@ from runners.core.failure.missing_device import device_trouble, missing_device
 from runners.core.failure.oracle import Context, Drift, last_output, rule
 from runners.core.findings import add_refutation
 from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
-from runners.probe.task import Probe
+from runners.core.runs import RunResult
 from runners.toolchains import find_toolchain
 
 EXCERPT_CHARS = 6_000
 
 
-def observed(plan: Plan, cell: Cell, attempt: int, probe: Probe) -> Observation:
-    """The ruling on a run of the cell's testcase, with the run; of where it ran, only what the probe knows."""
+def observed(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Observation:
+    """Return the observation of a run of the cell's testcase: the ruling, and the facts of the run."""
     toolchain = find_toolchain(cell.toolchain)
-    text = last_output(probe.steps)
+    text = last_output(run.steps)
     moved = api_drift.explain(text, cell.testcase, toolchain, cell.version)
     ruling = rule(
-        probe.ended,
-        probe.steps,
+        run.ended,
+        run.steps,
         Context(
             claim=plan.claim,
             vocabulary=toolchain.FAILURES,
@@ -41,15 +41,19 @@ def observed(plan: Plan, cell: Cell, attempt: int, probe: Probe) -> Observation:
         varied=cell.varied,
         outcome=ruling.outcome,
         answer=ruling.answer,
-        ended=probe.ended,
+        ended=run.ended,
         why=ruling.why[:2000],
         signature=ruling.signature,
-        seconds=round(probe.seconds, 3),
-        peak_bytes=probe.peak_bytes,
-        excerpt=_excerpt(probe.steps),
-        engine=probe.engine,
+        seconds=round(run.seconds, 3),
+        peak_bytes=run.peak_bytes,
+        excerpt=_excerpt(run.steps),
+        engine=run.engine,
         changes=cell.changes,
-        record=probe.steps[-1].record if probe.steps else None,
+        record=run.steps[-1].record if run.steps else None,
+        environment=run.environment,
+        fork=run.fork,
+        driver=run.driver,
+        image=run.image,
         findings=(_api_moved(moved),) if moved is not None and explained else (),
     )
 

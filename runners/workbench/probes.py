@@ -1,4 +1,4 @@
-"""Run a testcase once in an environment: in a sandbox, on a GPU if its device needs one."""
+"""Make one run on this machine: find the environment, then run in a sandbox, on a GPU if the device needs one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 from functools import partial
 
 from runners.core.errors import InfraError
-from runners.core.protocol import Cell, Limits, NotRun, Testcase
+from runners.core.protocol import Limits, NotRun, Testcase
+from runners.core.runs import RunRequest, RunResult
 from runners.core.toolchain.hardware import NVIDIA
 from runners.environments.store import Environment, default_root
-from runners.hardware import gpu
+from runners.hardware import gpu, lavapipe
 from runners.hardware.detect import Absent, detect_hardware
 from runners.probe.layout import layout_of, task_of
 from runners.probe.run import run_probe
@@ -23,26 +24,70 @@ HOOK_FILE = "/tmp/reprobot-findings.jsonl"
 """The file that a guest program writes. A path inside the sandbox, whose /tmp is its own."""
 HOOK_VARIABLES = {"REPROBOT_FINDINGS": HOOK_FILE}
 GPU_WAIT_S = 900.0
-"""How long a cell waits for others that use the same GPU."""
+"""How long a run waits for others that use the same GPU."""
 
 
-def run_on_device(machine: Machine, environment: Environment, cell: Cell, conditions: Conditions) -> Probe:
-    """Run a cell, alone on the GPU if its device is one that is here. A GPU that it leaves ill is our failure."""
-    device = find_device(find_toolchain(cell.toolchain), cell.device)
+def make_run(machine: Machine, environment: Environment, request: RunRequest) -> RunResult:
+    """Make a run in an environment whose canary has passed."""
+    probe = run_on_device(machine, environment, request)
+    stands_in = machine.driver is not None and request.device == lavapipe.DEVICE
+    return RunResult(
+        steps=probe.steps,
+        ended=probe.ended,
+        seconds=probe.seconds,
+        peak_bytes=probe.peak_bytes,
+        engine=probe.engine,
+        hook_file=probe.probe_file,
+        environment=environment.digest,
+        fork=_describe_fork(machine, request),
+        driver=machine.driver.name if machine.driver is not None and stands_in else "",
+        image=machine.engine.image if machine.engine.own_system else "",
+    )
+
+
+def _describe_fork(machine: Machine, request: RunRequest) -> str:
+    """The fork that a build is, and the wheel that carries it; empty for a release or a build of the toolchain."""
+    if request.version in machine.registry:
+        return ""
+    release = machine.catalogue.find(request.testcase.toolchain, request.version)
+    if release.fork is None:
+        return ""
+    return f"{release.fork}, carried by {release.distributions[0].replace('==', ' ')}"
+
+
+def choose_conditions(request: RunRequest) -> Conditions:
+    chosen = conditions_of(request.varied, request.attempt)
+    return Conditions(
+        scripts=chosen.scripts,
+        fork=chosen.fork and request.may_fork,
+        early=chosen.early,
+        threads=chosen.threads,
+        perturb=chosen.perturb,
+        seed=request.seed,
+    )
+
+
+def run_on_device(machine: Machine, environment: Environment, request: RunRequest) -> Probe:
+    """Run a testcase, alone on the GPU if its device is one that is here. A GPU left ill is our failure."""
+    device = find_device(find_toolchain(request.testcase.toolchain), request.device)
+    conditions = choose_conditions(request)
     if device is None or device.hardware is not NVIDIA or isinstance(detect_hardware(NVIDIA), Absent):
-        return run_once(machine, environment, cell.testcase, cell.limits, conditions)
+        return run_once(machine, environment, request.testcase, request.limits, conditions, with_hook=request.hook)
     if unfit := gpu.find_gpu_problems(os.environ, containers=machine.engine.name in ("docker", "podman")):
-        return report_not_run(machine.engine, NotRun(why="; ".join(unfit)[:2000], cause="unavailable"))
+        return _report_not_run(machine.engine, NotRun(why="; ".join(unfit)[:2000], cause="unavailable"))
     try:
         card = gpu.choose_gpu(os.environ)
         with gpu.lock_gpu(card, default_root() / "gpus", GPU_WAIT_S):
             before = gpu.read_health(card)
-            alone = conditions_of(cell.varied, 2)
-            probe = run_once(machine, environment, cell.testcase, cell.limits, alone, devices=card.nodes)
+            alone = conditions_of(request.varied, 2)
+            probe = run_once(
+                machine, environment, request.testcase, request.limits, alone, with_hook=request.hook,
+                devices=card.nodes,
+            )  # fmt: skip
             ill = gpu.find_fault(before, gpu.read_health(card))
     except InfraError as reason:
-        return report_not_run(machine.engine, NotRun(why=str(reason)))
-    return probe if ill is None else report_not_run(machine.engine, NotRun(why=ill))
+        return _report_not_run(machine.engine, NotRun(why=str(reason)))
+    return probe if ill is None else _report_not_run(machine.engine, NotRun(why=ill))
 
 
 def run_once(
@@ -76,8 +121,8 @@ def run_once(
     except Stopped:
         raise
     except InfraError as reason:
-        return report_not_run(machine.engine, NotRun(why=str(reason)))
+        return _report_not_run(machine.engine, NotRun(why=str(reason)))
 
 
-def report_not_run(engine: Engine, reason: NotRun) -> Probe:
+def _report_not_run(engine: Engine, reason: NotRun) -> Probe:
     return Probe(steps=(), ended=reason, seconds=0.0, peak_bytes=0, engine=engine.name)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 
 import msgspec
@@ -17,30 +16,27 @@ from runners.core.protocol import (
     BuildRange,
     Claim,
     ClaimKind,
-    Finding,
     Investigation,
+    NotRun,
     Observation,
     Plan,
     Smaller,
     Testcase,
     Variant,
 )
-from runners.core.toolchain.contract import Toolchain
-from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
-from runners.diagnosis.diagnose import diagnose
+from runners.core.runs import RunRequest, RunResult, report_not_run
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate
-from runners.investigation.state import BuildSearch, Tools, make_cell
+from runners.investigation.state import BuildSearch, make_cell
 from runners.minimization.minimize import minimize
-from runners.rewrite.port import port
-from runners.rewrite.retarget import retarget
 from runners.sandbox.process import handle_stop_signals
 from runners.toolchains import find_toolchain
 from runners.workbench.cells import run_cell
-from runners.workbench.environments import prepare_build
+from runners.workbench.environments import find_environment, prepare_build
 from runners.workbench.machine import Machine
-from runners.workbench.means import make_means, run_under
+from runners.workbench.probes import make_run
+from runners.workbench.tools import make_tools, open_executor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,45 +51,33 @@ class Workbench(Machine):
         with (
             handle_stop_signals(),
             closing(self.sessions),
-            _open_executor(1) as helper,
-            _open_executor(plan.budget.workers) as executor,
+            open_executor(1) as helper,
+            open_executor(plan.budget.workers) as executor,
         ):
-            return investigate(plan, self._make_tools(plan, prior, helper, executor))
+            tools = make_tools(
+                plan,
+                self.execute,
+                executor,
+                self.progress,
+                stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
+                between_releases=self._search_between_releases(plan, prior, helper),
+            )
+            return investigate(plan, tools)
 
-    def _make_tools(
-        self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor, executor: ThreadPoolExecutor
-    ) -> Tools:
-        toolchain = find_toolchain(plan.testcase.toolchain)
+    def execute(self, request: RunRequest) -> RunResult:
+        """Make one run on this machine. Never raises for what the testcase does."""
+        environment = find_environment(self, request.version, request.testcase)
+        if isinstance(environment, NotRun):
+            return report_not_run(environment, self.engine.name)
+        return make_run(self, environment, request)
+
+    def _search_between_releases(self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor) -> BuildSearch:
         supply = BuildSupply(
             seconds=self.registry.list_expected_s,
             prepare=lambda name: prepare_build(self, name, plan.testcase),
             helper=helper,
         )
-        return Tools(
-            run=lambda cell, attempt: run_cell(self, plan, cell, attempt),
-            port=lambda testcase, version: _port(testcase, version, toolchain),
-            retarget=retarget,
-            diagnose=lambda failure: self._diagnose(plan, toolchain, failure),
-            compare=lambda bad, good: self._compare(plan, toolchain, bad, good),
-            executor=executor,
-            progress=self.progress,
-            stand_ins=self.list_stand_ins(toolchain),
-            between_releases=BuildSearch(
-                list_builds=lambda good, bad: self._try_listing(plan, good, bad, prior), supply=supply
-            ),
-        )
-
-    def _diagnose(self, plan: Plan, toolchain: Toolchain, failure: Failure) -> Diagnosis:
-        return diagnose(
-            failure,
-            toolchain.DIAGNOSERS,
-            make_means(self, plan, failure.seen.varied),
-            lambda version, testcase, setup: run_under(self, plan, version, testcase, setup),
-        )
-
-    def _compare(self, plan: Plan, toolchain: Toolchain, bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
-        means = make_means(self, plan)
-        return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
+        return BuildSearch(list_builds=lambda good, bad: self._try_listing(plan, good, bad, prior), supply=supply)
 
     def minimize(
         self,
@@ -116,7 +100,7 @@ class Workbench(Machine):
             nonlocal limits
             asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
             cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
-            seen = run_cell(self, asked, cell, 1)
+            seen = run_cell(self.execute, asked, cell, 1)
             if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # cutting may make an endless loop
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen
@@ -160,21 +144,3 @@ class Workbench(Machine):
             return self.list_builds(plan.testcase.toolchain, good, bad, prior)
         except ReprobotError as reason:
             return f"the search ends with releases: {reason}"
-
-
-def _port(testcase: Testcase, version: str, toolchain: Toolchain) -> tuple[Testcase, tuple[str, ...]] | None:
-    ported = port(testcase, version, toolchain)
-    if ported is None:
-        return None
-    changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
-    return ported.testcase, tuple(changes)
-
-
-@contextmanager
-def _open_executor(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads around sandbox processes; an interrupt drops tasks that have not begun."""
-    executor = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="probe")
-    try:
-        yield executor
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)

@@ -89,7 +89,11 @@ def trace(bench: Workbench, testcase: Testcase, version: str, device: str) -> Tr
     """None where it fails, or prints more than a trace holds: that raises no alarm, and proves no silence either."""
     plan = _plan(testcase, Claim())
     side = _side(bench, plan, version, device)
-    return trace_run(side, make_means(bench, plan)) if side.seen.ended == Exited(code=0) else None
+    return (
+        trace_run(side, make_means(bench.execute, bench.progress, plan))
+        if side.seen.ended == Exited(code=0)
+        else None
+    )
 
 
 def parted(one: Trace | None, other: Trace | None) -> tuple[Parting, ...] | None:
@@ -106,7 +110,8 @@ def _plan(testcase: Testcase, claim: Claim) -> Plan:
 def _side(bench: Workbench, plan: Plan, version: str, device: str) -> ComparedRun:
     testcase = retarget(plan.testcase, device) or plan.testcase
     return ComparedRun(
-        testcase=testcase, seen=make_means(bench, plan).run(version, Variant.CONTROL, testcase, device)
+        testcase=testcase,
+        seen=make_means(bench.execute, bench.progress, plan).run(version, Variant.CONTROL, testcase, device),
     )
 
 
@@ -128,12 +133,14 @@ def ask(bench: Workbench, testcase: Testcase, version: str) -> dict[str, Asked]:
 
     ``guilty-pass`` may say then that LLVM's passes have no part in it: so it is.
     """
-    plain = make_means(bench, _plan(testcase, Claim())).run(version, Variant.CONTROL, testcase, "llvm-cpu")
+    plain = make_means(bench.execute, bench.progress, _plan(testcase, Claim())).run(
+        version, Variant.CONTROL, testcase, "llvm-cpu"
+    )
     if plain.ended != Exited(code=0):
         return {"runs": Asked(said=None, seconds=plain.seconds)}
     claim = Claim(kind=ClaimKind.WRONG_RESULT, actual=plain.excerpt)
     plan = _plan(testcase, claim)
-    means = make_means(bench, plan)
+    means = make_means(bench.execute, bench.progress, plan)
     failing = msgspec.structs.replace(plain, outcome=Outcome.MATCH, variant=Variant.ORIGINAL)
     failure = Failure(testcase=testcase, seen=failing)
 
@@ -148,7 +155,7 @@ def ask(bench: Workbench, testcase: Testcase, version: str) -> dict[str, Asked]:
         return tuple(one.summary for one in found) if found or on_vmvx else None
 
     def repeated() -> tuple[str, ...] | None:
-        seen = rerun_varied(lambda setup: run_under(bench, plan, version, testcase, setup))
+        seen = rerun_varied(lambda setup: run_under(bench.execute, plan, version, testcase, setup))
         return (seen.cause,) if seen.cause else () if seen.runs else None
 
     return {
