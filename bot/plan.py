@@ -57,17 +57,17 @@ class PlanWithNotes:
     notes: tuple[str, ...] = ()
 
 
-def plan_commit_search(repro: Repro, trail: BuildRange, options: RunOptions) -> Plan:
-    """Return a plan that only searches the builds of ``trail``."""
+def plan_commit_search(repro: Repro, builds: BuildRange, options: RunOptions) -> Plan:
+    """Return a plan that only searches the range ``builds``."""
     minutes = options.minutes if options.minutes is not None else COMMIT_SEARCH_MINUTES
     return Plan(
         testcase=repro.testcase,
         claim=repro.claim,
         device=repro.device,
         checks_itself=has_own_check(repro),
-        order=(trail.builds[0].name, trail.builds[-1].name),
+        order=(builds.builds[0].name, builds.builds[-1].name),
         first=(),
-        trail=trail,
+        trail=builds,
         chosen=True,
         limits=_choose_limits(repro, options),
         budget=msgspec.structs.replace(options.budget, wall_s=60 * minutes),

@@ -75,8 +75,8 @@ def bisect_issue(
         return report
     assert isinstance(asked.extraction, Repro)
     bench = open_bench()
-    trail = bench.list_builds(asked.extraction.testcase.toolchain, *options.ends, _make_prior(asked))
-    plan = plan_commit_search(asked.extraction, trail, options)
+    builds = bench.list_builds(asked.extraction.testcase.toolchain, *options.ends, _make_prior(asked))
+    plan = plan_commit_search(asked.extraction, builds, options)
     seen = run_plan(bench, plan)
     return assemble_report(asked, plan, seen, notes=(), catalogue=catalogue, history=history)
 

@@ -121,9 +121,9 @@ def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterato
         yield "it claims more runs than its budget allows"
     if (smaller := seen.smaller) is not None and not _is_planned_reduction(smaller, cell):
         yield "its smaller testcase is not one of what was planned"
-    if (trail := seen.trail) is not None and not _is_planned_trail(trail, cell.plan):
+    if (between := seen.trail) is not None and not _is_planned_range(between, cell.plan):
         yield "its builds between releases do not belong to what was planned"
-    builds = {*cell.plan.order, *(build.name for build in trail.builds)} if trail else set(cell.plan.order)
+    builds = {*cell.plan.order, *(build.name for build in between.builds)} if between else set(cell.plan.order)
     devices = _list_devices(cell)
     for run in seen.observations:
         if run.toolchain != cell.plan.testcase.toolchain or run.version not in builds:
@@ -136,24 +136,24 @@ def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterato
             yield "a number in it is none that a run can have"
 
 
-def _is_planned_trail(trail: BuildRange, plan: Plan) -> bool:
-    """True if a trail is the plan's own, or lies between two of its releases and the plan allows a search there.
+def _is_planned_range(between: BuildRange, plan: Plan) -> bool:
+    """True if a build range is the plan's own, or lies between two of its releases with a search planned there.
 
-    Every number of a trail is shown or used in a calculation, so each must be one that a search can have.
+    Every number of a range is shown or used in a calculation, so each must be one that a search can have.
     """
     if plan.trail is not None:
-        return trail == plan.trail
-    ends = {trail.builds[0].name, trail.builds[-1].name}
-    beliefs = (trail.confidence, trail.publish)
+        return between == plan.trail
+    ends = {between.builds[0].name, between.builds[-1].name}
+    beliefs = (between.confidence, between.publish)
     return (
         plan.deepen
         and ends <= set(plan.order)
         and all(0.5 <= belief < 1 for belief in beliefs)
-        and 0 <= trail.calibration <= 100
-        and 0 < trail.probes <= 10_000
-        and all(0 <= build.commits < 10_000_000 and _is_finite(build.weight) for build in trail.builds)
-        and all(earlier.commits <= later.commits for earlier, later in pairwise(trail.builds))
-        and trail.repository in ("", find_toolchain(plan.testcase.toolchain).REPOSITORY)
+        and 0 <= between.calibration <= 100
+        and 0 < between.probes <= 10_000
+        and all(0 <= build.commits < 10_000_000 and _is_finite(build.weight) for build in between.builds)
+        and all(earlier.commits <= later.commits for earlier, later in pairwise(between.builds))
+        and between.repository in ("", find_toolchain(plan.testcase.toolchain).REPOSITORY)
     )
 
 
