@@ -14,7 +14,7 @@ from runners.core.toolchain.command_line import CommandLineTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class ReportAge:
     """When a report was written: the versions that its prose names, and its date."""
 
     versions: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ def name_no_devices(text: DeviceText) -> NamedDevices:
     return NamedDevices()
 
 
-def choose_no_import(name: str, code: str, written: Written) -> str | None:
+def choose_no_import(name: str, code: str, written: ReportAge) -> str | None:
     return None
 
 
@@ -94,7 +94,7 @@ class PythonNames:
     """Names whose attributes show that a line without a fence is code."""
     imports: Mapping[str, str] = field(default_factory=dict)
     """Name → the import that binds the name by convention, in the order in which imports are added."""
-    choose_import: Callable[[str, str, Written], str | None] = choose_no_import
+    choose_import: Callable[[str, str, ReportAge], str | None] = choose_no_import
     """Name, code and date of a report → the import, where the code decides; None where `imports` decides."""
     distributions: Mapping[str, str] = field(default_factory=dict)
     """Import name → distribution, for packages of the same project that the compiler's own wheels lack."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.extract import Repro, extract
-from bot.extract.toolchain import recognise_toolchain
+from bot.extract.vocabulary import recognize_toolchain
 from runners.core.protocol import TestcaseKind
 from tests.bot.extract.reading import issue
 
@@ -46,7 +46,7 @@ words = ReportVocabulary(
 )
 facts = {**vars(python), "NAME": "zed", "DEVICES": (Device(name="z1", aliases=frozenset()),), "REPORTS": words}
 TOOLCHAINS["zed"] = SimpleNamespace(**facts)
-# Only now: the vocabularies are joined when the modules are imported.
+# Only now: the list_vocabularies are joined when the modules are imported.
 from bot.extract import extract
 from tests.bot.extract.reading import issue
 """
@@ -87,7 +87,7 @@ assert not found.missing
 
 
 def test_its_python_is_bound_by_its_own_customs() -> None:
-    """Names of the invented compiler are imported; those of another compiler are missing."""
+    """ModuleNames of the invented compiler are imported; those of another compiler are missing."""
     _run(
         '''
 found = extract(issue("""
@@ -134,7 +134,7 @@ def test_commands_become_a_testcase_only_where_the_compiler_has_programs(toolcha
 
 
 def test_of_two_compilers_named_as_often_the_first_by_name_is_meant() -> None:
-    assert recognise_toolchain("", "import tvm and import iree") == "iree"
-    assert recognise_toolchain("", "import tvm, import tvm and import iree") == "tvm"
-    assert recognise_toolchain("someone/tvm", "import iree") == "tvm"
-    assert recognise_toolchain("", "plain prose") is None
+    assert recognize_toolchain("", "import tvm and import iree") == "iree"
+    assert recognize_toolchain("", "import tvm, import tvm and import iree") == "tvm"
+    assert recognize_toolchain("someone/tvm", "import iree") == "tvm"
+    assert recognize_toolchain("", "plain prose") is None

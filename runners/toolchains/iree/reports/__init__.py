@@ -8,16 +8,16 @@ from runners.core.toolchain.reports import (
     CommitWords,
     FailureWords,
     PythonNames,
+    ReportAge,
     ReportVocabulary,
     TrackerDefaults,
-    Written,
 )
 from runners.toolchains.iree.reports.devices import read_devices
 from runners.toolchains.iree.reports.tools import TOOLS
 from runners.toolchains.iree.reports.versions import VERSIONS
 
 
-def _choose_import(name: str, code: str, written: Written) -> str | None:
+def _choose_import(name: str, code: str, written: ReportAge) -> str | None:
     if name != "iree":
         return None
     if "iree.compiler" not in code:

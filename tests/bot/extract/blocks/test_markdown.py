@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from bot.extract.blocks.markdown import Shape, code_spans, parse_markdown
+from bot.extract.blocks.markdown import Shape, find_code_spans, parse_markdown
 
 
 def blocks(body: str) -> list[tuple[str, str, tuple[int, int]]]:
@@ -78,4 +78,4 @@ def test_sections_and_introductions_belong_to_the_block_below() -> None:
 
 def test_code_spans_pair_equal_runs_of_backticks() -> None:
     """``a`b`` is one span holding a backtick; a lone run is none."""
-    assert list(code_spans("x `a` ``b`c`` ``` d `e`")) == ["a", "b`c", "e"]
+    assert list(find_code_spans("x `a` ``b`c`` ``` d `e`")) == ["a", "b`c", "e"]

@@ -1,4 +1,4 @@
-"""Names, modules and files that Python text needs."""
+"""ModuleNames, modules and files that Python text needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from bot.extract.python.names import files_read, read_names
+from bot.extract.python.names import find_files_read, read_names
 from bot.extract.python.requirements import read_imports
 
 
@@ -46,7 +46,7 @@ def test_free_names_are_those_used_and_bound_nowhere(code: str, free: tuple[str,
 )
 def test_files_read_are_paths_written_out_and_not_made_before(code: str, files: tuple[str, ...]) -> None:
     """Only what the text itself tells; a file that the code writes first is not missing."""
-    assert files_read(ast.parse(code)) == files
+    assert find_files_read(ast.parse(code)) == files
 
 
 def test_imports_become_distributions_by_the_allow_list_alone() -> None:
