@@ -17,7 +17,7 @@ PLAIN = "c5def5"
 
 def labels_of(settings: Settings, kind: VerdictKind) -> tuple[str, ...]:
     """The labels of a verdict under this repository's names."""
-    return settings.label(kind, LABELS[kind])
+    return settings.choose_labels(kind, LABELS[kind])
 
 
 def managed(settings: Settings) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.settings import PROFILES, Settings, WithoutCode, load_settings, schema
+from bot.settings import PROFILES, Settings, WithoutCode, load_settings, make_schema
 from bot.verdict.verdict import VerdictKind
 from runners.core.errors import UserError
 from runners.toolchains import find_device, find_toolchain
@@ -50,13 +50,13 @@ def test_the_file_overrides_the_profile_and_an_input_the_file() -> None:
         ("machines: {Cuda: [cuda]}", "machines: "),
         ("devices: [$(id)]", "devices[0]: "),
         ("a: &x [1]\nb: *x", "alias"),
-        ("[1", "no YAML in line 1"),
+        ("[1", "not valid YAML in line 1"),
         ("- 1", "holds no settings"),
         ("1: 2", "holds no settings"),
         ("{" * 20 + "}" * 20, "too deep"),
         ("a: [" + "1," * 2000 + "]", "too large"),
         ("a: " + "x" * 40_000, "bytes"),
-        ("!!python/object/apply:os.system ['id']", "no YAML"),
+        ("!!python/object/apply:os.system ['id']", "not valid YAML"),
     ],
 )
 def test_a_slip_is_named_with_its_key_and_the_nearest_one(file: str, said: str) -> None:
@@ -84,7 +84,7 @@ def test_any_bytes_are_settings_or_one_sentence(file: bytes) -> None:
 
 def test_every_key_is_described_and_has_a_default() -> None:
     """So that editors show what a key does, and an empty file is whole."""
-    made = schema()
+    made = make_schema()
     for name, part in made["$defs"].items():
         for key, field in part.get("properties", {}).items():
             assert field.get("description"), f"{name}.{key}"
@@ -94,7 +94,7 @@ def test_every_key_is_described_and_has_a_default() -> None:
 def test_the_published_schema_is_the_codes_own() -> None:
     """Made with `python -m bot.settings`: whoever changes a setting publishes it in the same commit."""
     published = json.loads((ROOT / "docs/reprobot.schema.json").read_text(encoding="utf-8"))
-    assert published == json.loads(json.dumps(schema()))
+    assert published == json.loads(json.dumps(make_schema()))
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -108,9 +108,9 @@ def test_a_profile_is_valid_and_its_devices_exist(name: str) -> None:
 def test_labels_can_be_renamed_and_switched_off() -> None:
     """A verdict without a name of its own keeps the usual one."""
     named = load_settings(b"labels: {confirmed: 'status: confirmed'}")
-    assert named.label(VerdictKind.CONFIRMED, ("repro: confirmed",)) == ("status: confirmed",)
-    assert named.label(VerdictKind.FLAKY, ("repro: flaky",)) == ("repro: flaky",)
-    assert load_settings(b"labels: false").label(VerdictKind.FLAKY, ("repro: flaky",)) == ()
+    assert named.choose_labels(VerdictKind.CONFIRMED, ("repro: confirmed",)) == ("status: confirmed",)
+    assert named.choose_labels(VerdictKind.FLAKY, ("repro: flaky",)) == ("repro: flaky",)
+    assert load_settings(b"labels: false").choose_labels(VerdictKind.FLAKY, ("repro: flaky",)) == ()
 
 
 def test_settings_survive_the_way_through_a_plan() -> None:
