@@ -1,4 +1,4 @@
-"""Settings: what the file, the profile and the inputs make together, and what is said about a slip."""
+"""Settings: the file, the profile and the inputs together, and the message for a fault."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def test_without_a_file_there_are_defaults() -> None:
-    """A repository needs no configuration to begin."""
+    """A repository needs no configuration."""
     assert load_settings(None) == load_settings(b"") == load_settings(b"# nothing yet\n") == Settings()
 
 
 def test_the_file_overrides_the_profile_and_an_input_the_file() -> None:
-    """Also one key inside a section, which leaves its neighbours alone."""
+    """A key inside a section does not change the other keys of the section."""
     file = b"profile: tvm\nevents: {label: again}\nlimits: {timeout: 30, probes: 5}\n"
     settings = load_settings(file, {"timeout": "60", "bisect": "false", "devices": "", "toolchain": "iree"})
     assert "type: doc" in settings.events.skip
@@ -59,8 +59,8 @@ def test_the_file_overrides_the_profile_and_an_input_the_file() -> None:
         ("!!python/object/apply:os.system ['id']", "not valid YAML"),
     ],
 )
-def test_a_slip_is_named_with_its_key_and_the_nearest_one(file: str, said: str) -> None:
-    """The sentence begins with the file's name, as everyone who reads it looks for that first."""
+def test_a_fault_is_named_with_its_key_and_the_nearest_one(file: str, said: str) -> None:
+    """The message begins with the name of the file."""
     with pytest.raises(UserError, match=r"^\.github/reprobot\.yml") as raised:
         load_settings(file.encode())
     assert said in str(raised.value)
@@ -76,14 +76,14 @@ def test_a_wrong_input_is_named(inputs: dict[str, str], said: str) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_settings_or_one_sentence(file: bytes) -> None:
-    """Nothing else escapes."""
+def test_any_bytes_are_settings_or_a_user_error(file: bytes) -> None:
+    """No other exception is raised."""
     with suppress(UserError):
         load_settings(file)
 
 
 def test_every_key_is_described_and_has_a_default() -> None:
-    """So that editors show what a key does, and an empty file is whole."""
+    """Editors show the description, and an empty file is complete."""
     made = make_schema()
     for name, part in made["$defs"].items():
         for key, field in part.get("properties", {}).items():
@@ -92,7 +92,7 @@ def test_every_key_is_described_and_has_a_default() -> None:
 
 
 def test_the_published_schema_is_the_codes_own() -> None:
-    """Made with `python -m bot.settings`: whoever changes a setting publishes it in the same commit."""
+    """A commit that changes a setting also publishes the schema, made with `python -m bot.settings`."""
     published = json.loads((ROOT / "docs/reprobot.schema.json").read_text(encoding="utf-8"))
     assert published == json.loads(json.dumps(make_schema()))
 
@@ -113,8 +113,8 @@ def test_labels_can_be_renamed_and_switched_off() -> None:
     assert load_settings(b"labels: false").choose_labels(VerdictKind.FLAKY, ("repro: flaky",)) == ()
 
 
-def test_settings_survive_the_way_through_a_plan() -> None:
-    """They travel from the planning job to the reporting one."""
+def test_settings_survive_serialization_in_a_plan() -> None:
+    """The plan carries them from the planning job to the reporting job."""
     settings = load_settings(b"profile: iree\nmachines: {lab: [cuda, hip]}\nlabels: {flaky: x}\nwithout-code: ask\n")
     assert msgspec.json.decode(msgspec.json.encode(settings), type=Settings) == settings
     assert settings.without_code is WithoutCode.ASK

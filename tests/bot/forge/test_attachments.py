@@ -41,7 +41,7 @@ from bot.report.sections.request import request
 from bot.report.sections.testcase import provenance
 from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import Report
-from tests.bot.extract.reading import issue as make_issue, missing
+from tests.bot.extract.reading import list_missing as missing, make_issue
 
 MLIR = "func.func @twice(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
 PLACE = "https://github.com/user-attachments/files/17"
