@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from bot.extract.attachments import explain_gaps, fill_gaps, read_attached_pieces, record_attachments
 from bot.extract.blocks.pieces import Kind
 from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
-from bot.extract.files.fill import explain_gaps, fill_gaps, read_attached_pieces, record_attachments
-from bot.extract.files.links import find_links
+from bot.extract.links import find_links
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.testcase import extract_python

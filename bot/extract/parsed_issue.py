@@ -83,7 +83,7 @@ def _add_comments(issue: Issue, document: Document, pieces: tuple[Piece, ...]) -
 
 
 def make_claim(parsed: ParsedIssue, code: str = "", devices: Sequence[str] = ()) -> Claim:
-    """Read the reporter's claim. ``code`` is the text of the testcase, as far as there is one."""
+    """Read the reporter's claim. ``code`` is the text of the testcase; empty if there is none."""
     return read_claim(
         ClaimSource(
             title=parsed.issue.title,

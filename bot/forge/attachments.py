@@ -22,7 +22,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from bot.extract import extract
 from bot.extract.blocks.markdown import parse_markdown
-from bot.extract.files.links import GITHUB, Link, find_links as links_in
+from bot.extract.links import GITHUB, Link, find_links as links_in
 from bot.issue import Attachment, Issue, Refused
 
 MAX_FILES = 8

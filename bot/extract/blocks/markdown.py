@@ -101,7 +101,7 @@ _BOLD_HEADING = re.compile(r"^(?:\*\*|__)([^*_\n]{2,80})(?:\*\*|__):?\s*$")
 
 @dataclass(slots=True, kw_only=True)
 class _Builder:
-    """Collect blocks and prose from the parser's tokens. All line numbers here are 0-based."""
+    """The blocks and the prose collected from the parser's tokens. All line numbers here are 0-based."""
 
     source: list[str]
     comment: int

@@ -10,7 +10,7 @@ from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
 from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.workspace import Workspace
-from bot.extract.files.links import add_addresses
+from bot.extract.links import add_addresses
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.types import Repro
 from runners.core.protocol import ClaimKind, Testcase, TestcaseKind

@@ -1,4 +1,4 @@
-"""Undo the changes that Markdown, editors and mail made to Python text, where the code does not parse without."""
+"""Undo the changes that Markdown, editors and mail make to Python text, each only if more of the code parses then."""
 
 from __future__ import annotations
 

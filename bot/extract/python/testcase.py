@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from bot.extract.claim.failure import fails_at_definition
 from bot.extract.claim.versions import Passage, find_versions
-from bot.extract.files.links import add_addresses
+from bot.extract.links import add_addresses
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.python.assemble import (
     MAIN_FILE,

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from bot.cli.app import app
 from bot.extract import NoRepro, Repro, Span, extract
-from bot.extract.files.links import Link
+from bot.extract.links import Link
 from bot.forge.attachments import (
     MAX_FILES,
     PUBLIC,
