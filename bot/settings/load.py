@@ -33,7 +33,7 @@ def load_settings(file: bytes | None, inputs: Mapping[str, str] | None = None) -
     given = _read_inputs(inputs or {})
     profile = given.get("profile", own.get("profile"))
     if profile is not None and profile not in PROFILES:
-        raise UserError(f"{PATH}: there is no profile {str(profile)[:40]!r}: choose among {', '.join(PROFILES)}")
+        raise UserError(f"{PATH}: there is no profile {str(profile)[:40]!r}: the profiles are {', '.join(PROFILES)}")
     merged = _merge_settings(_merge_settings(dict(PROFILES[profile]) if profile else {}, own), given)
     if fault := next(_find_unknown_keys(merged, Settings, ""), None):
         raise UserError(f"{PATH}: {fault}")
@@ -48,7 +48,7 @@ def _read_inputs(inputs: Mapping[str, str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name, text in inputs.items():
         if name not in INPUTS:
-            raise UserError(f"there is no input {name!r}: there are {', '.join(INPUTS)}")
+            raise UserError(f"there is no input {name!r}: the inputs are {', '.join(INPUTS)}")
         if not text.strip():
             continue
         *sections, last = INPUTS[name].key.split(".")
@@ -135,7 +135,7 @@ def _suggest_key(key: str, names: Mapping[str, str], path: str) -> str:
     known = {name: f"{path}{name}" for name in names}
     known |= {name.rpartition(".")[2]: name for name in list_keys() if name.rpartition(".")[2] not in known}
     close = get_close_matches(key.lower().replace("_", "-")[:60], list(known), n=1, cutoff=0.5)
-    return f"; did you mean {known[close[0]]!r}?" if close else f": there are {', '.join(names)}"
+    return f"; did you mean {known[close[0]]!r}?" if close else f": the keys are {', '.join(names)}"
 
 
 _ERROR = re.compile(r"^(?P<problem>.*?)(?: - at (?P<place>.*))?$", re.DOTALL)
@@ -150,7 +150,7 @@ def _explain_error(message: str) -> str:
     key = place.replace("`key` in ", "").strip("`").removeprefix("$").removeprefix(".").replace("[...]", "")
     problem = f"{found['problem'][0].lower()}{found['problem'][1:]}"
     if (value := _VALUE.search(problem)) is None:
-        return f"{key or 'the file'}: {'a name in it: ' if '`key` in' in place else ''}{problem}"
+        return f"{key or 'the file'}: {'a name in this section: ' if '`key` in' in place else ''}{problem}"
     names = [str(name) for name in (VerdictKind if key == "labels" else WithoutCode)]
     close = get_close_matches(value["value"].lower(), names, n=1, cutoff=0.5)
     suggestion = f"; did you mean {close[0]!r}?" if close else ""

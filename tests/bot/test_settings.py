@@ -37,11 +37,11 @@ def test_the_file_overrides_the_profile_and_an_input_the_file() -> None:
     ("file", "said"),
     [
         ("profil: tvm", "'profil'; did you mean 'profile'?"),
-        ("profile: tvmm", "'tvmm': choose among tvm, iree"),
+        ("profile: tvmm", "'tvmm': the profiles are tvm, iree"),
         ("timeout: 3", "did you mean 'limits.timeout'?"),
         ("budgets: {usr: 3}", "'budgets.usr'; did you mean 'budgets.user'?"),
         ("limits: {versions_per_job: 3}", "did you mean 'limits.versions-per-job'?"),
-        ("zzzzz: 3", "there are profile, toolchain"),
+        ("zzzzz: 3", "the keys are profile, toolchain"),
         ("limits: {timeout: 0}", "limits.timeout: expected `int` >= 1"),
         ("bisect: maybe", "bisect: expected `bool`"),
         ("sandbox: none", "sandbox: "),

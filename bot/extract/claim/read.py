@@ -35,31 +35,31 @@ class ClaimSource:
     toolchain: str | None
 
 
-def read_claim(report: ClaimSource) -> Claim:
+def read_claim(source: ClaimSource) -> Claim:
     """Return the claim; its kind is `ClaimKind.UNKNOWN` if the text names no failure."""
-    signature = find_signature(report.title, report.document, report.pieces)
-    passages = list(_collect_passages(report))
-    good = find_good_versions(passages, report.toolchain)
-    actual, expected = read_quoted_output(report.document, report.pieces, good)
-    kind = _classify_claim(report, signature)
-    if kind is ClaimKind.UNKNOWN and actual and report.code:
+    signature = find_signature(source.title, source.document, source.pieces)
+    passages = list(_collect_passages(source))
+    good = find_good_versions(passages, source.toolchain)
+    actual, expected = read_quoted_output(source.document, source.pieces, good)
+    kind = _classify_claim(source, signature)
+    if kind is ClaimKind.UNKNOWN and actual and source.code:
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
         actual = expected = ""
     if kind is ClaimKind.CRASH:
-        signature = _name_signal(signature, f"{report.title}\n{_join_prose(report)}")
-    if kind is ClaimKind.ERROR and signature is None and _OUT_OF_MEMORY.search(report.title):
+        signature = _name_signal(signature, f"{source.title}\n{_join_prose(source)}")
+    if kind is ClaimKind.ERROR and signature is None and _OUT_OF_MEMORY.search(source.title):
         signature = Signature(type="out-of-memory")
     if kind is ClaimKind.WRONG_RESULT and signature is None and actual:
         signature = Signature(type=OUTPUT_TYPE, message=find_telling_line(actual, expected)[:500])
     return Claim(
         kind=kind,
         signature=signature,
-        versions=tuple(v[:512] for v in find_versions(passages, report.toolchain)),
-        devices=tuple(d[:512] for d in report.devices[:8]),
+        versions=tuple(v[:512] for v in find_versions(passages, source.toolchain)),
+        devices=tuple(d[:512] for d in source.devices[:8]),
         actual=actual,
         expected=expected,
-        sometimes=_SOMETIMES.search(f"{report.title}\n{_join_prose(report)}") is not None,
+        sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
 
 
@@ -134,10 +134,10 @@ _ERROR = _any_of(
 _OUT_OF_MEMORY = _any_of("out of memory", r"OOM\b", "bad_alloc", "runs out of memory")
 
 
-def _classify_claim(report: ClaimSource, signature: Signature | None) -> ClaimKind:
+def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKind:
     """Return the kind of the claim. Quoted output decides before prose, the title before the body."""
-    quoted = "\n".join(p.text for p in list_failure_pieces(report.pieces))
-    title = report.title
+    quoted = "\n".join(p.text for p in list_failure_pieces(source.pieces))
+    title = source.title
     if signature is not None and signature.type in NATIVE:
         return ClaimKind.CRASH
     if _HANG.search(title) and (signature is None or signature.type in ("KeyboardInterrupt",)):
@@ -145,13 +145,13 @@ def _classify_claim(report: ClaimSource, signature: Signature | None) -> ClaimKi
     if _MISMATCH.search(quoted) or (signature and _MISMATCH.search(signature.message)):
         return ClaimKind.WRONG_RESULT
     if signature is not None:
-        return _classify_failure(report, signature, quoted)
-    aborts = vocabulary_of(report.toolchain).failures.assertions_abort
+        return _classify_failure(source, signature, quoted)
+    aborts = vocabulary_of(source.toolchain).failures.assertions_abort
     if aborts and re.search(r"\bassertion (?:fail|in\b)", title, re.I):
         return ClaimKind.CRASH
-    if _CUT_SHORT.search(quoted) and not _has_result_check(report.code):
+    if _CUT_SHORT.search(quoted) and not _has_result_check(source.code):
         return ClaimKind.ERROR  # the words "expected" and "mismatch" around it belong to the message
-    for text in (title, _join_prose(report)):
+    for text in (title, _join_prose(source)):
         for kind, pattern in _KINDS:
             if pattern.search(text):
                 return kind
@@ -174,8 +174,8 @@ def _name_signal(signature: Signature | None, said: str) -> Signature | None:
     return msgspec.structs.replace(signature, type=name) if signature else Signature(type=name)
 
 
-def _join_prose(report: ClaimSource) -> str:
-    return "\n".join(p.text for p in report.document.prose)
+def _join_prose(source: ClaimSource) -> str:
+    return "\n".join(p.text for p in source.document.prose)
 
 
 _KINDS = (
@@ -187,16 +187,16 @@ _KINDS = (
 )
 
 
-def _classify_failure(report: ClaimSource, signature: Signature, quoted: str) -> ClaimKind:
+def _classify_failure(source: ClaimSource, signature: Signature, quoted: str) -> ClaimKind:
     """Return `ClaimKind.ERROR`, or `ClaimKind.WRONG_RESULT` if a check in the testcase itself fails."""
     if signature.type == "KeyboardInterrupt":
         return ClaimKind.HANG
     if any(name in frame for name in ("assert_allclose", *_COMPARISONS) for frame in signature.frames):
         return ClaimKind.WRONG_RESULT
-    if any(signature.message.startswith(text) and name in report.code for text, name in _COMPARISON_MESSAGES):
+    if any(signature.message.startswith(text) and name in source.code for text, name in _COMPARISON_MESSAGES):
         return ClaimKind.WRONG_RESULT
-    if signature.type in ("AssertionError", "output") and _has_result_check(report.code) and not signature.frames:
-        said = f"{report.title}\n{quoted}"
+    if signature.type in ("AssertionError", "output") and _has_result_check(source.code) and not signature.frames:
+        said = f"{source.title}\n{quoted}"
         if 'File "' in quoted or _WRONG.search(said) or not signature.message:
             return ClaimKind.WRONG_RESULT
     return ClaimKind.ERROR
@@ -218,18 +218,18 @@ def _has_result_check(code: str) -> bool:
 # ---------------------------------------------------------------------------------------------- passages
 
 
-def _collect_passages(report: ClaimSource) -> Iterator[Passage]:
+def _collect_passages(source: ClaimSource) -> Iterator[Passage]:
     """Yield the passages that may name versions: the form's fields, the prose, the title, printed output."""
-    prose: list[Prose] = [p for p in report.document.prose if not p.heading]
+    prose: list[Prose] = [p for p in source.document.prose if not p.heading]
     headed = [p for p in prose if classify_heading(p.section) is IssueSection.ENVIRONMENT]
     rest = [p for p in prose if classify_heading(p.section) is not IssueSection.ENVIRONMENT]
     yield from (Passage(text=p.text, heading=p.section) for p in headed)
-    blocks = [p for p in report.pieces if p.kind in (Kind.OUTPUT, Kind.SHELL, Kind.CONFIG)]
-    traces = [p for p in report.pieces if p.kind is Kind.TRACEBACK]
+    blocks = [p for p in source.pieces if p.kind in (Kind.OUTPUT, Kind.SHELL, Kind.CONFIG)]
+    traces = [p for p in source.pieces if p.kind is Kind.TRACEBACK]
     yield from (Passage(text=b.text, heading=b.heading) for b in blocks if b.section is IssueSection.ENVIRONMENT)
     yield from (Passage(text=p.text) for p in rest)
-    yield Passage(text=report.title)
-    if "__version__" in report.code:  # the program prints the version it runs on
+    yield Passage(text=source.title)
+    if "__version__" in source.code:  # the program prints the version it runs on
         alone = [line for printed in (*blocks, *traces) for line in _VERSION_ALONE.findall(printed.text)[:3]]
         yield from (Passage(text=line, heading="version") for line in alone)
     for block in blocks:
