@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.settings import INPUTS, all_keys
+from bot.settings import INPUTS, list_keys
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -198,7 +198,7 @@ def test_an_environment_built_from_nothing_holds_no_secret() -> None:
 
 def test_the_inputs_of_the_action_are_the_settings_own() -> None:
     """Each mirrored input names an existing key, with the same words in the action and in the called workflow."""
-    keys = set(all_keys())
+    keys = set(list_keys())
     inputs = load(ACTION.read_text(encoding="utf-8"))["inputs"]
     called = (ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8")
     for name, one in INPUTS.items():

@@ -1,29 +1,29 @@
-"""What extraction yields: the repro with its provenance, or the reason there is none."""
+"""The result of extraction: a testcase with the origin of each part, or the reason why there is none."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from runners.core.protocol import Claim, Testcase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Where a file of the testcase came from: ``lines`` are 1-based, inclusive, in the issue body as written."""
+    """The origin of a file of the testcase. ``lines`` are 1-based and inclusive, in the issue body as written."""
 
     file: str
     block: int
-    """1-based index of the block in the issue; 0 when the text stands outside any block."""
+    """1-based index of the code block in the issue; 0 for text outside any block."""
     lines: tuple[int, int]
     comment: int = 0
-    """0 when ``lines`` are in the description; n when in the author's n-th comment."""
+    """0 if ``lines`` are in the description; n if they are in the author's n-th comment."""
     attachment: str = ""
-    """The linked file that ``lines`` are in (``a.mlir from a.zip``); empty when they are the issue's own."""
+    """The linked file that ``lines`` are in (``a.mlir from a.zip``); empty for the issue's own text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """One change made to the reporter's text so that it can run. Always recorded, always shown."""
+    """One change to the reporter's text, made so that the text can run. Every change is recorded and shown."""
 
     kind: str
     """``add-import``, ``join-blocks``, ``strip-prompt``, ``dedent``, ``add-compile-step`` …"""
@@ -32,20 +32,20 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """Something the testcase needs and the issue does not give."""
+    """A part of the testcase that the issue does not give."""
 
     kind: str
     """``file``, ``name``, ``module`` or ``code``."""
     name: str
     url: str = ""
-    """Where the issue offers it (an attachment, a gist); empty when it does not."""
+    """The attachment or gist that offers the part; empty if there is none."""
     why: str = ""
-    """Why it could not be had from there: a clause after "it …", in our own words."""
+    """Why ``url`` did not give the part: a clause after "it …", in our own words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repro:
-    """A testcase ready to run. ``missing`` is empty unless it cannot run as it stands."""
+    """A testcase ready to run. ``missing`` is empty unless the testcase is incomplete."""
 
     testcase: Testcase
     claim: Claim
@@ -53,14 +53,14 @@ class Repro:
     repairs: tuple[Repair, ...] = ()
     missing: tuple[Missing, ...] = ()
     device: str = "cpu"
-    """The device that the testcase asks for, by the toolchain's name for it (``llvm``, ``llvm-cpu``, ``hip`` …)."""
-    controls: tuple[Testcase, ...] = field(default=())
-    """The variants that the reporter says work (``original`` is the one said to fail)."""
+    """The device that the testcase asks for, in the toolchain's words (``llvm``, ``llvm-cpu``, ``hip`` …)."""
+    controls: tuple[Testcase, ...] = ()
+    """Variants that the reporter says work. ``testcase`` is the variant said to fail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoRepro:
-    """Nothing to run. ``reason`` is one sentence that may be said to the reporter."""
+    """No testcase. ``reason`` is one sentence that may be shown to the reporter."""
 
     reason: str
     claim: Claim

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from bot.extract import extract
 from bot.extract.blocks.markdown import parse_markdown
-from bot.extract.files.links import GITHUB, Link, find_links as find_links_in
+from bot.extract.links import GITHUB, Link, find_links as find_links_in
 from bot.forge.archives import NamedBytes, unpack_zip
 from bot.forge.download import Download, FetchError
 from bot.forge.file_rules import MAX_FILE_BYTES, MAX_FILES, MAX_TOTAL_BYTES, check_file_name, is_zip

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
-from bot.extract.files.links import GITHUB
+from bot.extract.links import GITHUB
 from bot.forge.file_rules import MAX_FILE_BYTES, MAX_TOTAL_BYTES
 
 MAX_REDIRECTS = 4

@@ -17,7 +17,7 @@ OTHER_COLOUR = "c5def5"
 
 def choose_labels(settings: Settings, kind: VerdictKind) -> tuple[str, ...]:
     """Return the labels of a verdict under this repository's names."""
-    return settings.label(kind, LABELS[kind])
+    return settings.choose_labels(kind, LABELS[kind])
 
 
 def list_managed_labels(settings: Settings) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Settings: what the file, the profile and the inputs make together, and what is said about a slip."""
+"""Settings: the file, the profile and the inputs together, and the message for a fault."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.settings import PROFILES, Settings, WithoutCode, load_settings, schema
+from bot.settings import PROFILES, Settings, WithoutCode, load_settings, make_schema
 from bot.verdict.verdict import VerdictKind
 from runners.core.errors import UserError
 from runners.toolchains import find_device, find_toolchain
@@ -19,12 +19,12 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def test_without_a_file_there_are_defaults() -> None:
-    """A repository needs no configuration to begin."""
+    """A repository needs no configuration."""
     assert load_settings(None) == load_settings(b"") == load_settings(b"# nothing yet\n") == Settings()
 
 
 def test_the_file_overrides_the_profile_and_an_input_the_file() -> None:
-    """Also one key inside a section, which leaves its neighbours alone."""
+    """A key inside a section does not change the other keys of the section."""
     file = b"profile: tvm\nevents: {label: again}\nlimits: {timeout: 30, probes: 5}\n"
     settings = load_settings(file, {"timeout": "60", "bisect": "false", "devices": "", "toolchain": "iree"})
     assert "type: doc" in settings.events.skip
@@ -37,11 +37,11 @@ def test_the_file_overrides_the_profile_and_an_input_the_file() -> None:
     ("file", "said"),
     [
         ("profil: tvm", "'profil'; did you mean 'profile'?"),
-        ("profile: tvmm", "'tvmm': choose among tvm, iree"),
+        ("profile: tvmm", "'tvmm': the profiles are tvm, iree"),
         ("timeout: 3", "did you mean 'limits.timeout'?"),
         ("budgets: {usr: 3}", "'budgets.usr'; did you mean 'budgets.user'?"),
         ("limits: {versions_per_job: 3}", "did you mean 'limits.versions-per-job'?"),
-        ("zzzzz: 3", "there are profile, toolchain"),
+        ("zzzzz: 3", "the keys are profile, toolchain"),
         ("limits: {timeout: 0}", "limits.timeout: expected `int` >= 1"),
         ("bisect: maybe", "bisect: expected `bool`"),
         ("sandbox: none", "sandbox: "),
@@ -50,17 +50,17 @@ def test_the_file_overrides_the_profile_and_an_input_the_file() -> None:
         ("machines: {Cuda: [cuda]}", "machines: "),
         ("devices: [$(id)]", "devices[0]: "),
         ("a: &x [1]\nb: *x", "alias"),
-        ("[1", "no YAML in line 1"),
+        ("[1", "not valid YAML in line 1"),
         ("- 1", "holds no settings"),
         ("1: 2", "holds no settings"),
         ("{" * 20 + "}" * 20, "too deep"),
         ("a: [" + "1," * 2000 + "]", "too large"),
         ("a: " + "x" * 40_000, "bytes"),
-        ("!!python/object/apply:os.system ['id']", "no YAML"),
+        ("!!python/object/apply:os.system ['id']", "not valid YAML"),
     ],
 )
-def test_a_slip_is_named_with_its_key_and_the_nearest_one(file: str, said: str) -> None:
-    """The sentence begins with the file's name, as everyone who reads it looks for that first."""
+def test_a_fault_is_named_with_its_key_and_the_nearest_one(file: str, said: str) -> None:
+    """The message begins with the name of the file."""
     with pytest.raises(UserError, match=r"^\.github/reprobot\.yml") as raised:
         load_settings(file.encode())
     assert said in str(raised.value)
@@ -76,15 +76,15 @@ def test_a_wrong_input_is_named(inputs: dict[str, str], said: str) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_settings_or_one_sentence(file: bytes) -> None:
-    """Nothing else escapes."""
+def test_any_bytes_are_settings_or_a_user_error(file: bytes) -> None:
+    """No other exception is raised."""
     with suppress(UserError):
         load_settings(file)
 
 
 def test_every_key_is_described_and_has_a_default() -> None:
-    """So that editors show what a key does, and an empty file is whole."""
-    made = schema()
+    """Editors show the description, and an empty file is complete."""
+    made = make_schema()
     for name, part in made["$defs"].items():
         for key, field in part.get("properties", {}).items():
             assert field.get("description"), f"{name}.{key}"
@@ -92,9 +92,9 @@ def test_every_key_is_described_and_has_a_default() -> None:
 
 
 def test_the_published_schema_is_the_codes_own() -> None:
-    """Made with `python -m bot.settings`: whoever changes a setting publishes it in the same commit."""
+    """A commit that changes a setting also publishes the schema, made with `python -m bot.settings`."""
     published = json.loads((ROOT / "docs/reprobot.schema.json").read_text(encoding="utf-8"))
-    assert published == json.loads(json.dumps(schema()))
+    assert published == json.loads(json.dumps(make_schema()))
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -108,13 +108,13 @@ def test_a_profile_is_valid_and_its_devices_exist(name: str) -> None:
 def test_labels_can_be_renamed_and_switched_off() -> None:
     """A verdict without a name of its own keeps the usual one."""
     named = load_settings(b"labels: {confirmed: 'status: confirmed'}")
-    assert named.label(VerdictKind.CONFIRMED, ("repro: confirmed",)) == ("status: confirmed",)
-    assert named.label(VerdictKind.FLAKY, ("repro: flaky",)) == ("repro: flaky",)
-    assert load_settings(b"labels: false").label(VerdictKind.FLAKY, ("repro: flaky",)) == ()
+    assert named.choose_labels(VerdictKind.CONFIRMED, ("repro: confirmed",)) == ("status: confirmed",)
+    assert named.choose_labels(VerdictKind.FLAKY, ("repro: flaky",)) == ("repro: flaky",)
+    assert load_settings(b"labels: false").choose_labels(VerdictKind.FLAKY, ("repro: flaky",)) == ()
 
 
-def test_settings_survive_the_way_through_a_plan() -> None:
-    """They travel from the planning job to the reporting one."""
+def test_settings_survive_serialization_in_a_plan() -> None:
+    """The plan carries them from the planning job to the reporting job."""
     settings = load_settings(b"profile: iree\nmachines: {lab: [cuda, hip]}\nlabels: {flaky: x}\nwithout-code: ask\n")
     assert msgspec.json.decode(msgspec.json.encode(settings), type=Settings) == settings
     assert settings.without_code is WithoutCode.ASK

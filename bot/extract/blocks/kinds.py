@@ -1,12 +1,12 @@
-"""What kind of text a stretch is that is neither Python nor a command: MLIR, a traceback, C++, output."""
+"""Kinds of text that are neither Python nor a command: MLIR, a traceback, C++, output."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
-from bot.extract.blocks.pieces import Kind, Piece, rows_of
-from bot.extract.vocabulary import all_tools, any_of, any_word, join_words
+from bot.extract.blocks.pieces import Kind, Piece, cut_rows
+from bot.extract.vocabulary import any_of, any_word, join_words, list_tools
 
 _DIALECTS = any_of(map(re.escape, join_words(lambda words: (*words.mlir_functions, *words.mlir_modules))))
 _MLIR_TOP = re.compile(
@@ -15,87 +15,82 @@ _MLIR_TOP = re.compile(
     r"(?:\s|\(|\.|$)[^\n]*?(?:@|\{|\bprivate\b|\bpublic\b|\($|\(\{)",
     re.M,
 )
-
 _MLIR_OP = re.compile(
     r"^[ \t]*(?:%[\w#$.-]+(?::\d+)?(?:, ?%[\w#$.:-]+){0,20} = |\^bb\d+|#[\w.]+ = |![\w.]+ = "
     r"|[\w]+\.[\w.]+ .{0,200}%|return %)",
     re.M,
 )
-
 _DIAGNOSTIC = re.compile(
     r"^[^\s:]{1,300}:\d+:\d+: (?:error|note|remark|warning):|^(?:<unknown>:0|loc\(.{1,300}\)): error:"
     r"|^error: ",
     re.M,
 )
-
-_RESULT = any_of(pattern for tools in all_tools() for pattern in tools.result_header_patterns)
+_RESULT = any_of(pattern for tools in list_tools() for pattern in tools.result_header_patterns)
 _AFTER_MLIR = re.compile(
     rf"{_DIAGNOSTIC.pattern}|^(?:\w+\.){{0,6}}\w*(?:Error|Exception): |^Traceback \(most|^Stack dump:|^{_RESULT}"
     r"|^={3,}|^-{5,}$",
     re.M,
 )
-
 _DUMP = re.compile(r"^[ \t]*// -----// IR Dump (?:After|Before)", re.M)
-
 _MODULE_ROW = re.compile(r"^module\b[^\n]*\{\s*$", re.M)
-
 _NATIVE_TEXT = re.compile(
     r"^[ \t]*(?:#include [<\"]|template ?<|namespace \w+|using namespace |void \w+\(|static \w+ \w+"
     rf"|{any_word(lambda words: words.native_marks)})",
     re.M,
 )
-
 _TRACE_TEXT = re.compile(
     r"^[ \t]*(?:Traceback \(most recent|Stack dump:|#0 +0x|Thread \d+ .*received signal|Program received signal)",
     re.M,
 )
+IMPORT = re.compile(r"^[ \t]*(?:import|from) [\w.]", re.M)
+ABSOLUTE_IMPORT = re.compile(r"^[ \t]*(?:import|from) \w", re.M)
 
 
-def looks_native(text: str) -> bool:
-    found = len(_NATIVE_TEXT.findall(text))
-    return found >= 1 and not re.search(r"^[ \t]*(?:import|from) \w+", text, re.M) and not _MLIR_TOP.search(text)
+def is_native(text: str) -> bool:
+    """True if ``text`` is C++ or a relative of C++."""
+    return bool(_NATIVE_TEXT.search(text)) and not ABSOLUTE_IMPORT.search(text) and not _MLIR_TOP.search(text)
 
 
-def text_kind(text: str) -> Kind:
-    """The kind of a stretch that is neither Python nor a command."""
-    first = _first_row(_TRACE_TEXT, text)
-    top, diagnostic = _first_row(_MLIR_TOP, text), _first_row(_DIAGNOSTIC, text)
-    if top is not None and (diagnostic is None or top < diagnostic) and (first is None or top < first):
+def classify_text(text: str) -> Kind:
+    """Return the kind of a text that is neither Python nor a command."""
+    trace = _find_start(_TRACE_TEXT, text)
+    top, diagnostic = _find_start(_MLIR_TOP, text), _find_start(_DIAGNOSTIC, text)
+    if top is not None and (diagnostic is None or top < diagnostic) and (trace is None or top < trace):
         return Kind.MLIR
-    if first is not None:
+    if trace is not None:
         return Kind.TRACEBACK
     if diagnostic is None and len(_MLIR_OP.findall(text)) >= max(1, text.count("\n") // 3):
         return Kind.FRAGMENT
     return Kind.OUTPUT
 
 
-def _first_row(pattern: re.Pattern[str], text: str) -> int | None:
+def _find_start(pattern: re.Pattern[str], text: str) -> int | None:
     found = pattern.search(text)
     return found.start() if found else None
 
 
-def mlir_pieces(piece: Piece, kind: Kind) -> list[Piece]:
-    """The MLIR of the piece apart from diagnostics and output pasted below it."""
+def split_mlir(piece: Piece, kind: Kind) -> list[Piece]:
+    """Split off the diagnostics and the output that were pasted below the MLIR of ``piece``."""
     found = _AFTER_MLIR.search(piece.text)
     if kind is not Kind.MLIR or found is None:
         return [replace(piece, kind=kind)]
     row = piece.text.count("\n", 0, found.start())
-    rest = rows_of(piece, row, piece.text.count("\n"))
-    return [rows_of(piece, 0, row, kind), replace(rest, kind=text_kind(rest.text), name="")]
+    rest = cut_rows(piece, row, piece.text.count("\n"))
+    return [cut_rows(piece, 0, row, kind), replace(rest, kind=classify_text(rest.text), name="")]
 
 
-def code_above_trace(text: str) -> bool:
-    """A program stands above the traceback in the same block."""
+def has_code_above_trace(text: str) -> bool:
+    """True if a program stands above the traceback in the same block."""
     found = _TRACE_TEXT.search(text)
-    above = text[: found.start()] if found else ""
-    return bool(re.search(r"^[ \t]*(?:import|from) [\w.]+", above, re.M))
+    return found is not None and bool(IMPORT.search(text[: found.start()]))
 
 
-def tells_failure(text: str) -> bool:
-    return bool(_DIAGNOSTIC.search(text) or _AFTER_MLIR.search(text))
+def has_failure(text: str) -> bool:
+    """True if ``text`` holds a diagnostic, an exception or a stack dump."""
+    return bool(_AFTER_MLIR.search(text))
 
 
 def is_dump(piece: Piece) -> bool:
-    """Printed by the compiler, not written as an input: marked so, or the module again and again."""
+    """True for MLIR that a compiler printed: marked as a dump, or several modules without a separator."""
     modules = len(_MODULE_ROW.findall(piece.text))
     return bool(_DUMP.search(piece.text)) or (modules > 1 and "// -----" not in piece.text)

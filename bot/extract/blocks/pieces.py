@@ -1,4 +1,4 @@
-"""A stretch of the issue of one kind, with its place and what the words around it say of it."""
+"""A stretch of an issue that is of one kind, with its location and the words around it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from bot.extract.blocks.sections import Cue, Section
+from bot.extract.blocks.sections import Cue, IssueSection
 from bot.extract.types import Repair
 
 
@@ -19,7 +19,7 @@ class Kind(StrEnum):
     """MLIR operations without the function around them."""
     SHELL = "shell"
     QUOTED = "quoted-code"
-    """Labelled as code, and no program: an excerpt, a sketch."""
+    """Text labelled as code that is no program: an excerpt, a sketch."""
     TRACEBACK = "traceback"
     OUTPUT = "output"
     DIFF = "diff"
@@ -29,30 +29,30 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A stretch of one kind. ``lines`` are 1-based, inclusive, in the body (of comment n when ``comment`` is n)."""
+    """A stretch of one kind. ``lines`` are 1-based and inclusive, in the body (of comment n if ``comment`` is n)."""
 
     kind: Kind
     text: str
     lines: tuple[int, int]
     block: int
-    section: Section = Section.OTHER
+    section: IssueSection = IssueSection.OTHER
     heading: str = ""
     intro: str = ""
     cue: Cue = Cue.NONE
     name: str = ""
-    """The file name that the text gives it, if any."""
+    """The file name that the text gives to the piece, if any."""
     repairs: tuple[Repair, ...] = ()
     comment: int = 0
     attachment: str = ""
-    """The linked file that this is the text of, as ``Span`` has it; ``lines`` are then its own."""
+    """The linked file that holds the piece, as in ``Span``; ``lines`` are then lines of that file."""
 
 
-def rows_of(piece: Piece, begin: int, end: int, kind: Kind | None = None) -> Piece:
-    """The part of ``piece`` from row ``begin`` to before row ``end`` (0-based), blank edges cut."""
-    return part_of(piece, piece.text.split("\n"), begin, end, kind)
+def cut_rows(piece: Piece, begin: int, end: int, kind: Kind | None = None, rows: Sequence[str] = ()) -> Piece:
+    """Return rows ``begin`` to ``end`` (0-based, end exclusive) of ``piece``, without blank rows at the edges.
 
-
-def part_of(piece: Piece, rows: Sequence[str], begin: int, end: int, kind: Kind | None = None) -> Piece:
+    ``rows`` are the rows of the piece; callers with many cuts pass them, so that the text is split once.
+    """
+    rows = rows or piece.text.split("\n")
     while begin < end and not rows[begin].strip():
         begin += 1
     while begin < end and not rows[end - 1].strip():

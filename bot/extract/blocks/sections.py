@@ -1,4 +1,4 @@
-"""Issue-form headings and introductory sentences → what the code below them is for."""
+"""The purpose of a code block, read from the heading and the sentence above the block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from bot.extract.vocabulary import any_word
 
 
-class Section(StrEnum):
+class IssueSection(StrEnum):
     STEPS = "steps"
     EXPECTED = "expected"
     ACTUAL = "actual"
@@ -18,39 +18,8 @@ class Section(StrEnum):
     OTHER = "other"
 
 
-_SECTIONS = (
-    (
-        Section.STEPS,
-        re.compile(r"repro|steps|how to|script|minimal|example|code|test ?case|trigger|复现|再現|重现", re.I),
-    ),
-    (Section.EXPECTED, re.compile(r"expect|should|desired|\bcorrect|期望|预期|期待", re.I)),
-    (
-        Section.ENVIRONMENT,
-        re.compile(r"environment|version|platform|system info|setup|build info|环境|環境|版本", re.I),
-    ),
-    (
-        Section.ACTUAL,
-        re.compile(r"actual|observed|what happen|error|output|log|trace|crash|result|got\b|实际|実際", re.I),
-    ),
-    (
-        Section.CONTEXT,
-        re.compile(
-            r"additional|context|analysis|root cause|fix|propos|solution|triage|component|note|work.?around", re.I
-        ),
-    ),
-)
-
-
-def section_of(heading: str) -> Section:
-    """What a heading announces. ``Expected behavior`` before ``Steps``: "code that should work" is still steps."""
-    words = heading.strip()[:120]
-    if re.match(r"\W*(?:expected|actual|observed)\b", words, re.I):
-        return Section.EXPECTED if re.match(r"\W*expected\b", words, re.I) else Section.ACTUAL
-    return next((section for section, pattern in _SECTIONS if pattern.search(words)), Section.OTHER)
-
-
 class Cue(StrEnum):
-    """What the sentence before a block says the block is."""
+    """The role of a block, as announced by the sentence before the block."""
 
     REPRO = "repro"
     WORKS = "works"
@@ -62,103 +31,47 @@ class Cue(StrEnum):
     NONE = "none"
 
 
-_CUES = (
+def classify_heading(heading: str) -> IssueSection:
+    """Return the section that a heading announces.
+
+    Only a heading that begins with "expected" or "actual" is decided before `IssueSection.STEPS`: the heading "code
+    that should work" still announces steps.
+    """
+    words = heading.strip()[:120]
+    if re.match(r"\W*(?:expected|actual|observed)\b", words, re.I):
+        return IssueSection.EXPECTED if re.match(r"\W*expected\b", words, re.I) else IssueSection.ACTUAL
+    return next((section for section, pattern in _SECTIONS if pattern.search(words)), IssueSection.OTHER)
+
+
+_SECTION_WORDS = (
+    (IssueSection.STEPS, r"repro|steps|how to|script|minimal|example|code|test ?case|trigger|复现|再現|重现"),
+    (IssueSection.EXPECTED, r"expect|should|desired|\bcorrect|期望|预期|期待"),
+    (IssueSection.ENVIRONMENT, r"environment|version|platform|system info|setup|build info|环境|環境|版本"),
+    (IssueSection.ACTUAL, r"actual|observed|what happen|error|output|log|trace|crash|result|got\b|实际|実際"),
     (
-        Cue.FAILS,
-        re.compile(
-            r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$"
-            r"|\((?:incorrect|wrong|fail(?:s|ing|ure)?|bad|broken|buggy|crash(?:es)?|not ok)\)\W*$",
-            re.I,
-        ),
-    ),
-    (
-        Cue.WORKS,
-        re.compile(
-            r"^\W*(?:right|correct|good|ok(?:ay)?|fine|works?|working|passes|passing)\W*$"
-            r"|\((?:correct|right|good|ok|fine|works?|passes|expected)\)\W*$",
-            re.I,
-        ),
-    ),
-    (Cue.EXPECTED, re.compile(r"^\W*(?:(?:but )?(?:instead of|rather than))\W*$", re.I)),
-    (
-        Cue.QUOTED,
-        re.compile(
-            r"(?:source code|implementation|definition|legaliz\w+|the (?:relevant|following"
-            r"|related) (?:code|lines?|part)"
-            rf"|defined (?:in|as|like)|in {any_word(lambda words: words.called)}'?s? (?:code|source)"
-            r"|code (?:in|of|at|from) [`\[]|in `?[\w/]+/[\w/.]+`?"
-            r"|ships|shortened|looks? like this|generated|lowered|after (?:the |applying |running )?(?:pass"
-            r"|lower|optim|"
-            r"legal|trans)|\bIR (?:is|dump|after|before|looks|becomes)|\bdump(?:ed)?\b|suggest|propos|patch\b"
-            r"|could be changed|fix(?:ed)? by"
-            r"|changing (?:it|this) to|pull request|root cause)",
-            re.I,
-        ),
-    ),
-    (
-        Cue.WORKS,
-        re.compile(
-            r"(?:this|that|it|following|one|version|variant|code|same|which|below)?[^.\n]{0,60}"
-            r"\b(?:works? (?:fine|well|as expected|correctly|ok|properly)|works?\s*[:.)]?\s*$|(?:is"
-            r"|are) (?:fine|ok|good)\b"
-            r"|no (?:error|problem|issue|crash)|passes\b|succeeds?\b|runs? (?:fine|ok|well|without)|work-?around)",
-            re.I,
-        ),
-    ),
-    (
-        Cue.EXPECTED,
-        re.compile(r"(?:^|\b)(?:expect(?:ed|s)?|should (?:be|print|give|return|have been)|desired|wanted)\b", re.I),
-    ),
-    (
-        Cue.OUTPUT,
-        re.compile(
-            r"\b(?:outputs?|prints?|printed|gives?|result(?:s|ed)? (?:is|in|are)|actual|traceback"
-            r"|stack ?trace|error (?:message|log)"
-            r"|log\b|backtrace|then comes|stops? with|fails? with|dies? with|errors? out|following error"
-            r"|error(?:s)? (?:is|are|as|below)"
-            r"|throws?|raises?|got|get|crash(?:es)? with)\b[^.\n]{0,80}$",
-            re.I,
-        ),
-    ),
-    (
-        Cue.FAILS,
-        re.compile(
-            r"\b(?:this|that|it|following|one|version|but|code|below)\b[^.\n]{0,60}\b(?:fails?|crashes"
-            r"|breaks|does ?n[o']t work|wrong|hangs?)\b",
-            re.I,
-        ),
-    ),
-    (
-        Cue.REPRO,
-        re.compile(
-            r"\b(?:repro(?:duc\w+)?|script|snippet|minimal|example|test ?case|run(?: it| this|ning)?\b"
-            r"|my (?:module|code|model|input)"
-            r"|how i|i (?:build|run|call|compile)|whole file|save (?:it )?as|input|consider"
-            r"|following (?:code|program|module|script|ir))",
-            re.I,
-        ),
+        IssueSection.CONTEXT,
+        r"additional|context|analysis|root cause|fix|propos|solution|triage|component|note|work.?around",
     ),
 )
+_SECTIONS = [(section, re.compile(words, re.I)) for section, words in _SECTION_WORDS]
 
 
-def heading_cue(heading: str) -> Cue:
-    """``### Correct results`` above one variant and ``### Incorrect results`` above the other."""
-    for cue, pattern in _HEADING_CUES:
-        if pattern.match(heading.strip()):
-            return cue
+def read_heading_cue(heading: str) -> Cue:
+    """Return the cue of a heading such as ``### Correct results``, which stands above one of two variants."""
+    words = heading.strip()
+    if re.match(r"\W*(?:incorrect|wrong|bad|failing|broken|buggy|not working)\b", words, re.I):
+        return Cue.FAILS
+    if re.match(r"\W*(?:correct|working|good|passing)\b(?! behaviou?r| output$)", words, re.I):
+        return Cue.WORKS
     return Cue.NONE
 
 
-_HEADING_CUES = (
-    (Cue.FAILS, re.compile(r"\W*(?:incorrect|wrong|bad|failing|broken|buggy|not working)\b", re.I)),
-    (Cue.WORKS, re.compile(r"\W*(?:correct|working|good|passing)\b(?! behaviou?r| output$)", re.I)),
-)
+def read_cue(intro: str) -> Cue:
+    """Return the cue of the text before a block.
 
-
-def cue_of(intro: str) -> Cue:
-    """What the last words before a block announce; only the last sentence or line counts."""
-    last = intro.strip().rpartition("\n")[2] if intro.strip() else ""
-    last = last[-400:]
+    Only the last line counts: its last two sentences, or the last alone if that sentence ends with a colon.
+    """
+    last = intro.strip().rpartition("\n")[2][-400:]
     sentences = [s for s in re.split(r"(?<=[.!?])\s+", last) if s.strip()]
     announced = bool(sentences) and sentences[-1].rstrip().endswith(":")
     for text in reversed(sentences[-1:] if announced else sentences[-2:]):
@@ -166,3 +79,53 @@ def cue_of(intro: str) -> Cue:
             if pattern.search(text):
                 return cue
     return Cue.NONE
+
+
+_CUE_WORDS = (
+    (
+        Cue.FAILS,
+        r"^\W*(?:wrong|bad|broken|fail(?:s|ing)?|not ok(?:ay)?|ko|crash(?:es|ing)?|buggy)\W*$"
+        r"|\((?:incorrect|wrong|fail(?:s|ing|ure)?|bad|broken|buggy|crash(?:es)?|not ok)\)\W*$",
+    ),
+    (
+        Cue.WORKS,
+        r"^\W*(?:right|correct|good|ok(?:ay)?|fine|works?|working|passes|passing)\W*$"
+        r"|\((?:correct|right|good|ok|fine|works?|passes|expected)\)\W*$",
+    ),
+    (Cue.EXPECTED, r"^\W*(?:(?:but )?(?:instead of|rather than))\W*$"),
+    (
+        Cue.QUOTED,
+        r"(?:source code|implementation|definition|legaliz\w+|the (?:relevant|following|related) (?:code|lines?|part)"
+        rf"|defined (?:in|as|like)|in {any_word(lambda words: words.called)}'?s? (?:code|source)"
+        r"|code (?:in|of|at|from) [`\[]|in `?[\w/]+/[\w/.]+`?|ships|shortened|looks? like this|generated|lowered"
+        r"|after (?:the |applying |running )?(?:pass|lower|optim|legal|trans)"
+        r"|\bIR (?:is|dump|after|before|looks|becomes)|\bdump(?:ed)?\b|suggest|propos|patch\b|could be changed"
+        r"|fix(?:ed)? by|changing (?:it|this) to|pull request|root cause)",
+    ),
+    (
+        Cue.WORKS,
+        r"(?:this|that|it|following|one|version|variant|code|same|which|below)?[^.\n]{0,60}"
+        r"\b(?:works? (?:fine|well|as expected|correctly|ok|properly)|works?\s*[:.)]?\s*$"
+        r"|(?:is|are) (?:fine|ok|good)\b|no (?:error|problem|issue|crash)|passes\b|succeeds?\b"
+        r"|runs? (?:fine|ok|well|without)|work-?around)",
+    ),
+    (Cue.EXPECTED, r"(?:^|\b)(?:expect(?:ed|s)?|should (?:be|print|give|return|have been)|desired|wanted)\b"),
+    (
+        Cue.OUTPUT,
+        r"\b(?:outputs?|prints?|printed|gives?|result(?:s|ed)? (?:is|in|are)|actual|traceback|stack ?trace"
+        r"|error (?:message|log)|log\b|backtrace|then comes|stops? with|fails? with|dies? with|errors? out"
+        r"|following error|error(?:s)? (?:is|are|as|below)|throws?|raises?|got|get|crash(?:es)? with)\b[^.\n]{0,80}$",
+    ),
+    (
+        Cue.FAILS,
+        r"\b(?:this|that|it|following|one|version|but|code|below)\b[^.\n]{0,60}\b(?:fails?|crashes|breaks"
+        r"|does ?n[o']t work|wrong|hangs?)\b",
+    ),
+    (
+        Cue.REPRO,
+        r"\b(?:repro(?:duc\w+)?|script|snippet|minimal|example|test ?case|run(?: it| this|ning)?\b"
+        r"|my (?:module|code|model|input)|how i|i (?:build|run|call|compile)|whole file|save (?:it )?as|input"
+        r"|consider|following (?:code|program|module|script|ir))",
+    ),
+)
+_CUES = [(cue, re.compile(words, re.I)) for cue, words in _CUE_WORDS]

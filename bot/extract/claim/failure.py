@@ -1,4 +1,4 @@
-"""The failure that a report quotes: from its blocks, its sentences, its title."""
+"""Find the failure that a report quotes: in its blocks, its sentences, its title."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from bot.extract.blocks.markdown import Document, code_spans
+from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.blocks.sections import Cue, Section
+from bot.extract.blocks.sections import Cue, IssueSection
 from bot.extract.vocabulary import join_words
 from runners.core.failure.array_mismatch import figures
 from runners.core.failure.parse import NATIVE, parse_signature
@@ -18,25 +18,25 @@ from runners.toolchains import ALL_FAILURES
 
 
 def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> Signature | None:
-    """The failure quoted in the report, from the most to the least reliable place.
+    """Return the failure that the report quotes, from the most reliable source that has one.
 
-    Tracebacks and output in blocks, then bare lines and code spans of the prose, then the title.
+    The sources in order: tracebacks and output in blocks, bare lines and code spans of the prose, the title.
     """
-    candidates = [s for s in map(_of_piece, failure_pieces(pieces)) if s is not None]
-    if not candidates:  # a failure shown where what is right should stand
-        rest = [p for p in pieces if p.kind in (Kind.TRACEBACK, Kind.OUTPUT) and tells_what_is_right(p)]
-        candidates = [s for s in map(_of_piece, rest) if s is not None]
+    candidates = [s for s in map(_read_piece, list_failure_pieces(pieces)) if s is not None]
+    if not candidates:  # a failure may stand in the place of the expected output
+        rest = [p for p in pieces if p.kind in (Kind.TRACEBACK, Kind.OUTPUT) and is_expected_output(p)]
+        candidates = [s for s in map(_read_piece, rest) if s is not None]
     if candidates:
-        return max(candidates, key=_weight)
+        return max(candidates, key=_rank_signature)
     said = "\n".join(p.text for p in document.prose if not p.heading)
-    if (block := _mismatch(said)) is not None:
+    if (block := _read_mismatch(said)) is not None:
         return block
     bare = parse_signature(said, ALL_FAILURES)
     relayed = any(relay.exception in said for relay in ALL_FAILURES.relays)
     if bare is not None and (relayed or bare.type not in NATIVE):
         return bare  # a signal named in a sentence says less than an exception, unless that only relays it
     for prose in document.prose:
-        for span in code_spans(prose.text):
+        for span in find_code_spans(prose.text):
             found = parse_signature(span, ALL_FAILURES)
             if found is not None and _is_quoted_failure(span, found):
                 return found
@@ -45,7 +45,7 @@ def find_signature(title: str, document: Document, pieces: Sequence[Piece]) -> S
     if titled is not None and titled.message:
         return titled
     running = "\n".join([untagged, *(p.text for p in document.prose if not p.heading)])
-    return _in_running_text(running) or titled or bare
+    return _find_in_sentences(running) or titled or bare
 
 
 _IN_TEXT = re.compile(
@@ -61,12 +61,15 @@ _RAISED = re.compile(
 )
 
 
-def _in_running_text(text: str) -> Signature | None:
-    """``… dies with TypeError: no such thing``: amid a sentence; one with a message before a bare one."""
+def _find_in_sentences(text: str) -> Signature | None:
+    """Return the failure named in a sentence: ``… dies with TypeError: no such thing``.
+
+    A failure with a message comes before a bare name.
+    """
     bare: Signature | None = None
     for found in _IN_TEXT.finditer(text):
         name, message = found["type"].rpartition(".")[2], (found["message"] or "").strip()
-        if message.count('"') % 2:  # the whole was in quotation marks, and the sentence goes on behind them
+        if message.count('"') % 2:  # the sentence goes on behind the closing quotation mark
             message = message.rpartition('"')[0]
         if message:
             return parse_signature(f"{found['type']}: {message}", ALL_FAILURES) or Signature(
@@ -78,7 +81,7 @@ def _in_running_text(text: str) -> Signature | None:
 
 
 def fails_at_definition(signature: Signature) -> bool:
-    """A parser or a decorator refuses a definition: the failure shows without a use of the definition."""
+    """True if a parser or a decorator refuses a definition: such a failure needs no use of the definition."""
     if signature.type in _DEFINITION_ERRORS:
         return True
     return any(part in frame for part in _DEFINITION_FRAMES for frame in signature.frames)
@@ -88,32 +91,32 @@ _DEFINITION_ERRORS = {"mlir-error", "SyntaxError", *join_words(lambda words: wor
 _DEFINITION_FRAMES = join_words(lambda words: words.failures.definition_frames)
 
 
-def failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
+def list_failure_pieces(pieces: Sequence[Piece]) -> Iterator[Piece]:
     for piece in pieces:
-        if piece.kind in (Kind.TRACEBACK, Kind.OUTPUT, Kind.NATIVE, Kind.SHELL) and not tells_what_is_right(piece):
+        if piece.kind in (Kind.TRACEBACK, Kind.OUTPUT, Kind.NATIVE, Kind.SHELL) and not is_expected_output(piece):
             yield piece
 
 
-def tells_what_is_right(piece: Piece) -> bool:
+def is_expected_output(piece: Piece) -> bool:
     if piece.kind is Kind.TRACEBACK:
         return False
-    return piece.section is Section.EXPECTED or piece.cue in (Cue.EXPECTED, Cue.WORKS)
+    return piece.section is IssueSection.EXPECTED or piece.cue in (Cue.EXPECTED, Cue.WORKS)
 
 
-def _of_piece(piece: Piece) -> Signature | None:
+def _read_piece(piece: Piece) -> Signature | None:
     text = piece.text
     if "Program arguments:" in text and "Stack dump:" not in text:
         text = f"Stack dump:\n{text}"  # the line above was not copied
     found = parse_signature(text, ALL_FAILURES)
-    if (block := _mismatch(text) or _sanitizer(text)) is not None:
+    if (block := _read_mismatch(text) or _read_sanitizer(text)) is not None:
         return block
     if found is not None and _FRAME_MESSAGE.match(found.message):
         return msgspec.structs.replace(found, message="")
     return found
 
 
-def _sanitizer(text: str) -> Signature | None:
-    """A sanitizer's report: which fault, and the compiler's functions in its stack."""
+def _read_sanitizer(text: str) -> Signature | None:
+    """Return the fault in a sanitizer's report, with the compiler's functions in the stack."""
     found = _SANITIZER.search(text)
     if found is None:
         return None
@@ -124,8 +127,8 @@ def _sanitizer(text: str) -> Signature | None:
 _SANITIZER = re.compile(r"(?:Address|Memory|Thread|Leak|UndefinedBehavior)Sanitizer: [\w-]{1,60}")
 
 
-def _mismatch(text: str) -> Signature | None:
-    """numpy's report of unequal arrays, with the line of its figures; pasted without the exception's name as well."""
+def _read_mismatch(text: str) -> Signature | None:
+    """Return NumPy's report of unequal arrays with its line of figures. The exception's name may be missing."""
     header = _MISMATCH_HEADER.search(text)
     if header is not None and (found := figures(text[header.end() : header.end() + 2_000].splitlines())):
         return Signature(type="AssertionError", message=f"{header[0].strip()} | {found}")
@@ -152,8 +155,8 @@ _FRAME_MESSAGE = re.compile(r"\d{1,4}: ")
 """A numbered C++ frame where the message of an error was cut off."""
 
 
-def _weight(signature: Signature) -> tuple[int, int, int]:
-    """More telling first: a failure with frames or a message over a bare name. `max` keeps the first of equals."""
+def _rank_signature(signature: Signature) -> tuple[int, int, int]:
+    """Rank a failure with frames or a message above a bare name. `max` keeps the first of equals."""
     return (
         int(signature.type in NATIVE or bool(signature.message)),
         int(bool(signature.frames)),
@@ -162,5 +165,5 @@ def _weight(signature: Signature) -> tuple[int, int, int]:
 
 
 def _is_quoted_failure(span: str, found: Signature) -> bool:
-    """``AssertionError: …`` rather than the name of a class or a flag in running text."""
+    """True for ``AssertionError: …``; False for the name of a class or a flag in a sentence."""
     return bool(found.message) or found.type in NATIVE or bool(re.fullmatch(r"[\w.]+(?:Error|Exception)", span))

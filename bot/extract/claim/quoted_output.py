@@ -1,15 +1,15 @@
-"""Output that a report quotes: what is printed, and what should have been."""
+"""Find the output that a report quotes: the printed output and the expected output."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from bot.extract.blocks.markdown import Document, located_spans
+from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.blocks.sections import Cue, Section, cue_of, section_of
-from bot.extract.claim.failure import tells_what_is_right
-from bot.extract.vocabulary import all_tools, any_of, any_word
+from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
+from bot.extract.claim.failure import is_expected_output
+from bot.extract.vocabulary import any_of, any_word, list_tools
 
 MAX_QUOTED_CHARS = 8_000
 
@@ -25,7 +25,7 @@ _REFERENCE_SPAN = re.compile(
     r"(?: (?:says?|gives?|returns?|prints?|has|gets|outputs?|computes?)(?: \w+){0,3})?\s?[:=]?\s*$",
     re.I,
 )
-"""What another implementation gives: a code span after its name, or after ``numpy gives``."""
+"""The words before the result of another implementation, in a code span: its name, or ``numpy gives``."""
 
 
 _ACTUAL_SPAN = re.compile(
@@ -36,63 +36,64 @@ _ACTUAL_SPAN = re.compile(
 )
 
 
-def quoted_output(document: Document, pieces: Sequence[Piece], good: Sequence[str] = ()) -> tuple[str, str]:
-    """What is printed and what should have been: output blocks by their section or introduction, else code spans.
+def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the printed and the expected output: blocks by their section or introduction, else code spans.
 
-    A compiler's own failed test names both. Output introduced by a version in ``good`` is what should come out.
+    A compiler's own failed test names both. Output introduced by a version in ``good`` is expected output.
     """
     actual: list[str] = []
     expected: list[str] = []
     for piece in pieces:
         if piece.kind is not Kind.OUTPUT or piece.cue is Cue.QUOTED:
             continue
-        if compared := _compared_values(piece.text):
+        if compared := _find_compared_values(piece.text):
             actual.append(compared["actual"])
             expected.append(compared["expected"])
         else:
-            right = tells_what_is_right(piece) or _is_of(piece.intro, good)
+            right = is_expected_output(piece) or _is_output_of(piece.intro, good)
             (expected if right else actual).append(piece.text.strip("\n"))
     above = ""
     for prose in document.prose:
         if prose.heading:
             above = ""
             continue
-        if results := _result_lines(prose.text):
-            right = cue_of(above) in (Cue.EXPECTED, Cue.WORKS) or section_of(prose.section) is Section.EXPECTED
+        if results := _find_result_lines(prose.text):
+            right = read_cue(above) in (Cue.EXPECTED, Cue.WORKS)
+            right = right or classify_heading(prose.section) is IssueSection.EXPECTED
             (expected if right else actual).append(results)
         else:
-            _quoted_in_sentence(prose.text, actual, expected)
+            _read_sentence(prose.text, actual, expected)
         above = prose.text
-    return _bounded(actual), _bounded(expected)
+    return _join_bounded(actual), _join_bounded(expected)
 
 
-def _is_of(intro: str, versions: Sequence[str]) -> bool:
-    """``With 3.10.0:`` announces what 3.10.0 prints."""
+def _is_output_of(intro: str, versions: Sequence[str]) -> bool:
+    """True if the introduction announces the output of one of ``versions``: ``With 3.10.0:``."""
     last = intro.rstrip().rpartition("\n")[2][-60:]
     return last.endswith(":") and any(re.search(rf"(?<![\d.]){re.escape(v)}:?$", last.rstrip(":")) for v in versions)
 
 
-def _compared_values(text: str) -> re.Match[str] | None:
-    patterns = (tools.compared_values for tools in all_tools() if tools.compared_values is not None)
+def _find_compared_values(text: str) -> re.Match[str] | None:
+    patterns = (tools.compared_values for tools in list_tools() if tools.compared_values is not None)
     return next(filter(None, (pattern.search(text) for pattern in patterns)), None)
 
 
-_HEADERS = tuple(pattern for tools in all_tools() for pattern in tools.result_header_patterns)
-_VALUES = tuple(pattern for tools in all_tools() for pattern in tools.result_value_patterns)
+_HEADERS = tuple(pattern for tools in list_tools() for pattern in tools.result_header_patterns)
+_VALUES = tuple(pattern for tools in list_tools() for pattern in tools.result_value_patterns)
 _RESULT_HEADER = re.compile(any_of(_HEADERS))
 _RESULT_LINE = re.compile(any_of((*_HEADERS, *_VALUES)))
 
 
-def _result_lines(text: str) -> str:
-    """A paragraph from its first line of a tool's result on; commands typed outside any fence may stand before it."""
+def _find_result_lines(text: str) -> str:
+    """Return a paragraph from the first line of a tool's result. Only typed commands may stand above that line."""
     lines = text.strip("`").split("\n")
     first = next((at for at, line in enumerate(lines) if _RESULT_LINE.match(line)), None)
     typed = first is not None and all(re.match(r"[$>%#] ", line) for line in lines[:first])
     return "\n".join(lines[first:]) if first is not None and typed else ""
 
 
-def _quoted_in_sentence(text: str, actual: list[str], expected: list[str]) -> None:
-    for before, span in _spans_with_lead(text):
+def _read_sentence(text: str, actual: list[str], expected: list[str]) -> None:
+    for before, span in _iter_spans(text):
         if _EXPECT_SPAN.search(before) or (_is_values(span) and _REFERENCE_SPAN.search(before)):
             expected.append(span)
         elif _ACTUAL_SPAN.search(before) and not actual:
@@ -122,7 +123,7 @@ _REFERENCE = re.compile(
     rf" (?P<value>{_VALUE}(?:,? {_VALUE}){{0,15}})(?![\w%])(?!\.\d)",
     re.I,
 )
-"""What another implementation says, or what should have been, as bare values in a sentence."""
+"""The result of another implementation, or the right result, as bare values in a sentence."""
 
 _LIST = re.compile(rf"[\[(\s]*{_VALUE}\.?(?:[\s,;\])\[(]+{_VALUE}\.?){{0,63}}[\])\s]*", re.I)
 
@@ -137,24 +138,24 @@ _PRINTED_VALUE = re.compile(
     r"(?:prints|outputs|returns|gives) (?P<value>[-+]?\d{1,30}\.\d{2,30}(?:e[-+]?\d{1,3})?)(?=$|[.,;]?\s)",
     re.I | re.M,
 )
-"""What the testcase prints, as a bare figure with decimals in a sentence: a whole number counts too many things."""
+"""The output of the testcase in a sentence, as a figure with decimals: a whole number may count anything."""
 
 
-def _spans_with_lead(text: str) -> Iterator[tuple[str, str]]:
-    return ((text[max(0, at - 120) : at], raw.strip()) for at, raw in located_spans(text))
+def _iter_spans(text: str) -> Iterator[tuple[str, str]]:
+    return ((text[max(0, at - 120) : at], raw.strip()) for at, raw in locate_code_spans(text))
 
 
-def _bounded(parts: Sequence[str]) -> str:
+def _join_bounded(parts: Sequence[str]) -> str:
     return "\n".join(p for p in parts if p)[:MAX_QUOTED_CHARS]
 
 
-def telling_line(actual: str, expected: str) -> str:
-    """The first printed line that the expected output does not have."""
+def find_telling_line(actual: str, expected: str) -> str:
+    """Return the first printed line that the expected output does not have."""
     right = {line.strip() for line in expected.split("\n")}
     lines = [line.strip() for line in actual.split("\n") if line.strip()]
-    wrong = [line for line in lines if line not in right and not _tells_no_value(line)]
+    wrong = [line for line in lines if line not in right and not _is_no_value(line)]
     return (wrong or lines or [""])[0]
 
 
-def _tells_no_value(line: str) -> bool:
+def _is_no_value(line: str) -> bool:
     return line.startswith(("$", "#")) or bool(_RESULT_HEADER.match(line))

@@ -1,4 +1,4 @@
-"""What the reporter says happens: kind, signature, quoted output, versions, devices."""
+"""Read the reporter's claim: kind, signature, quoted output, versions, devices."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 
 from bot.extract.blocks.markdown import Document, Prose
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.blocks.sections import Section, section_of
-from bot.extract.claim.failure import failure_pieces, find_signature
-from bot.extract.claim.quoted_output import quoted_output, telling_line
+from bot.extract.blocks.sections import IssueSection, classify_heading
+from bot.extract.claim.failure import find_signature, list_failure_pieces
+from bot.extract.claim.quoted_output import find_telling_line, read_quoted_output
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
-from bot.extract.vocabulary import any_of, any_word, join_words, vocabularies, vocabulary_of
+from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabularies, vocabulary_of
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import Claim, ClaimKind, Signature
 
@@ -23,43 +23,43 @@ OUTPUT_TYPE = "output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ClaimSource:
     """The parts of an issue that a claim is read from."""
 
     title: str
     document: Document
     pieces: tuple[Piece, ...]
     code: str
-    """The testcase's text, files and commands, as far as it was found."""
+    """The files and commands of the testcase; empty without a testcase."""
     devices: tuple[str, ...]
     toolchain: str | None
 
 
-def read_claim(report: Report) -> Claim:
-    """The claim; `ClaimKind.UNKNOWN` when the text names no failure."""
-    signature = find_signature(report.title, report.document, report.pieces)
-    passages = list(_passages(report))
-    good = find_good_versions(passages, report.toolchain)
-    actual, expected = quoted_output(report.document, report.pieces, good)
-    kind = _kind(report, signature)
-    if kind is ClaimKind.UNKNOWN and actual and report.code:
-        kind = ClaimKind.WRONG_RESULT  # it ran, and what it printed is what the report is about
+def read_claim(source: ClaimSource) -> Claim:
+    """Return the claim; its kind is `ClaimKind.UNKNOWN` if the text names no failure."""
+    signature = find_signature(source.title, source.document, source.pieces)
+    passages = list(_collect_passages(source))
+    good = find_good_versions(passages, source.toolchain)
+    actual, expected = read_quoted_output(source.document, source.pieces, good)
+    kind = _classify_claim(source, signature)
+    if kind is ClaimKind.UNKNOWN and actual and source.code:
+        kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
         actual = expected = ""
     if kind is ClaimKind.CRASH:
-        signature = _named_signal(signature, f"{report.title}\n{_said(report)}")
-    if kind is ClaimKind.ERROR and signature is None and _OUT_OF_MEMORY.search(report.title):
+        signature = _name_signal(signature, f"{source.title}\n{_join_prose(source)}")
+    if kind is ClaimKind.ERROR and signature is None and _OUT_OF_MEMORY.search(source.title):
         signature = Signature(type="out-of-memory")
     if kind is ClaimKind.WRONG_RESULT and signature is None and actual:
-        signature = Signature(type=OUTPUT_TYPE, message=telling_line(actual, expected)[:500])
+        signature = Signature(type=OUTPUT_TYPE, message=find_telling_line(actual, expected)[:500])
     return Claim(
         kind=kind,
         signature=signature,
-        versions=tuple(v[:512] for v in find_versions(passages, report.toolchain)),
-        devices=tuple(d[:512] for d in report.devices[:8]),
+        versions=tuple(v[:512] for v in find_versions(passages, source.toolchain)),
+        devices=tuple(d[:512] for d in source.devices[:8]),
         actual=actual,
         expected=expected,
-        sometimes=_SOMETIMES.search(f"{report.title}\n{_said(report)}") is not None,
+        sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
 
 
@@ -76,42 +76,16 @@ def _any_of(*words: str) -> re.Pattern[str]:
 
 
 _HANG = _any_of(
-    *(
-        r"hang(?:s|ing)?\b",
-        r"dead-?lock",
-        r"(?:gets?|is|be) stuck",
-        r"endless(?:ly)?\b",
-        r"takes? forever",
-        r"not terminating",
-    ),
-    *(
-        r"never (?:returns|terminates|finishes|ends|comes back)",
-        r"infinite(?:ly)? (?:loop|recurs)",
-        r"(?:loops?|runs?) forever",
-    ),
-    *(
-        r"does(?: no|n[o'’])t (?:terminate|finish|return)",
-        r"not finish",
-        r"(?:compile|build|compilation) time explodes",
-    ),
+    *(r"hang(?:s|ing)?\b", r"dead-?lock", r"(?:gets?|is|be) stuck", r"endless(?:ly)?\b", r"takes? forever"),
+    *(r"not terminating", r"never (?:returns|terminates|finishes|ends|comes back)"),
+    *(r"infinite(?:ly)? (?:loop|recurs)", r"(?:loops?|runs?) forever"),
+    *(r"does(?: no|n[o'’])t (?:terminate|finish|return)", r"not finish"),
+    r"(?:compile|build|compilation) time explodes",
 )
 _CRASH = _any_of(
-    *(
-        r"seg(?:mentation)? ?fault",
-        r"segv\b",
-        r"sig(?:segv|abrt|fpe|ill|bus)\b",
-        r"core ?dump",
-        r"crash(?:es|ed|ing)?\b",
-    ),
-    *(
-        r"abort(?:s|ed)?\b(?! if)",
-        r"heap corruption",
-        r"double free",
-        r"use.after.free",
-        r"stack overflow",
-        r"bus error",
-    ),
-    *(r"illegal instruction", r"floating[ -]point exception", r"killed by sig"),
+    *(r"seg(?:mentation)? ?fault", r"segv\b", r"sig(?:segv|abrt|fpe|ill|bus)\b", r"core ?dump"),
+    *(r"crash(?:es|ed|ing)?\b", r"abort(?:s|ed)?\b(?! if)", r"heap corruption", r"double free", r"use.after.free"),
+    *(r"stack overflow", r"bus error", r"illegal instruction", r"floating[ -]point exception", r"killed by sig"),
 )
 _HARD_CRASH = _any_of(
     *(r"seg(?:mentation)? ?fault", r"segv\b", r"sig(?:segv|abrt|fpe|ill|bus)\b", r"core ?dump", r"heap corruption"),
@@ -125,115 +99,45 @@ _SIGNALS = (
     ("SIGBUS", _any_of("bus error", r"sigbus\b")),
     ("SIGABRT", _any_of(r"aborted\b", r"sigabrt\b")),
 )
-"""How a shell, and people after it, name the signal that ended a program."""
+"""The names that shells and people give to the signal that ended a program."""
 _SOMETIMES = _any_of(
     *(r"sometimes\b", r"occasional(?:ly)?\b", r"intermittent(?:ly)?\b", r"sporadic(?:ally)?\b", r"flak(?:y|iness)\b"),
     *(r"non-?determinis\w+", r"now and (?:then|again)\b", r"once in a while\b", r"from time to time\b"),
     *(r"not (?:always|every time)\b", r"every (?:second|third|other|few) (?:or \w+ )?(?:run|time|try|call)s?\b"),
-    *(
-        r"(?:half|most|some|one|two|\d+ ?%) (?:of|in|out of) (?:the |all |my |\w+ )?(?:time|run|attempt|trie)s?\b",
-        r"random(?:ly)? (?:fail|crash|hang|segfault|pass)\w*",
-        r"(?:different|other) (?:result|output|value|number)s? (?:each|every) (?:time|run)\b",
-    ),
-    *(r"some runs\b", r"at random\b", r"comes and goes\b", r"unstable (?:result|output)s?\b"),
+    r"(?:half|most|some|one|two|\d+ ?%) (?:of|in|out of) (?:the |all |my |\w+ )?(?:time|run|attempt|trie)s?\b",
+    r"random(?:ly)? (?:fail|crash|hang|segfault|pass)\w*",
+    *(r"(?:different|other) (?:result|output|value|number)s? (?:each|every) (?:time|run)\b", r"some runs\b"),
+    *(r"at random\b", r"comes and goes\b", r"unstable (?:result|output)s?\b"),
 )
-"""How people say that a failure is not there in every run."""
+"""Phrases for a failure that does not occur in every run."""
 _WRONG = _any_of(
-    *(
-        "wrong",
-        r"in ?correct",
-        "inaccura",
-        r"mis-?match",
-        "garbage",
-        "trash",
-        "inconsisten",
-        r"mis-?compil",
-        r"numeric(?:al)?\b",
-    ),
-    *(
-        r"different (?:result|output|value|answer|number)s?\b",
-        r"(?:results?|outputs?|values?) (?:differ|chang)",
-        r"differs?\b",
-    ),
-    *(
-        r"not (?:equal|match|the same|simplified|correct|optimi[sz]ed|folded|eliminated|removed|idempotent)",
-        "silently",
-    ),
-    *(
-        r"does ?n[o'’]t match",
-        r"NaNs?\b",
-        r"all zero(?:e?s)?\b",
-        r"far too (?:small|large|big)",
-        r"unexpected (?!error|exception|crash)",
-    ),
-    *(
-        r"expected .{1,60} but (?:got|get)",
-        "corrupt",
-        "truncat",
-        "transposed",
-        "swapped",
-        r"shifted\b",
-        "reversed",
-        "duplicated",
-    ),
-    *(
-        r"off by (?:one|\d)",
-        r"drop(?:s|ped)\b",
-        r"los(?:es|t|s)\b",
-        "replaced by",
-        "saturates?",
-        "instead of",
-        "correctness",
-    ),
-    *(
-        r"returns? (?:only )?(?:0|zeros?|zeroes)\b",
-        r"should (?:be|have been|print|return|give|still|remain|keep|preserve)\b",
-    ),
-    *(
-        r"(?:not|n[o'’]t|cannot) (?:be )?(?:\w+ ){0,2}correctly",
-        "accuracy",
-        "precision",
-        r"ignor(?:es|ed|ing)?\b",
-        r"mutat",
-    ),
-    *(r"modif(?:ies|ied) (?:its|the) input", "in.place", r"non-?determin", "from run to run", r"flaky", r"overwrit"),
+    *("wrong", r"in ?correct", "inaccura", r"mis-?match", "garbage", "trash", "inconsisten", r"mis-?compil"),
+    *(r"numeric(?:al)?\b", r"different (?:result|output|value|answer|number)s?\b"),
+    *(r"(?:results?|outputs?|values?) (?:differ|chang)", r"differs?\b"),
+    r"not (?:equal|match|the same|simplified|correct|optimi[sz]ed|folded|eliminated|removed|idempotent)",
+    *("silently", r"does ?n[o'’]t match", r"NaNs?\b", r"all zero(?:e?s)?\b", r"far too (?:small|large|big)"),
+    *(r"unexpected (?!error|exception|crash)", r"expected .{1,60} but (?:got|get)", "corrupt", "truncat"),
+    *("transposed", "swapped", r"shifted\b", "reversed", "duplicated", r"off by (?:one|\d)", r"drop(?:s|ped)\b"),
+    *(r"los(?:es|t|s)\b", "replaced by", "saturates?", "instead of", "correctness"),
+    r"returns? (?:only )?(?:0|zeros?|zeroes)\b",
+    r"should (?:be|have been|print|return|give|still|remain|keep|preserve)\b",
+    *(r"(?:not|n[o'’]t|cannot) (?:be )?(?:\w+ ){0,2}correctly", "accuracy", "precision", r"ignor(?:es|ed|ing)?\b"),
+    *(r"mutat", r"modif(?:ies|ied) (?:its|the) input", "in.place", r"non-?determin", "from run to run", r"flaky"),
+    r"overwrit",
 )
 _ERROR = _any_of(
-    *(
-        r"errors?\b",
-        r"\w+Error\b",
-        r"exceptions?\b",
-        r"fail(?:s|ed|ure|ing)?\b",
-        r"rais(?:es|ed)\b",
-        r"throws?\b",
-        "assert",
-    ),
-    *(
-        r"does ?n[o'’]t (?:work|compile|support|build)",
-        "cannot",
-        "can't",
-        r"can ?not",
-        "unable",
-        "unsupported",
-        "unimplemented",
-    ),
-    *(
-        r"not (?:supported|implemented)",
-        "invalid",
-        r"refuse[sd]?\b",
-        "reject",
-        "out of memory",
-        r"OOM\b",
-        "recursion depth",
-    ),
+    *(r"errors?\b", r"\w+Error\b", r"exceptions?\b", r"fail(?:s|ed|ure|ing)?\b", r"rais(?:es|ed)\b", r"throws?\b"),
+    *("assert", r"does ?n[o'’]t (?:work|compile|support|build)", "cannot", "can't", r"can ?not", "unable"),
+    *("unsupported", "unimplemented", r"not (?:supported|implemented)", "invalid", r"refuse[sd]?\b", "reject"),
+    *("out of memory", r"OOM\b", "recursion depth"),
 )
 _OUT_OF_MEMORY = _any_of("out of memory", r"OOM\b", "bad_alloc", "runs out of memory")
 
 
-def _kind(report: Report, signature: Signature | None) -> ClaimKind:
-    """Evidence before prose, the title before the body."""
-    quoted = "\n".join(p.text for p in failure_pieces(report.pieces))
-    title = report.title
+def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKind:
+    """Return the kind of the claim. Quoted output decides before prose, the title before the body."""
+    quoted = "\n".join(p.text for p in list_failure_pieces(source.pieces))
+    title = source.title
     if signature is not None and signature.type in NATIVE:
         return ClaimKind.CRASH
     if _HANG.search(title) and (signature is None or signature.type in ("KeyboardInterrupt",)):
@@ -241,13 +145,13 @@ def _kind(report: Report, signature: Signature | None) -> ClaimKind:
     if _MISMATCH.search(quoted) or (signature and _MISMATCH.search(signature.message)):
         return ClaimKind.WRONG_RESULT
     if signature is not None:
-        return _kind_of_failure(report, signature, quoted)
-    aborts = vocabulary_of(report.toolchain).failures.assertions_abort
+        return _classify_failure(source, signature, quoted)
+    aborts = vocabulary_of(source.toolchain).failures.assertions_abort
     if aborts and re.search(r"\bassertion (?:fail|in\b)", title, re.I):
         return ClaimKind.CRASH
-    if _CUT_SHORT.search(quoted) and not _checks_result(report.code):
-        return ClaimKind.ERROR  # "expected", "mismatch" in the words around it are the message's
-    for text in (title, _said(report)):
+    if _CUT_SHORT.search(quoted) and not _has_result_check(source.code):
+        return ClaimKind.ERROR  # the words "expected" and "mismatch" around it belong to the message
+    for text in (title, _join_prose(source)):
         for kind, pattern in _KINDS:
             if pattern.search(text):
                 return kind
@@ -257,11 +161,11 @@ def _kind(report: Report, signature: Signature | None) -> ClaimKind:
 _CUT_SHORT = re.compile(
     rf"^Traceback \(most recent call last\)|{any_word(lambda words: words.failures.unnamed_patterns)}", re.M
 )
-"""A failure quoted without the line that names it."""
+"""A failure quoted without the line that names the exception."""
 
 
-def _named_signal(signature: Signature | None, said: str) -> Signature | None:
-    """The signal that the words name, where the quoted output only shows that something died."""
+def _name_signal(signature: Signature | None, said: str) -> Signature | None:
+    """Replace a signature that only says "crash" by the signal that the prose names."""
     if signature is not None and signature.type != "crash":
         return signature
     name = next((name for name, pattern in _SIGNALS if pattern.search(said)), None)
@@ -270,8 +174,8 @@ def _named_signal(signature: Signature | None, said: str) -> Signature | None:
     return msgspec.structs.replace(signature, type=name) if signature else Signature(type=name)
 
 
-def _said(report: Report) -> str:
-    return "\n".join(p.text for p in report.document.prose)
+def _join_prose(source: ClaimSource) -> str:
+    return "\n".join(p.text for p in source.document.prose)
 
 
 _KINDS = (
@@ -283,23 +187,23 @@ _KINDS = (
 )
 
 
-def _kind_of_failure(report: Report, signature: Signature, quoted: str) -> ClaimKind:
-    """An error, unless it is the testcase's own check of a result that fails."""
+def _classify_failure(source: ClaimSource, signature: Signature, quoted: str) -> ClaimKind:
+    """Return `ClaimKind.ERROR`, or `ClaimKind.WRONG_RESULT` if a check in the testcase itself fails."""
     if signature.type == "KeyboardInterrupt":
         return ClaimKind.HANG
     if any(name in frame for name in ("assert_allclose", *_COMPARISONS) for frame in signature.frames):
         return ClaimKind.WRONG_RESULT
-    if any(signature.message.startswith(text) and name in report.code for text, name in _COMPARISON_MESSAGES):
+    if any(signature.message.startswith(text) and name in source.code for text, name in _COMPARISON_MESSAGES):
         return ClaimKind.WRONG_RESULT
-    if signature.type in ("AssertionError", "output") and _checks_result(report.code) and not signature.frames:
-        said = f"{report.title}\n{quoted}"
+    if signature.type in ("AssertionError", "output") and _has_result_check(source.code) and not signature.frames:
+        said = f"{source.title}\n{quoted}"
         if 'File "' in quoted or _WRONG.search(said) or not signature.message:
             return ClaimKind.WRONG_RESULT
     return ClaimKind.ERROR
 
 
 _COMPARISONS = join_words(lambda words: words.failures.comparisons)
-_COMPARISON_MESSAGES = tuple(pair for words in vocabularies() for pair in words.failures.comparison_messages.items())
+_COMPARISON_MESSAGES = tuple(pair for w in list_vocabularies() for pair in w.failures.comparison_messages.items())
 _CHECK = re.compile(
     r"^[ \t]*assert\b|assert_allclose|assert_array|assert_almost|assert_close|allclose\("
     rf"|{any_of(map(re.escape, _COMPARISONS))}",
@@ -307,29 +211,29 @@ _CHECK = re.compile(
 )
 
 
-def _checks_result(code: str) -> bool:
+def _has_result_check(code: str) -> bool:
     return bool(_CHECK.search(code))
 
 
 # ---------------------------------------------------------------------------------------------- passages
 
 
-def _passages(report: Report) -> Iterator[Passage]:
-    """Version statements first where forms put them, then the prose, then printed output and the title."""
-    prose: list[Prose] = [p for p in report.document.prose if not p.heading]
-    headed = [p for p in prose if section_of(p.section) is Section.ENVIRONMENT]
-    rest = [p for p in prose if section_of(p.section) is not Section.ENVIRONMENT]
+def _collect_passages(source: ClaimSource) -> Iterator[Passage]:
+    """Yield the passages that may name versions: the form's fields, the prose, the title, printed output."""
+    prose: list[Prose] = [p for p in source.document.prose if not p.heading]
+    headed = [p for p in prose if classify_heading(p.section) is IssueSection.ENVIRONMENT]
+    rest = [p for p in prose if classify_heading(p.section) is not IssueSection.ENVIRONMENT]
     yield from (Passage(text=p.text, heading=p.section) for p in headed)
-    blocks = [p for p in report.pieces if p.kind in (Kind.OUTPUT, Kind.SHELL, Kind.CONFIG)]
-    traces = [p for p in report.pieces if p.kind is Kind.TRACEBACK]
-    yield from (Passage(text=b.text, heading=b.heading) for b in blocks if b.section is Section.ENVIRONMENT)
+    blocks = [p for p in source.pieces if p.kind in (Kind.OUTPUT, Kind.SHELL, Kind.CONFIG)]
+    traces = [p for p in source.pieces if p.kind is Kind.TRACEBACK]
+    yield from (Passage(text=b.text, heading=b.heading) for b in blocks if b.section is IssueSection.ENVIRONMENT)
     yield from (Passage(text=p.text) for p in rest)
-    yield Passage(text=report.title)
-    if "__version__" in report.code:  # the program prints the version it runs on
+    yield Passage(text=source.title)
+    if "__version__" in source.code:  # the program prints the version it runs on
         alone = [line for printed in (*blocks, *traces) for line in _VERSION_ALONE.findall(printed.text)[:3]]
         yield from (Passage(text=line, heading="version") for line in alone)
     for block in blocks:
-        if block.section is not Section.ENVIRONMENT:
+        if block.section is not IssueSection.ENVIRONMENT:
             yield from (Passage(text=line) for line in block.text.split("\n")[:400] if _VERSION_LINE.search(line))
     for trace in traces:
         found = re.findall(r"(?:site|dist)-packages/\S{1,200}", trace.text[:100_000])

@@ -1,4 +1,4 @@
-"""Which builds a report is about: every way people write a version, and which of them are the failing ones."""
+"""Find the builds that a report is about: every way to write a version, and the versions said to fail."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from bot.extract.blocks.sections import Section, section_of
-from bot.extract.vocabulary import any_of, any_word, vocabularies, vocabulary_of
+from bot.extract.blocks.sections import IssueSection, classify_heading
+from bot.extract.vocabulary import any_of, any_word, list_vocabularies, vocabulary_of
 
 MAX_VERSIONS = 8
 
@@ -93,34 +93,34 @@ _BRANCH = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """Text to look for versions in, and the heading it stands under."""
+    """Text that may name versions, and the heading above the text."""
 
     text: str
     heading: str = ""
 
 
 def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[str, ...]:
-    """The builds that the report says fail, most explicit first; those it says are good are left out.
+    """Return the builds that the report says fail, most explicit first, without those it says are good.
 
-    Commits are given only where no release is named (or beside a dev version), ``main`` and ``nightly`` only where
-    nothing else is, unless the text names them together ("3.5.0 and main").
+    Commits count only without a release, or beside a dev version. ``main`` and ``nightly`` count only without
+    releases and commits, unless the text names them together with a release ("3.5.0 and main").
     """
     listed = list(passages)
-    releases = [v for p in listed for v in _releases(p, toolchain)]
-    releases = releases or [v for p in listed for v in _installed(p, toolchain)]
+    releases = [v for p in listed for v in _find_bad_releases(p, toolchain)]
+    releases = releases or [v for p in listed for v in _find_installed(p, toolchain)]
     good = set(find_good_versions(listed, toolchain)) if releases else set()
     releases = [v for v in releases if v not in good] or releases
     releases = list(dict.fromkeys(releases))[: 8 * MAX_VERSIONS]
     releases = [v for v in releases if not any(other.startswith(f"{v}.") for other in releases)]
     if releases:
-        commits = [c for p in listed for c in _commits(p)] if all("dev" in v for v in releases) else []
+        commits = [c for p in listed for c in _find_commits(p)] if all("dev" in v for v in releases) else []
         described = {v.rpartition("+g")[2] for v in releases}
-        named = [n for p in listed for n in _named_together(p)]
+        named = [n for p in listed for n in _find_named_together(p)]
         return tuple(dict.fromkeys([*releases, *(c for c in commits if c not in described), *named]))[:MAX_VERSIONS]
-    commits = [c for p in listed for c in _commits(p)]
+    commits = [c for p in listed for c in _find_commits(p)]
     if commits:
         return tuple(dict.fromkeys(commits))[:MAX_VERSIONS]
-    return tuple(dict.fromkeys(b for p in listed for b in _branches(p)))[:1]
+    return tuple(dict.fromkeys(b for p in listed for b in _find_branches(p)))[:1]
 
 
 _TOGETHER = re.compile(
@@ -130,12 +130,12 @@ _TOGETHER = re.compile(
 )
 
 
-def _named_together(passage: Passage) -> Iterator[str]:
+def _find_named_together(passage: Passage) -> Iterator[str]:
     for found in _TOGETHER.finditer(passage.text):
         yield found["sha"] or "main"
 
 
-def _is_said_to_be_good(before: str, after: str) -> bool:
+def _is_good(before: str, after: str) -> bool:
     if _GOOD_BEFORE.search(before) or _GOOD_LABEL.search(before) or _GOOD_AFTER.match(after):
         return True
     if _GOOD_LATER.match(after) and not _NEGATED.search(after[:50]):
@@ -166,52 +166,53 @@ _EGG = re.compile(
 )
 
 
-def _installed(passage: Passage, toolchain: str | None) -> Iterator[str]:
-    """The version in the path of an installed package, as tracebacks show it."""
-    return (v for v in _EGG.findall(passage.text) if _plausible(v, toolchain))
+def _find_installed(passage: Passage, toolchain: str | None) -> Iterator[str]:
+    """Yield the versions in paths of installed packages, as tracebacks show them."""
+    return (v for v in _EGG.findall(passage.text) if _is_plausible(v, toolchain))
 
 
 def find_good_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[str, ...]:
-    """The builds that the report says do it right."""
-    return tuple(dict.fromkeys(v for p in passages for v, good in _mentioned(p, toolchain) if good))[:MAX_VERSIONS]
+    """Return the builds that the report says are good."""
+    versions = (v for p in passages for v, good in _find_mentions(p, toolchain) if good)
+    return tuple(dict.fromkeys(versions))[:MAX_VERSIONS]
 
 
-def _releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
-    return (version for version, good in _mentioned(passage, toolchain) if not good)
+def _find_bad_releases(passage: Passage, toolchain: str | None) -> Iterator[str]:
+    return (version for version, good in _find_mentions(passage, toolchain) if not good)
 
 
 _OFFERS = re.compile(r"\(from versions: [^)\n]{0,20000}\)?")
 
 
-def _without_offers(text: str) -> str:
-    """Text without pip's list of all the versions that there are."""
+def _drop_offers(text: str) -> str:
+    """Remove pip's list of all existing versions."""
     return _OFFERS.sub("", text)
 
 
 _FULL_WIDTH = {0xFF00 + ord(mark) - 0x20: mark for mark in ":,;()=."}
-"""Punctuation as a Chinese or Japanese keyboard types it."""
+"""Punctuation of Chinese and Japanese keyboards."""
 
 
-def _mentioned(passage: Passage, toolchain: str | None) -> Iterator[tuple[str, bool]]:
-    """Each version that the passage names, and whether it says that this one is good."""
-    headed = section_of(passage.heading) is Section.ENVIRONMENT
-    for line in _without_offers(passage.text).translate(_FULL_WIDTH).split("\n"):
+def _find_mentions(passage: Passage, toolchain: str | None) -> Iterator[tuple[str, bool]]:
+    """Yield each version that the passage names, and whether the passage says that the version is good."""
+    headed = classify_heading(passage.heading) is IssueSection.ENVIRONMENT
+    for line in _drop_offers(passage.text).translate(_FULL_WIDTH).split("\n"):
         wheels = {found.start("v") for found in _WHEEL.finditer(line)}
-        yield from ((w, False) for w in _FILE.findall(line) if _plausible(w, toolchain))
+        yield from ((w, False) for w in _FILE.findall(line) if _is_plausible(w, toolchain))
         for found in _VERSION.finditer(line):
             version, before = found["v"], line[max(0, found.start("v") - 60) : found.start("v")]
-            good = _is_said_to_be_good(before, line[found.end() : found.end() + 80])
+            good = _is_good(before, line[found.end() : found.end() + 80])
             meant = good or found.start("v") in wheels or _is_meant(version, before, toolchain, headed)
-            if meant and _plausible(version, toolchain):
+            if meant and _is_plausible(version, toolchain):
                 yield _PROMOTED.get(version.partition("+")[0], version), good
 
 
-_PROMOTED = {candidate: release for words in vocabularies() for candidate, release in words.versions.promoted.items()}
+_PROMOTED = {candidate: release for w in list_vocabularies() for candidate, release in w.versions.promoted.items()}
 
 
 def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) -> bool:
-    """Whether a number with dots is a version of the toolchain, by what stands before it."""
-    if _toolchain_before(toolchain).search(before):
+    """True if the words before a number with dots make the number a version of the toolchain."""
+    if _compile_name_pattern(toolchain).search(before):
         return not re.search(r"\bffi[^\w]{0,4}$", before, re.I)
     if _OTHER_PRODUCT.search(before):
         return False
@@ -223,17 +224,17 @@ def _is_meant(version: str, before: str, toolchain: str | None, headed: bool) ->
 
 
 @cache
-def _toolchain_before(toolchain: str | None) -> re.Pattern[str]:
+def _compile_name_pattern(toolchain: str | None) -> re.Pattern[str]:
     words = any_of(vocabulary_of(toolchain).versions.named_by_patterns)
     return re.compile(rf"{words}[`'\"*_) ]*(?:\(?[\w -]{{0,24}}\)?)?[=:|` *_'\"<>,\[(-]{{0,6}}v?$", re.I)
 
 
-def _plausible(version: str, toolchain: str | None) -> bool:
+def _is_plausible(version: str, toolchain: str | None) -> bool:
     return vocabulary_of(toolchain).versions.is_plausible(version)
 
 
-def _commits(passage: Passage) -> Iterator[str]:
-    headed = section_of(passage.heading) is Section.ENVIRONMENT
+def _find_commits(passage: Passage) -> Iterator[str]:
+    headed = classify_heading(passage.heading) is IssueSection.ENVIRONMENT
     for line in passage.text.split("\n"):
         for found in _COMMIT.finditer(line):
             sha, before = found[0], line[max(0, found.start() - 90) : found.start()]
@@ -247,8 +248,8 @@ def _commits(passage: Passage) -> Iterator[str]:
                 yield sha
 
 
-def _branches(passage: Passage) -> Iterator[str]:
-    headed = section_of(passage.heading) is Section.ENVIRONMENT
+def _find_branches(passage: Passage) -> Iterator[str]:
+    headed = classify_heading(passage.heading) is IssueSection.ENVIRONMENT
     for found in _BRANCH.finditer(passage.text):
         what = found["what"].lower()
         said = found[0].lower()

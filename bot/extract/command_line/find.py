@@ -1,76 +1,74 @@
-"""Where a report tells its commands: in blocks, in sentences, in comments of the MLIR, in a stack dump."""
+"""Find the commands of a report: in blocks, in sentences, in comments of the MLIR, in a stack dump."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from bot.extract.blocks.markdown import Document, code_spans
+from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.blocks.session import is_command
-from bot.extract.command_line.shell import TOOL_PREFIX, Command, parse_commands
+from bot.extract.command_line.shell import TOOL_PREFIX, ToolCall, is_command, parse_commands
 from runners.core.toolchain.command_line import CommandLineTools
 
 MAX_COMMANDS = 24
+LocatedCall = tuple[ToolCall, Piece | None]
+"""A call, and the piece that holds it; None for a call in a sentence."""
 
 
 def find_commands(
     document: Document, pieces: Sequence[Piece], tools: CommandLineTools
-) -> tuple[list[tuple[Command, Piece | None]], list[str]]:
-    """The report's calls of known tools, most deliberate source first used, and what was left out."""
-    found: list[tuple[Command, Piece | None]] = []
+) -> tuple[list[LocatedCall], list[str]]:
+    """Return the report's calls of known tools, and the first words of the commands that were left out.
+
+    A sentence counts only for tools that no block calls. Comments and stack dumps count only without a compile call.
+    """
+    calls: list[LocatedCall] = []
     ignored: list[str] = []
     for piece in pieces:
         if piece.kind is Kind.SHELL:
             commands, left_out = parse_commands(piece.text)
-            found += [(c, piece) for c in commands]
+            calls += [(call, piece) for call in commands]
             ignored += left_out
-    found = _useful(found)
-    shown = {c.argv[0] for c, _ in found}
-    said = _useful([(c, None) for text in _prose_commands(document) for c in parse_commands(text)[0]])
-    found += [(c, p) for c, p in said if c.argv[0] not in shown]
-    if not any(c.argv[0] in tools.compilers for c, _ in found):
-        texts = [(text, piece) for piece in pieces for text in _hidden_commands(piece, tools)]
-        hidden = _useful([(c, piece) for text, piece in texts for c in parse_commands(text)[0]])
-        found = [*hidden, *found]
-    return found, [w for w in dict.fromkeys(ignored) if w]
+    calls = _keep_useful(calls)
+    shown = {call.argv[0] for call, _ in calls}
+    in_prose = _keep_useful([(call, None) for text in _find_in_prose(document) for call in parse_commands(text)[0]])
+    calls += [located for located in in_prose if located[0].argv[0] not in shown]
+    if not any(call.argv[0] in tools.compilers for call, _ in calls):
+        texts = [(text, piece) for piece in pieces for text in _find_hidden(piece, tools)]
+        hidden = _keep_useful([(call, piece) for text, piece in texts for call in parse_commands(text)[0]])
+        calls = [*hidden, *calls]
+    return calls, [word for word in dict.fromkeys(ignored) if word]
 
 
-def _useful(commands: Iterable[tuple[Command, Piece | None]]) -> list[tuple[Command, Piece | None]]:
-    """Calls that do something (not ``--version``), each once."""
-    kept: dict[tuple[str, ...], tuple[Command, Piece | None]] = {}
-    for command, piece in commands:
-        words = command.argv[1:]
-        if (
-            not words
-            or words[0] in ("--version", "--help", "-h", "-V", "-c")
-            or "--version" in words
-            or "--help" in words
-        ):
+def _keep_useful(calls: Iterable[LocatedCall]) -> list[LocatedCall]:
+    """Return the calls that do something, unlike ``--version``. Drop repeated calls."""
+    kept: dict[tuple[str, ...], LocatedCall] = {}
+    for call, piece in calls:
+        tool, *words = call.argv
+        if not words or words[0] in ("-h", "-V", "-c") or "--version" in words or "--help" in words:
             continue
-        if command.argv[0] == "python" and (words[0] == "-m" or not words[0].endswith(".py")):
+        if tool == "python" and (words[0] == "-m" or not words[0].endswith(".py")):
             continue
-        if command.argv[0] != "python" and not any(_looks_like_argument(w) for w in words):
+        if tool != "python" and not any(_is_argument(word) for word in words):
             continue
-        kept.setdefault(command.argv, (command, piece))
+        kept.setdefault(call.argv, (call, piece))
     return list(kept.values())[:MAX_COMMANDS]
 
 
-def _looks_like_argument(word: str) -> bool:
-    return word.startswith("-") or "." in word or word in ("%s", "-") or word.startswith(("<", "$"))
+def _is_argument(word: str) -> bool:
+    """True for a flag, a file name or a placeholder; False for a word of a sentence."""
+    return word.startswith(("-", "<", "$")) or "." in word or word == "%s"
 
 
 _STEP = re.compile(
     rf"^(?:[-*>] |\d{{1,2}}[.)] )?(?:(?:then |and )?(?:run|execute|call|try):? (?=\S*{TOOL_PREFIX}))?", re.I
 )
-"""What stands before a command in a list of steps."""
+"""The words before a command in a list of steps."""
 
 
-def _prose_commands(document: Document) -> Iterator[str]:
+def _find_in_prose(document: Document) -> Iterator[str]:
     for prose in document.prose:
-        for span in code_spans(prose.text):
-            if is_command(span):
-                yield span
+        yield from (span for span in find_code_spans(prose.text) if is_command(span))
         rows = [_STEP.sub("", row) for row in prose.text.split("\n")]
         begin = next((i for i, row in enumerate(rows) if is_command(row) and "`" not in row[:40]), None)
         if begin is not None:
@@ -78,13 +76,11 @@ def _prose_commands(document: Document) -> Iterator[str]:
 
 
 _PROGRAM_ARGUMENTS = re.compile(r"Program arguments: ([^\n]{1,32000})")
-
-
 _COMMENTED = re.compile(r"^[ \t]*//+[^\n]*$", re.M)
 
 
-def _hidden_commands(piece: Piece, tools: CommandLineTools) -> Iterator[str]:
-    """Commands in a stack dump's "Program arguments:" and in comments of the MLIR."""
+def _find_hidden(piece: Piece, tools: CommandLineTools) -> Iterator[str]:
+    """Yield the commands after "Program arguments:" in a stack dump, and the commands in comments of the MLIR."""
     if piece.kind in (Kind.TRACEBACK, Kind.OUTPUT, Kind.SHELL):
         yield from _PROGRAM_ARGUMENTS.findall(piece.text)
     if piece.kind is Kind.MLIR:

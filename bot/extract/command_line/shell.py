@@ -1,49 +1,86 @@
-"""Command lines of a report → argv lists. A shell is never started, and its syntax only read where it is plain."""
+"""Parse command lines into argv lists. No shell is ever started, and only plain shell syntax is understood."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from bot.extract.vocabulary import all_tools, any_of
+from bot.extract.vocabulary import any_of, list_tools
 
 MAX_COMMAND_CHARS = 32_000
+MAX_ROUNDS = 8
+"""Rounds of a loop that are unrolled."""
 
-TOOLS = frozenset({"python", *(name for tools in all_tools() for name in tools.programs)})
-"""Programs that may become steps. Everything else in a report's command lines is left out, and said so."""
-
-TOOL_PREFIX = any_of(re.escape(tools.prefix) for tools in all_tools())
-"""How the names of the compilers' programs begin, as the source of a regular expression."""
+TOOLS = frozenset({"python", *(name for tools in list_tools() for name in tools.programs)})
+"""Programs that may become steps. All others are left out, and a repair says so."""
+TOOL_PREFIX = any_of(re.escape(tools.prefix) for tools in list_tools())
+"""The source of a regular expression for the beginning of the compilers' program names."""
 PROMPT = (
     r"(?:\([\w.-]{1,40}\) ?)?"  # a virtual environment
     r"(?:[\w.-]{1,60}@[\w.-]{1,60}:[^$#\n]{0,80}[$#]|\[[\w.-]{1,60}@[\w.-]{1,60} [^\]\n]{1,60}\][$#]"
     rf"|[❯➜][^\n]{{0,60}}? (?=\S*(?:{TOOL_PREFIX}|python))|(?:PS )?[A-Za-z]:\\[^>\n]{{0,200}}>|[$❯➜]|%(?= )) ?"
 )
-"""What stands before a command in a terminal: user and host, a directory, PowerShell's, or a plain ``$``."""
-_LEAD = re.compile(rf"^\s*(?:{PROMPT}|> |# ?|//+ ?(?:RUN: ?)?|[-*] |\d{{1,2}}[.)] )?")
-_WINDOWS_PATH = re.compile(r"(?:^|[\s=@'\"])(?:[A-Za-z]:|\.{1,2})\\\w")
-_WRAPPERS = {"time", "sudo", "catchsegv", "env", "nohup", "strace", "valgrind", "numactl", "rlwrap"}
-_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w{0,60}=")
+"""The source of a regular expression for a prompt: user and host, a directory, PowerShell's, or a plain ``$``."""
+PROMPTED_LINE = re.compile(rf"^\s{{0,8}}{PROMPT}(?<= )")
+_PROGRAMS = any_of(re.escape(name) for t in list_tools() for name in sorted(t.programs | t.other_programs))
+_COMMAND = re.compile(
+    rf"^\s{{0,8}}(?:{PROMPT}|> ?|# ?|// ?(?:RUN: ?)?)?(?:time |sudo |gdb --args |[A-Z_]{{2,40}}=\S{{0,200}} )*"
+    r"(?:[\w.:~<>{}$\\/-]{0,200}[\\/])?"
+    rf"(?:{_PROGRAMS}(?:\.exe)?\b(?![.:])"
+    r"|python[23.]*\s+(?:-\w )?[\w./\\:-]+\.py\b"
+    r"|python[23.]* -m \w|pytest )"
+)
+
+
+def is_command(line: str) -> bool:
+    """True if ``line`` calls a program of a compiler, or a Python script."""
+    return bool(_COMMAND.match(line[:2000]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """One program call. ``argv[0]`` is the bare tool name; ``written`` is how the report spells the program."""
+class ToolCall:
+    """One program call. ``argv[0]`` is the bare tool name; ``written`` is the program as the report spells it."""
 
     argv: tuple[str, ...]
     written: str
     stdin: str = ""
-    """File redirected in; ``-`` when the program before it in a pipe feeds it."""
+    """The file redirected in; ``-`` for the output of the program before it in a pipe."""
     stdout: str = ""
-    """File redirected to; ``|`` when it feeds the next program."""
-    heredoc: str | None = None
-    ignored: tuple[str, ...] = field(default=())
-    """Words around it that were not taken over: environment variables, wrappers."""
+    """The file redirected to; ``|`` for the next program in a pipe."""
+    ignored: tuple[str, ...] = ()
+    """Words before the program that are left out: environment variables, wrappers."""
 
 
-def logical_lines(text: str) -> Iterator[str]:
-    """Lines with backslash continuations (and rows of flags whose backslash was forgotten) joined."""
+def parse_commands(text: str) -> tuple[list[ToolCall], list[str]]:
+    """Return the calls of known tools in ``text``, in order, and the first words of all other commands."""
+    calls: list[ToolCall] = []
+    ignored: list[str] = []
+    for line in (single for joined in _join_lines(text) for single in _unroll_loop(joined)):
+        stripped = _LEAD.sub("", line, count=1)
+        piped = False
+        if _WINDOWS_PATH.search(stripped):
+            stripped = stripped.replace("\\", "/")
+        for words in _split_commands(stripped):
+            call = _read_call(words, piped)
+            if call is None:
+                ignored += words[:1]
+                if piped:  # into a program that is left out (FileCheck): the output is not needed
+                    calls[-1] = replace(calls[-1], stdout="")
+                piped = False
+                continue
+            calls.append(call)
+            piped = call.stdout == "|"
+    return calls, ignored
+
+
+_LEAD = re.compile(rf"^\s*(?:{PROMPT}|> |# ?|//+ ?(?:RUN: ?)?|[-*] |\d{{1,2}}[.)] )?")
+_WINDOWS_PATH = re.compile(r"(?:^|[\s=@'\"])(?:[A-Za-z]:|\.{1,2})\\\w")
+_FLAG_ROW = re.compile(r"--?[A-Za-z][\w-]*(?:[= ]|$)|(?:-o|\||>) ?\S")
+
+
+def _join_lines(text: str) -> Iterator[str]:
+    """Yield lines with their continuations joined: after a backslash, and rows of flags without a backslash above."""
     held = ""
     for row in text.split("\n"):
         bare = row.strip() if held else row
@@ -54,8 +91,6 @@ def logical_lines(text: str) -> Iterator[str]:
             held, bare = "", row
         held = f"{held.removesuffix(chr(92)).rstrip()} {bare.strip()}".strip() if held else bare.strip()
         held = held.rstrip()
-        if not held:
-            continue
         if len(held) > MAX_COMMAND_CHARS:
             yield held[:MAX_COMMAND_CHARS]
             held = ""
@@ -63,39 +98,13 @@ def logical_lines(text: str) -> Iterator[str]:
         yield held.removesuffix("\\")
 
 
-_FLAG_ROW = re.compile(r"--?[A-Za-z][\w-]*(?:[= ]|$)|(?:-o|\||>) ?\S")
-
-
-def parse_commands(text: str) -> tuple[list[Command], list[str]]:
-    """The calls of known tools in ``text``, in order, and the first words of commands that were left out."""
-    found: list[Command] = []
-    ignored: list[str] = []
-    for line in (one for whole in logical_lines(text) for one in _unrolled(whole)):
-        stripped = _LEAD.sub("", line, count=1)
-        fed = False
-        if _WINDOWS_PATH.search(stripped):
-            stripped = stripped.replace("\\", "/")
-        for words in _simple_commands(stripped):
-            command = _command(words, fed)
-            if command is None:
-                ignored += words[:1]
-                if fed:  # piped into a program that is left out (FileCheck): its output is not needed
-                    found[-1] = replace(found[-1], stdout="")
-                fed = False
-                continue
-            found.append(command)
-            fed = command.stdout == "|"
-    return found, ignored
-
-
 _LOOP = re.compile(
     r"^\s*(?:\$ )?for (?P<name>\w{1,40}) in (?P<values>[\w.,:/ -]{1,400}); ?do (?P<body>.{1,4000}?); ?done\s*$"
 )
-MAX_ROUNDS = 8
 
 
-def _unrolled(line: str) -> list[str]:
-    """``for d in hip vulkan; do run --device=$d; done`` as its rounds: plain substitution, nothing else."""
+def _unroll_loop(line: str) -> list[str]:
+    """Return the rounds of ``for d in hip vulkan; do run --device=$d; done``. Only the loop variable is replaced."""
     loop = _LOOP.match(line)
     if loop is None:
         return [line]
@@ -103,30 +112,35 @@ def _unrolled(line: str) -> list[str]:
     return [name.sub(value, loop["body"]) for value in loop["values"].split()[:MAX_ROUNDS]]
 
 
-_WORD = re.compile(
-    r"\s+|(\|\||&&|\||;(?=\s|$)|(?<=\s)&(?=\s|$)|2>&1|&>|2>>?|>>?|<<-?|<(?![\w ./-]{1,60}>))"
-    r"|#(?=\s)"
-)
-
-
-def _simple_commands(line: str) -> Iterator[list[str]]:
-    """The words of each simple command; redirections and pipes stay in as the words ``>``, ``<`` and ``|``."""
+def _split_commands(line: str) -> Iterator[list[str]]:
+    """Yield the words of each simple command. A pipe stays as the last word ``|``; redirections begin with NUL."""
     words: list[str] = []
-    for word, operator in _words(line):
-        if operator in ("|", "||", "&&", ";", "&"):
-            if operator == "|":
+    for word in _split_words(line):
+        if word in ("\0|", "\0||", "\0&&", "\0;", "\0&"):
+            if word == "\0|":
                 words.append("|")
             if words:
                 yield words
             words = []
         else:
-            words.append(f"\0{word}" if operator else word)
+            words.append(word)
     if words:
         yield words
 
 
-def _words(line: str) -> Iterator[tuple[str, str]]:
-    """(word, operator): one of the two is the text. Quotes and backslashes as in a shell; nothing is expanded."""
+_WORD = re.compile(
+    r"\s+|(\|\||&&|\||;(?=\s|$)|(?<=\s)&(?=\s|$)|2>&1|&>|2>>?|>>?|<<-?|<(?![\w ./-]{1,60}>))"
+    r"|#(?=\s)"
+)
+_PLACEHOLDER = re.compile(r"<[\w ./-]{1,60}>")
+_PLAIN = re.compile(r"[^\s|;&<>'\"\\#]+")
+
+
+def _split_words(line: str) -> Iterator[str]:
+    """Yield words, and operators with NUL before them.
+
+    Quotes and backslashes work as in a shell. No word is expanded.
+    """
     at, word, quoted = 0, "", False
     while at < len(line):
         found = _WORD.match(line, at)
@@ -137,22 +151,21 @@ def _words(line: str) -> Iterator[tuple[str, str]]:
                 word, at = word + "#", at + 1
                 continue
             if word or quoted:
-                yield word, ""
+                yield word
             word, quoted = "", False
             if found[1]:
-                yield found[1], found[1]
+                yield f"\0{found[1]}"
             at = found.end()
             continue
         char = line[at]
-        if char == "<" and (place := _PLACE.match(line, at)):
-            word, at = word + place[0], place.end()
+        if char == "<" and (placeholder := _PLACEHOLDER.match(line, at)):
+            word, at = word + placeholder[0], placeholder.end()
         elif char in "'\"":
             end = line.find(char, at + 1)
             if end < 0:
                 word, at = word + line[at + 1 :], len(line)
-                continue
-            inner = line[at + 1 : end]
-            word, at, quoted = word + inner, end + 1, True
+            else:
+                word, at, quoted = word + line[at + 1 : end], end + 1, True
         elif char == "\\" and at + 1 < len(line):
             word, at = word + line[at + 1], at + 2
         else:
@@ -160,46 +173,41 @@ def _words(line: str) -> Iterator[tuple[str, str]]:
             end = plain.end() if plain else at + 1
             word, at = word + line[at:end], end
     if word or quoted:
-        yield word, ""
+        yield word
 
 
-_PLACE = re.compile(r"<[\w ./-]{1,60}>")
-_PLAIN = re.compile(r"[^\s|;&<>'\"\\#]+")
+_ASSIGNMENT = re.compile(r"^[A-Za-z_]\w{0,60}=")
+_WRAPPERS = {
+    *("time", "sudo", "catchsegv", "env", "nohup", "strace", "valgrind", "numactl", "rlwrap", "gdb", "lldb"),
+    *("rocgdb", "--args", "--"),
+}
 
 
-def _command(words: list[str], fed: bool) -> Command | None:
-    ignored: list[str] = []
-    rest = list(words)
-    while rest and (
-        _ASSIGNMENT.match(rest[0]) or rest[0] in _WRAPPERS or rest[0] in ("gdb", "lldb", "rocgdb", "--args", "--")
-    ):
-        ignored.append(rest.pop(0))
-    if not rest:
-        return None
-    tool = _tool(rest[0])
+def _read_call(words: list[str], piped: bool) -> ToolCall | None:
+    """Return the call of a known tool; None for another program. ``piped``: the command reads from a pipe."""
+    at = next((i for i, word in enumerate(words) if not (_ASSIGNMENT.match(word) or word in _WRAPPERS)), len(words))
+    ignored, rest = words[:at], words[at:]
+    tool = _read_tool(rest[0]) if rest else None
     if tool is None:
         return None
-    argv, stdin, stdout = [tool], "-" if fed else "", ""
-    at = 1
-    while at < len(rest):
-        word = rest[at]
+    argv, stdin, stdout = [tool], "-" if piped else "", ""
+    following = iter(rest[1:])
+    for word in following:
         if word == "|":
             stdout = "|"
-        elif word.startswith("\0"):
-            operator, target = word[1:], rest[at + 1] if at + 1 < len(rest) else ""
+        elif not word.startswith("\0"):
+            argv.append(word)
+        elif (operator := word[1:]) != "2>&1":
+            target = next(following, "")
             if operator in (">", ">>", "&>"):
                 stdout = target
             elif operator == "<":
                 stdin = target
-            at += 0 if operator == "2>&1" else 1
-        else:
-            argv.append(word)
-        at += 1
-    return Command(argv=tuple(argv), written=rest[0], stdin=stdin, stdout=stdout, ignored=tuple(ignored))
+    return ToolCall(argv=tuple(argv), written=rest[0], stdin=stdin, stdout=stdout, ignored=tuple(ignored))
 
 
-def _tool(word: str) -> str | None:
-    """The bare name of a known program: build-tree paths, ``.exe`` and Python's version number cut off."""
+def _read_tool(word: str) -> str | None:
+    """Return the bare name of a known program, without its directory, ``.exe`` and Python's version number."""
     name = re.split(r"[\\/]", word)[-1].removesuffix(".exe")
     if re.fullmatch(r"python(?:3(?:\.\d{1,2})?)?", name):
         return "python"

@@ -1,156 +1,151 @@
-"""One command of the report → one step (or several): tools by bare names, inputs and outputs by relative ones."""
+"""Turn one call of the report into steps: tools by their bare names, inputs and outputs by relative names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.extract.command_line.shell import Command
+from bot.extract.command_line.shell import ToolCall
 from bot.extract.command_line.workspace import (
     PLACEHOLDER,
-    Desk,
-    basename,
-    give_flag_files,
-    local_word,
+    Workspace,
+    add_flag_files,
+    make_local,
     pick_input,
-    placed,
-    stem_of,
+    place_input,
+    strip_suffixes,
+    take_last_name,
 )
 from runners.core.toolchain.command_line import CombinedProgram
 
 
-def add_step(desk: Desk, command: Command) -> None:
-    tool = command.argv[0]
-    if command.written != tool:
-        desk.repair("bare-tool", f"{command.written} to {tool}")
-    for word in command.ignored:
-        if _SHELL_AFFAIR.match(word):
-            continue
-        desk.repair("drop-word", f"left out {word}")
-    argv = [tool, *(local_word(desk, word) for word in _mended(desk, command.argv[1:]))]
-    combined = desk.tools.combined
+def add_step(work: Workspace, call: ToolCall) -> None:
+    """Add the steps of ``call``, and the files that they need."""
+    tool = call.argv[0]
+    if call.written != tool:
+        work.add_repair("bare-tool", f"{call.written} to {tool}")
+    for word in call.ignored:
+        if not _UNRELATED.match(word):
+            work.add_repair("drop-word", f"left out {word}")
+    argv = [tool, *(make_local(work, _straighten_word(work, word)) for word in call.argv[1:])]
+    combined = work.tools.combined
     if combined is not None and tool == combined.name:
-        _split_step(desk, argv, command, combined)
+        _add_split_steps(work, argv, call, combined)
     elif tool == "python":
-        _python_step(desk, argv)
-    elif tool in desk.tools.compilers:
-        argv = _compile_step(desk, argv, command)
-        desk.steps.append(tuple(argv))
+        _add_python_step(work, argv)
+    elif tool in work.tools.compilers:
+        work.steps.append(tuple(_make_compile_step(work, argv, call)))
     else:
-        _run_step(desk, argv, command)
+        _add_run_step(work, argv, call)
 
 
-_SHELL_AFFAIR = re.compile(
+_UNRELATED = re.compile(
     r"time$|sudo$|env$|nohup$|catchsegv$|gdb$|lldb$|rocgdb$|--args$|--$|\w*(?:VISIBLE_DEVICES|PATH)="
 )
-"""Words around a call that say nothing of what it does: timing, rights, debuggers, which of several devices."""
+"""Words that do not change the call: timing, rights, debuggers, the choice among several devices."""
 
 
-def _mended(desk: Desk, words: Sequence[str]) -> Iterator[str]:
-    for word in words:
-        mended = word.translate({0x2013: "--", 0x2014: "--", 0x201C: '"', 0x201D: '"'})
-        if mended != word:
-            desk.repair("straighten-quotes", f"{word} to {mended}")
-        yield mended
+def _straighten_word(work: Workspace, word: str) -> str:
+    straight = word.translate({0x2013: "--", 0x2014: "--", 0x201C: '"', 0x201D: '"'})
+    if straight != word:
+        work.add_repair("straighten-quotes", f"{word} to {straight}")
+    return straight
 
 
-def _python_step(desk: Desk, argv: list[str]) -> None:
+def _add_python_step(work: Workspace, argv: list[str]) -> None:
     script = argv[1]
-    if script in desk.files:
-        desk.steps.append(tuple(argv))
+    if script in work.files:
+        work.steps.append(tuple(argv))
     else:
-        desk.lack(script)
+        work.add_missing(script)
 
 
-def _split_step(desk: Desk, argv: list[str], command: Command, program: CombinedProgram) -> None:
-    """A program that is not in the wheels: a compile and a run."""
-    places = [i for i in _positions(argv) if _is_input(argv[i])]
+def _add_split_steps(work: Workspace, argv: list[str], call: ToolCall, program: CombinedProgram) -> None:
+    """Replace a call of a program that the wheels lack by a compile and a run."""
+    places = _find_inputs(argv)
     inputs = [argv[i] for i in places] or ["-"]
     flags = [w for i, w in enumerate(argv[1:], start=1) if i not in places]
-    compiling, running = program.split(flags, desk.device)
-    first = _compile_step(desk, [*compiling, inputs[0]], replace(command, stdout=""))
-    desk.steps.append(tuple(first))
-    desk.steps.append((running[0], f"{desk.tools.module_flags[0]}={_output_of(first)}", *running[1:]))
-    short = program.name.removeprefix(desk.tools.prefix)
-    desk.repair(f"split-{short}", f"{program.name} to {compiling[0]} and {running[0]}")
+    compiling, running = program.split(flags, work.device)
+    first = _make_compile_step(work, [*compiling, inputs[0]], replace(call, stdout=""))
+    work.steps.append(tuple(first))
+    work.steps.append((running[0], f"{work.tools.module_flags[0]}={_find_output(first)}", *running[1:]))
+    short = program.name.removeprefix(work.tools.prefix)
+    work.add_repair(f"split-{short}", f"{program.name} to {compiling[0]} and {running[0]}")
+
+
+def _find_positionals(argv: Sequence[str]) -> list[int]:
+    """Return the indices of the words that are neither flags nor values of flags."""
+    return [
+        i
+        for i in range(1, len(argv))
+        if (not argv[i].startswith("-") or argv[i] == "-") and not _is_flag_value(argv[i - 1], argv[i])
+    ]
+
+
+def _is_flag_value(flag: str, word: str) -> bool:
+    """True for ``-o x`` and ``--target cpu``: a word without a dot behind a flag without a value."""
+    return flag in ("-o", "--o") or (flag.startswith("--") and "=" not in flag and "." not in word and word != "-")
 
 
 _FILE_WORD = re.compile(r"[\w.+@-]{1,200}")
 
 
-def _positions(argv: Sequence[str]) -> list[int]:
-    """Indices of the positional arguments: neither flags nor the value of ``-o``."""
-    return [
-        i
-        for i in range(1, len(argv))
-        if (not argv[i].startswith("-") or argv[i] == "-") and not _takes_value(argv[i - 1], argv[i])
-    ]
+def _find_inputs(argv: Sequence[str]) -> list[int]:
+    """Return the indices of the positional arguments that name an input, or stand for an input."""
+    return [i for i in _find_positionals(argv) if PLACEHOLDER.fullmatch(argv[i]) or _FILE_WORD.fullmatch(argv[i])]
 
 
-def _takes_value(flag: str, word: str) -> bool:
-    """``-o x`` and ``--target cpu``: a word without a dot behind a flag without a value."""
-    return flag in ("-o", "--o") or (flag.startswith("--") and "=" not in flag and "." not in word and word != "-")
-
-
-def _compile_step(desk: Desk, argv: list[str], command: Command) -> list[str]:
-    places = [i for i in _positions(argv) if _is_input(argv[i])]
-    if command.stdin == "-" and desk.steps:
-        argv = _fed(desk, argv, places)
+def _make_compile_step(work: Workspace, argv: list[str], call: ToolCall) -> list[str]:
+    places = _find_inputs(argv)
+    if call.stdin == "-" and work.steps:
+        # The call reads the output file of the step before it in the pipe.
+        _set_input(argv, places, _find_output(work.steps[-1]) or "")
     elif not places or argv[places[0]] == "-":
-        name = placed(desk, basename(command.stdin) or "", "the standard input" if places or command.stdin else "")
-        if name and places:
-            argv[places[0]] = name
-        elif name:
-            argv.insert(1, name)
+        why = "the standard input" if places or call.stdin else ""
+        if name := place_input(work, take_last_name(call.stdin), why):
+            _set_input(argv, places, name)
     else:
         for i in places:
-            argv[i] = placed(desk, argv[i], "")
-    give_flag_files(desk, argv)
-    return _named_output(desk, argv, command)
+            argv[i] = place_input(work, argv[i], "")
+    add_flag_files(work, argv)
+    return _name_output(work, argv, call)
 
 
-def _is_input(word: str) -> bool:
-    return word == "-" or bool(PLACEHOLDER.fullmatch(word) or _FILE_WORD.fullmatch(word))
-
-
-def _fed(desk: Desk, argv: list[str], places: Sequence[int]) -> list[str]:
-    """A program fed by the one before it reads that one's output file instead."""
-    name = _output_of(desk.steps[-1]) or ""
+def _set_input(argv: list[str], places: Sequence[int], name: str) -> None:
     if places:
         argv[places[0]] = name
     else:
         argv.insert(1, name)
-    return argv
 
 
-def _named_output(desk: Desk, argv: list[str], command: Command) -> list[str]:
-    """``argv`` that writes to a named file, so that a later step or nobody's terminal gets it."""
-    target = _output_of(argv)
+def _name_output(work: Workspace, argv: list[str], call: ToolCall) -> list[str]:
+    """Return ``argv`` with a named output file: a later step may read it, and no step may print it."""
+    target = _find_output(argv)
     if target == "-":
         target = None
-    if target is None and argv[0] == desk.tools.compiler:
-        stem = stem_of(next((argv[i] for i in _positions(argv)), "input"))
-        suffix = desk.tools.output_suffix(argv)
-        given = command.stdout if command.stdout not in ("", "|") else ""
-        target = basename(given) or f"{stem}.{suffix}"
-        if target in desk.files or target in argv:
+    if target is None and argv[0] == work.tools.compiler:
+        stem = strip_suffixes(next((argv[i] for i in _find_positionals(argv)), "input"))
+        suffix = work.tools.output_suffix(argv)
+        given = call.stdout if call.stdout not in ("", "|") else ""
+        target = take_last_name(given) or f"{stem}.{suffix}"
+        if target in work.files or target in argv:
             target = f"{stem}.out.{suffix}"
         if not given:
-            desk.repair("name-output", f"-o {target}")
+            work.add_repair("name-output", f"-o {target}")
         else:
-            desk.repair("redirect", f"> {given} to -o {target}")
+            work.add_repair("redirect", f"> {given} to -o {target}")
         argv = [*(w for w in argv if w not in ("-o", "-o-", "-o=-")), "-o", target]
-    elif target is None and command.stdout:
-        target = "piped.mlir" if command.stdout == "|" else basename(command.stdout)
-        desk.repair("redirect", f"{command.stdout} to -o {target}")
+    elif target is None and call.stdout:
+        target = "piped.mlir" if call.stdout == "|" else take_last_name(call.stdout)
+        work.add_repair("redirect", f"{call.stdout} to -o {target}")
         argv = [*argv, "-o", target]
     if target:
-        desk.produced.add(target)
+        work.produced.add(target)
     return argv
 
 
-def _output_of(argv: Sequence[str]) -> str | None:
+def _find_output(argv: Sequence[str]) -> str | None:
     for i, word in enumerate(argv):
         if word in ("-o", "--o"):
             return argv[i + 1] if i + 1 < len(argv) else None
@@ -159,11 +154,11 @@ def _output_of(argv: Sequence[str]) -> str | None:
     return None
 
 
-def _run_step(desk: Desk, argv: list[str], command: Command) -> None:
-    flags, suffix = desk.tools.module_flags, desk.tools.module_suffix
+def _add_run_step(work: Workspace, argv: list[str], call: ToolCall) -> None:
+    flags, suffix = work.tools.module_flags, work.tools.module_suffix
     assigned = re.compile(rf"^(--?(?:{'|'.join(flag.lstrip('-') for flag in flags)})=)(.*)$")
-    if command.stdin == "-" and not any(assigned.match(w) for w in argv):
-        argv.insert(1, f"{flags[0]}={_last_module(desk)}")
+    if call.stdin == "-" and not any(assigned.match(w) for w in argv):
+        argv.insert(1, f"{flags[0]}={_find_last_module(work)}")
     for i, word in enumerate(argv):
         found = assigned.match(word)
         if not found and word in flags and i + 1 < len(argv):
@@ -172,44 +167,45 @@ def _run_step(desk: Desk, argv: list[str], command: Command) -> None:
             continue
         name = found[2]
         if name in ("", "-") or PLACEHOLDER.fullmatch(name):
-            name = _last_module(desk)
+            name = _find_last_module(work)
             argv[i] = f"{found[1]}{name}"
-            desk.repair("name-input", f"{found[0]} to {argv[i]}")
-        if name not in desk.produced and (name.endswith((f".{suffix}", ".mlir")) or "." not in name):
-            _add_compile(desk, name)
-    give_flag_files(desk, argv)
-    check = desk.tools.check
-    if check is not None and argv[0] == check.name and desk.tests:
-        desk.steps += [check.run_test(argv, name) for name in desk.tests]
+            work.add_repair("name-input", f"{found[0]} to {argv[i]}")
+        if name not in work.produced and (name.endswith((f".{suffix}", ".mlir")) or "." not in name):
+            _add_implied_compile(work, name)
+    add_flag_files(work, argv)
+    check = work.tools.check
+    if check is not None and argv[0] == check.name and work.tests:
+        work.steps += [check.run_test(argv, name) for name in work.tests]
     else:
-        desk.steps.append(tuple(argv))
+        work.steps.append(tuple(argv))
 
 
-def _last_module(desk: Desk) -> str:
-    """The module compiled last; a name for one still to be compiled when there is none."""
-    made = (_output_of(step) for step in reversed(desk.steps) if step[0] == desk.tools.compiler)
-    return next(made, None) or f"input.{desk.tools.module_suffix}"
+def _find_last_module(work: Workspace) -> str:
+    """Return the module compiled last; if there is none, a name for the module still to be compiled."""
+    modules = (_find_output(step) for step in reversed(work.steps) if step[0] == work.tools.compiler)
+    return next(modules, None) or f"input.{work.tools.module_suffix}"
 
 
-def _add_compile(desk: Desk, module: str) -> None:
-    """The compile step that a lone run line implies; the module is missing when there is nothing to compile."""
-    made = [name for step in desk.steps if step[0] == desk.tools.compiler and (name := _output_of(step))]
-    if len(made) == 1 and not desk.files.get(module):
-        desk.repair("name-output", f"{made[0]} to {module}")
-        desk.steps = [tuple(module if w == made[0] else w for w in step) for step in desk.steps]
-        desk.produced.add(module)
+def _add_implied_compile(work: Workspace, module: str) -> None:
+    """Add the compile step that a lone run implies. Without an input, report the module as missing."""
+    modules = [name for step in work.steps if step[0] == work.tools.compiler and (name := _find_output(step))]
+    if len(modules) == 1 and not work.files.get(module):
+        work.add_repair("name-output", f"{modules[0]} to {module}")
+        work.steps = [tuple(module if w == modules[0] else w for w in step) for step in work.steps]
+        work.produced.add(module)
         return
-    piece = pick_input(desk, f"{stem_of(module)}.mlir")
+    piece = pick_input(work, f"{strip_suffixes(module)}.mlir")
     if piece is None:
-        desk.lack(module)
+        work.add_missing(module)
         return
-    name = piece.name if piece.name.endswith(".mlir") else f"{stem_of(module)}.mlir"
-    desk.files[name], desk.sources[name] = piece.text, piece
-    add_compile_step(desk, name, module)
-    desk.produced.add(module)
+    name = piece.name if piece.name.endswith(".mlir") else f"{strip_suffixes(module)}.mlir"
+    work.add_file(name, piece)
+    add_compile_step(work, name, module)
+    work.produced.add(module)
 
 
-def add_compile_step(desk: Desk, name: str, module: str) -> None:
-    argv = desk.tools.compile_input(desk.device, name, module)
-    desk.steps.append(argv)
-    desk.repair("add-compile-step", " ".join(argv))
+def add_compile_step(work: Workspace, name: str, module: str) -> None:
+    """Add the compiler's most ordinary call, which compiles ``name`` to ``module``."""
+    argv = work.tools.compile_input(work.device, name, module)
+    work.steps.append(argv)
+    work.add_repair("add-compile-step", " ".join(argv))

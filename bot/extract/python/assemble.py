@@ -1,7 +1,7 @@
-"""Python pieces → one testcase: which belong together, in what order, and what it takes to run them.
+"""Assemble the Python pieces of an issue into one program.
 
-Nothing is invented. What is added (an import of a well-known name, a call of ``main``) is recorded as a repair; what
-cannot be had from the text is recorded as missing.
+Added code (an import of a well-known name, a call of ``main``) is recorded as a repair. Parts that the text does not
+give are recorded as missing; no other code is ever made up.
 """
 
 from __future__ import annotations
@@ -12,25 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.blocks.sections import Cue, Section
-from bot.extract.python.complete import add_imports, call_main, needs_of
+from bot.extract.blocks.sections import Cue, IssueSection
+from bot.extract.python.complete import add_imports, call_main, find_needs
 from bot.extract.python.grouping import DECOY_CUES, Unit, group_units, read_unit
-from bot.extract.python.known_names import well_known
+from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import read_names
 from bot.extract.types import Missing, Repair
 from bot.extract.vocabulary import join_words
-from runners.core.toolchain.reports import Written
+from runners.core.toolchain.reports import ReportAge
 
 MAIN_FILE = "repro.py"
-
-
 MAX_UNITS = 60
-"""Code pieces looked at; the joining below costs the square of their number."""
+"""Pieces of code that are looked at. The cost of grouping them is the square of their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A testcase in one file, with where each part came from."""
+    """A testcase in one file, with the origin of each part."""
 
     code: str
     units: tuple[Unit, ...]
@@ -43,35 +41,36 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ambiguous:
-    """Two programs that have nothing to do with each other, and nothing says which one is meant."""
+    """Two unrelated programs. The text does not say which of them shows the failure."""
 
     lines: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What is known of the issue before its code is put together."""
+class AssemblyContext:
+    """The facts of an issue that guide the assembly."""
 
     toolchain: str
     claim_words: frozenset[str] = frozenset()
-    """Words of the title and of the failure: of two programs, the one that shares them is meant."""
+    """Words of the title and of the failure. They decide between two programs."""
     allowed: Mapping[str, str] | None = None
     """Additions to the allow-list: import name → distribution."""
-    written: Written
+    age: ReportAge
 
 
-def assemble(pieces: Sequence[Piece], about: About) -> tuple[Program | Ambiguous | None, tuple[Program, ...]]:
-    """The reporter's program and the ones said to work (controls)."""
+def assemble_program(
+    pieces: Sequence[Piece], context: AssemblyContext
+) -> tuple[Program | Ambiguous | None, tuple[Program, ...]]:
+    """Return the reporter's program, and up to two programs that are said to work (controls)."""
     units = [read_unit(p) for p in pieces if p.kind in (Kind.PYTHON, Kind.DEFINITIONS)][:MAX_UNITS]
     usable = [u for u in units if u.tree is not None] or units
-    groups = group_units(usable)
-    programs = [_program(g, usable, about) for g in groups]
+    programs = [_make_program([usable[i] for i in group], usable, context) for group in group_units(usable)]
     failing = [p for p in programs if not _is_control(p)]
     controls = tuple(p for p in programs if _is_control(p) and failing and not p.missing)
     ranked = sorted(failing or programs, key=lambda p: -p.score)
     if not ranked:
         return None, ()
-    if (rivals := _rivals(ranked)) is not None:
+    if (rivals := _find_rivals(ranked)) is not None:
         return rivals, ()
     return ranked[0], controls[:2]
 
@@ -80,50 +79,44 @@ def _is_control(program: Program) -> bool:
     return program.units[-1].piece.cue is Cue.WORKS
 
 
-def _program(
-    group: tuple[int, ...],
-    units: Sequence[Unit],
-    about: About,
-) -> Program:
-    toolchain = about.toolchain
-    members = tuple(units[i] for i in group)
+def _make_program(members: Sequence[Unit], units: Sequence[Unit], context: AssemblyContext) -> Program:
+    toolchain = context.toolchain
     code = "\n".join(u.piece.text for u in members)
     repairs = [r for u in members for r in u.piece.repairs]
     if len(members) > 1:
         places = [f"block {u.piece.block}" if u.piece.block else f"lines {u.piece.lines[0]} on" for u in members]
         repairs.append(Repair(kind="join-blocks", detail=", ".join(places)))
     names = members[0].names if len(members) == 1 else read_names(code)
-    code, added = add_imports(code, names, toolchain, about.written)
+    code, imported = add_imports(code, names, toolchain, context.age)
     code, called = call_main(code)
-    undefined = [n for n in names.free if not well_known(n, toolchain, code)]
-    program_missing, requirements, files = needs_of(code, undefined, toolchain, units, about.allowed)
+    undefined = [n for n in names.free if not find_known_import(n, toolchain, code)]
+    missing, requirements, files = find_needs(code, undefined, toolchain, units, context.allowed)
     marks = [r.detail.removeprefix("left out ") for r in repairs if r.kind == "elision"]
-    omitted = [Missing(kind="code", name=f"the code that {mark} stands for") for mark in marks]
-    program_missing = (*program_missing, *omitted)
+    missing = (*missing, *(Missing(kind="code", name=f"the code that {mark} stands for") for mark in marks))
     return Program(
         code=code,
-        units=members,
-        repairs=(*repairs, *added, *called),
-        missing=program_missing,
+        units=tuple(members),
+        repairs=(*repairs, *imported, *called),
+        missing=missing,
         requirements=requirements,
-        score=_score(members, code, program_missing, about),
+        score=_score_program(members, code, missing, context),
         extra_files=files,
     )
 
 
-def _score(members: Sequence[Unit], code: str, missing: Sequence[Missing], about: About) -> float:
+def _score_program(members: Sequence[Unit], code: str, missing: Sequence[Missing], context: AssemblyContext) -> float:
     main = members[-1].piece
-    words = words_of(code)
+    words = collect_words(code)
     return (
-        3.0 * bool(re.search(rf"\b{about.toolchain}\b", code))
+        3.0 * bool(re.search(rf"\b{context.toolchain}\b", code))
         + 2.0 * any(u.acts for u in members)
-        + 1.0 * (main.section is Section.STEPS)
+        + 1.0 * (main.section is IssueSection.STEPS)
         + 2.0 * (main.cue is Cue.REPRO)
         + 1.5 * (main.cue is Cue.FAILS)
         - 3.0 * (main.cue in DECOY_CUES)
         - 3.0 * (main.cue is Cue.WORKS)
-        - 2.0 * (main.section in (Section.CONTEXT, Section.EXPECTED))
-        + 0.5 * min(6, len(words & about.claim_words))
+        - 2.0 * (main.section in (IssueSection.CONTEXT, IssueSection.EXPECTED))
+        + 0.5 * min(6, len(words & context.claim_words))
         - 1.0 * min(4, sum(m.kind in ("name", "code") for m in missing))
         + 0.5 * min(2, len(members) - 1)
         + 0.002 * min(500, code.count("\n"))
@@ -131,9 +124,7 @@ def _score(members: Sequence[Unit], code: str, missing: Sequence[Missing], about
 
 
 _WORD = re.compile(r"[A-Za-z_]\w{3,60}")
-
-
-_DULL = frozenset(
+_COMMON_WORDS = frozenset(
     {
         *("error", "fails", "failed", "when", "with", "from", "import", "that", "this", "after", "does", "python"),
         *("module", "runtime", "compile", "wrong", "result", "crash", "internal", "check", "function"),
@@ -143,17 +134,17 @@ _DULL = frozenset(
 )
 
 
-def words_of(text: str) -> frozenset[str]:
-    """Words of at least four letters, lower case, camel case and underscores taken apart as well."""
+def collect_words(text: str) -> frozenset[str]:
+    """Return the words of at least four letters in lower case, and the parts of camel case and of underscores."""
     found = set()
     for word in _WORD.findall(text[:100_000]):
         found.add(word.lower())
         found.update(part.lower() for part in re.findall(r"[A-Z]?[a-z]{3,}|[A-Z]{4,}", word) if len(part) > 3)
-    return frozenset(found - _DULL)
+    return frozenset(found - _COMMON_WORDS)
 
 
-def _rivals(ranked: Sequence[Program]) -> Ambiguous | None:
-    """The two best when neither is better, both are whole, and they share little."""
+def _find_rivals(ranked: Sequence[Program]) -> Ambiguous | None:
+    """Return the two best programs if neither is better, both are whole, and they share little."""
     if len(ranked) < 2 or ranked[0].score - ranked[1].score > 1.0:
         return None
     first, second = ranked[0], ranked[1]
@@ -163,6 +154,6 @@ def _rivals(ranked: Sequence[Program]) -> Ambiguous | None:
         return None
     a, b = ([r.strip() for r in p.code.split("\n") if r.strip()][:300] for p in (first, second))
     blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
-    if sum(block.size for block in blocks) > 0.5 * min(len(a), len(b)):  # a shorter version of the same
+    if sum(block.size for block in blocks) > 0.5 * min(len(a), len(b)):  # a shorter version of the same program
         return None
     return Ambiguous(lines=tuple(p.units[-1].piece.lines for p in (first, second)))

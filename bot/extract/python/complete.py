@@ -1,4 +1,4 @@
-"""What a program needs to run: imports that go without saying, a call of ``main``, and what cannot be had."""
+"""Complete a program: add conventional imports and a call of ``main``, and list the parts that are missing."""
 
 from __future__ import annotations
 
@@ -7,47 +7,43 @@ import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
-from bot.extract.python.grouping import Unit, acts
-from bot.extract.python.known_names import well_known
-from bot.extract.python.names import Names, files_read
-from bot.extract.python.parse import parse_python
+from bot.extract.python.grouping import Unit, is_action
+from bot.extract.python.known_names import find_known_import
+from bot.extract.python.names import ModuleNames, find_files_read
+from bot.extract.python.parse import is_docstring, parse_python
 from bot.extract.python.requirements import Imports, read_imports
 from bot.extract.types import Missing, Repair
 from bot.extract.vocabulary import join_words
-from runners.core.toolchain.reports import Written
+from runners.core.toolchain.reports import ReportAge
 
 
-def add_imports(code: str, names: Names, toolchain: str, written: Written) -> tuple[str, tuple[Repair, ...]]:
-    """``code`` with imports of the well-known names that it uses and nobody binds, and a repair for each."""
-    known = [found for name in names.free if (found := well_known(name, toolchain, code, written))]
+def add_imports(code: str, names: ModuleNames, toolchain: str, age: ReportAge) -> tuple[str, tuple[Repair, ...]]:
+    """Import the well-known names that ``code`` uses without a binding. Return the code and a repair per import."""
+    known = [found for name in names.free if (found := find_known_import(name, toolchain, code, age))]
     lines = list(dict.fromkeys(found.line for found in sorted(known, key=lambda found: found.order)))
     if not lines:
         return code, ()
-    at = _after_header(code)
+    at = _find_header_end(code)
     rows = code.split("\n")
-    fixed = "\n".join([*rows[:at], *lines, *rows[at:]])
-    return fixed, tuple(Repair(kind="add-import", detail=line) for line in lines)
+    completed = "\n".join([*rows[:at], *lines, *rows[at:]])
+    return completed, tuple(Repair(kind="add-import", detail=line) for line in lines)
 
 
-def _after_header(code: str) -> int:
-    """The row behind the docstring and ``from __future__`` imports."""
+def _find_header_end(code: str) -> int:
+    """Return the row behind the docstring and the ``from __future__`` imports."""
     tree = parse_python(code)
     row = 0
     for node in tree.body if tree else ():
-        docstring = (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        )
-        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        if not (docstring or future):
+        if not (is_docstring(node) or (isinstance(node, ast.ImportFrom) and node.module == "__future__")):
             break
         row = node.end_lineno or row
     return row
 
 
 def call_main(code: str) -> tuple[str, tuple[Repair, ...]]:
-    """``code`` with calls of its entry functions when it defines some and calls nothing at all."""
+    """Call the entry functions of code that only defines functions. Return the code and a repair per call."""
     tree = parse_python(code)
-    if tree is None or any(acts(n) for n in tree.body):
+    if tree is None or any(is_action(n) for n in tree.body):
         return code, ()
     entries = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and _is_entry(n)]
     if not entries:
@@ -66,30 +62,29 @@ def _is_entry(node: ast.FunctionDef) -> bool:
     return not needed and not node.decorator_list and bool(_ENTRY.match(node.name))
 
 
-def needs_of(
+def find_needs(
     code: str, undefined: Iterable[str], toolchain: str, units: Sequence[Unit], extra: Mapping[str, str] | None
 ) -> tuple[tuple[Missing, ...], tuple[str, ...], dict[str, Unit]]:
-    """What the program lacks, what has to be installed for it, and the other files of the issue that it imports."""
+    """Return the missing parts, the distributions to install, and the files of the issue that ``code`` imports."""
     tree = parse_python(code)
     if tree is None:
         return (Missing(kind="code", name="the code does not parse as Python"),), (), {}
-    imports = read_imports(tree, toolchain, extra)
     by_name = {u.piece.name.removesuffix(".py"): u for u in units if u.piece.name.endswith(".py")}
-    imports, given = _followed_imports(imports, by_name, toolchain, extra)
+    imports, given = _follow_imports(read_imports(tree, toolchain, extra), by_name, toolchain, extra)
     missing = [
         *(Missing(kind="module", name=m) for m in imports.unknown),
-        *(Missing(kind="file", name=f) for f in files_read(tree)),
-        *_missing_code(tree),
+        *(Missing(kind="file", name=f) for f in find_files_read(tree)),
+        *_find_missing_code(tree),
+        *(Missing(kind="name", name=n) for n in undefined if n not in _OMITTED),
     ]
-    missing += [Missing(kind="name", name=n) for n in undefined if n not in _OMITTED]
     files = {f"{name}.py": unit for name, unit in given.items()}
     return tuple(dict.fromkeys(missing)), imports.requirements, files
 
 
-def _followed_imports(
+def _follow_imports(
     imports: Imports, by_name: Mapping[str, Unit], toolchain: str, extra: Mapping[str, str] | None
 ) -> tuple[Imports, dict[str, Unit]]:
-    """``imports`` with those of the modules that the issue gives, and these modules, by name."""
+    """Add the imports of the modules that the issue gives. Return all imports, and these modules by name."""
     given: dict[str, Unit] = {}
     requirements, unknown = list(imports.requirements), []
     pending = deque(imports.unknown)
@@ -110,22 +105,21 @@ def _followed_imports(
 _OMITTED = join_words(lambda words: words.python.omitted_constants)
 
 
-def _missing_code(tree: ast.Module) -> Iterable[Missing]:
-    """Constants that a printed module leaves out, and bodies elided to ``...``."""
+def _find_missing_code(tree: ast.Module) -> Iterable[Missing]:
+    """Yield the constants that a printed module leaves out, and the bodies and values elided to ``...``."""
     for node in ast.walk(tree):
         match node:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)) if name in _OMITTED:
                 yield Missing(kind="code", name=f'{name}["{key}"]')
             case ast.FunctionDef(name=name, body=[*_, ast.Expr(value=ast.Constant(value=value))]) if (
-                value is Ellipsis
+                value is Ellipsis and not _is_overload(node)
             ):
-                if not _may_be_empty(node):
-                    yield Missing(kind="code", name=f"the body of {name}")
+                yield Missing(kind="code", name=f"the body of {name}")
             case ast.Assign(value=ast.Constant(value=value), targets=[ast.Name(id=name)]) if value is Ellipsis:
                 yield Missing(kind="code", name=f"the value of {name}")
             case _:
                 continue
 
 
-def _may_be_empty(node: ast.FunctionDef) -> bool:
+def _is_overload(node: ast.FunctionDef) -> bool:
     return any(isinstance(d, ast.Name | ast.Attribute) and "overload" in ast.dump(d) for d in node.decorator_list)

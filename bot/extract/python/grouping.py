@@ -1,4 +1,4 @@
-"""Which pieces of Python belong to one program, and in what order."""
+"""Group the Python pieces that belong to one program, and order them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.blocks.sections import Cue, Section
-from bot.extract.python.known_names import is_well_known
-from bot.extract.python.names import NO_NAMES, Names, imported_modules, read_names
+from bot.extract.blocks.sections import Cue, IssueSection
+from bot.extract.python.known_names import has_known_import
+from bot.extract.python.names import NO_NAMES, ModuleNames, list_imports, read_names
 from bot.extract.python.parse import parse_python
 from bot.extract.vocabulary import join_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One piece of Python with what it binds, uses and does."""
+    """One piece of Python with its names and imports."""
 
     piece: Piece
     tree: ast.Module | None
-    names: Names
+    names: ModuleNames
     acts: bool
-    """Has top-level statements beyond imports, definitions and constants."""
+    """True if a top-level statement is more than an import, a definition or a constant."""
     imports: frozenset[str]
-    """Top-level packages imported."""
+    """Imported top-level packages."""
 
     @property
     def only_imports(self) -> bool:
@@ -40,12 +40,13 @@ def read_unit(piece: Piece) -> Unit:
         piece=piece,
         tree=tree,
         names=read_names(piece.text),
-        acts=any(acts(node) for node in tree.body),
-        imports=frozenset(module.partition(".")[0] for module, _ in imported_modules(tree)),
+        acts=any(is_action(node) for node in tree.body),
+        imports=frozenset(module.partition(".")[0] for module, _ in list_imports(tree)),
     )
 
 
-def acts(node: ast.stmt) -> bool:
+def is_action(node: ast.stmt) -> bool:
+    """True unless the statement is an import, a definition or a constant."""
     match node:
         case ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return False
@@ -61,63 +62,68 @@ DECOY_CUES = {Cue.QUOTED, Cue.OUTPUT, Cue.EXPECTED}
 
 
 def _is_decoy(unit: Unit) -> bool:
-    """Code that is shown, not meant to be run: quoted source, a dump, what should come out."""
-    stands_alone = bool(unit.imports) and not _unknown(unit)
-    if unit.piece.section is Section.EXPECTED and (not unit.acts or _unknown(unit)):
+    """True for code that is only shown: quoted source, a dump, the expected result."""
+    unknown = _list_unknown_names(unit)
+    stands_alone = bool(unit.imports) and not unknown
+    if unit.piece.section is IssueSection.EXPECTED and (not unit.acts or unknown):
         return True
-    if unit.piece.section is Section.CONTEXT and not stands_alone:
+    if unit.piece.section is IssueSection.CONTEXT and not stands_alone:
         return True
     return unit.piece.cue in DECOY_CUES and not (stands_alone and unit.acts)
 
 
 def _is_excerpt(unit: Unit) -> bool:
-    """A passage of the library's own source, which does nothing by itself: no testcase, even if nothing else is."""
+    """True for a passage of the library's source that does not act: no testcase, even as the only code."""
     if unit.acts or unit.tree is None:
         return False
     if any(isinstance(node, ast.ImportFrom) and node.level for node in unit.tree.body):
         return True  # a relative import has no package to start from in a script
-    return unit.piece.cue is Cue.QUOTED and _leaves_out(unit.tree)
+    return unit.piece.cue is Cue.QUOTED and _has_elided_code(unit.tree)
 
 
-def _leaves_out(tree: ast.Module) -> bool:
-    """A function that says more and then goes on with ``...``; alone it would be a stub."""
+def _has_elided_code(tree: ast.Module) -> bool:
+    """True if a function holds ``...`` beside other statements. A function of ``...`` alone is a stub."""
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and len(node.body) > 1)
-    return any(_is_dots(statement) for function in functions for statement in function.body)
+    return any(_is_ellipsis(statement) for function in functions for statement in function.body)
 
 
-def _is_dots(node: ast.stmt) -> bool:
+def _is_ellipsis(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is ...
 
 
-def _unknown(unit: Unit) -> tuple[str, ...]:
-    return tuple(name for name in unit.names.free if not is_well_known(name))
+def _list_unknown_names(unit: Unit) -> tuple[str, ...]:
+    return tuple(name for name in unit.names.free if not has_known_import(name))
 
 
 def group_units(units: Sequence[Unit]) -> list[tuple[int, ...]]:
-    """Candidate programs as indices into ``units``, in the order of the testcase."""
+    """Return candidate programs as indices into ``units``, in the order of the testcase."""
     whole = [i for i, u in enumerate(units) if not _is_excerpt(u)]
     seeds = [i for i in whole if units[i].acts and not _is_decoy(units[i])]
     seeds = seeds or [i for i in whole if not _is_decoy(units[i])] or whole
-    providers = _providers(units)
-    groups = dict.fromkeys(_followed(_closure(seed, units, providers), units) for seed in seeds)
-    return [g for g in groups if not any(set(g) < set(other) and _extends(g, other, units) for other in groups)]
+    providers = _index_providers(units)
+    groups = dict.fromkeys(_add_followers(_collect_needed(seed, units, providers), units) for seed in seeds)
+    return [g for g in groups if not any(set(g) < set(o) and _is_extended_by(g, o, units) for o in groups)]
 
 
-def _extends(part: tuple[int, ...], whole: tuple[int, ...], units: Sequence[Unit]) -> bool:
-    """``whole`` is ``part`` and what follows from it, not ``part`` and the variant that works."""
+def _is_extended_by(part: tuple[int, ...], whole: tuple[int, ...], units: Sequence[Unit]) -> bool:
+    """True if ``whole`` continues ``part``; False if ``whole`` adds the variant that works."""
     return not any(units[i].piece.cue is Cue.WORKS for i in set(whole) - set(part))
 
 
-def _providers(units: Sequence[Unit]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+def _index_providers(units: Sequence[Unit]) -> dict[str, list[int]]:
+    """Map each name to the units that bind it."""
+    providers: dict[str, list[int]] = {}
     for i, unit in enumerate(units):
         for name in unit.names.bound:
-            found.setdefault(name, []).append(i)
-    return found
+            providers.setdefault(name, []).append(i)
+    return providers
 
 
-def _closure(seed: int, units: Sequence[Unit], providers: Mapping[str, list[int]]) -> tuple[int, ...]:
-    """``seed`` and the units that bind what it uses, directly or through each other."""
+def _collect_needed(seed: int, units: Sequence[Unit], providers: Mapping[str, list[int]]) -> tuple[int, ...]:
+    """Return ``seed`` and the units that bind its names, directly or through each other.
+
+    The units stand in document order, but units below the seed come before the seed, which needs them.
+    """
     group = [seed]
     pending = deque(units[seed].names.free)
     bound = set(units[seed].names.bound)
@@ -125,45 +131,41 @@ def _closure(seed: int, units: Sequence[Unit], providers: Mapping[str, list[int]
         name = pending.popleft()
         if name in bound:
             continue
-        provider = _provider(name, seed, units, providers)
+        provider = _find_provider(name, seed, units, providers)
         if provider is None or provider in group:
             continue
         group.append(provider)
         bound |= units[provider].names.bound
         pending.extend(units[provider].names.free)
-    return tuple(sorted(group, key=lambda i: _place(i, seed)))
+    return (*sorted(i for i in group if i != seed), seed)
 
 
-def _place(index: int, seed: int) -> tuple[int, int]:
-    """Document order, but what the seed needs from below comes before it."""
-    return (0, index) if index < seed else ((1, index) if index > seed else (2, index))
+def _find_provider(name: str, seed: int, units: Sequence[Unit], providers: Mapping[str, list[int]]) -> int | None:
+    """Return the nearest unit above ``seed`` that binds ``name``, else the nearest below.
 
-
-def _provider(name: str, seed: int, units: Sequence[Unit], providers: Mapping[str, list[int]]) -> int | None:
-    """The unit that binds ``name``: the nearest above, else the nearest below. A well-known name is worth joining a
-    unit of imports, not another whole program."""
-    known = is_well_known(name)
-    fit = [i for i in providers.get(name, ()) if i != seed and _may_provide(units[i], known)]
+    For a well-known name, only a unit of imports is worth joining, not another whole program.
+    """
+    known = has_known_import(name)
+    fit = [i for i in providers.get(name, ()) if i != seed and _can_provide(units[i], known)]
     before = [i for i in fit if i < seed]
     return before[-1] if before else (fit[0] if fit else None)
 
 
-def _may_provide(unit: Unit, known: bool) -> bool:
+def _can_provide(unit: Unit, known: bool) -> bool:
     if known:
         return unit.only_imports
     return unit.piece.kind is Kind.DEFINITIONS or unit.piece.cue not in (Cue.WORKS, Cue.QUOTED, Cue.OUTPUT)
 
 
-def _followed(group: tuple[int, ...], units: Sequence[Unit]) -> tuple[int, ...]:
-    """The group with later units that go on where it stops: they use its names and import no compiler themselves."""
-    last = max(group)
+def _add_followers(group: tuple[int, ...], units: Sequence[Unit]) -> tuple[int, ...]:
+    """Add later units that continue the group: they use its names and import no compiler themselves."""
     members = list(group)
     bound = set().union(*(units[i].names.bound for i in group))
-    for i in range(last + 1, len(units)):
+    for i in range(max(group) + 1, len(units)):
         unit = units[i]
         if not unit.acts or _is_decoy(unit) or unit.piece.cue is Cue.WORKS or unit.imports & _COMPILERS:
             continue
-        unknown = _unknown(unit)
+        unknown = _list_unknown_names(unit)
         if unknown and set(unknown) <= bound:
             members.append(i)
             bound |= unit.names.bound

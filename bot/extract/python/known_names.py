@@ -1,4 +1,4 @@
-"""Names that everybody in the field binds the same way: the only imports ever added to a report's code."""
+"""Names that testcases bind by convention. Their imports are the only imports ever added to a report's code."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from bot.extract.python.names import is_stdlib
 from bot.extract.vocabulary import vocabulary_of
-from runners.core.toolchain.reports import PythonNames, Written
+from runners.core.toolchain.reports import PythonNames, ReportAge
 from runners.toolchains import TOOLCHAINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WellKnown:
+class KnownImport:
     line: str
     order: int
-    """Where the line stands among added imports."""
+    """The position of the line among added imports."""
 
 
 _COMMON = {
@@ -39,26 +39,26 @@ _COMMON = {
     "Path": "from pathlib import Path",
     "partial": "from functools import partial",
 }
-_NOT_WRITTEN = Written()
+_UNKNOWN_AGE = ReportAge()
 
 
-def well_known(name: str, toolchain: str, code: str = "", written: Written = _NOT_WRITTEN) -> WellKnown | None:
-    """How ``name`` is bound by convention in a text about ``toolchain``, or None.
+def find_known_import(name: str, toolchain: str, code: str = "", age: ReportAge = _UNKNOWN_AGE) -> KnownImport | None:
+    """Return the import that binds ``name`` by convention in a text about ``toolchain``, or None.
 
-    A printed module names its imports in comments: those are taken.
+    An import that ``code`` names in a comment, as a printed module does, takes precedence.
     """
     names = vocabulary_of(toolchain).python
     usual = {**_COMMON, **names.imports}
-    line = _import_line(name, usual.get(name), names, code, written)
+    line = _choose_line(name, usual.get(name), names, code, age)
     if line is None:
         return None
-    return WellKnown(line=line, order=list(usual).index(name) if name in usual else -1)
+    return KnownImport(line=line, order=list(usual).index(name) if name in usual else -1)
 
 
-def _import_line(name: str, usual: str | None, names: PythonNames, code: str, written: Written) -> str | None:
-    if usual and (said := _commented_import(name, code)) and any(package in said for package in names.packages):
-        return said
-    if chosen := names.choose_import(name, code, written) or usual:
+def _choose_line(name: str, usual: str | None, names: PythonNames, code: str, age: ReportAge) -> str | None:
+    if usual and (found := _find_commented_import(name, code)) and any(p in found for p in names.packages):
+        return found
+    if chosen := names.choose_import(name, code, age) or usual:
         return chosen
     if name == "nn":
         return "from torch import nn"
@@ -67,30 +67,19 @@ def _import_line(name: str, usual: str | None, names: PythonNames, code: str, wr
     return None
 
 
-def is_well_known(name: str) -> bool:
-    """Whether some toolchain's testcases bind ``name`` by convention."""
-    return any(well_known(name, toolchain) for toolchain in TOOLCHAINS)
+def has_known_import(name: str) -> bool:
+    """True if testcases of some toolchain bind ``name`` by convention."""
+    return any(find_known_import(name, toolchain) for toolchain in TOOLCHAINS)
 
 
-def _commented_import(name: str, code: str) -> str | None:
+def _find_commented_import(name: str, code: str) -> str | None:
     found = re.search(rf"^#[ \t]*((?:from [\w.]+ )?import [\w.]+ as {re.escape(name)})[ \t]*$", code, re.M)
     return found[1] if found else None
 
 
 _NOT_MODULES = {
-    "code",
-    "this",
-    "test",
-    "types",
-    "token",
-    "parser",
-    "symbol",
-    "array",
-    "select",
-    "queue",
-    "bisect",
-} | {
+    *("code", "this", "test", "types", "token", "parser", "symbol", "array", "select", "queue", "bisect"),
     *("calendar", "cmd", "profile", "signal", "statistics", "string", "resource", "site", "graphlib", "numbers"),
-    *("operator", "random_", "keyword", "mailbox", "trace", "secrets", "sched", "shelve", "turtle", "platform_"),
+    *("operator", "keyword", "mailbox", "trace", "secrets", "sched", "shelve", "turtle"),
 }
-"""Modules whose names people also give to variables: not binding them is an omission we cannot mend."""
+"""Modules of the standard library whose names are also names of variables: such a name is reported as missing."""

@@ -1,4 +1,4 @@
-"""What a Python testcase binds, uses and needs, found without running it."""
+"""Find the names, modules and files that a Python testcase binds and needs, without running the testcase."""
 
 from __future__ import annotations
 
@@ -17,24 +17,22 @@ _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__bu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
-    """Module-level names of a text: ``free`` ones are used (anywhere in it) and bound nowhere."""
+class ModuleNames:
+    """The module-level names of a text."""
 
     bound: frozenset[str]
     free: tuple[str, ...]
-    """In order of first use."""
-    star: bool
-    """``from x import *``: anything may be bound."""
+    """Names used and bound nowhere, in order of first use. Empty after ``from x import *``: it may bind any name."""
 
 
-NO_NAMES = Names(bound=frozenset(), free=(), star=False)
+NO_NAMES = ModuleNames(bound=frozenset(), free=())
 
 
-def read_names(code: str) -> Names:
-    """Names of a module's text; `NO_NAMES` when it does not compile.
+def read_names(code: str) -> ModuleNames:
+    """Return the names of a module's text; `NO_NAMES` if the text does not compile.
 
-    The compiler itself resolves the scopes: the text is compiled, never run, and its instructions are read. (The
-    `symtable` module answers the same, in time quadratic in the number of functions.)
+    The compiler itself resolves the scopes: the text is compiled, never run, and its instructions are read. The
+    `symtable` module gives the same answer, in time quadratic in the number of functions.
     """
     try:
         with warnings.catch_warnings():
@@ -45,7 +43,7 @@ def read_names(code: str) -> Names:
         return NO_NAMES
     bound: set[str] = set()
     used: set[str] = set()
-    for block in _code_objects(top):
+    for block in _list_code_objects(top):
         own: set[str] = set()
         loaded: set[str] = set()
         for instruction in dis.get_instructions(block):
@@ -60,14 +58,13 @@ def read_names(code: str) -> Names:
             bound |= own
         used |= loaded if block is top else loaded - own
     unbound = used - bound - _BUILTINS
-    star = any(isinstance(n, ast.ImportFrom) and any(a.name == "*" for a in n.names) for n in tree.body)
-    if star or not unbound:
-        return Names(bound=frozenset(bound), free=(), star=star)
+    if any(isinstance(n, ast.ImportFrom) and any(a.name == "*" for a in n.names) for n in tree.body):
+        unbound = set()
     order = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in unbound)
-    return Names(bound=frozenset(bound), free=tuple(order), star=star)
+    return ModuleNames(bound=frozenset(bound), free=tuple(order))
 
 
-def _code_objects(top: CodeType) -> Iterator[CodeType]:
+def _list_code_objects(top: CodeType) -> Iterator[CodeType]:
     pending = [top]
     while pending:
         block = pending.pop()
@@ -78,10 +75,10 @@ def _code_objects(top: CodeType) -> Iterator[CodeType]:
 # ---------------------------------------------------------------------------------------------- modules
 
 
-def imported_modules(tree: ast.AST) -> Iterator[tuple[str, bool]]:
-    """Each module imported, dotted (relative ones with their dots), and whether the import must succeed.
+def list_imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Yield the dotted name of each imported module (with its dots if relative), and whether the import must succeed.
 
-    An import inside ``try`` may fail without harm: the text says what to do then.
+    An import inside ``try`` may fail: the text handles the failure.
     """
     guarded = {
         id(inner)
@@ -123,23 +120,23 @@ _WRITERS = {
 _NETWORK = ("from_pretrained", "download_testdata", "urlretrieve", "urlopen", "hf_hub_download", "snapshot_download")
 
 
-def files_read(tree: ast.AST) -> tuple[str, ...]:
-    """Paths given literally to a call that reads a file, save those that the text itself writes first."""
-    constants = dict(_string_constants(tree))
+def find_files_read(tree: ast.AST) -> tuple[str, ...]:
+    """Return the literal paths that calls read. Paths that the text itself writes are left out."""
+    constants = dict(_find_string_constants(tree))
     read: dict[str, None] = {}
     written: set[str] = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        called = dotted(node.func)
+        called = read_dotted_name(node.func)
         tail = called.rpartition(".")[2]
-        paths = [p for p in (_literal_path(a, constants) for a in _arguments(node)) if p]
+        paths = [p for p in (_read_path(a, constants) for a in _list_path_arguments(node)) if p]
         if tail == "open" and called in ("open", "io.open"):
             (written.update if _opens_to_write(node) else read.update)(dict.fromkeys(paths[:1]))
         elif called in _READERS or (tail in ("read_text", "read_bytes") and not node.args):
-            read.update(dict.fromkeys(paths[:1] or _receiver_path(node, constants)))
+            read.update(dict.fromkeys(paths[:1] or _read_receiver_path(node, constants)))
         elif called in _WRITERS or tail in _WRITERS:
-            written.update(paths or _receiver_path(node, constants))
+            written.update(paths or _read_receiver_path(node, constants))
         elif tail in _NETWORK:
             read.update(dict.fromkeys(paths[:1]))
     return tuple(path for path in read if path not in written and not _is_no_file(path))
@@ -149,8 +146,8 @@ def _is_no_file(path: str) -> bool:
     return path in ("/dev/null", "-", "") or path.startswith("/proc/")
 
 
-def dotted(node: ast.AST) -> str:
-    """``a.b.c`` of an attribute chain; the chain's end alone when it starts at something else than a name."""
+def read_dotted_name(node: ast.AST) -> str:
+    """Return ``a.b.c`` for an attribute chain; only the attributes if the chain does not start at a name."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -160,7 +157,7 @@ def dotted(node: ast.AST) -> str:
     return ".".join(reversed(parts))
 
 
-def _arguments(node: ast.Call) -> Iterable[ast.expr]:
+def _list_path_arguments(node: ast.Call) -> Iterable[ast.expr]:
     yield from node.args
     yield from (keyword.value for keyword in node.keywords if keyword.arg in _PATH_KEYWORDS)
 
@@ -168,21 +165,24 @@ def _arguments(node: ast.Call) -> Iterable[ast.expr]:
 _PATH_KEYWORDS = {"file", "path", "filename", "f", "fname", "model_path", "filepath"}
 
 
+_PATH_CALLS = {"os.path.join", "Path", "pathlib.Path", "str", "open"}
+
+
 def _opens_to_write(node: ast.Call) -> bool:
     modes = [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]
     return any(isinstance(m, ast.Constant) and isinstance(m.value, str) and set(m.value) & set("wax") for m in modes)
 
 
-def _string_constants(tree: ast.AST) -> Iterator[tuple[str, str]]:
+def _find_string_constants(tree: ast.AST) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            path = _literal_path(node.value, {})
+            path = _read_path(node.value, {})
             if path is not None:
                 yield node.targets[0].id, path
 
 
-def _literal_path(node: ast.expr, constants: dict[str, str], depth: int = 0) -> str | None:
-    """The path an expression denotes, as far as that is written in the text."""
+def _read_path(node: ast.expr, constants: dict[str, str], depth: int = 0) -> str | None:
+    """Return the path that an expression stands for; None if the text does not spell the path out."""
     if depth > 8:
         return None
     match node:
@@ -190,27 +190,20 @@ def _literal_path(node: ast.expr, constants: dict[str, str], depth: int = 0) -> 
             return value if "\n" not in value and len(value) <= 400 else None
         case ast.Name(id=name):
             return constants.get(name)
-        case ast.Call(func=func, args=args) if dotted(func) in (
-            "os.path.join",
-            "Path",
-            "pathlib.Path",
-            "str",
-            "open",
-        ):
-            parts = [_literal_path(a, constants, depth + 1) for a in args[: 1 if dotted(func) == "open" else None]]
+        case ast.Call(func=func, args=args) if read_dotted_name(func) in _PATH_CALLS:
+            used = args[:1] if read_dotted_name(func) == "open" else args
+            parts = [_read_path(a, constants, depth + 1) for a in used]
             known = [p for p in parts if p is not None]
             return "/".join(known) if known and len(known) == len(parts) else None
         case ast.BinOp(left=left, op=ast.Div() | ast.Add() as op, right=right):
-            a, b = _literal_path(left, constants, depth + 1), _literal_path(right, constants, depth + 1)
+            a, b = _read_path(left, constants, depth + 1), _read_path(right, constants, depth + 1)
             joint = "/" if isinstance(op, ast.Div) else ""
             return f"{a}{joint}{b}" if a is not None and b is not None else None
         case _:
             return None
 
 
-def _receiver_path(node: ast.Call, constants: dict[str, str]) -> list[str]:
-    """``Path("x").read_text()`` → ``x``."""
-    if isinstance(node.func, ast.Attribute):
-        path = _literal_path(node.func.value, constants)
-        return [path] if path else []
-    return []
+def _read_receiver_path(node: ast.Call, constants: dict[str, str]) -> list[str]:
+    """Return ``x`` for ``Path("x").read_text()``."""
+    path = _read_path(node.func.value, constants) if isinstance(node.func, ast.Attribute) else None
+    return [path] if path else []

@@ -1,6 +1,6 @@
-"""The words by which bug reports speak of one compiler: data and small pure functions.
+"""The vocabulary of bug reports about one compiler: data and small pure functions.
 
-`bot.extract` joins the words of all toolchains where a text is read before its toolchain is known.
+`bot.extract` joins the vocabularies of all toolchains where a text is read before its toolchain is known.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from runners.core.toolchain.command_line import CommandLineTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """When a report was written: the versions that its prose names, and its date."""
+class ReportAge:
+    """The age of a report: the versions that its prose names, and its date."""
 
     versions: tuple[str, ...] = ()
     day: date = date.min
@@ -27,7 +27,7 @@ class DeviceText:
 
     python: str = ""
     commands: str = ""
-    """Command lines, or MLIR."""
+    """Command lines or MLIR."""
     title: str = ""
     prose: str = ""
 
@@ -38,14 +38,14 @@ class NamedDevices:
 
     named: tuple[str, ...] = ()
     chosen: str = ""
-    """By the toolchain's name for it; empty where the toolchain's first device is meant."""
+    """In the toolchain's words; empty if the text names no device."""
 
 
 def name_no_devices(text: DeviceText) -> NamedDevices:
     return NamedDevices()
 
 
-def choose_no_import(name: str, code: str, written: Written) -> str | None:
+def choose_no_import(name: str, code: str, age: ReportAge) -> str | None:
     return None
 
 
@@ -55,7 +55,7 @@ def is_dotted(version: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionWords:
-    """How reports write the versions of a compiler.
+    """The ways in which reports write the versions of a compiler.
 
     Fields that end in ``patterns`` hold sources of regular expressions without capturing groups.
     """
@@ -67,72 +67,72 @@ class VersionWords:
     named_by_patterns: tuple[str, ...] = ()
     """Words before a number that make it a version of this compiler."""
     wheel_patterns: tuple[str, ...] = ()
-    """Names of distributions, as they stand before a version."""
+    """Names of distributions before a version."""
     wheel_file_patterns: tuple[str, ...] = ()
-    """Names of distributions, as the names of wheels begin."""
+    """Names of distributions in the file names of wheels."""
     installed_patterns: tuple[str, ...] = ()
-    """Names of distributions, as folders in site-packages begin."""
+    """Names of distributions in the names of folders in site-packages."""
     line_patterns: tuple[str, ...] = ()
-    """Printed lines that tell a version."""
+    """Printed lines that name a version."""
     branches: tuple[str, ...] = ()
     """Branches that reports name beside the main branch."""
     short_pattern: str | None = None
-    """Versions of two parts that a sentence may mean."""
+    """Numbers of two parts that may be versions in a sentence."""
     is_plausible: Callable[[str], bool] = is_dotted
-    """Whether a number can be a version of this compiler."""
+    """True for a number that can be a version of this compiler."""
     promoted: Mapping[str, str] = field(default_factory=dict)
-    """Release candidates that became a release unchanged → the release."""
+    """Release candidate → the release that the candidate became without a change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonNames:
-    """The Python API of a compiler, as far as extraction must know it."""
+    """The names of a compiler's Python API that extraction needs."""
 
     packages: frozenset[str] = frozenset()
     """Top-level packages of the compiler."""
     namespaces: tuple[str, ...] = ()
-    """Names whose attributes show that a line without a fence is code."""
+    """Names whose attributes mark a line without a fence as code."""
     imports: Mapping[str, str] = field(default_factory=dict)
-    """Name → the import that binds the name by convention, in the order in which imports are added."""
-    choose_import: Callable[[str, str, Written], str | None] = choose_no_import
-    """Name, code and date of a report → the import, where the code decides; None where `imports` decides."""
+    """Name → the import that binds the name by convention. Imports are added in this order."""
+    choose_import: Callable[[str, str, ReportAge], str | None] = choose_no_import
+    """Name, code and age of a report → the import that the code asks for; None if `imports` decides."""
     distributions: Mapping[str, str] = field(default_factory=dict)
     """Import name → distribution, for packages of the same project that the compiler's own wheels lack."""
     submodule_requirements: Mapping[str, str] = field(default_factory=dict)
-    """Submodule → a distribution that the submodule imports and the compiler's wheel does not require."""
+    """Submodule → a distribution that the submodule imports, and that the compiler's wheel does not require."""
     readers: frozenset[str] = frozenset()
     """Functions that read a file."""
     writers: frozenset[str] = frozenset()
     """Functions that write a file."""
     definition_pattern: str | None = None
-    """Decorators of definitions in the compiler's own language embedded in Python."""
+    """The decorators of definitions in the compiler's own language embedded in Python."""
     omitted_constants: frozenset[str] = frozenset()
     """Names by which a printed module refers to constants that it leaves out."""
     common_words: frozenset[str] = frozenset()
-    """Words of so many reports that sharing them tells nothing."""
+    """Words that too many reports share to connect a report with a program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureWords:
-    """How reports quote the failures of a compiler.
+    """The ways in which reports quote the failures of a compiler.
 
     Fields that end in ``patterns`` hold sources of regular expressions without capturing groups.
     """
 
     definition_errors: frozenset[str] = frozenset()
-    """Exceptions that the compiler raises while it reads a definition."""
+    """Exceptions that the compiler raises while reading a definition."""
     definition_frames: tuple[str, ...] = ()
-    """Parts of the names of functions that read a definition."""
+    """Parts of the names of the functions that read a definition."""
     comparisons: frozenset[str] = frozenset()
-    """Functions by which testcases compare results."""
+    """Functions that testcases call to compare results."""
     comparison_messages: Mapping[str, str] = field(default_factory=dict)
     """Beginning of a message → the comparison that fails with it."""
     mismatch_patterns: tuple[str, ...] = ()
-    """Printed reports of unequal results."""
+    """Printed messages about unequal results."""
     unnamed_patterns: tuple[str, ...] = ()
-    """Messages that are quoted without the name of their exception."""
+    """Messages that reports quote without the name of the exception."""
     assertions_abort: bool = False
-    """Whether a failed assertion ends the process by a signal."""
+    """True if a failed assertion ends the process by a signal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +140,9 @@ class CommitWords:
     """Words that connect reports with commits."""
 
     name_patterns: tuple[str, ...] = ()
-    """Names in code that say which part of the compiler is meant: a pass, an importer, an operator, a flag."""
+    """Names in code that point to a part of the compiler: a pass, an importer, an operator, a flag."""
     related: Mapping[str, str] = field(default_factory=dict)
-    """A word of reports, without separators → the words that commits use for it."""
+    """A word of reports, without separators → the words of commits with the same meaning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,14 +157,14 @@ class TrackerDefaults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportVocabulary:
-    """All that extraction knows of one compiler. The default knows nothing: such a toolchain is named by hand."""
+    """The knowledge of extraction about one compiler. A toolchain with an empty vocabulary must be named by hand."""
 
     called: tuple[str, ...] = ()
     """Names of the compiler in prose, lower case."""
     repositories: re.Pattern[str] | None = None
     """Repositories whose issues are about this compiler."""
     marks: re.Pattern[str] | None = None
-    """Words that show that a text is about this compiler; each occurrence counts."""
+    """Words that mark a text as being about this compiler. Each occurrence counts."""
     read_devices: Callable[[DeviceText], NamedDevices] = name_no_devices
     versions: VersionWords = VersionWords()
     python: PythonNames = PythonNames()
@@ -176,7 +176,7 @@ class ReportVocabulary:
     mlir_modules: tuple[str, ...] = ()
     """Further operations of the compiler's dialects at the top level of a module."""
     native_marks: tuple[str, ...] = ()
-    """Words at the beginning of a line that show the compiler's own C++."""
+    """Words at the beginning of a line that mark the compiler's own C++."""
     commits: CommitWords = CommitWords()
     tracker: TrackerDefaults | None = None
     """None for a toolchain without a profile in the settings."""

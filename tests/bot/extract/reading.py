@@ -1,4 +1,4 @@
-"""Issues made from text, and the shortest way to what was read from them."""
+"""Make issues from text, and extract from them in one call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.extract import NoRepro, Repro, extract
 from bot.issue import Comment, Issue
 
 
-def issue(
+def make_issue(
     body: str, title: str = "[Bug] tvm fails", repository: str = "", comments: tuple[Comment, ...] = ()
 ) -> Issue:
     return Issue(
@@ -24,23 +24,23 @@ def issue(
     )
 
 
-def repro(
+def extract_repro(
     body: str, title: str = "[Bug] tvm fails", repository: str = "", comments: tuple[Comment, ...] = ()
 ) -> Repro:
-    found = extract(issue(body, title, repository, comments))
+    found = extract(make_issue(body, title, repository, comments))
     assert isinstance(found, Repro), found
     return found
 
 
-def no_repro(body: str, title: str = "[Bug] tvm fails", repository: str = "") -> NoRepro:
-    found = extract(issue(body, title, repository))
+def extract_no_repro(body: str, title: str = "[Bug] tvm fails", repository: str = "") -> NoRepro:
+    found = extract(make_issue(body, title, repository))
     assert isinstance(found, NoRepro), found
     return found
 
 
-def repairs(found: Repro) -> list[str]:
+def list_repairs(found: Repro) -> list[str]:
     return [repair.kind for repair in found.repairs]
 
 
-def missing(found: Repro | NoRepro) -> list[tuple[str, str]]:
+def list_missing(found: Repro | NoRepro) -> list[tuple[str, str]]:
     return [(entry.kind, entry.name) for entry in found.missing]

@@ -1,4 +1,4 @@
-"""Promises that hold for any text at all."""
+"""Promises that hold for any text."""
 
 from __future__ import annotations
 
@@ -14,87 +14,20 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from bot.extract import NoRepro, Repro, extract
 from bot.extract.blocks.markdown import parse_markdown
 from bot.extract.command_line.shell import TOOLS
-from tests.bot.extract.reading import issue
+from tests.bot.extract.reading import make_issue
 
 LINES = st.sampled_from(
     [
-        *(
-            "",
-            "```",
-            "```python",
-            "````",
-            "~~~",
-            "~~~mlir",
-            "'''",
-            "> ```",
-            "  ```py",
-            "1. ```",
-            "<details>",
-            "</details>",
-        ),
-        *(
-            "import tvm",
-            "from tvm import relax",
-            "x = tvm.f(y)",
-            "def main():",
-            "    return 1",
-            "print(x)",
-            "@I.ir_module",
-        ),
-        *(
-            "class M:",
-            "    pass",
-            ">>> import tvm",
-            ">>> tvm.f()",
-            "... 1",
-            "$ python a.py",
-            "Traceback (most recent call last):",
-        ),
-        *(
-            '  File "a.py", line 1, in <module>',
-            "ValueError: x",
-            "func.func @f() {",
-            "  return",
-            "}",
-            "%0 = a.b %1 : i32",
-        ),
-        *(
-            "iree-compile a.mlir -o a.vmfb",
-            "$ iree-compile \\",
-            "  --x=y \\",
-            "iree-run-module --module=/tmp/a.vmfb",
-            "// RUN: iree-opt %s",
-        ),
-        *(
-            "a.mlir:1:1: error: bad",
-            "# Title",
-            "### Steps to reproduce",
-            "### Expected behavior",
-            "Works:",
-            "expected `1` got `2`",
-        ),
-        *(
-            "cat > a.mlir <<EOF",
-            "EOF",
-            "“x”",
-            "&lt;",
-            "\tx",
-            "don't (",
-            "[[ 1.0",
-            "TVM 0.25.0",
-            "iree 3.5.0rc20250605",
-            "- a",
-            "* b",
-        ),
-        *(
-            "rm -rf /",
-            "curl x | sh",
-            "    indented = tvm.g()",
-            "<pre>",
-            "</pre>",
-            "`iree-opt a.mlir`",
-            "Program arguments: iree-compile a.mlir",
-        ),
+        *("", "```", "```python", "````", "~~~", "~~~mlir", "'''", "> ```", "  ```py", "1. ```", "<details>"),
+        *("</details>", "import tvm", "from tvm import relax", "x = tvm.f(y)", "def main():", "    return 1"),
+        *("print(x)", "@I.ir_module", "class M:", "    pass", ">>> import tvm", ">>> tvm.f()", "... 1"),
+        *("$ python a.py", "Traceback (most recent call last):", '  File "a.py", line 1, in <module>'),
+        *("ValueError: x", "func.func @f() {", "  return", "}", "%0 = a.b %1 : i32", "iree-compile a.mlir -o a.vmfb"),
+        *("$ iree-compile \\", "  --x=y \\", "iree-run-module --module=/tmp/a.vmfb", "// RUN: iree-opt %s"),
+        *("a.mlir:1:1: error: bad", "# Title", "### Steps to reproduce", "### Expected behavior", "Works:"),
+        *("expected `1` got `2`", "cat > a.mlir <<EOF", "EOF", "“x”", "&lt;", "\tx", "don't (", "[[ 1.0"),
+        *("TVM 0.25.0", "iree 3.5.0rc20250605", "- a", "* b", "rm -rf /", "curl x | sh", "    indented = tvm.g()"),
+        *("<pre>", "</pre>", "`iree-opt a.mlir`", "Program arguments: iree-compile a.mlir"),
     ]
 )
 BODIES = st.lists(LINES | st.text(max_size=30), max_size=60).map("\n".join) | st.text(max_size=400)
@@ -107,8 +40,8 @@ thorough = settings(max_examples=300, deadline=None, suppress_health_check=[Heal
 @thorough
 @any_issue
 def test_any_text_gives_a_repro_or_a_reason(body: str, title: str) -> None:
-    """Nothing a stranger writes raises; steps use known tools and name files by plain relative names."""
-    match extract(issue(body, title)):
+    """No text raises. Steps use known tools, and files have plain relative names."""
+    match extract(make_issue(body, title)):
         case NoRepro(reason=reason):
             assert reason.endswith(".")
         case Repro(testcase=testcase):
@@ -123,8 +56,8 @@ def test_any_text_gives_a_repro_or_a_reason(body: str, title: str) -> None:
 @example(body="<pre>\nfunc.func @f() {\n&lt;", title="IREE crash")
 @any_issue
 def test_spans_point_at_the_source(body: str, title: str) -> None:
-    """Each line of a file stands in one of its spans (in its place or behind a prompt), or in a repair."""
-    subject = issue(body, title)
+    """Each line of a file stands in a span of the file (possibly behind a prompt), or in a repair."""
+    subject = make_issue(body, title)
     found = extract(subject)
     if not isinstance(found, Repro):
         return
@@ -136,7 +69,7 @@ def test_spans_point_at_the_source(body: str, title: str) -> None:
     for name, text in found.testcase.files.items():
         spans = [span for span in found.spans if span.file == name]
         there = "\n".join("\n".join(source[s.lines[0] - 1 : s.lines[1]]) for s in spans)
-        there += html.unescape(there)  # inside <pre> an entity is what the page shows, not a repair
+        there += html.unescape(there)  # inside <pre>, the page shows entities as characters: no repair
         for span in spans:
             assert 1 <= span.lines[0] <= span.lines[1] <= len(source)
         for line in text.split("\n"):
@@ -146,12 +79,12 @@ def test_spans_point_at_the_source(body: str, title: str) -> None:
 @thorough
 @any_issue
 def test_extraction_is_a_function(body: str, title: str) -> None:
-    """The same text gives the same answer."""
-    assert extract(issue(body, title)) == extract(issue(body, title))
+    """The same text gives the same result."""
+    assert extract(make_issue(body, title)) == extract(make_issue(body, title))
 
 
-def test_nothing_of_the_issue_is_executed_imported_or_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that would be noticed if it ran is only read."""
+def test_no_part_of_the_issue_is_executed_imported_or_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit hook sees no event while the code is read."""
     events: list[str] = []
     forbidden = ("exec", "import", "open", "socket.connect", "subprocess.Popen", "os.system")
     watching = True
@@ -171,9 +104,9 @@ def test_nothing_of_the_issue_is_executed_imported_or_fetched(monkeypatch: pytes
         `iree-compile $(reboot) a.mlir`
         """
     )
-    extract(issue(body))  # what the reader itself loads lazily is loaded now
+    extract(make_issue(body))  # loads the modules that extraction itself imports lazily
     sys.addaudithook(watch)
-    extract(issue(body))
+    extract(make_issue(body))
     watching = False
     assert events == []
     assert "antigravity" not in sys.modules
@@ -181,8 +114,8 @@ def test_nothing_of_the_issue_is_executed_imported_or_fetched(monkeypatch: pytes
     assert subprocess.Popen.__module__ == "subprocess"
 
 
-def test_a_text_beyond_the_limit_is_refused_with_its_size() -> None:
-    """The limit is far above what any forge stores."""
-    found = extract(issue("tvm " * 300_000))
+def test_a_text_beyond_the_limit_is_refused() -> None:
+    """The reason names the limit, which is far above the size of any forge's issues."""
+    found = extract(make_issue("tvm " * 300_000))
     assert isinstance(found, NoRepro)
     assert "1,000,000" in found.reason

@@ -1,4 +1,4 @@
-"""Extraction knows a compiler by the vocabulary of its toolchain alone."""
+"""Extraction knows a compiler only by the vocabulary of its toolchain."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.extract import Repro, extract
-from bot.extract.toolchain import recognise_toolchain
+from bot.extract.vocabulary import recognize_toolchain
 from runners.core.protocol import TestcaseKind
-from tests.bot.extract.reading import issue
+from tests.bot.extract.reading import make_issue
 
 ROOT = Path(__file__).parents[3]
 
@@ -46,21 +46,21 @@ words = ReportVocabulary(
 )
 facts = {**vars(python), "NAME": "zed", "DEVICES": (Device(name="z1", aliases=frozenset()),), "REPORTS": words}
 TOOLCHAINS["zed"] = SimpleNamespace(**facts)
-# Only now: the vocabularies are joined when the modules are imported.
+# Imported only here: the modules join the vocabularies on import.
 from bot.extract import extract
-from tests.bot.extract.reading import issue
+from tests.bot.extract.reading import make_issue
 """
 
 
-def _run(check: str) -> None:
+def _run_check(check: str) -> None:
     subprocess.run([sys.executable, "-c", INVENTED + check], cwd=ROOT, check=True, timeout=60)
 
 
 def test_a_compiler_with_programs_gets_command_lines() -> None:
-    """Its commands, versions, dialect and assertions are recognised, and the missing compile step is its own."""
-    _run(
+    """Its commands, versions, dialect and assertions are recognized. The added compile step is its own."""
+    _run_check(
         '''
-found = extract(issue("""
+found = extract(make_issue("""
     With zed 1.4.0:
 
     ```mlir
@@ -86,11 +86,11 @@ assert not found.missing
     )
 
 
-def test_its_python_is_bound_by_its_own_customs() -> None:
-    """Names of the invented compiler are imported; those of another compiler are missing."""
-    _run(
+def test_names_are_bound_by_the_conventions_of_the_compiler() -> None:
+    """Names of the invented compiler are imported; names of another compiler are missing."""
+    _run_check(
         '''
-found = extract(issue("""
+found = extract(make_issue("""
     zed-make is not to blame:
 
     ```python
@@ -109,7 +109,7 @@ assert found.device == "z1"
 @pytest.mark.parametrize(("toolchain", "kind"), [("iree", TestcaseKind.COMMAND_LINE), ("tvm", TestcaseKind.PYTHON)])
 def test_commands_become_a_testcase_only_where_the_compiler_has_programs(toolchain: str, kind: TestcaseKind) -> None:
     found = extract(
-        issue(
+        make_issue(
             """
             ```mlir
             func.func @f() {
@@ -133,8 +133,8 @@ def test_commands_become_a_testcase_only_where_the_compiler_has_programs(toolcha
     assert found.testcase.kind is kind
 
 
-def test_of_two_compilers_named_as_often_the_first_by_name_is_meant() -> None:
-    assert recognise_toolchain("", "import tvm and import iree") == "iree"
-    assert recognise_toolchain("", "import tvm, import tvm and import iree") == "tvm"
-    assert recognise_toolchain("someone/tvm", "import iree") == "tvm"
-    assert recognise_toolchain("", "plain prose") is None
+def test_of_two_compilers_named_as_often_the_first_by_name_is_chosen() -> None:
+    assert recognize_toolchain("", "import tvm and import iree") == "iree"
+    assert recognize_toolchain("", "import tvm, import tvm and import iree") == "tvm"
+    assert recognize_toolchain("someone/tvm", "import iree") == "tvm"
+    assert recognize_toolchain("", "plain prose") is None

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from bot.cli.app import app
 from bot.extract import NoRepro, Repro, Span, extract
-from bot.extract.files.links import Link
+from bot.extract.links import Link
 from bot.forge.attachments import add_attachments, fetch_attachments, find_links
 from bot.forge.download import PUBLIC_HOSTS, Download, FetchError, find_hosts, make_downloader
 from bot.forge.file_rules import MAX_FILES
@@ -33,7 +33,7 @@ from bot.report.sections.request import request
 from bot.report.sections.testcase import provenance
 from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import Report
-from tests.bot.extract.reading import issue as make_issue, missing
+from tests.bot.extract.reading import list_missing as missing, make_issue
 
 MLIR = "func.func @twice(%a: tensor<4xf32>) -> tensor<4xf32> {\n  return %a : tensor<4xf32>\n}\n"
 PLACE = "https://github.com/user-attachments/files/17"

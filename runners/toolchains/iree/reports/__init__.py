@@ -1,4 +1,4 @@
-"""The words by which bug reports speak of IREE."""
+"""The vocabulary of bug reports about IREE."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from runners.core.toolchain.reports import (
     CommitWords,
     FailureWords,
     PythonNames,
+    ReportAge,
     ReportVocabulary,
     TrackerDefaults,
-    Written,
 )
 from runners.toolchains.iree.reports.devices import read_devices
 from runners.toolchains.iree.reports.tools import TOOLS
 from runners.toolchains.iree.reports.versions import VERSIONS
 
 
-def _choose_import(name: str, code: str, written: Written) -> str | None:
+def _choose_import(name: str, code: str, age: ReportAge) -> str | None:
     if name != "iree":
         return None
     if "iree.compiler" not in code:

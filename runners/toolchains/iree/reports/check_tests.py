@@ -1,7 +1,7 @@
-"""IREE's ``check.*`` tests → functions that return what they check.
+"""Rewrite IREE's ``check.*`` tests into functions that return the checked values.
 
-``iree-check-module`` is in no wheel. A test function checks a value and returns nothing; the same function, made to
-return the value, can be run by ``iree-run-module``, which prints it: that is compared with what the report quotes.
+No wheel has ``iree-check-module``. ``iree-run-module`` can run a rewritten test and prints the returned values, which
+are then compared with the values that the report quotes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _RETURN = re.compile(r"^(?P<head>[ \t]*(?:util\.|func\.)?return)[ \t]*$")
 
 
 def return_checked_values(text: str) -> tuple[str, tuple[str, ...]]:
-    """The MLIR with each checked value returned, and the names of the functions that do so.
+    """Return the MLIR with each checked value returned, and the names of the rewritten functions.
 
-    Only functions without arguments and results are rewritten, which is what tests are; others stay as they are.
+    Only functions without arguments and results are rewritten: all tests are such functions.
     """
     rows = text.split("\n")
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""Backends and devices that a report about IREE names."""
+"""Find the backends and devices that a report about IREE names."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _TARGETS = re.compile(r"#hal\.executable\.target<\"([\w-]+)\"|#hal\.device\.targ
 
 
 def read_devices(text: DeviceText) -> NamedDevices:
-    """Backends first, then run-time devices, as written in flags and calls; from prose only when there are none.
+    """Return the backends and the run-time devices in flags and calls. Without any, return those in the prose.
 
-    Beside a script, prose counts only when the script compiles.
+    Beside a script, prose counts only if the script compiles.
     """
     code = text.python or text.commands
     found: dict[str, None] = {}
@@ -32,14 +32,15 @@ def read_devices(text: DeviceText) -> NamedDevices:
     in_python = _PYTHON.findall(code)
     for listed, *_ in in_python:
         found.update(dict.fromkeys(re.findall(r"[\w-]+", listed)))
-    if not found:  # a script's driver says nothing new beside the backend it compiles for
+    if not found:  # a script's driver adds no device to the backend that it compiles for
         found.update((name, None) for _, *single in in_python for name in single if name)
     found.update(dict.fromkeys(_DEVICE.findall(code)))
     found.update((one or other, None) for one, other in _TARGETS.findall(code))
     if not found and (not text.python or "compile" in text.python):
         found.update((name.lower(), None) for name in _PROSE.findall(text.prose) if name)
-    named = tuple(dict.fromkeys(_spell(name) for name in found if name and name != "local"))
-    return NamedDevices(named=named, chosen=next((known for name in named if (known := _device(name))), "llvm-cpu"))
+    named = tuple(dict.fromkeys(_correct_name(name) for name in found if name and name != "local"))
+    chosen = next((known for name in named if (known := _find_device(name))), "llvm-cpu")
+    return NamedDevices(named=named, chosen=chosen)
 
 
 _NAMES = {
@@ -48,16 +49,16 @@ _NAMES = {
     **dict.fromkeys(("metal", "metal-spirv"), "metal"),
     **{name: name for name in ("vmvx", "cuda", "hip", "rocm", "webgpu-spirv", "amdgpu")},
 }
-"""A backend or driver, as written → the testcase's device."""
+"""Backend or driver, as written → the device of the testcase."""
 _ACCELERATORS = {"metal", "vulkan", "cuda", "rocm", "hip"}
 
 
-def _spell(name: str) -> str:
-    """A backend as written, unless no such backend exists."""
-    return name if name in _NAMES else (_device(name) or name)
+def _correct_name(name: str) -> str:
+    """Return a backend as written, or the device that a misspelt backend means."""
+    return name if name in _NAMES else (_find_device(name) or name)
 
 
-def _device(name: str) -> str | None:
-    """By its exact name, else by the family that a misspelt one begins with (``metal-spire``)."""
+def _find_device(name: str) -> str | None:
+    """Return the device of a name; for a misspelt name (``metal-spire``), the device of its first word."""
     family = name.partition("-")[0]
     return _NAMES.get(name) or (_NAMES.get(family) if family in _ACCELERATORS else None)

@@ -1,4 +1,4 @@
-"""IREE's programs, as reports call them."""
+"""IREE's programs in the command lines of reports."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def _compile_input(device: str, source: str, module: str) -> Step:
 
 
 def _output_suffix(argv: Sequence[str]) -> str:
-    """``--compile-to`` stops at a phase before the last and prints MLIR."""
+    """Return ``mlir`` if ``--compile-to`` names a phase before the last, else ``vmfb``."""
     return "mlir" if any(re.match(r"--?compile-to=(?!vm$|end$)", word) for word in argv) else "vmfb"
 
 
 def _split_run_mlir(flags: Sequence[str], device: str) -> tuple[Step, Step]:
-    """The flags of ``iree-run-mlir`` differ by their prefix."""
+    """Split the flags of ``iree-run-mlir`` by their prefix."""
     compiling = [word for word in flags if re.match(r"--?(?:iree|mlir|Xcompiler)[-,]", word)]
     running = [re.sub(r"^--Xruntime[,=]", "", word) for word in flags if word not in compiling]
     if not any("iree-hal-target" in word for word in compiling):

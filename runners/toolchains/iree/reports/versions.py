@@ -1,4 +1,4 @@
-"""How reports write IREE's versions."""
+"""The ways in which reports write IREE's versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runners.core.toolchain.reports import VersionWords
 
 
 def _is_plausible(version: str) -> bool:
-    """A release by its number, or a nightly by its date."""
+    """True for the number of a release or the date of a nightly."""
     major, _, rest = version.partition(".")
     minor = re.match(r"\d+", rest)
     number = int(minor[0]) if minor else 0
@@ -22,7 +22,7 @@ VERSIONS = VersionWords(
     wheel_patterns=("iree[-_](?:base[-_])?(?:compiler|runtime)",),
     wheel_file_patterns=("iree_(?:base_)?(?:compiler|runtime)",),
     line_patterns=("IREE.{0,40}version", "iree-(?:base-)?compiler", "LLVM version .{0,20}IREE"),
-    short_pattern=r"3\.\d",  # 3.11 is Python's as often
+    short_pattern=r"3\.\d",  # one digit: 3.11 is as often Python's version
     is_plausible=_is_plausible,
     # `VERSION` in the release's iree/compiler/version.py.
     promoted={

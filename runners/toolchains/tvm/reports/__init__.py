@@ -1,4 +1,4 @@
-"""The words by which bug reports speak of TVM."""
+"""The vocabulary of bug reports about TVM."""
 
 from __future__ import annotations
 

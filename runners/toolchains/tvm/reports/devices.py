@@ -1,4 +1,4 @@
-"""Devices and targets that a report about TVM names."""
+"""Find the devices and targets that a report about TVM names."""
 
 from __future__ import annotations
 
@@ -24,20 +24,23 @@ _KINDS = {
 
 
 def read_devices(text: DeviceText) -> NamedDevices:
-    """Where the code runs; a target alone, without a device, names only accelerators."""
+    """Return the devices of the code. A target without a device counts only if it names an accelerator.
+
+    Without either, prose may name the CPU.
+    """
     code = text.python
     found: dict[str, None] = {}
     for name in [*_CALL.findall(code), *_DEVICE.findall(code)]:
         found["cpu" if name in ("cpu", "llvm") else _SYNONYMS.get(name, name)] = None
-    accelerators = [kind for kind in _target_kinds(code) if kind not in _HOST_KINDS]
+    accelerators = [kind for kind in _find_target_kinds(code) if kind not in _HOST_KINDS]
     found.update(dict.fromkeys(accelerators))
     if not found and _PROSE_CPU.search(f"{text.title}\n{text.prose}"):
         found["cpu"] = None
     return NamedDevices(named=tuple(found), chosen=_choose_device(code, accelerators))
 
 
-def _target_kinds(code: str) -> tuple[str, ...]:
-    """``llvm``, ``cuda`` …"""
+def _find_target_kinds(code: str) -> tuple[str, ...]:
+    """Return ``llvm``, ``cuda`` and the like, in order of first use."""
     kinds: dict[str, None] = {}
     for text in _TARGET.findall(code):
         kind = re.split(r"[ /-]", text.strip(), maxsplit=1)[0].lower()
@@ -47,6 +50,6 @@ def _target_kinds(code: str) -> tuple[str, ...]:
 
 
 def _choose_device(code: str, accelerators: list[str]) -> str:
-    """The one target that the code asks for; the accelerator where a host is named as well."""
+    """Return the target that the code asks for: an accelerator rather than its host."""
     calls = [_SYNONYMS.get(name, name) for name in _CALL.findall(code) if name != "cpu"]
     return next(iter([*accelerators, *calls]), "llvm")

@@ -1,28 +1,28 @@
-"""TVM's Python API, as testcases import and use it."""
+"""The names of TVM's Python API in testcases."""
 
 from __future__ import annotations
 
 import re
 from datetime import date
 
-from runners.core.toolchain.reports import PythonNames, Written
+from runners.core.toolchain.reports import PythonNames, ReportAge
 
 _RELEASED_0_24 = date(2026, 5, 2)
-"""From 0.24 on ``tvm.tir`` is ``tvm.tirx``."""
+"""The release of 0.24, which renamed ``tvm.tir`` to ``tvm.tirx``."""
 
 
-def _choose_import(name: str, code: str, written: Written) -> str | None:
-    if name == "T" and ("T.sblock" in code or "tirx" in code or (_is_modern(written) and "T.block(" not in code)):
+def _choose_import(name: str, code: str, age: ReportAge) -> str | None:
+    if name == "T" and ("T.sblock" in code or "tirx" in code or (_is_modern(age) and "T.block(" not in code)):
         return "from tvm.script import tirx as T"
     if name == "nn" and "torch" not in code:
         return "from tvm.relax.frontend import nn"
     return None
 
 
-def _is_modern(written: Written) -> bool:
-    """Written for 0.24 or later: by the versions that the report names, else by its date."""
-    minors = [int(found[1]) for version in written.versions if (found := re.match(r"0\.(\d{1,3})(?:\.|$)", version))]
-    return max(minors) >= 24 if minors else written.day >= _RELEASED_0_24
+def _is_modern(age: ReportAge) -> bool:
+    """True for 0.24 or later, by the versions that the report names, else by its date."""
+    minors = [int(found[1]) for version in age.versions if (found := re.match(r"0\.(\d{1,3})(?:\.|$)", version))]
+    return max(minors) >= 24 if minors else age.day >= _RELEASED_0_24
 
 
 PYTHON = PythonNames(

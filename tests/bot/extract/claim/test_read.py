@@ -1,4 +1,4 @@
-"""What the reporter claims."""
+"""Read the reporter's claim."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from bot.extract import extract
 from bot.extract.claim.versions import Passage, find_versions
 from runners.core.protocol import Claim, ClaimKind
-from tests.bot.extract.reading import issue
+from tests.bot.extract.reading import make_issue
 
 
-def claim(body: str, title: str = "[Bug] tvm") -> Claim:
-    return extract(issue(body, title)).claim
+def extract_claim(body: str, title: str = "[Bug] tvm") -> Claim:
+    return extract(make_issue(body, title)).claim
 
 
 CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
@@ -42,13 +42,13 @@ CODE = "\n    ```python\n    import tvm\n    tvm.run()\n    ```\n"
         ("IREE", "```\nStack dump:\n0.\tProgram arguments: iree-compile a.mlir\n```", ClaimKind.CRASH),
     ],
 )
-def test_kind(title: str, body: str, kind: ClaimKind) -> None:
-    """Quoted evidence first, then the title's words, then the prose."""
-    assert extract(issue(body + CODE, title)).claim.kind is kind
+def test_evidence_decides_the_kind_before_prose(title: str, body: str, kind: ClaimKind) -> None:
+    """Quoted output decides first, then the title, then the prose."""
+    assert extract(make_issue(body + CODE, title)).claim.kind is kind
 
 
-def test_an_assertion_of_the_testcase_is_a_wrong_result() -> None:
-    """The compiler's own assertion is an error; the reporter's check of a value is not."""
+def test_a_failed_assertion_of_the_testcase_is_a_wrong_result() -> None:
+    """A failed assertion of the compiler is an error."""
     body = """
     ```python
     import tvm
@@ -62,12 +62,12 @@ def test_an_assertion_of_the_testcase_is_a_wrong_result() -> None:
     AssertionError: [2]
     ```
     """
-    assert claim(body).kind is ClaimKind.WRONG_RESULT
-    assert claim("`AssertionError: bad scale` (in the frontend)" + CODE).kind is ClaimKind.ERROR
+    assert extract_claim(body).kind is ClaimKind.WRONG_RESULT
+    assert extract_claim("`AssertionError: bad scale` (in the frontend)" + CODE).kind is ClaimKind.ERROR
 
 
-def test_quoted_output_and_the_output_expected_instead() -> None:
-    """The oracle compares what a probe prints with these."""
+def test_printed_and_expected_output_are_told_apart() -> None:
+    """The oracle compares the output of a run with both."""
     body = f"""{CODE}
     prints
 
@@ -83,16 +83,19 @@ def test_quoted_output_and_the_output_expected_instead() -> None:
     b 3
     ```
     """
-    found = claim(body)
+    found = extract_claim(body)
     assert (found.actual, found.expected) == ("a 1\nb 2", "a 1\nb 3")
     assert found.kind is ClaimKind.WRONG_RESULT
     assert found.signature is not None
     assert (found.signature.type, found.signature.message) == ("output", "b 2")
 
 
-def test_expected_output_in_a_code_span() -> None:
-    """``I expected `ok``` says it as well as a block."""
-    assert claim(f"{CODE}\n    Output:\n\n    ```\n    bad\n    ```\n\n    I expected `ok` here.\n").expected == "ok"
+def test_a_code_span_may_hold_the_expected_output() -> None:
+    """``I expected `ok``` counts like a block."""
+    assert (
+        extract_claim(f"{CODE}\n    Output:\n\n    ```\n    bad\n    ```\n\n    I expected `ok` here.\n").expected
+        == "ok"
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,32 +136,34 @@ def test_expected_output_in_a_code_span() -> None:
         ("apache-tvm 0.27.0\napache-tvm-ffi 0.1.14\nnumpy 2.3.0", "tvm", ("0.27.0",)),
     ],
 )
-def test_versions(text: str, toolchain: str, versions: tuple[str, ...]) -> None:
-    """The builds said to fail, in every way people write them; other products and good builds are left out."""
+def test_versions_said_to_fail_are_found(text: str, toolchain: str, versions: tuple[str, ...]) -> None:
+    """Every way to write a version counts. Other products and good builds are left out."""
     assert find_versions([Passage(text=text)], toolchain) == versions
 
 
 def test_a_bare_number_under_a_version_heading_is_a_version() -> None:
-    """Issue forms have a field for it."""
+    """Issue forms have a field for the version."""
     assert find_versions([Passage(text="0.26.0", heading="Environment")], "tvm") == ("0.26.0",)
 
 
 def test_devices_are_those_of_the_code_and_the_flags() -> None:
-    """TVM by where it runs, IREE by backend and run-time device."""
+    """TVM's device is the place of the run; IREE has a backend and a run-time device."""
     body = (
         "```python\nimport tvm\nex = tvm.compile(m, target='llvm')\nvm = relax.VirtualMachine(ex, tvm.cpu())\n```\n"
     )
-    assert claim(body).devices == ("cpu",)
-    assert claim('```python\nimport tvm\ntvm.compile(m, target="cuda -arch=sm_80")\n```\n').devices == ("cuda",)
+    assert extract_claim(body).devices == ("cpu",)
+    assert extract_claim('```python\nimport tvm\ntvm.compile(m, target="cuda -arch=sm_80")\n```\n').devices == (
+        "cuda",
+    )
     run = "`iree-run-module --device=local-task --module=a.vmfb`"
-    assert claim(f"`iree-compile --iree-hal-target-backends=llvm-cpu a.mlir`\n{run}\n", "iree").devices == (
+    assert extract_claim(f"`iree-compile --iree-hal-target-backends=llvm-cpu a.mlir`\n{run}\n", "iree").devices == (
         "llvm-cpu",
         "local-task",
     )
 
 
-def test_output_quoted_in_sentences_and_quotes_counts() -> None:
-    """Reports paste results as paragraphs, block quotes and in quotation marks, not only in fences."""
+def test_output_may_stand_in_paragraphs_quotes_and_quotation_marks() -> None:
+    """Reporters do not always use a fence."""
     body = f"""{CODE}
     gives
 
@@ -168,13 +173,13 @@ def test_output_quoted_in_sentences_and_quotes_counts() -> None:
 
     > 4xf32=4 3 2 1
     """
-    assert (claim(body).actual, claim(body).expected) == ("4xf32=1 2 3 4", "4xf32=4 3 2 1")
-    assert claim(f'{CODE}\n\nThis prints "sum: 168.0" here.\n').actual == "sum: 168.0"
+    assert (extract_claim(body).actual, extract_claim(body).expected) == ("4xf32=1 2 3 4", "4xf32=4 3 2 1")
+    assert extract_claim(f'{CODE}\n\nThis prints "sum: 168.0" here.\n').actual == "sum: 168.0"
 
 
 def test_figures_of_a_numpy_mismatch_are_part_of_the_message() -> None:
-    """Also when the exception's own line was not copied."""
-    found = claim(
+    """The line with the exception's name may be missing."""
+    found = extract_claim(
         CODE + "\n    ```\n    Not equal to tolerance rtol=1e-5\n\n    Mismatched elements: 4 / 8 (50%)\n    ```\n"
     )
     assert found.signature is not None
@@ -183,7 +188,7 @@ def test_figures_of_a_numpy_mismatch_are_part_of_the_message() -> None:
 
 
 def test_a_stack_dump_gives_the_compilers_frames() -> None:
-    """Its "Program arguments:" line is a command besides."""
+    """The line "Program arguments:" of a stack dump also holds a command."""
     body = """
     ```
     0.\tProgram arguments: /x/iree-compile --iree-hal-target-backends=llvm-cpu /tmp/a.mlir
@@ -194,20 +199,20 @@ def test_a_stack_dump_gives_the_compilers_frames() -> None:
     func.func @a() { return }
     ```
     """
-    found = claim(body, "IREE stops")
+    found = extract_claim(body, "IREE stops")
     assert found.kind is ClaimKind.CRASH
     assert found.signature is not None
     assert found.signature.frames == ("mlir::iree_compiler::RaisePass::run",)
 
 
 def test_an_assertion_failure_is_a_crash_of_iree_and_an_error_of_tvm() -> None:
-    """LLVM's assertions abort the process; TVM's checks are exceptions."""
+    """LLVM's assertions abort the process; TVM's checks raise exceptions."""
     for repository, kind in (("iree-org/iree", ClaimKind.CRASH), ("apache/tvm", ClaimKind.ERROR)):
-        assert extract(issue("See below.", "Assertion failure in SomePass", repository)).claim.kind is kind
+        assert extract(make_issue("See below.", "Assertion failure in SomePass", repository)).claim.kind is kind
 
 
-def test_output_of_a_version_said_to_be_good_is_what_is_expected() -> None:
-    """Two outputs, each introduced by its version; the good one is named as good elsewhere."""
+def test_output_of_a_good_version_is_the_expected_output() -> None:
+    """Each output is introduced by its version. Another sentence says which version is good."""
     body = f"""{CODE}
     It is off, and nobody expects all digits. 0.27.0:
 
@@ -225,12 +230,12 @@ def test_output_of_a_version_said_to_be_good_is_what_is_expected() -> None:
 
     0.27.0, was fine with 0.26.0
     """
-    found = claim(body)
+    found = extract_claim(body)
     assert (found.actual, found.expected, found.versions) == ("sum 256", "sum 393", ("0.27.0",))
 
 
 def test_a_failed_structural_comparison_of_the_testcase_is_a_wrong_result() -> None:
-    """The comparison raises ValueError, but it is the reporter's own check."""
+    """The comparison raises ValueError, but the check is the reporter's own."""
     body = """
     ```python
     import tvm
@@ -238,11 +243,11 @@ def test_a_failed_structural_comparison_of_the_testcase_is_a_wrong_result() -> N
     ```
     `ValueError: StructuralEqual check failed, caused by lhs at <root>`
     """
-    assert claim(body).kind is ClaimKind.WRONG_RESULT
+    assert extract_claim(body).kind is ClaimKind.WRONG_RESULT
 
 
-def test_the_versions_that_an_installer_offers_are_not_the_reporters() -> None:
-    """pip lists every version there is when it finds none that fits."""
+def test_versions_that_pip_offers_are_not_the_reporters() -> None:
+    """If no version fits, pip lists every existing version."""
     said = "ERROR: Could not find apache-tvm==0.26.9 (from versions: 0.25.0rc0, 0.25.0, 0.26.0)"
     assert find_versions([Passage(text=said)], "tvm") == ("0.26.9",)
 
@@ -259,23 +264,23 @@ def test_the_versions_that_an_installer_offers_are_not_the_reporters() -> None:
         "The error is not always there.",
     ],
 )
-def test_a_failure_that_comes_and_goes_is_known_by_the_reporters_words(said: str) -> None:
-    """So that two runs that agree are not taken for the whole."""
-    assert claim(said).sometimes
+def test_words_of_an_intermittent_failure_are_recognized(said: str) -> None:
+    """Two runs with the same result do not settle such a report."""
+    assert extract_claim(said).sometimes
 
 
 @pytest.mark.parametrize(
     "said",
     ["This always fails.", "Every time I compile it, it crashes.", "Random inputs are drawn.", "Run it twice."],
 )
-def test_a_failure_that_is_always_there_is_not_said_to_come_and_go(said: str) -> None:
-    """Words that stand near are not enough."""
-    assert not claim(said).sometimes
+def test_a_failure_in_every_run_is_not_intermittent(said: str) -> None:
+    """Similar words do not count."""
+    assert not extract_claim(said).sometimes
 
 
 def test_headings_and_punctuation_of_other_keyboards_are_read() -> None:
-    """Chinese headings of the issue form and full-width colons carry the claim and its version like English ones."""
-    read = claim(
+    """Chinese headings of the issue form and full-width colons are read like English ones."""
+    read = extract_claim(
         "### 期望行为\n\n可以导入\n\n### 实际行为\n\n```\ntvm.error.OpNotImplemented: no Blur\n```\n\n"
         "### 环境\n\n- TVM\N{FULLWIDTH COLON}0.26.0\n- Python\N{FULLWIDTH COLON}3.11\n\n"
         "### 复现步骤\n\n```python\nimport tvm\ntvm.blur()\n```\n"
@@ -295,9 +300,9 @@ def test_headings_and_punctuation_of_other_keyboards_are_read() -> None:
         ("It returns 0.26.0", "", ""),
     ],
 )
-def test_values_in_a_sentence_are_output_where_they_are_said_to_be(said: str, actual: str, expected: str) -> None:
-    """A figure that it prints is what was printed; counts, versions and lists of a reference are not."""
-    read = claim(f"The mean is wrong. {said}\n\n```python\nimport tvm\nprint(tvm.mean())\n```\n")
+def test_values_in_a_sentence_may_be_output(said: str, actual: str, expected: str) -> None:
+    """A printed figure is output. Counts and versions are not."""
+    read = extract_claim(f"The mean is wrong. {said}\n\n```python\nimport tvm\nprint(tvm.mean())\n```\n")
     assert (read.actual, read.expected) == (actual, expected)
 
 
@@ -310,13 +315,13 @@ def test_values_in_a_sentence_are_output_where_they_are_said_to_be(said: str, ac
         ("numpy gives `np.float32` back", ""),
     ],
 )
-def test_values_of_another_implementation_are_what_is_expected(said: str, expected: str) -> None:
-    """A list of values after its name, as a code span; a name of a type is no value."""
-    assert claim(f"The output of tvm is wrong. {said}\n{CODE}").expected == expected
+def test_values_of_another_implementation_are_the_expected_output(said: str, expected: str) -> None:
+    """The values stand in a code span after its name. The name of a type is not a value."""
+    assert extract_claim(f"The output of tvm is wrong. {said}\n{CODE}").expected == expected
 
 
-def test_a_result_below_commands_outside_any_fence_is_what_is_printed() -> None:
-    """Prompts, commands and the tool's answer typed as one paragraph; a sentence before the result is not taken."""
+def test_a_result_below_commands_without_a_fence_is_output() -> None:
+    """Prompts, commands and the tool's result may be one paragraph."""
     body = """
     IREE 3.6.0 is wrong:
 
@@ -334,10 +339,10 @@ def test_a_result_below_commands_outside_any_fence_is_what_is_printed() -> None:
     }
     ```
     """
-    assert "4xf32=8 -NAN 9 2" in claim(body, "powf").actual
+    assert "4xf32=8 -NAN 9 2" in extract_claim(body, "powf").actual
 
 
-def test_a_version_behind_the_name_and_a_dash_is_read() -> None:
-    """As the wheel's file and many people write it, and after a remark in parentheses."""
+def test_a_version_may_follow_the_name_and_a_dash() -> None:
+    """Wheels and reporters write ``tvm-0.26.0``. A remark in parentheses may stand before a version too."""
     assert find_versions([Passage(text="I use tvm-0.26.0 here.")], "tvm") == ("0.26.0",)
     assert find_versions([Passage(text="(The other backend is fine.) 3.7.0")], "iree") == ("3.7.0",)

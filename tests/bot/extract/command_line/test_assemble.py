@@ -1,10 +1,10 @@
-"""MLIR and commands → files and steps."""
+"""Assemble MLIR and commands into files and steps."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.bot.extract.reading import missing, no_repro, repairs, repro
+from tests.bot.extract.reading import extract_no_repro, extract_repro, list_missing, list_repairs
 
 MLIR = """\
     ```mlir
@@ -18,54 +18,60 @@ TITLE = "iree-compile crashes"
 
 
 def test_paths_become_names_in_the_working_directory() -> None:
-    """A step sees its own directory only; every change of a path is recorded."""
-    found = repro(f"{MLIR}\n    `/opt/iree/tools/iree-compile /tmp/d/twice.mlir -o ~/out/twice.vmfb`\n", TITLE)
+    """A step sees only its own directory. Every changed path is recorded."""
+    found = extract_repro(
+        f"{MLIR}\n    `/opt/iree/tools/iree-compile /tmp/d/twice.mlir -o ~/out/twice.vmfb`\n", TITLE
+    )
     assert found.testcase.steps == (("iree-compile", "twice.mlir", "-o", "twice.vmfb"),)
     assert set(found.testcase.files) == {"twice.mlir"}
-    assert repairs(found) == ["bare-tool", "rewrite-path", "rewrite-path"]
+    assert list_repairs(found) == ["bare-tool", "rewrite-path", "rewrite-path"]
 
 
 @pytest.mark.parametrize("name", ["%s", "-", "<input-file>", "$INPUT", ""])
 def test_an_input_without_a_name_gets_one(name: str) -> None:
-    """Placeholders and the standard input mean the only MLIR there is."""
-    found = repro(f"{MLIR}\n    ```sh\n    iree-compile --x=y {name} -o a.vmfb\n    ```\n", TITLE)
+    """Placeholders and the standard input stand for the only MLIR of the issue."""
+    found = extract_repro(f"{MLIR}\n    ```sh\n    iree-compile --x=y {name} -o a.vmfb\n    ```\n", TITLE)
     assert "input.mlir" in found.testcase.steps[0]
     assert list(found.testcase.files) == ["input.mlir"]
-    assert "name-input" in repairs(found)
+    assert "name-input" in list_repairs(found)
 
 
-def test_a_run_line_alone_gets_the_compile_its_device_implies() -> None:
-    """The added step is recorded, and names the backend of the run line's device."""
-    found = repro(
+def test_a_lone_run_gets_the_compile_step_of_its_device() -> None:
+    """The added step is recorded, and names the backend of the device in the run."""
+    found = extract_repro(
         f"{MLIR}\n    ```\n    iree-run-module --device=vulkan --module=/tmp/t.vmfb --input=4xf32=1\n    ```\n", TITLE
     )
     assert found.testcase.steps == (
         ("iree-compile", "--iree-hal-target-backends=vulkan-spirv", "t.mlir", "-o", "t.vmfb"),
         ("iree-run-module", "--device=vulkan", "--module=t.vmfb", "--input=4xf32=1"),
     )
-    assert "add-compile-step" in repairs(found)
+    assert "add-compile-step" in list_repairs(found)
     assert found.device == "vulkan"
 
 
 def test_a_compile_without_output_gets_one() -> None:
-    """Else the module's bytes would go to the output."""
-    found = repro(f"{MLIR}\n    ```\n    $ iree-compile --iree-hal-target-backends=vmvx t.mlir\n    ```\n", TITLE)
+    """Without a name, the module's bytes would be printed."""
+    found = extract_repro(
+        f"{MLIR}\n    ```\n    $ iree-compile --iree-hal-target-backends=vmvx t.mlir\n    ```\n", TITLE
+    )
     assert found.testcase.steps[0][-2:] == ("-o", "t.vmfb")
-    assert repairs(found) == ["name-output"]
+    assert list_repairs(found) == ["name-output"]
 
 
 def test_a_pipe_becomes_steps_with_a_file_between() -> None:
-    """No shell runs: the second program reads the first one's output file."""
-    found = repro(f"{MLIR}\n    ```\n    iree-opt --canonicalize t.mlir | iree-compile - -o t.vmfb\n    ```\n", TITLE)
+    """No shell runs: the second program reads the output file of the first."""
+    found = extract_repro(
+        f"{MLIR}\n    ```\n    iree-opt --canonicalize t.mlir | iree-compile - -o t.vmfb\n    ```\n", TITLE
+    )
     assert found.testcase.steps == (
         ("iree-opt", "--canonicalize", "t.mlir", "-o", "piped.mlir"),
         ("iree-compile", "piped.mlir", "-o", "t.vmfb"),
     )
 
 
-def test_prompts_code_and_output_in_one_fence_come_apart() -> None:
-    """``cat`` names the file, the commands are steps, the rest is output."""
-    found = repro(
+def test_prompts_code_and_output_in_one_fence_are_split() -> None:
+    """``cat`` names the file, the commands are steps, and the rest is output."""
+    found = extract_repro(
         """
         ```console
         $ cat twice.mlir
@@ -88,8 +94,8 @@ def test_prompts_code_and_output_in_one_fence_come_apart() -> None:
 
 
 def test_a_heredoc_is_the_file_it_writes() -> None:
-    """``cat > f <<EOF`` and its like give a name and a text."""
-    found = repro(
+    """``cat > f <<EOF`` gives both a name and a text."""
+    found = extract_repro(
         """
         ```bash
         cat <<'EOF' > /tmp/h.mlir
@@ -106,8 +112,8 @@ def test_a_heredoc_is_the_file_it_writes() -> None:
 
 
 def test_a_command_in_a_comment_of_the_mlir_counts() -> None:
-    """Test files carry their command in their first line."""
-    found = repro(
+    """Test files hold their command in the first line."""
+    found = extract_repro(
         """
         ```mlir
         // iree-compile --iree-hal-target-backends=llvm-cpu odd.mlir -o odd.vmfb
@@ -126,7 +132,7 @@ def test_a_command_in_a_comment_of_the_mlir_counts() -> None:
 
 
 def test_the_variant_that_works_is_a_control() -> None:
-    """Of two command lines the failing one is the testcase."""
+    """Of two command lines, the failing one is the testcase."""
     body = f"""{MLIR}
     Works:
     ```
@@ -137,15 +143,15 @@ def test_the_variant_that_works_is_a_control() -> None:
     iree-compile --iree-hal-target-backends=llvm-cpu t.mlir -o t.vmfb
     ```
     """
-    found = repro(body, TITLE)
+    found = extract_repro(body, TITLE)
     assert "--iree-hal-target-backends=llvm-cpu" in found.testcase.steps[0]
     assert len(found.testcase.steps) == 1
     assert found.controls[0].steps == (("iree-compile", "--iree-hal-target-backends=vmvx", "t.mlir", "-o", "t.vmfb"),)
 
 
-def test_a_file_that_is_attached_only_is_missing_and_says_where() -> None:
-    """The one operation quoted in the error is not the input."""
-    found = repro(
+def test_a_file_that_is_only_attached_is_missing_with_its_address() -> None:
+    """The single operation quoted in the error is not the input."""
+    found = extract_repro(
         """
         ```
         big.mlir:118:12: error: 'x.load' op is odd
@@ -157,15 +163,15 @@ def test_a_file_that_is_attached_only_is_missing_and_says_where() -> None:
         """,
         TITLE,
     )
-    assert missing(found) == [("file", "big.mlir")]
+    assert list_missing(found) == [("file", "big.mlir")]
     assert found.missing[0].url.endswith("/big.zip")
     assert found.testcase.files == {}
     assert found.testcase.steps == (("iree-compile", "big.mlir", "-o", "big.vmfb"),)
 
 
-def test_run_mlir_is_taken_apart() -> None:
-    """``iree-run-mlir`` is in no wheel; what it does is a compile and a run."""
-    found = repro(
+def test_run_mlir_is_split_into_compile_and_run() -> None:
+    """No wheel has ``iree-run-mlir``, which compiles and runs."""
+    found = extract_repro(
         f"{MLIR}\n    ```\n    iree-run-mlir --iree-hal-target-backends=vmvx --device=local-sync t.mlir "
         "--input=4xf32=1\n    ```\n",
         TITLE,
@@ -174,25 +180,25 @@ def test_run_mlir_is_taken_apart() -> None:
     assert found.testcase.steps[1][2:] == ("--device=local-sync", "--input=4xf32=1")
 
 
-def test_mlir_alone_is_compiled_only_when_the_issue_is_about_that() -> None:
-    """A repair that adds the most ordinary compile; not for a report that names no failure."""
-    found = repro(f"This segfaults in the compiler:\n\n{MLIR}", "IREE segmentation fault")
-    assert repairs(found) == ["add-compile-step"]
-    assert "command" in no_repro(f"I like this:\n\n{MLIR}", "IREE is nice").reason
+def test_mlir_alone_is_compiled_only_if_the_issue_is_about_compiling() -> None:
+    """A repair adds the most ordinary compile, but not to a report that names no failure."""
+    found = extract_repro(f"This segfaults in the compiler:\n\n{MLIR}", "IREE segmentation fault")
+    assert list_repairs(found) == ["add-compile-step"]
+    assert "command" in extract_no_repro(f"I like this:\n\n{MLIR}", "IREE is nice").reason
 
 
 def test_foreign_programs_never_become_steps() -> None:
-    """They are left out, and the report says so."""
-    found = repro(
+    """They are left out, and a repair says so."""
+    found = extract_repro(
         f"{MLIR}\n    ```sh\n    curl http://x | sh\n    rm -rf /\n    iree-opt t.mlir && reboot\n    ```\n", TITLE
     )
     assert [step[0] for step in found.testcase.steps] == ["iree-opt"]
-    assert repairs(found).count("drop-command") >= 2
+    assert list_repairs(found).count("drop-command") >= 2
 
 
-def test_check_tests_return_what_they_check() -> None:
-    """``iree-check-module`` is in no wheel: the value is returned, printed and compared instead."""
-    found = repro(
+def test_check_tests_return_the_values_they_check() -> None:
+    """No wheel has ``iree-check-module``: the value is returned, printed and compared instead."""
+    found = extract_repro(
         """
         ```mlir
         func.func @half() {
@@ -224,12 +230,12 @@ def test_check_tests_return_what_they_check() -> None:
         "--function=half",
     )
     assert (found.claim.actual, found.claim.expected) == ("4xf32=1 1 1 1", "4xf32=0 0 0 0")
-    assert "rewrite-check" in repairs(found)
+    assert "rewrite-check" in list_repairs(found)
 
 
 def test_a_script_that_writes_the_input_runs_first() -> None:
-    """Export from Python, then the command line: one testcase."""
-    found = repro(
+    """An export from Python and the command after it are one testcase."""
+    found = extract_repro(
         """
         ```python
         import torch
@@ -247,8 +253,8 @@ def test_a_script_that_writes_the_input_runs_first() -> None:
 
 
 def test_the_input_that_works_is_a_control() -> None:
-    """Two programs under opposite headings, one command for both."""
-    found = repro(
+    """Two programs under opposite headings share one command."""
+    found = extract_repro(
         """
         ### Incorrect results
 
@@ -270,8 +276,8 @@ def test_the_input_that_works_is_a_control() -> None:
     assert "constant 2" in found.controls[0].files["f.mlir"]
 
 
-def test_a_build_log_is_no_command_line() -> None:
-    """Its compiler calls are steps of the build, on files of the source tree."""
+def test_commands_of_a_build_log_are_not_steps() -> None:
+    """They are steps of the build, on files of the source tree."""
     body = """
     ```
     [103/2280] Generating x.bin
@@ -280,24 +286,24 @@ def test_a_build_log_is_no_command_line() -> None:
     ninja: build stopped: subcommand failed.
     ```
     """
-    assert "output" in no_repro(body, "IREE does not build").reason
+    assert "output" in extract_no_repro(body, "IREE does not build").reason
 
 
-def test_links_stand_in_for_what_is_missing() -> None:
-    """A gist that is called a log is not the program."""
-    found = no_repro(
+def test_a_missing_program_is_named_by_its_link() -> None:
+    """A gist called a log is not the program."""
+    found = extract_no_repro(
         """
         crash log: https://gist.github.com/someone/00000000000000000000
         repro: https://gist.github.com/someone/11111111111111111111
         """,
         "IREE crashes",
     )
-    assert missing(found) == [("file", "https://gist.github.com/someone/11111111111111111111")]
+    assert list_missing(found) == [("file", "https://gist.github.com/someone/11111111111111111111")]
 
 
-def test_a_step_that_says_run_is_a_command() -> None:
-    """``2. Run ./iree-compile …`` in a list of steps."""
-    found = repro(
+def test_the_word_run_may_stand_before_a_command() -> None:
+    """``2. Run ./iree-compile …`` in a list of steps is a command."""
+    found = extract_repro(
         """
         ```mlir
         func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {

