@@ -1,0 +1,102 @@
+"""Record the runs of a set: ``python -m bench.proving.record [corpus|retellings] [--only PART] [--tellings N]``.
+
+Runs only requests that are not recorded yet. ``--again`` forgets the recordings that other guest programs made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+from bench.proving import recordings as recorded
+from bench.proving.corpus import CorpusCase, list_cases, make_story
+from bench.proving.recordings import Recordings, Replay
+from bench.proving.replay import replay_issue
+from bench.proving.retellings import check_telling
+from bench.proving.telling import draw
+from bot.extract import extract
+from bot.extract.types import Repro
+from runners.core.catalogue import Catalogue, load_catalogue
+from runners.core.errors import ReprobotError
+from runners.core.progress import Silent
+from runners.core.runs import Execute, RunRequest
+from runners.workbench import Workbench, open_workbench
+
+SET = "corpus"
+
+
+def record_case(case: CorpusCase, runs: Recordings, catalogue: Catalogue, live: Execute) -> None:
+    """Record the investigation of a case's own text, and its testcase on every release, twice."""
+    extraction = extract(case.issue)
+    if not isinstance(extraction, Repro) or extraction.missing:
+        return
+    replay_issue(case.issue, Replay(runs, live), catalogue, extraction=extraction)
+    testcase = extraction.testcase
+    every = Replay(runs, live)
+    for release in catalogue.listing(testcase.toolchain).releases:
+        if release.fork is None:
+            for attempt in (1, 2):
+                every(
+                    RunRequest(version=release.version, device=extraction.device, testcase=testcase, attempt=attempt)
+                )
+
+
+def record_tellings(case: CorpusCase, runs: Recordings, catalogue: Catalogue, live: Execute, seeds: range) -> None:
+    extraction = extract(case.issue)
+    if not isinstance(extraction, Repro):
+        return
+    story = make_story(case, extraction.testcase, runs, catalogue)
+    for seed in seeds if story is not None else ():
+        assert story is not None
+        check_telling(story, case.truth, draw(seed), runs, catalogue, live=live)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("set", nargs="?", choices=("corpus", "retellings"), default="corpus")
+    parser.add_argument("--only", action="append", default=[], help="part of the names of the cases to record")
+    parser.add_argument("--tellings", type=int, default=10, help="seeds 0 … N-1 of each story")
+    parser.add_argument("--again", action="store_true", help="forget what other guest programs recorded")
+    chosen = parser.parse_args()
+    runs = recorded.load(SET)
+    if chosen.again:
+        for stale in runs.list_stale():
+            del runs.runs[stale.key, stale.ordinal]
+    catalogue = load_catalogue()
+    bench = open_workbench("auto", catalogue, Silent())
+    for number, case in enumerate(_choose(chosen.only)):
+        began, before = time.monotonic(), len(runs.runs)
+        with closing(bench.sessions):
+            _record(chosen.set, case, runs, catalogue, bench, range(chosen.tellings))
+        say(f"{number + 1:4} {case.truth.name}: {len(runs.runs) - before} runs, {time.monotonic() - began:.0f} s")
+        if len(runs.runs) > before:
+            recorded.save(SET, runs)
+    return 0
+
+
+def _record(
+    name: str, case: CorpusCase, runs: Recordings, catalogue: Catalogue, bench: Workbench, seeds: range
+) -> None:
+    try:
+        if name == "corpus":
+            record_case(case, runs, catalogue, bench.execute)
+        else:
+            record_tellings(case, runs, catalogue, bench.execute, seeds)
+    except ReprobotError as error:
+        say(f"{case.truth.name}: {error}")
+
+
+def _choose(only: list[str]) -> Iterator[CorpusCase]:
+    return (case for case in list_cases() if not only or any(part in case.truth.name for part in only))
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
