@@ -20,6 +20,7 @@ from typing import Any
 
 from bench.proving.grades import (
     HEAD,
+    SILENT,
     Answer,
     Graded,
     Label,
@@ -47,7 +48,8 @@ def grade_round(labels: Sequence[dict[str, Any]], outputs: dict[str, dict[str, A
             classes=tuple(entry.get("class", ())),
             decidable=bool(entry.get("decidable")),
         )
-        answer = Answer(verdict=output["verdict"], confidence=output["confidence"], headline=output["headline"])
+        verdict = SILENT if output["verdict"] == "no-claim" else output["verdict"]
+        answer = Answer(verdict=verdict, confidence=output["confidence"], headline=output["headline"])
         name = f"{entry['repository'].partition('/')[2]}#{entry['number']}"
         graded.setdefault(entry["repository"], []).append(
             Graded(name=name, label=label, answer=answer, grade=grade_answer(label, answer))

@@ -11,8 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
+import msgspec
+
 from bench.proving import recordings as recorded
-from bench.proving.corpus import CorpusCase, list_cases
+from bench.proving.corpus import CorpusCase, choose_options, list_cases
 from bench.proving.recordings import Recordings, Replay
 from bench.proving.replay import replay_issue
 from bench.proving.trials import list_corpus, play_product, retell
@@ -21,10 +23,12 @@ from bot.extract.types import Repro
 from runners.core.catalogue import Catalogue, load_catalogue
 from runners.core.errors import ReprobotError
 from runners.core.progress import Silent
+from runners.core.protocol import Limits
 from runners.core.runs import Execute, RunRequest
 from runners.workbench import Workbench, open_workbench
 
 SET = "corpus"
+RUN_TIMEOUT_S = 120.0
 
 
 def record_case(case: CorpusCase, runs: Recordings, catalogue: Catalogue, live: Execute) -> None:
@@ -32,15 +36,17 @@ def record_case(case: CorpusCase, runs: Recordings, catalogue: Catalogue, live: 
     extraction = extract(case.issue)
     if not isinstance(extraction, Repro) or extraction.missing:
         return
-    replay_issue(case.issue, Replay(runs, live), catalogue, extraction=extraction)
+    options = choose_options(case)
+    replay_issue(case.issue, Replay(runs, live), catalogue, options, extraction)
     testcase = extraction.testcase
     every = Replay(runs, live)
     for release in catalogue.listing(testcase.toolchain).releases:
         if release.fork is None:
             for attempt in (1, 2):
-                every(
-                    RunRequest(version=release.version, device=extraction.device, testcase=testcase, attempt=attempt)
+                request = RunRequest(
+                    version=release.version, device=extraction.device, testcase=testcase, attempt=attempt
                 )
+                every(msgspec.structs.replace(request, limits=Limits(wall_s=options.timeout_s or RUN_TIMEOUT_S)))
 
 
 def record_tellings(case: CorpusCase, runs: Recordings, catalogue: Catalogue, live: Execute, number: int) -> None:

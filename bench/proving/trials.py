@@ -13,7 +13,7 @@ from datetime import date
 
 import msgspec
 
-from bench.proving.corpus import list_cases, make_story
+from bench.proving.corpus import choose_options, list_cases, make_story
 from bench.proving.grades import Answer, Graded, Label, grade_answer
 from bench.proving.recordings import NOT_RECORDED, Recordings, Replay, load_story
 from bench.proving.replay import replay_issue
@@ -100,6 +100,7 @@ def list_corpus() -> Iterator[Trial]:
             issue=case.issue,
             label=Label(verdict=truth.verdict, accepted=truth.accepted, never=truth.never),
             outcomes=truth.outcomes,
+            options=choose_options(case),
         )
 
 

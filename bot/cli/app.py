@@ -142,6 +142,9 @@ def run_reproduce(
     minimize: Annotated[
         bool, typer.Option("--minimize", help="Also reduce the testcase to the part that its failure needs.")
     ] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Run the testcase even if the text reports no failure.")
+    ] = False,
     json: JsonOption = None,
     html: HtmlOption = None,
     comment: CommentOption = None,
@@ -157,6 +160,7 @@ def run_reproduce(
         wheels=_make_absolute(wheels),
         history=str(history or ""),
         minimize=minimize,
+        anyway=anyway,
     )
     check_names(toolchain, options.sandbox, options.allowed)
     read = read_issue(issue, toolchain, attach=fetch_attachments)

@@ -3,8 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from runners.core.protocol import Claim, Testcase
+
+
+class Intent(StrEnum):
+    """What the author of a text wants."""
+
+    FAILURE = "failure"
+    QUESTION = "question"
+    FEATURE = "feature"
+    """A feature, a change of design, or a removal that is proposed."""
+    TRACKING = "tracking"
+    """A list of work: an epic, a release plan, a roadmap."""
+    DOCUMENTATION = "documentation"
+    BUILD = "build"
+    """Building the compiler from source, installing it, or its continuous integration."""
+
+
+DESCRIPTIONS = {
+    Intent.FAILURE: "reports a failure",
+    Intent.QUESTION: "asks a question",
+    Intent.FEATURE: "proposes a change",
+    Intent.TRACKING: "tracks work",
+    Intent.DOCUMENTATION: "is about the documentation",
+    Intent.BUILD: "is about a build or a CI job",
+}
+"""Predicates of the sentence "The text …"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +80,7 @@ class Repro:
     missing: tuple[Missing, ...] = ()
     device: str = "cpu"
     """The device that the testcase asks for, in the toolchain's words (``llvm``, ``llvm-cpu``, ``hip`` …)."""
+    intent: Intent = Intent.FAILURE
     controls: tuple[Testcase, ...] = ()
     """Variants that the reporter says work. ``testcase`` is the variant said to fail."""
 
@@ -66,6 +93,7 @@ class NoRepro:
     claim: Claim
     toolchain: str | None
     missing: tuple[Missing, ...] = ()
+    intent: Intent = Intent.FAILURE
 
 
 Extraction = Repro | NoRepro

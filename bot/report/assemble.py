@@ -39,7 +39,7 @@ class Asked:
 
 def report_without_run(asked: Asked) -> Report | None:
     """The report of an issue in which there is nothing to run; None when there is."""
-    if (verdict := judge_without_running(asked.extraction)) is None:
+    if (verdict := judge_without_running(asked.extraction, anyway=asked.options.anyway)) is None:
         return None
     return Report(
         issue=asked.issue,
@@ -124,6 +124,7 @@ def repeat_command(issue: Issue, toolchain: str | None, options: RunOptions) -> 
     words += ["--devices", ",".join(options.devices)] if options.devices else []
     words += [] if options.bisect else ["--no-bisect"]
     words += ["--minimize"] if options.minimize else []
+    words += ["--anyway"] if options.anyway else []
     words += ["--sandbox", options.sandbox] if options.sandbox != "auto" else []
     words += ["--timeout", f"{options.timeout_s:g}"] if options.timeout_s is not None else []
     words += [word for name in options.allowed for word in ("--allow", name)]

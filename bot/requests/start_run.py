@@ -43,7 +43,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     issue = conversation.issue
     if settings.attachments:
         issue = replace_surrogates(conversation.context.attach(issue))
-    asked = read_testcase(issue, settings, command)
+    asked = read_testcase(issue, settings, command, anyway=conversation.request.asked)
     if (report := report_without_run(asked)) is not None:
         _answer_without_run(conversation, report)
         return None
@@ -116,7 +116,9 @@ def _record_run(
 def _answer_without_run(conversation: IssueConversation, report: Report) -> None:
     """Ask for the missing parts in our comment, if the settings or a command want an answer. Else stay silent."""
     kind, when = report.verdict.kind, conversation.settings.without_code
-    is_wanted = when is WithoutCode.ASK or (when is WithoutCode.INCOMPLETE and kind is VerdictKind.INCOMPLETE)
+    is_wanted = (when is WithoutCode.ASK and kind is not VerdictKind.NO_CLAIM) or (
+        when is WithoutCode.INCOMPLETE and kind is VerdictKind.INCOMPLETE
+    )
     conversation.messages.append(f"nothing to run: {prose(report.verdict.headline)}")
     if not (conversation.request.asked or is_wanted):
         return

@@ -8,7 +8,7 @@ what would settle it.
 
 from __future__ import annotations
 
-from bot.extract.types import Extraction, NoRepro, Repro
+from bot.extract.types import DESCRIPTIONS, Extraction, Intent, NoRepro, Repro
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.caveats import contrasted, naming_forks, refused, unattributed, undefined_input
 from bot.verdict.rules.confidence import NOTHING_TO_RUN, THRESHOLD
@@ -19,8 +19,11 @@ from bot.verdict.rules.reproduced import contradicted, seen_failing, seen_only_p
 from bot.verdict.verdict import Verdict, VerdictKind, conclude
 
 
-def judge_without_running(extraction: Extraction) -> Verdict | None:
+def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Verdict | None:
     """The verdict on an issue that gives nothing to run, or not enough; None when there is something to run."""
+    if extraction.intent is not Intent.FAILURE and not anyway:
+        headline = f"The text {DESCRIPTIONS[extraction.intent]} and reports no failure of the compiler."
+        return conclude(VerdictKind.NO_CLAIM, NOTHING_TO_RUN, headline)
     match extraction:
         case NoRepro(missing=missing, reason=reason) if any(item.kind != "code" for item in missing):
             return conclude(
@@ -64,7 +67,13 @@ def judge(evidence: Evidence) -> Verdict:
     return verdict
 
 
-_HUMBLE = {VerdictKind.INCONCLUSIVE, VerdictKind.UNTESTABLE, VerdictKind.INCOMPLETE, VerdictKind.NO_REPRO}
+_HUMBLE = {
+    VerdictKind.INCONCLUSIVE,
+    VerdictKind.UNTESTABLE,
+    VerdictKind.INCOMPLETE,
+    VerdictKind.NO_REPRO,
+    VerdictKind.NO_CLAIM,
+}
 
 
 def _as_a_clause(headline: str) -> str:

@@ -23,6 +23,7 @@ class VerdictKind(StrEnum):
     UNTESTABLE = "untestable"
     INCONCLUSIVE = "inconclusive"
     NO_REPRO = "no-repro"
+    NO_CLAIM = "no-claim"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ LABELS = {
     VerdictKind.UNTESTABLE: ("repro: untestable",),
     VerdictKind.INCONCLUSIVE: ("repro: inconclusive",),
     VerdictKind.NO_REPRO: (),
+    VerdictKind.NO_CLAIM: (),
 }
 
 

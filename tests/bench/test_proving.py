@@ -1,4 +1,4 @@
-"""The proving ground: grades, tellings and recordings keep their promises, and dummies do not pass for the product."""
+"""Grades, tellings and recordings keep their promises, and dummies do not pass for the product."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from bench.proving import recordings as recorded
 from bench.proving.dummies import list_dummies, make_memorizer, play_inconclusive
@@ -30,7 +29,7 @@ from bot.extract import extract
 from bot.extract.types import Repro
 from bot.forge.source import parse_issue
 from runners.core.catalogue import Catalogue, load_catalogue
-from runners.core.protocol import Exited, NotRun, StepResult, Testcase
+from runners.core.protocol import Exited, NotRun, StepResult, Testcase, TestcaseKind
 from runners.core.runs import RunRequest, RunResult
 
 SCRIPT = "import numpy as np\nimport tvm\n\nx = np.arange(6)\nassert tvm.nd.array(x).numpy().sum() == 16\n"
@@ -45,6 +44,7 @@ STORY = Story(
     version="0.26.0",
     created=date(2026, 3, 1),
 )
+EMPTY = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={}, steps=())
 LABEL = Label(verdict="fixed", accepted=("confirmed",), never=("invalid-repro",))
 
 
@@ -115,7 +115,7 @@ def _result(text: str) -> RunResult:
 
 
 def test_a_replay_answers_equal_requests_in_their_order(tmp_path: Path) -> None:
-    request = RunRequest(version="0.26.0", device="llvm", testcase=Testcase(toolchain="tvm", files={}, steps=()))
+    request = RunRequest(version="0.26.0", device="llvm", testcase=EMPTY)
     runs = Recordings()
     answers = iter(["first", "second"])
     live = Replay(runs, lambda _: _result(next(answers)))
@@ -135,7 +135,7 @@ def replace_version(request: RunRequest) -> RunRequest:
 def test_a_failure_of_the_machine_is_not_recorded() -> None:
     runs = Recordings()
     replay = Replay(runs, lambda _: RunResult(ended=NotRun(why="no engine", cause="infra"), steps=()))
-    replay(RunRequest(version="0.26.0", device="llvm", testcase=Testcase(toolchain="tvm", files={}, steps=())))
+    replay(RunRequest(version="0.26.0", device="llvm", testcase=EMPTY))
     assert not runs.runs
 
 

@@ -17,8 +17,9 @@ TITLES = {
     VerdictKind.UNTESTABLE: "Not testable here",
     VerdictKind.INCONCLUSIVE: "Inconclusive",
     VerdictKind.NO_REPRO: "No repro found",
+    VerdictKind.NO_CLAIM: "No failure reported",
 }
-UNJUDGED = frozenset({VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO})
+UNJUDGED = frozenset({VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO, VerdictKind.NO_CLAIM})
 """Nothing was weighed, so a confidence would be noise."""
 
 

@@ -20,7 +20,7 @@ from bot.report.document import document, dumps
 from bot.report.quote import clean, code, fence, hides_characters, prose
 from bot.report.sections.failures import ended
 from bot.report.sections.findings import render_findings
-from bot.report.sections.headline import TITLES, headline, under_its_label
+from bot.report.sections.headline import TITLES, UNJUDGED, headline, under_its_label
 from bot.report.sections.ranges import change
 from bot.verdict.verdict import Report, Verdict, VerdictKind
 from runners.core.findings import DIFFERENCE
@@ -296,7 +296,7 @@ def test_the_first_line_is_the_verdict(kind: VerdictKind) -> None:
     """Every kind has a name in bold, and a confidence in a word where something was weighed."""
     line = headline(Verdict(kind=kind, confidence=0.7, headline="It was seen."))
     assert re.match(r"\*\*[A-Z][a-z ]+\.\*\* It was seen\.", line)
-    unjudged = kind in (VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO)
+    unjudged = kind in UNJUDGED
     assert line.endswith("Confidence: moderate.") is not unjudged
 
 
