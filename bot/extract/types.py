@@ -26,8 +26,13 @@ class Repair:
     """One change to the reporter's text, made so that the text can run. Every change is recorded and shown."""
 
     kind: str
-    """``add-import``, ``join-blocks``, ``strip-prompt``, ``dedent``, ``add-compile-step`` …"""
+    """``add-import``, ``join-blocks``, ``strip-prompt``, ``dedent``, ``add-compile-step``, `DROP_CODE` …"""
     detail: str
+
+
+DROP_CODE = "drop-code"
+"""The kind of a repair that left out text which may be code. A clean run then says nothing about the reporter's
+program: such a testcase gives no verdict that rests on clean runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,11 @@ class Repro:
     """The device that the testcase asks for, in the toolchain's words (``llvm``, ``llvm-cpu``, ``hip`` …)."""
     controls: tuple[Testcase, ...] = ()
     """Variants that the reporter says work. ``testcase`` is the variant said to fail."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What was left out of the program although it may be code; empty for a whole program."""
+        return tuple(repair.detail for repair in self.repairs if repair.kind == DROP_CODE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
