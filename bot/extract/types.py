@@ -52,8 +52,13 @@ class Repair:
     """One change to the reporter's text, made so that the text can run. Every change is recorded and shown."""
 
     kind: str
-    """``add-import``, ``join-blocks``, ``strip-prompt``, ``dedent``, ``add-compile-step`` …"""
+    """``add-import``, ``join-blocks``, ``strip-prompt``, ``dedent``, ``add-compile-step``, `DROP_CODE` …"""
     detail: str
+
+
+DROP_CODE = "drop-code"
+"""The kind of a repair that left out text which may be code. A clean run then says nothing about the reporter's
+program: such a testcase gives no verdict that rests on clean runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +88,11 @@ class Repro:
     intent: Intent = Intent.FAILURE
     controls: tuple[Testcase, ...] = ()
     """Variants that the reporter says work. ``testcase`` is the variant said to fail."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What was left out of the program although it may be code; empty for a whole program."""
+        return tuple(repair.detail for repair in self.repairs if repair.kind == DROP_CODE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.extract.types import Extraction, Missing
+from bot.extract.types import Extraction, Missing, Repro
 from bot.issue import Issue, is_remote
 from bot.plan import RunOptions
 from bot.suspects.ranges import CommitHistory, RankedRanges, rank_ranges
@@ -67,7 +67,13 @@ def assemble_report(
         InfraError: nothing could be run, through no fault of the testcase.
     """
     refuse_mere_infrastructure(seen.observations)
-    evidence = Evidence(plan=plan, observations=seen.observations, findings=seen.findings, trail=seen.trail)
+    evidence = Evidence(
+        plan=plan,
+        observations=seen.observations,
+        findings=seen.findings,
+        trail=seen.trail,
+        left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
+    )
     verdict = judge(evidence)
     found = bisections(evidence, verdict.kind, catalogue)
     ranked = RankedRanges(bisections=found)

@@ -36,6 +36,8 @@ class Evidence:
     findings: tuple[Finding, ...]
     trail: BuildRange | None = None
     """Builds between releases along which was searched, where there were any."""
+    left_out: tuple[str, ...] = ()
+    """What the testcase leaves out of the reporter's text although it may be code."""
 
     def answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
         """One answer for each release that was probed, on the testcase's own device unless another is named."""

@@ -15,6 +15,7 @@ from bot.verdict.rules.confidence import NOTHING_TO_RUN, THRESHOLD
 from bot.verdict.rules.flaky import along_the_trail, flaky, repeated
 from bot.verdict.rules.invalid_repro import repro_at_fault
 from bot.verdict.rules.not_reproduced import never_seen_failing
+from bot.verdict.rules.partial_code import distrust_clean_runs
 from bot.verdict.rules.reproduced import contradicted, seen_failing, seen_only_ported
 from bot.verdict.verdict import Verdict, VerdictKind, conclude
 
@@ -54,7 +55,7 @@ def judge(evidence: Evidence) -> Verdict:
         or seen_only_ported(evidence)
         or never_seen_failing(evidence)
     )
-    for proviso in (naming_forks, contrasted, repeated, unattributed, undefined_input, refused):
+    for proviso in (naming_forks, contrasted, repeated, unattributed, undefined_input, refused, distrust_clean_runs):
         verdict = proviso(verdict, evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _HUMBLE:
         return conclude(
