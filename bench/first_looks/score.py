@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from bot.verdict.rules.rate import interval
+from bot.verdict.rules.rate import compute_interval
 
 FOLDER = Path(__file__).parent
 SILENT = "silent"
@@ -92,7 +92,7 @@ HEAD = (
 
 
 def _share(part: int, whole: int) -> str:
-    low, high = interval(part, whole)
+    low, high = compute_interval(part, whole)
     return f"{part} of {whole}, {100 * part / max(1, whole):.0f} % ({100 * low:.0f}–{100 * high:.0f})"
 
 

@@ -10,7 +10,7 @@ import msgspec
 from bot.extract import Extraction, NoRepro, Repro, extract
 from bot.issue import Issue
 from bot.plan import RunOptions
-from bot.report.assemble import Asked
+from bot.report.assemble import ReportInput
 from bot.requests.commands import SlashCommand, Verb
 from bot.requests.markdown_lines import CodeBlock
 from bot.settings import Settings
@@ -39,9 +39,9 @@ def choose_options(settings: Settings, command: SlashCommand) -> RunOptions:
     )
 
 
-def read_testcase(issue: Issue, settings: Settings, command: SlashCommand) -> Asked:
+def read_testcase(issue: Issue, settings: Settings, command: SlashCommand) -> ReportInput:
     """Extract the testcase that a command is about, and choose the options of its run."""
-    return Asked(
+    return ReportInput(
         issue=issue,
         toolchain=settings.toolchain,
         options=choose_options(settings, command),
