@@ -69,5 +69,5 @@ def list_dummies() -> Mapping[str, Callable[[], Play]]:
         "always inconclusive": lambda: play_inconclusive,
         "knows the texts of the corpus": lambda: make_memorizer(by_testcase=False),
         "knows the testcases of the corpus": lambda: make_memorizer(by_testcase=True),
-        "without the rules on repros at fault and on flaky runs": lambda: play_without("repro_at_fault", "flaky"),
+        "without two of its rules": lambda: play_without("judge_invalid_repro", "judge_flaky"),
     }

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bot.verdict.rules.rate import interval
+from bot.verdict.rules.rate import compute_interval
 
 SILENT = "silent"
 """The verdict on a text that claims no failure: the product stays quiet."""
@@ -101,7 +101,7 @@ def render_row(name: str, graded: Sequence[Graded]) -> str:
 
 def share(part: int, whole: int) -> str:
     """``26 of 40, 65 % (50–78)``: the share with its Wilson interval."""
-    low, high = interval(part, whole)
+    low, high = compute_interval(part, whole)
     return f"{part} of {whole}, {100 * part / max(1, whole):.0f} % ({100 * low:.0f}–{100 * high:.0f})"
 
 

@@ -11,9 +11,9 @@ from bot.forge.payloads import replace_surrogates
 from bot.forge.run_record import RecordedRun, RunState, shorten_digest
 from bot.forge.sticky_comment import MAX_BODY_BYTES, parse_report, read_records
 from bot.plan import PlanWithNotes, make_plan
-from bot.report.assemble import report_without_run
+from bot.report.assemble import make_unrun_report
 from bot.report.comment import render_comment
-from bot.report.quote import code, prose
+from bot.report.quote import escape_prose, quote_code
 from bot.requests.commands import PREFIX, VERBS, SlashCommand, Verb
 from bot.requests.conversation import IssueConversation, link_log
 from bot.requests.labels import update_labels
@@ -44,7 +44,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     if settings.attachments:
         issue = replace_surrogates(conversation.context.attach(issue))
     asked = read_testcase(issue, settings, command, anyway=conversation.request.asked)
-    if (report := report_without_run(asked)) is not None:
+    if (report := make_unrun_report(asked)) is not None:
         _answer_without_run(conversation, report)
         return None
     assert isinstance(asked.extraction, Repro)
@@ -54,7 +54,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     try:
         planned = make_plan(asked.extraction, conversation.context.catalogue, asked.options)
     except UserError as error:
-        conversation.refuse_command(f"{prose(str(error))}.")
+        conversation.refuse_command(f"{escape_prose(str(error))}.")
         return None
     if command.verb is Verb.APPROVE and not _select_machines(conversation, planned):
         conversation.refuse_command(
@@ -68,12 +68,12 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     try:
         sealed = seal_plan(case, machines)
     except UserError as error:
-        conversation.refuse_command(f"{prose(str(error))}.")
+        conversation.refuse_command(f"{escape_prose(str(error))}.")
         return None
     record = conversation.record.add_run(run)
     note = _render_progress(planned, run, notes)
     conversation.publish_sticky(replace(conversation.sticky, record=record, note=note))
-    actor = code(requester.login or "the clock")
+    actor = quote_code(requester.login or "the clock")
     conversation.messages.append(f"planned {len(sealed.cells)} job(s) for {conversation.request.trigger} by {actor}")
     return sealed
 
@@ -119,7 +119,7 @@ def _answer_without_run(conversation: IssueConversation, report: Report) -> None
     is_wanted = (when is WithoutCode.ASK and kind is not VerdictKind.NO_CLAIM) or (
         when is WithoutCode.INCOMPLETE and kind is VerdictKind.INCOMPLETE
     )
-    conversation.messages.append(f"nothing to run: {prose(report.verdict.headline)}")
+    conversation.messages.append(f"nothing to run: {escape_prose(report.verdict.headline)}")
     if not (conversation.request.asked or is_wanted):
         return
     sticky = parse_report(render_comment(report, MAX_BODY_BYTES))
@@ -213,13 +213,13 @@ def _note_other_code(command: SlashCommand) -> tuple[str, ...]:
 
 def _render_progress(planned: PlanWithNotes, run: RecordedRun, notes: Sequence[str]) -> str:
     title = find_toolchain(planned.plan.testcase.toolchain).TITLE
-    requester = f" for {code(run.by)}" if run.by else ""
+    requester = f" for {quote_code(run.by)}" if run.by else ""
     count = len(planned.plan.order)
     releases = f"{count} release{'' if count == 1 else 's'} of {title}"
     lines = [
         f"> **Running** the testcase{requester} on up to {releases}{link_log(run.url)}. "
         "This comment will hold the answer.",
-        *(f"> {prose(note[:1].upper() + note[1:])}." for note in notes),
+        *(f"> {escape_prose(note[:1].upper() + note[1:])}." for note in notes),
     ]
     return "\n>\n".join(lines)
 

@@ -10,7 +10,7 @@ import msgspec
 from bot.extract import Extraction, NoRepro, Repro, extract
 from bot.issue import Issue
 from bot.plan import RunOptions
-from bot.report.assemble import Asked
+from bot.report.assemble import ReportInput
 from bot.requests.commands import SlashCommand, Verb
 from bot.requests.markdown_lines import CodeBlock
 from bot.settings import Settings
@@ -40,12 +40,12 @@ def choose_options(settings: Settings, command: SlashCommand, *, anyway: bool = 
     )
 
 
-def read_testcase(issue: Issue, settings: Settings, command: SlashCommand, *, anyway: bool = False) -> Asked:
+def read_testcase(issue: Issue, settings: Settings, command: SlashCommand, *, anyway: bool = False) -> ReportInput:
     """Extract the testcase that a command is about, and choose the options of its run.
 
     ``anyway``: somebody asked for the run, so that it does not matter what the text wants.
     """
-    return Asked(
+    return ReportInput(
         issue=issue,
         toolchain=settings.toolchain,
         options=choose_options(settings, command, anyway=anyway),

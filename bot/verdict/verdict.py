@@ -56,7 +56,7 @@ LABELS = {
 }
 
 
-def conclude(
+def make_verdict(
     kind: VerdictKind, confidence: float, headline: str, reasons: Sequence[str] = (), evidence: Sequence[int] = ()
 ) -> Verdict:
     """A verdict with the labels of its kind; reasons that are empty are left out."""

@@ -14,7 +14,7 @@ from bench.proving.dummies import list_dummies, make_memorizer, play_inconclusiv
 from bench.proving.grades import Answer, Graded, Label, grade_answer, render_misses, render_row
 from bench.proving.recordings import Recordings, Replay
 from bench.proving.story import Story
-from bench.proving.telling import AXES, draw, plain, render, shrink
+from bench.proving.telling import AXES, Telling, draw, plain, render, shrink
 from bench.proving.trials import (
     CORPUS,
     Trial,
@@ -94,8 +94,8 @@ def test_a_seed_tells_the_same_and_another_seed_tells_otherwise() -> None:
 def test_a_failing_telling_is_reduced_to_the_options_that_matter() -> None:
     guilty = plain().with_option("version", "date").with_option("decoy", "ir-dump").with_option("chat", "both")
 
-    def fails(telling: object) -> bool:
-        return telling["version"] == "date" and telling["decoy"] == "ir-dump"  # type: ignore[index]
+    def fails(telling: Telling) -> bool:
+        return telling["version"] == "date" and telling["decoy"] == "ir-dump"
 
     assert shrink(guilty, fails).unusual == {"version": "date", "decoy": "ir-dump"}
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from runners.core.failure.oracle import answer_of
-from runners.core.failure.tensor_difference import Tensor, differing
+from runners.core.failure.oracle import get_answer
+from runners.core.failure.tensor_difference import Tensor, find_differing_values
 from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
 from runners.guest.iree.dispatch_trace import packed, read
@@ -122,7 +122,7 @@ def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeyp
     def counted(a: Tensor, b: Tensor, share: float = 1.0) -> list[tuple[int, float, float]]:
         nonlocal asked
         asked += len(a.values)
-        return differing(a, b, share)
+        return find_differing_values(a, b, share)
 
     monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.differing", counted)
     monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.MAX_VALUES", 1_000)
@@ -170,7 +170,7 @@ def claim(values: str, results: str | None = None) -> str:
 def side(version: str, values: str) -> ComparedRun:
     observed = Observation(
         toolchain="iree", version=version, device="llvm-cpu", attempt=1, variant=Variant.ORIGINAL,
-        outcome=Outcome.MATCH, answer=answer_of(Outcome.MATCH), ended=Exited(code=0),
+        outcome=Outcome.MATCH, answer=get_answer(Outcome.MATCH), ended=Exited(code=0),
         excerpt=f"EXEC @f\n4x2xi32={values}\n",
     )  # fmt: skip
     return ComparedRun(testcase=TESTCASE, seen=observed)
