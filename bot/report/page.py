@@ -30,7 +30,7 @@ from bot.report.sections.request import render_request
 from bot.report.sections.table import VARIANT_NOTES
 from bot.report.sections.testcase import describe_provenance, render_derived, render_smaller
 from bot.verdict.verdict import Report
-from runners.core.conditions import in_words
+from runners.core.conditions import describe_conditions
 from runners.core.protocol import Answer
 
 GLYPHS = {Answer.GOOD: "✓", Answer.BAD: "✗", Answer.SKIP: "–"}
@@ -85,7 +85,7 @@ def _make_environment() -> Environment:
         provenance=lambda span: describe_provenance(span, clean_text),
         shell=shlex.join,
         ended=lambda how: describe_ending(how, clean_text),
-        conditions=in_words,
+        conditions=describe_conditions,
     )
     environment.globals.update(GLYPHS=GLYPHS, describe_run=describe_run, VARIANT_NOTES=VARIANT_NOTES)
     return environment

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from runners.core import guest_programs
 from runners.core.protocol import Limits, Testcase
+from runners.core.toolchain.guest import GUEST as GUEST_PROGRAMS
 from runners.environments.store import Environment, default_root
 from runners.probe.bytecode import compiled
 from runners.probe.task import PLAIN, Conditions, Task
@@ -80,7 +80,7 @@ def task_of(
     inside = {"python": f"{GUEST_ENV}/bin/python"}
     tools = {
         name: tuple(inside.get(word, f"{site}/{word}" if "/" in word else word) for word in argv)
-        for name, argv in toolchain.tools(environment.site_packages).items()
+        for name, argv in toolchain.list_tools(environment.site_packages).items()
     }
     return Task(
         testcase=testcase,
@@ -142,7 +142,7 @@ def _mounts(layout: Layout, view: Path) -> tuple[Mount, ...]:
     prefix = () if layout.guest_prefix == "/usr" else (Mount(host=layout.prefix, guest=layout.guest_prefix),)
     return (
         *prefix,
-        Mount(host=compiled(GUEST, layout.executable, default_root() / "guest"), guest=guest_programs.GUEST),
+        Mount(host=compiled(GUEST, layout.executable, default_root() / "guest"), guest=GUEST_PROGRAMS),
         Mount(host=view, guest=GUEST_ENV),
         Mount(host=layout.site_packages, guest=f"{GUEST_ENV}/lib/python{layout.version}/site-packages"),
         *layout.extra,

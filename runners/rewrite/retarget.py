@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runners.core.guest_programs import is_launch
 from runners.core.protocol import Testcase
+from runners.core.toolchain.guest import is_launch_step
 from runners.toolchains import find_toolchain
 
 
@@ -14,7 +14,7 @@ def retarget(testcase: Testcase, device: str) -> Testcase | None:
 
 def in_words(testcase: Testcase) -> tuple[str, ...]:
     """How a retargeted testcase differs, for people: its new command lines, or what the hook does."""
-    if any(map(is_launch, testcase.steps)):
+    if any(map(is_launch_step, testcase.steps)):
         target = testcase.steps[0][3]
         return (f"while it runs, every target is {target} and every device the one that goes with it",)
     return tuple(" ".join(step)[:500] for step in testcase.steps)

@@ -10,7 +10,7 @@ from bot.report.matrix import MARKS, describe_run, sort_versions
 from bot.report.quote import clean_text, cut_middle, join_lines, quote_block, quote_code
 from bot.report.sections.shape import DETAILS, Detail
 from bot.verdict.verdict import Report
-from runners.core.conditions import in_words
+from runners.core.conditions import describe_conditions
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -85,7 +85,7 @@ def render_outputs(observations: Sequence[Observation], detail: Detail) -> str:
 def _describe_runs(seen: Sequence[Observation]) -> str:
     first = seen[0]
     also = sort_versions(one.version for one in seen[1:] if one.version != first.version)
-    under = in_words(first.varied)
+    under = describe_conditions(first.varied)
     where = f"{quote_code(first.version)} on {quote_code(first.device)}, run {first.attempt}" + (
         f" with {under}" if under else ""
     )
