@@ -112,8 +112,8 @@ def _select_releases(catalogue: Catalogue, toolchain: str, options: RunOptions) 
     """Return the versions asked for; without any, all releases, and every build of the ``--wheels`` directories."""
     if options.versions:
         return catalogue.select(toolchain, options.versions)
-    builds = catalogue.releases(toolchain, prereleases=True)
-    return tuple(r for r in builds if r.ordinary or not set(options.wheels).isdisjoint(r.links))
+    builds = catalogue.list_releases(toolchain, prereleases=True)
+    return tuple(r for r in builds if r.is_ordinary or not set(options.wheels).isdisjoint(r.links))
 
 
 def _resolve_devices(toolchain: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | 
     """Return the available build nearest to the first reported version that maps to a build, and a note on it."""
     notes = []
     for text in repro.claim.versions:
-        release, why = catalogue.nearest(repro.testcase.toolchain, text)
+        release, why = catalogue.find_nearest(repro.testcase.toolchain, text)
         notes.append(f"the version that the report names: {why}")
         if release is not None:
             return release, (notes[-1],)
@@ -151,7 +151,7 @@ def _list_extra_builds(reported: Release | None, catalogue: Catalogue) -> tuple[
     """
     if reported is None or reported.source != "bundle":
         return () if reported is None else (reported,)
-    builds = catalogue.releases(reported.toolchain, prereleases=True)
+    builds = catalogue.list_releases(reported.toolchain, prereleases=True)
     return tuple(r for r in builds if r.source == "bundle" and r.order >= reported.order)
 
 

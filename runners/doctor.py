@@ -6,7 +6,7 @@ import shutil
 from typing import assert_never
 
 from runners.core.protocol import Wire
-from runners.core.toolchain.hardware import VULKAN
+from runners.core.toolchain.facts import VULKAN
 from runners.environments import interpreters
 from runners.environments.store import default_root
 from runners.hardware import lavapipe

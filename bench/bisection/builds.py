@@ -24,7 +24,7 @@ from runners.core.catalogue import Catalogue, Release, load_catalogue
 from runners.core.errors import ReprobotError
 from runners.core.progress import Silent
 from runners.environments.store import Environment, Store, open_store
-from runners.toolchains import canary_testcase, find_toolchain
+from runners.toolchains import find_toolchain, make_canary_testcase
 from runners.workbench import Workbench, open_workbench
 from runners.workbench.environments import run_canary
 
@@ -84,7 +84,7 @@ def survey(release: Release, bench: Workbench) -> Row:
     shutil.rmtree(environment.folder)
     _, warm = _timed(store, release)
     _, found = _timed(store, release)
-    program = canary_testcase(find_toolchain(release.toolchain), release.version)
+    program = make_canary_testcase(find_toolchain(release.toolchain), release.version)
     dead = run_canary(bench, environment, program)
     return Row(
         release=release,
@@ -107,7 +107,7 @@ def empty_root(chosen: Path | None) -> Iterator[Path]:
 
 
 def chosen(catalogue: Catalogue, toolchain: str, versions: str | None) -> tuple[Release, ...]:
-    return catalogue.select(toolchain, versions) if versions else catalogue.releases(toolchain, prereleases=True)
+    return catalogue.select(toolchain, versions) if versions else catalogue.list_releases(toolchain, prereleases=True)
 
 
 def say(line: str) -> None:

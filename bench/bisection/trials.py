@@ -24,7 +24,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
 from bench.bisection.channel import bound_runs
-from runners.core.bisection.noisy import Event, Finished, Goals, Line, Rates, State, advise, assess, conclude
+from runners.core.bisection.noisy import (
+    Event,
+    Finished,
+    Goals,
+    Line,
+    Rates,
+    State,
+    assess_search,
+    choose_next,
+    conclude_search,
+)
 from runners.core.protocol import Answer
 
 SIZES = (16, 200, 2000)
@@ -145,16 +155,16 @@ class Ours:
         while history.runs < MOST_RUNS:
             if not self.verified and self._believes(line, goals, events):
                 break
-            step = advise(line, goals, events, seconds, workers=self.workers)
+            step = choose_next(line, goals, events, seconds, workers=self.workers)
             if isinstance(step, Finished):
                 break
             history.rounds += 1
             events += [(build, history.run(build)) for build in step.builds]
-        found = conclude(line, goals, events)
+        found = conclude_search(line, goals, events)
         return None if isinstance(found, str) else Outcome(found.older, found.newer)
 
     def _believes(self, line: Line, goals: Goals, events: Sequence[Event]) -> bool:
-        state = assess(line, goals, events)
+        state = assess_search(line, goals, events)
         return isinstance(state, State) and state.gap()[2] >= self.publish
 
 

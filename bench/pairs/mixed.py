@@ -65,7 +65,7 @@ def _place(toolchain: str, version: str) -> Place:
     known = find_toolchain(toolchain)
     tools = {
         name: str(environment.site_packages / where[0])
-        for name, where in known.tools(environment.site_packages).items()
+        for name, where in known.list_tools(environment.site_packages).items()
         if where[0] != "python"
     }
     return Place(

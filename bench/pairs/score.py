@@ -249,7 +249,7 @@ def _record_iree(rooms: Sequence[str]) -> Iterator[Failure]:
     store, catalogue = open_store(), load_catalogue()
     for version in IREE:
         environment = store.get_environment(catalogue.find("iree", version))
-        tools = find_toolchain("iree").tools(environment.site_packages)
+        tools = find_toolchain("iree").list_tools(environment.site_packages)
         for room, programs in _asked(_operations(), rooms):
             for bug, (text, (tool, *arguments)) in programs:
                 words = [str(environment.site_packages / tools[tool][0]), *arguments]

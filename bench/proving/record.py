@@ -36,7 +36,7 @@ def record_case(case: CorpusCase, runs: Recordings, catalogue: Catalogue, live: 
     replay_issue(case.issue, Replay(runs, live), catalogue, extraction=extraction)
     testcase = extraction.testcase
     every = Replay(runs, live)
-    for release in catalogue.listing(testcase.toolchain).releases:
+    for release in catalogue.get_listing(testcase.toolchain).releases:
         if release.fork is None:
             for attempt in (1, 2):
                 every(

@@ -70,7 +70,7 @@ def span(present: list[bool], versions: list[str]) -> Span:
 
 def survey() -> str:
     """The table as it is committed."""
-    releases = load_catalogue().releases("iree")
+    releases = load_catalogue().list_releases("iree")
     versions = [release.version for release in releases]
     store, engine = open_store(), select_engine("auto")
     tools = {}

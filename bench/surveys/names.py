@@ -157,7 +157,9 @@ def _inside_another(name: str, ends: Span, every: Mapping[str, Span]) -> bool:
 
 def survey() -> str:
     """The table as it is committed."""
-    releases = [r for r in load_catalogue().releases("tvm", prereleases=True) if r.ordinary or r.source == "bundle"]
+    releases = [
+        r for r in load_catalogue().list_releases("tvm", prereleases=True) if r.is_ordinary or r.source == "bundle"
+    ]
     store, engine = open_store(), select_engine("auto")
     lists = {release.version: names_of(release, store, engine) for release in releases}
     return render(list(lists), spans_of(lists))

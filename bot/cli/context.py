@@ -95,7 +95,7 @@ def open_commit_log(toolchain: str, catalogue: Catalogue, wanted: tuple[str, str
     Raises:
         UserError: no repository is known.
     """
-    builds, repository = read_config().find_builds(toolchain), catalogue.listing(toolchain).repository
+    builds, repository = read_config().find_builds(toolchain), catalogue.get_listing(toolchain).repository
     if builds is None and repository is None:
         raise UserError("name a clone of the toolchain's repository with --history DIR")
     source = builds.repository if builds is not None else f"https://github.com/{repository}"

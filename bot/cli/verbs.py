@@ -135,7 +135,7 @@ def find_suspects(
     query = query if dated else replace(query, day=None)
     is_late = query.day is not None and history.day(newer) < query.day
     first, last = history.resolve(older), history.resolve(newer)
-    repository = catalogue.listing(toolchain).repository
+    repository = catalogue.get_listing(toolchain).repository
     url = f"https://github.com/{repository}/compare/{first}...{last}" if repository else ""
     commits = CommitRange(start=first, end=last, count=len(between), compare_url=url)
     return commits, select_suspects(query, between, "introduced" if is_late else "fixed")

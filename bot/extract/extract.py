@@ -18,8 +18,7 @@ from bot.extract.types import Extraction, Missing, NoRepro, Repro
 from bot.extract.vocabulary import vocabulary_of
 from bot.issue import Issue
 from runners.core.protocol import Claim, Testcase, TestcaseKind
-from runners.core.toolchain.command_line import CommandLineTools
-from runners.core.toolchain.reports import DeviceText
+from runners.core.toolchain.reports import CommandLineTools, DeviceText
 
 
 def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str, str] | None = None) -> Extraction:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from runners.core.toolchain.command_line import CommandLineTools
-from runners.core.toolchain.reports import NO_VOCABULARY, ReportVocabulary
+from runners.core.toolchain.reports import NO_VOCABULARY, CommandLineTools, ReportVocabulary
 from runners.toolchains import TOOLCHAINS
 
 

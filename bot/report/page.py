@@ -30,7 +30,7 @@ from bot.report.sections.request import request
 from bot.report.sections.table import VARIANTS
 from bot.report.sections.testcase import derived, provenance, smaller_testcase
 from bot.verdict.verdict import Report
-from runners.core.conditions import in_words
+from runners.core.conditions import describe_conditions
 from runners.core.protocol import Answer
 
 GLYPH = {Answer.GOOD: "✓", Answer.BAD: "✗", Answer.SKIP: "–"}
@@ -85,7 +85,7 @@ def _environment() -> Environment:
         provenance=lambda span: provenance(span, clean),
         shell=shlex.join,
         ended=lambda how: ended(how, clean),
-        conditions=in_words,
+        conditions=describe_conditions,
     )
     environment.globals.update(GLYPH=GLYPH, said=said, VARIANTS=VARIANTS)
     return environment

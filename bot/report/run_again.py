@@ -6,7 +6,7 @@ import shlex
 
 from bot.extract.types import Repro
 from bot.verdict.verdict import Report
-from runners.core.conditions import USUAL, in_words, shell
+from runners.core.conditions import USUAL, describe_conditions, list_shell_variables
 from runners.core.protocol import Answer, Observation, Variant
 from runners.toolchains import find_toolchain
 
@@ -33,9 +33,9 @@ def _pair(originals: list[Observation], version: str) -> tuple[Observation, ...]
 
 def _lines(seen: Observation, steps: tuple[tuple[str, ...], ...]) -> list[str]:
     answer = "failed" if seen.answer is Answer.BAD else "ran cleanly"
-    under = "as usual" if seen.varied == USUAL else f"with {in_words(seen.varied)}"
+    under = "as usual" if seen.varied == USUAL else f"with {describe_conditions(seen.varied)}"
     toolchain = find_toolchain(seen.toolchain)
-    variables = [f"{name}={value}" for name, value in shell(seen.varied, toolchain).items()]
+    variables = [f"{name}={value}" for name, value in list_shell_variables(seen.varied, toolchain).items()]
     return [
         f"# {answer} on {seen.toolchain} {seen.version}, {under}",
         *(shlex.join(["env", *variables, *step]) for step in steps),

@@ -26,10 +26,10 @@ def _among_releases(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue)
     if evidence.disagreeing() or evidence.plan.trail is not None:
         return ()
     answers, order = evidence.answers(), evidence.plan.order
-    went, came = search.fixed(order, answers), search.introduced(order, answers)
+    went, came = search.find_fix(order, answers), search.find_introduction(order, answers)
     if went is not None and went.newer is None:
         went = None  # still bad: nothing changed there
-    if came is not None and came.older is None and not came.settled:
+    if came is not None and came.older is None and not came.is_narrowed:
         came = None  # how far back it goes was not looked into
     found = []
     if came is not None and (came.older is not None or went is not None):
@@ -71,14 +71,14 @@ def _confidence(evidence: Evidence, edge: search.Edge) -> float:
     if edge.older is None or edge.newer is None:
         return 0.5
     twice = all(evidence.runs(version) > 1 for version in (edge.older, edge.newer))
-    unsteady = search.changes(evidence.plan.order, evidence.answers()) > 2
+    unsteady = search.count_changes(evidence.plan.order, evidence.answers()) > 2
     return (0.98 if twice else 0.9) - (0.2 if unsteady else 0.0)
 
 
 def _commits(evidence: Evidence, catalogue: Catalogue, edge: search.Edge) -> CommitRange | None:
     older = _release(evidence, catalogue, edge.older)
     newer = _release(evidence, catalogue, edge.newer)
-    return catalogue.commit_range(older, newer) if older is not None and newer is not None else None
+    return catalogue.get_commit_range(older, newer) if older is not None and newer is not None else None
 
 
 def _release(evidence: Evidence, catalogue: Catalogue, version: str | None) -> Release | None:

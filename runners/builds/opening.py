@@ -58,7 +58,7 @@ def open_range_finder(
         branch = settings.branch if settings else "main"
         history = open_history(address, context.store.root, branch=branch, wanted=revisions)
     catalogue = add_network_builds(context.catalogue, name, context.config.wheels)
-    listed = [r for r in catalogue.listing(name).releases if r.source not in {"bundle", "machine"}]
+    listed = [r for r in catalogue.get_listing(name).releases if r.source not in {"bundle", "machine"}]
     sources: list[BuildSource] = [
         order_by_version(listed) if history is None else place_releases(listed, history, find_tag)
     ]
@@ -83,7 +83,7 @@ def open_range_finder(
 def _open_commit_sources(
     toolchain: Toolchain, settings: BuildsConfig, history: MainHistory, context: BuildContext
 ) -> Iterator[BuildSource]:
-    packages = settings.packages or tuple(pin.partition("==")[0] for pin in toolchain.distributions("0"))
+    packages = settings.packages or tuple(pin.partition("==")[0] for pin in toolchain.list_distributions("0"))
     if not packages and (settings.artifacts or settings.build):
         raise UserError(f'[[builds]] of {toolchain.NAME} must say which packages they build: packages = ["name"]')
     for location in settings.artifacts:
@@ -140,7 +140,7 @@ def _make_tag_finder(toolchain: Toolchain, settings: BuildsConfig | None) -> Fin
         if settings is not None and settings.tag:
             return settings.tag.replace("{version}", version.removeprefix("v"))
         try:
-            return toolchain.tag(version)
+            return toolchain.find_tag(version)
         except InvalidVersion:
             return None
 

@@ -64,12 +64,12 @@ class Release:
     """Pages and folders that list its wheels, looked at before the package index (uv's ``--find-links``)."""
 
     @property
-    def leaf(self) -> bool:
+    def is_off_main(self) -> bool:
         """Whether the build is off main: nothing newer descends from it."""
         return self.ahead > 0
 
     @property
-    def ordinary(self) -> bool:
+    def is_ordinary(self) -> bool:
         """Whether it is run unasked: a release proper, neither a candidate nor a fork of the toolchain."""
         return not self.prerelease and self.source != "bundle"
 
@@ -97,10 +97,10 @@ class Release:
     @property
     def built_on(self) -> date:
         """The day its sources are from: the nightly it was promoted from, else its publishing date."""
-        return nightly_date(self.built or self.version) or self.released
+        return parse_nightly_date(self.built or self.version) or self.released
 
 
-class Match(NamedTuple):
+class NearestBuild(NamedTuple):
     """The build that stands in for a version as someone wrote it, and why that one."""
 
     release: Release | None
@@ -124,7 +124,7 @@ class Catalogue:
 
     listings: Mapping[str, Listing]
 
-    def listing(self, toolchain: str) -> Listing:
+    def get_listing(self, toolchain: str) -> Listing:
         """The builds of one toolchain.
 
         Raises:
@@ -136,10 +136,10 @@ class Catalogue:
             known = ", ".join(sorted(self.listings))
             raise UserError(f"unknown toolchain {toolchain!r}: choose one of {known}") from None
 
-    def releases(self, toolchain: str, *, prereleases: bool = False) -> tuple[Release, ...]:
+    def list_releases(self, toolchain: str, *, prereleases: bool = False) -> tuple[Release, ...]:
         """Ascending by version; with ``prereleases`` also what must be asked for by name, candidates and forks."""
-        every = self.listing(toolchain).releases
-        return tuple(r for r in every if prereleases or r.ordinary)
+        every = self.get_listing(toolchain).releases
+        return tuple(r for r in every if prereleases or r.is_ordinary)
 
     def find(self, toolchain: str, version: str) -> Release:
         """Exactly this version (``v`` prefix and trailing zeros aside).
@@ -150,17 +150,19 @@ class Catalogue:
         release = self._exact(toolchain, version)
         if release is not None:
             return release
-        near = self.nearest(toolchain, version)
+        near = self.find_nearest(toolchain, version)
         hint = f"nearest is {near.release.label} ({near.reason})" if near.release else near.reason
         raise UserError(f"there is no {toolchain} {version}: {hint}")
 
     def _exact(self, toolchain: str, version: str) -> Release | None:
         wanted = parse_version(version)
-        return next((r for r in self.listing(toolchain).releases if wanted is not None and r.order == wanted), None)
+        return next(
+            (r for r in self.get_listing(toolchain).releases if wanted is not None and r.order == wanted), None
+        )
 
-    def nearest(self, toolchain: str, text: str) -> Match:
+    def find_nearest(self, toolchain: str, text: str) -> NearestBuild:
         """The build nearest to a version as people write it: a wheel's name, a nightly, a commit, ``main`` …"""
-        return _nearest(self.listing(toolchain), text)
+        return _nearest(self.get_listing(toolchain), text)
 
     def select(self, toolchain: str, spec: str) -> tuple[Release, ...]:
         """The builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``; ascending.
@@ -179,9 +181,9 @@ class Catalogue:
 
     def _by_word(self, toolchain: str, word: str) -> tuple[Release, ...]:
         if word == "all":
-            return self.releases(toolchain)
+            return self.list_releases(toolchain)
         if word in {"latest", "newest"}:
-            return self.releases(toolchain)[-1:]
+            return self.list_releases(toolchain)[-1:]
         first, dots, last = word.partition("..")
         if not dots:
             return (self.find(toolchain, word),)
@@ -189,14 +191,14 @@ class Catalogue:
         low, high = oldest.order, newest.order
         if low > high:
             raise UserError(f"the range {word} is empty: write the older version first, {last}..{first}")
-        inside = self.releases(toolchain, prereleases=True)
+        inside = self.list_releases(toolchain, prereleases=True)
         # Between two nightlies lie nightlies; between a candidate and its release nothing that was not asked for.
         nightlies = all(end.prerelease and end.source == "wheels" for end in (oldest, newest))
         return tuple(
             r
             for r in inside
             if r.order in {low, high}
-            or (low < r.order < high and (r.ordinary or (nightlies and r.source == "wheels")))
+            or (low < r.order < high and (r.is_ordinary or (nightlies and r.source == "wheels")))
         )
 
     def _by_specifier(self, toolchain: str, text: str) -> Iterator[Release]:
@@ -204,16 +206,16 @@ class Catalogue:
             wanted = SpecifierSet(text)
         except InvalidSpecifier:
             raise UserError(f"{text!r} is not a version range: write >=3.4,<3.8 or 3.4.0..3.8.0") from None
-        every = self.releases(toolchain, prereleases=bool(wanted.prereleases))
+        every = self.list_releases(toolchain, prereleases=bool(wanted.prereleases))
         return (r for r in every if wanted.contains(r.order, prereleases=True))
 
     def _span(self, toolchain: str) -> str:
-        stable = self.releases(toolchain)
+        stable = self.list_releases(toolchain)
         return f"{stable[0].version} … {stable[-1].version}" if stable else "none"
 
-    def commit_range(self, old: Release, new: Release) -> CommitRange:
+    def get_commit_range(self, old: Release, new: Release) -> CommitRange:
         """The commits between two builds, with a compare link where the toolchain's history is public."""
-        repository = self.listing(new.toolchain).repository
+        repository = self.get_listing(new.toolchain).repository
         start, end = old.tag or old.commit or old.near, new.tag or new.commit or new.near
         link = f"https://github.com/{repository}/compare/{start}...{end}" if repository and start and end else ""
         return CommitRange(
@@ -226,7 +228,7 @@ class Catalogue:
 
 def _count(old: Release, new: Release) -> int | None:
     """Commits from ``old`` to ``new``; None from a leaf, whose cherry-picks would be counted a second time."""
-    if old.ordinal is None or new.ordinal is None or old.leaf:
+    if old.ordinal is None or new.ordinal is None or old.is_off_main:
         return None
     return new.ordinal - old.ordinal + new.ahead
 
@@ -255,7 +257,7 @@ def parse_version(text: str) -> Version | None:
         return None
 
 
-def nightly_date(version: str) -> date | None:
+def parse_nightly_date(version: str) -> date | None:
     """The day in a nightly's name: ``3.7.0rc20250904`` → 2025-09-04."""
     found = _NIGHTLY.search(version)
     if found is None:
@@ -266,7 +268,7 @@ def nightly_date(version: str) -> date | None:
         return None
 
 
-def _nearest(listing: Listing, text: str) -> Match:
+def _nearest(listing: Listing, text: str) -> NearestBuild:
     words = text.strip().lower()
     wheel = _WHEEL.match(words)
     by_commit = _by_commit(listing, words)
@@ -282,35 +284,37 @@ def _nearest(listing: Listing, text: str) -> Match:
     moving = next((word for word in sorted(_MOVING) if re.search(rf"\b{word}\b", words)), None)
     if moving is not None:
         newest = _stable(listing)[-1]
-        return Match(newest, f"{moving}, for which {newest.version} stands, the newest release here")
+        return NearestBuild(newest, f"{moving}, for which {newest.version} stands, the newest release here")
     sha = _SHA.search(words)
     what = (
         f"commit {sha['sha'][:12]} is not one that a build here was made from"
         if sha
         else f"{text!r} names no version"
     )
-    return Match(None, what)
+    return NearestBuild(None, what)
 
 
-def _by_commit(listing: Listing, words: str) -> Match | None:
+def _by_commit(listing: Listing, words: str) -> NearestBuild | None:
     shas = [m["sha"].lower() for m in _SHA.finditer(words)]
     for release in listing.releases:
         if release.commit and any(release.commit.startswith(sha) for sha in shas):
-            return Match(release, f"{release.version} was built from commit {release.commit[:12]}")
+            return NearestBuild(release, f"{release.version} was built from commit {release.commit[:12]}")
     return None
 
 
-def _by_version(listing: Listing, version: Version) -> Match:
+def _by_version(listing: Listing, version: Version) -> NearestBuild:
     exact = next((r for r in listing.releases if r.order == version or r.built == str(version)), None)
     if exact is not None:
-        return Match(exact, _stands_in(exact, version))
+        return NearestBuild(exact, _stands_in(exact, version))
     stable = _stable(listing)
     own = [r for r in listing.releases if r.source != "bundle"]
     if version < own[0].order:
         return _by_fork(listing, version, f"{own[0].version} … {own[-1].version}")
     if version > listing.releases[-1].order:
-        return Match(stable[-1], f"{version} is newer than every build here; {stable[-1].version} is the newest")
-    day = nightly_date(str(version))
+        return NearestBuild(
+            stable[-1], f"{version} is newer than every build here; {stable[-1].version} is the newest"
+        )
+    day = parse_nightly_date(str(version))
     if day is not None:
         return _by_day(stable, f"nightly {version}", day)
     return _between(stable, version)
@@ -322,23 +326,23 @@ def _stands_in(release: Release, version: Version) -> str:
     return f"{release.label} is that build"
 
 
-def _by_fork(listing: Listing, version: Version, span: str) -> Match:
+def _by_fork(listing: Listing, version: Version, span: str) -> NearestBuild:
     """Before the first release only forks are left; one of the same development cycle is near enough."""
     older = f"{version} is older than every release here ({span})"
     cycle = version.release[:2]
     fork = next((r for r in listing.releases if r.source == "bundle" and r.order.release[:2] == cycle), None)
-    return Match(fork, f"{older}; {fork.label} is of its development cycle" if fork else older)
+    return NearestBuild(fork, f"{older}; {fork.label} is of its development cycle" if fork else older)
 
 
-def _by_day(stable: tuple[Release, ...], what: str, day: date) -> Match:
+def _by_day(stable: tuple[Release, ...], what: str, day: date) -> NearestBuild:
     if day < stable[0].built_on - _FARTHEST:
-        return Match(
+        return NearestBuild(
             None, f"{what} is older than every release here ({stable[0].version} is of {stable[0].built_on})"
         )
     near = min(stable, key=lambda r: abs((r.built_on - day).days))
     gap = (near.built_on - day).days
     when = "the same day" if gap == 0 else f"{abs(gap)} days {'later' if gap > 0 else 'earlier'}"
-    return Match(near, f"{what} is not at hand; {near.version} was built {when}")
+    return NearestBuild(near, f"{what} is not at hand; {near.version} was built {when}")
 
 
 def _day(words: str) -> date | None:
@@ -349,17 +353,17 @@ def _day(words: str) -> date | None:
     return None
 
 
-def _between(stable: tuple[Release, ...], version: Version) -> Match:
+def _between(stable: tuple[Release, ...], version: Version) -> NearestBuild:
     """A development version stands for what it became; a missing patch release for the one before it."""
     above = next((r for r in stable if r.order > version), stable[-1])
     below = next((r for r in reversed(stable) if r.order < version), stable[0])
     if version.is_prerelease:
-        return Match(above, f"{version} is not at hand; {above.version} is the first release after it")
-    return Match(below, f"{version} is not at hand; {below.version} is the last release before it")
+        return NearestBuild(above, f"{version} is not at hand; {above.version} is the first release after it")
+    return NearestBuild(below, f"{version} is not at hand; {below.version} is the last release before it")
 
 
 def _stable(listing: Listing) -> tuple[Release, ...]:
-    return tuple(r for r in listing.releases if r.ordinary) or listing.releases
+    return tuple(r for r in listing.releases if r.is_ordinary) or listing.releases
 
 
 # ------------------------------------------------------------------------------------------- reading snapshots
@@ -370,7 +374,7 @@ def load_catalogue(refreshed: Path | None = None) -> Catalogue:
 
     A refreshed file that cannot be read is ignored: the committed one always works.
     """
-    listings = {listing.toolchain: listing for listing in committed()}
+    listings = {listing.toolchain: listing for listing in load_committed()}
     for path in sorted(refreshed.glob("*.json")) if refreshed else ():
         listing = _read_refreshed(path)
         if listing is not None and listing.toolchain in listings:
@@ -385,7 +389,7 @@ def _merged(ours: Listing, refreshed: Listing) -> Listing:
     return replace(ours, taken=max(ours.taken, refreshed.taken), releases=ascending)
 
 
-def committed() -> tuple[Listing, ...]:
+def load_committed() -> tuple[Listing, ...]:
     """The listings that ship with the package."""
     folders = (resources.files("runners") / "toolchains").iterdir()
     files = (folder / "releases.json" for folder in folders)

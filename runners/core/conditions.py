@@ -19,7 +19,7 @@ COULD_DIFFER = frozenset({"AssertionError", "output", "SIGSEGV", "SIGABRT", "SIG
 """Types of failures that may depend on what memory holds. An error of the compiler about its input does not."""
 
 
-def of_attempt(attempt: int, *, memory: bool) -> Varied:
+def choose_conditions(attempt: int, *, memory: bool) -> Varied:
     """The conditions of the given run of a build (1-based). ``memory``: whether what memory holds could matter.
 
     No two runs share their hash seed; patterns and numbers of threads come in all six pairs from run 1 to run 6.
@@ -30,7 +30,7 @@ def of_attempt(attempt: int, *, memory: bool) -> Varied:
     return Varied(hash_seed=turn, fill=(None, *FILLS)[turn % 3], threads=(None, 1)[turn % 2])
 
 
-def variables(varied: Varied) -> dict[str, str]:
+def list_start_variables(varied: Varied) -> dict[str, str]:
     """The process environment that must be there when an interpreter starts."""
     order = {"PYTHONHASHSEED": str(varied.hash_seed)} if varied.hash_seed else {}
     return order | (UNCACHED if varied.fill is not None else {})
@@ -45,15 +45,15 @@ def _thread_variables(facts: GuestFacts) -> tuple[str, ...]:
     return (*facts.thread_variables, "OMP_NUM_THREADS")
 
 
-def shell(varied: Varied, toolchain: Toolchain) -> dict[str, str]:
+def list_shell_variables(varied: Varied, toolchain: Toolchain) -> dict[str, str]:
     """All variables with which a shell gets these conditions for a program of the toolchain."""
     deciding = ("PYTHONHASHSEED", *_thread_variables(toolchain.GUEST))
     usual = {name: toolchain.VARIABLES[name] for name in deciding if name in toolchain.VARIABLES}
     fill = {} if varied.fill is None else {"MALLOC_PERTURB_": str(varied.fill)}
-    return usual | variables(varied) | fill | set_threads(varied.threads, toolchain.GUEST)
+    return usual | list_start_variables(varied) | fill | set_threads(varied.threads, toolchain.GUEST)
 
 
-def in_words(varied: Varied) -> str:
+def describe_conditions(varied: Varied) -> str:
     """``hash seed 1, new memory filled with 0xaa, 1 thread``; empty for the usual."""
     parts = (
         f"hash seed {varied.hash_seed}" if varied.hash_seed else "",

@@ -51,7 +51,7 @@ class Settles(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class KindFacts:
     """The facts about one kind of finding."""
 
     title: str
@@ -80,8 +80,8 @@ class Kind:
 _PUT_RIGHT = "the same testcase with that alone put right {ends}; the finding names the line"
 _INSTRUMENTED = "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is in the findings"
 
-KINDS: Mapping[FindingKind, Kind] = {
-    FindingKind.OUT_OF_BOUNDS_ACCESS: Kind(
+KINDS: Mapping[FindingKind, KindFacts] = {
+    FindingKind.OUT_OF_BOUNDS_ACCESS: KindFacts(
         title="The testcase reads or writes outside its own data",
         blames=Blame.TESTCASE,
         settles=Settles.ALWAYS,
@@ -90,7 +90,7 @@ KINDS: Mapping[FindingKind, Kind] = {
         fault="it reads or writes outside one of its own tensors",
         proof=_PUT_RIGHT,
     ),
-    FindingKind.UNDEFINED_OPERAND: Kind(
+    FindingKind.UNDEFINED_OPERAND: KindFacts(
         title="The testcase gives an operation a value for which it is undefined",
         blames=Blame.TESTCASE,
         settles=Settles.ALWAYS,
@@ -98,7 +98,7 @@ KINDS: Mapping[FindingKind, Kind] = {
         fault="it gives an operation a value for which that is undefined",
         proof=_PUT_RIGHT,
     ),
-    FindingKind.UNINITIALIZED_READ: Kind(
+    FindingKind.UNINITIALIZED_READ: KindFacts(
         title="The testcase reads memory that it never wrote",
         blames=Blame.TESTCASE,
         settles=Settles.IF_TRACED,
@@ -107,7 +107,7 @@ KINDS: Mapping[FindingKind, Kind] = {
         fault="it reads memory of its own that it never wrote, and what that holds decides",
         proof="with that memory filled the same testcase runs cleanly or fails, by what it is filled with",
     ),
-    FindingKind.BROKEN_RULE: Kind(
+    FindingKind.BROKEN_RULE: KindFacts(
         title="The testcase breaks a rule of an operation that it uses",
         blames=Blame.TESTCASE,
         settles=Settles.ALWAYS,
@@ -116,7 +116,7 @@ KINDS: Mapping[FindingKind, Kind] = {
         proof=_PUT_RIGHT,
         difference="What was put right",
     ),
-    FindingKind.SIGNATURE_CHANGED: Kind(
+    FindingKind.SIGNATURE_CHANGED: KindFacts(
         title="A pass changed a function's parameters, and the testcase calls it the old way",
         blames=Blame.TESTCASE,
         settles=Settles.ALWAYS,
@@ -126,7 +126,7 @@ KINDS: Mapping[FindingKind, Kind] = {
         proof="the same testcase with that call made the new way {ends}; the finding shows the call",
         needs_control=True,
     ),
-    FindingKind.MISSING: Kind(
+    FindingKind.MISSING: KindFacts(
         title="The testcase needs something that the issue does not give",
         blames=Blame.TESTCASE,
         settles=Settles.ALWAYS,
@@ -135,31 +135,31 @@ KINDS: Mapping[FindingKind, Kind] = {
         proof="the same testcase with that import added {ends}",
         needs_control=True,
     ),
-    FindingKind.INPUT_MUTATED: Kind(
+    FindingKind.INPUT_MUTATED: KindFacts(
         title="A pass changed its input module in place",
         blames=Blame.COMPILER,
         from_guest=True,
         refuted_by="the same failure when the pass is given a copy; or an input that prints as before it",
     ),
-    FindingKind.NOT_IDEMPOTENT: Kind(
+    FindingKind.NOT_IDEMPOTENT: KindFacts(
         title="Applying the pass a second time gives something else",
         blames=Blame.COMPILER,
         from_guest=True,
         refuted_by="a second application of that pass alone that leaves the module as it is",
     ),
-    FindingKind.VALUES_REPLACED: Kind(
+    FindingKind.VALUES_REPLACED: KindFacts(
         title="A pass replaced live values by constants",
         blames=Blame.COMPILER,
         from_guest=True,
         refuted_by="outputs after that pass that still depend on the parameters",
     ),
-    FindingKind.NAN_INEQUALITY: Kind(
+    FindingKind.NAN_INEQUALITY: KindFacts(
         title="Equal modules compare unequal because of NaN",
         blames=Blame.NOBODY,
         from_guest=True,
         refuted_by="the same inequality with numbers in the place of each NaN",
     ),
-    FindingKind.GUILTY_PASS: Kind(
+    FindingKind.GUILTY_PASS: KindFacts(
         title="Passes left out one after another",
         titles={
             "pass": "The pass in which compiling fails",
@@ -171,9 +171,9 @@ KINDS: Mapping[FindingKind, Kind] = {
         },
         blames=Blame.COMPILER,
     ),
-    FindingKind.DEVICE_SPECIFIC: Kind(title="Devices differ on the same input", blames=Blame.NOBODY),
-    FindingKind.NONDETERMINISTIC: Kind(title="The same input gives different results", blames=Blame.NOBODY),
-    FindingKind.API_MOVED: Kind(
+    FindingKind.DEVICE_SPECIFIC: KindFacts(title="Devices differ on the same input", blames=Blame.NOBODY),
+    FindingKind.NONDETERMINISTIC: KindFacts(title="The same input gives different results", blames=Blame.NOBODY),
+    FindingKind.API_MOVED: KindFacts(
         title="The testcase uses a name that this release no longer has",
         blames=Blame.RELEASE,
         refuted_by="a run on that release that finds the name",

@@ -21,7 +21,7 @@ class Refusal(NamedTuple):
     why: str
 
 
-def allowed_requirements() -> frozenset[str]:
+def load_allowed_requirements() -> frozenset[str]:
     """The list, in canonical spelling."""
     text = (resources.files("runners.core") / "allowed_requirements.json").read_text(encoding="utf-8")
     return frozenset(json.loads(text)["names"])
@@ -54,7 +54,7 @@ def check_requirements(
 
     ``also`` are names that the operator allows besides those on the list.
     """
-    allowed = allowed_requirements() | also
+    allowed = load_allowed_requirements() | also
     read = [_read(text, allowed) for text in requirements]
     kept = {one for one in read if isinstance(one, str)}
     return tuple(sorted(kept)), tuple(one for one in read if isinstance(one, Refusal))

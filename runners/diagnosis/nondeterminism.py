@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from runners.core.conditions import COULD_DIFFER, FILLS, USUAL, in_words
+from runners.core.conditions import COULD_DIFFER, FILLS, USUAL, describe_conditions
 from runners.core.findings import REFUTED_BY
 from runners.core.protocol import (
     Ended,
@@ -49,7 +49,9 @@ class Setup:
 AS_IT_IS = Setup(name="as it is")
 SEEDED = Setup(name="with seeds", seed=SEED)
 FILLED = tuple(Setup(name=f"new memory 0x{255 - fill:02x}", varied=Varied(fill=fill), seed=SEED) for fill in FILLS)
-THREADED = tuple(Setup(name=in_words(one), varied=one, seed=SEED) for one in (Varied(threads=1), Varied(threads=2)))
+THREADED = tuple(
+    Setup(name=describe_conditions(one), varied=one, seed=SEED) for one in (Varied(threads=1), Varied(threads=2))
+)
 HASH_SEEDS = (0, 1, 2)
 UNSEEDED = Setup(name="without seeds")
 """Like `AS_IT_IS`, but forked: forks draw new random numbers and share the layout of their address space."""

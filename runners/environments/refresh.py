@@ -53,11 +53,11 @@ def refresh_catalogue(progress: Sink, root: Path | None = None) -> Iterator[tupl
     known = load_catalogue(folder)
     configured = read_config().wheels
     for name, toolchain in TOOLCHAINS.items():
-        if not toolchain.distributions("0"):
+        if not toolchain.list_distributions("0"):
             continue  # not distributed as wheels
         with progress.stage(f"asking the package index for {toolchain.TITLE}"):
             listing = refresh_listing(
-                _remove_wheel_sources(known.listing(name)),
+                _remove_wheel_sources(known.get_listing(name)),
                 toolchain,
                 store.uv,
                 choose_interpreter(PYTHONS),
@@ -89,7 +89,7 @@ def refresh_listing(
     """
     have = {Version(r.version) for r in known.releases}
     fresh = []
-    for version in _find_versions(toolchain.distributions("0")[0].partition("==")[0], have, index, python):
+    for version in _find_versions(toolchain.list_distributions("0")[0].partition("==")[0], have, index, python):
         release = describe_version(toolchain, version, index, python)
         if release is not None:
             say(f"{toolchain.NAME} {version}, released {release.released}")
@@ -121,7 +121,7 @@ def describe_version(toolchain: Toolchain, version: str, index: PackageIndex, py
 
     Return None if no minor has all its distributions.
     """
-    distributions = toolchain.distributions(version)
+    distributions = toolchain.list_distributions(version)
     published = [_find_publication(distributions, index, python, minor) for minor in PYTHONS]
     days = [day for day in published if day is not None]
     if not days:
@@ -134,7 +134,7 @@ def describe_version(toolchain: Toolchain, version: str, index: PackageIndex, py
         prerelease=Version(version).is_prerelease,
         distributions=distributions,
         pythons=(),
-        tag=toolchain.tag(version),
+        tag=toolchain.find_tag(version),
     )
     return replace(draft, pythons=tuple(m for m in PYTHONS if _is_installable(draft, index, python, m)))
 

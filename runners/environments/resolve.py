@@ -120,7 +120,7 @@ def _resolve_together(
 def collect_requirements(release: Release, extra: tuple[str, ...]) -> Requirements:
     """Return the requirements of a release with a testcase's ``extra`` ones."""
     toolchain = find_toolchain(release.toolchain)
-    bundle = toolchain.bundle(release.version)
+    bundle = toolchain.find_bundle(release.version)
     if bundle:
         return Requirements((*bundle.requirements, *release.pins, *extra), release.distributions)
     companions = _list_companions(toolchain, extra)

@@ -104,7 +104,7 @@ class Store:
         interpreter = choose_interpreter(release.pythons)
         with translate_disk_errors(self.root):
             lock = self._resolver.resolve(release, kept, interpreter)
-            layout = bundles.LAYOUT if find_toolchain(release.toolchain).bundle(release.version) else ""
+            layout = bundles.LAYOUT if find_toolchain(release.toolchain).find_bundle(release.version) else ""
             digest = digest_environment(lock, interpreter, layout)
             folder = self._environments.find(digest) or self._build(release, lock, interpreter, digest)
         return _describe_environment(release, folder, lock, interpreter, digest)
@@ -135,7 +135,7 @@ class Store:
         def fill(draft: Path) -> None:
             self.say(f"building {build} for Python {interpreter.version}")
             assembler.assemble(lock, draft / "site")
-            bundle = find_toolchain(release.toolchain).bundle(release.version)
+            bundle = find_toolchain(release.toolchain).find_bundle(release.version)
             if bundle:
                 bundles.complete_bundle(bundle, draft / "site")
             write_text(draft / "lock.txt", lock)
@@ -228,7 +228,7 @@ def digest_environment(lock: str, interpreter: Interpreter, layout: str = "") ->
 def _describe_environment(
     release: Release, folder: Path, lock: str, interpreter: Interpreter, digest: str
 ) -> Environment:
-    built, commit = find_toolchain(release.toolchain).built_from(folder / "site")
+    built, commit = find_toolchain(release.toolchain).read_build_info(folder / "site")
     return Environment(
         digest=f"sha256:{digest}",
         toolchain=release.toolchain,

@@ -21,7 +21,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from runners.core.catalogue import Catalogue, Listing, Release, load_catalogue, nightly_date
+from runners.core.catalogue import Catalogue, Listing, Release, load_catalogue, parse_nightly_date
 from runners.core.errors import InfraError, UserError
 from runners.environments.config import Config, WheelSource, read_config
 from runners.toolchains import TOOLCHAINS, Toolchain, find_toolchain
@@ -83,7 +83,7 @@ def open_catalogue(
             _read_folder(WheelSource(toolchain=name, folder=folder), known) for name, known in toolchains.items()
         ]
         if not any(found):
-            names = ", ".join(known.distributions("0")[0].partition("=")[0] for known in toolchains.values())
+            names = ", ".join(known.list_distributions("0")[0].partition("=")[0] for known in toolchains.values())
             raise UserError(f"{folder} has no wheel of a toolchain ({names}) for this machine")
         for releases in found:
             catalogue = _add_releases(catalogue, releases)
@@ -92,7 +92,7 @@ def open_catalogue(
 
 def _list_wheel_toolchains() -> Mapping[str, Toolchain]:
     """Return the toolchains that are distributed as wheels."""
-    return {name: known for name, known in TOOLCHAINS.items() if known.distributions("0")}
+    return {name: known for name, known in TOOLCHAINS.items() if known.list_distributions("0")}
 
 
 def add_network_builds(
@@ -112,7 +112,7 @@ def add_network_builds(
 def _add_releases(catalogue: Catalogue, releases: Sequence[Release]) -> Catalogue:
     if not releases:
         return catalogue
-    listing = catalogue.listing(releases[0].toolchain)
+    listing = catalogue.get_listing(releases[0].toolchain)
     return Catalogue({**catalogue.listings, listing.toolchain: merge_releases(listing, releases)})
 
 
@@ -175,20 +175,20 @@ def _make_release(
     return Release(
         toolchain=toolchain.NAME,
         version=str(version),
-        released=nightly_date(str(version)) or _read_file_day(mine) or datetime.now(UTC).date(),
+        released=parse_nightly_date(str(version)) or _read_file_day(mine) or datetime.now(UTC).date(),
         distributions=tuple(f"{package}=={version}" for package in packages),
         pythons=pythons,
         prerelease=version.is_prerelease,
         commit=commit,
         built=built,
-        tag=None if version.is_devrelease or version.local else toolchain.tag(str(version)),
+        tag=None if version.is_devrelease or version.local else toolchain.find_tag(str(version)),
         source="wheels",
         links=links,
     )
 
 
 def _list_packages(source: WheelSource) -> tuple[str, ...]:
-    own = (pin.partition("==")[0] for pin in find_toolchain(source.toolchain).distributions("0"))
+    own = (pin.partition("==")[0] for pin in find_toolchain(source.toolchain).list_distributions("0"))
     return tuple(str(canonicalize_name(name)) for name in source.packages or own)
 
 
@@ -207,7 +207,7 @@ def _read_origin(toolchain: Toolchain, wheels: Iterable[Wheel]) -> tuple[str | N
     for wheel in wheels:
         if wheel.path is not None and zipfile.is_zipfile(wheel.path):
             with zipfile.ZipFile(wheel.path) as archive:
-                built, commit = toolchain.built_from(zipfile.Path(archive))
+                built, commit = toolchain.read_build_info(zipfile.Path(archive))
             if commit is not None:
                 return built, commit
     return None, None

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.core.toolchain.hardware import Hardware
+from runners.core.toolchain.facts import Hardware
 
 LIBRARIES = (
     "usr/lib/x86_64-linux-gnu",

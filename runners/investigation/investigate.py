@@ -61,7 +61,7 @@ def _bisect_between_releases(state: InvestigationState) -> BuildRange | None:
     """Search the builds between the releases of the newest change; None where there are none."""
     plan, between = state.plan, state.tools.between_releases
     answers = state.combine_answers(state.original)
-    edges = (releases.fixed(plan.order, answers), releases.introduced(plan.order, answers))
+    edges = (releases.find_fix(plan.order, answers), releases.find_introduction(plan.order, answers))
     edge = next((e for e in edges if e is not None and e.older is not None and e.newer is not None), None)
     if not plan.deepen or between is None or edge is None or edge.older is None or edge.newer is None:
         return None

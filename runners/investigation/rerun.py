@@ -20,7 +20,9 @@ def confirm_answer(state: InvestigationState, configuration: Configuration) -> N
     answers = state.combine_answers(configuration)
     order = state.plan.order
     edges = [
-        edge for edge in (releases.introduced(order, answers), releases.fixed(order, answers)) if edge is not None
+        edge
+        for edge in (releases.find_introduction(order, answers), releases.find_fix(order, answers))
+        if edge is not None
     ]
     ends = [version for edge in edges for version in (edge.older, edge.newer) if version is not None]
     newest = state.list_answered(configuration)[-1:]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from runners.core.bisection import releases
-from runners.core.conditions import COULD_DIFFER, USUAL, of_attempt
+from runners.core.conditions import COULD_DIFFER, USUAL, choose_conditions
 from runners.core.progress import Sink
 from runners.core.protocol import (
     Answer,
@@ -125,7 +125,7 @@ class InvestigationState:
         cells = [configure_cell(self.plan, configuration, version) for version in versions][:left]
         pending = [
             self.tools.executor.submit(
-                self._attempt, cell, number, of_attempt(number, memory=memory) if vary else USUAL
+                self._attempt, cell, number, choose_conditions(number, memory=memory) if vary else USUAL
             )
             for cell in cells
             for number in [1 + self._count_cell(cell)]
@@ -200,7 +200,7 @@ def bisect_releases(state: InvestigationState, configuration: Configuration) -> 
         answers = state.combine_answers(configuration)
         if len(answers) >= HOPELESS and all(answer is Answer.SKIP for answer in answers.values()):
             return
-        wanted = releases.next_probes(state.plan.order, answers) or _list_gaps(state, answers)
+        wanted = releases.choose_probes(state.plan.order, answers) or _list_gaps(state, answers)
         if not wanted:
             return
         state.run(configuration, wanted)
@@ -210,4 +210,4 @@ def _list_gaps(state: InvestigationState, answers: Mapping[str, Answer]) -> tupl
     """Releases between failing ones. None for a hang: each run of it costs the whole time limit."""
     if state.plan.claim.kind is ClaimKind.HANG:
         return ()
-    return releases.between_failures(state.plan.order, answers)
+    return releases.choose_between_failures(state.plan.order, answers)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from runners.core import guest_programs
 from runners.core.protocol import Limits, Testcase
+from runners.core.toolchain.guest import GUEST as GUEST_PROGRAMS
 from runners.environments.store import Environment, default_root
 from runners.probe.task import PLAIN, Conditions, Task
 from runners.sandbox import owner
@@ -86,7 +86,7 @@ def make_task(
     inside = {"python": f"{GUEST_ENV}/bin/python"}
     tools = {
         name: tuple(inside.get(word, f"{site}/{word}" if "/" in word else word) for word in argv)
-        for name, argv in toolchain.tools(environment.site_packages).items()
+        for name, argv in toolchain.list_tools(environment.site_packages).items()
     }
     return Task(
         testcase=testcase,
@@ -151,7 +151,7 @@ def _list_mounts(layout: Layout, folder: Path) -> tuple[Mount, ...]:
     prefix = () if layout.guest_prefix == "/usr" else (Mount(host=layout.prefix, guest=layout.guest_prefix),)
     return (
         *prefix,
-        Mount(host=compile_guest(GUEST, layout.executable, default_root() / "guest"), guest=guest_programs.GUEST),
+        Mount(host=compile_guest(GUEST, layout.executable, default_root() / "guest"), guest=GUEST_PROGRAMS),
         Mount(host=folder, guest=GUEST_ENV),
         Mount(host=layout.site_packages, guest=f"{GUEST_ENV}/lib/python{layout.version}/site-packages"),
         *layout.extra,

@@ -11,8 +11,8 @@ import msgspec
 
 from runners.core import conditions
 from runners.core.errors import InfraError
-from runners.core.guest_programs import LAUNCHER
 from runners.core.protocol import Exited, Limits, NotRun
+from runners.core.toolchain.guest import LAUNCHER
 from runners.probe.guest_records import read_records
 from runners.probe.imports import find_leading_imports, hides_stdlib, list_own_modules
 from runners.probe.layout import GUEST_ENV, Layout, View, open_view

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from runners.core import conditions as varied
-from runners.core.guest_programs import is_launch
 from runners.core.protocol import Ended, Limits, StepResult, Testcase, Varied
-from runners.core.toolchain.guest import GuestFacts
+from runners.core.toolchain.guest import GuestFacts, is_launch_step
 
 Program = str | tuple[str, ...]
 """A path inside the sandbox, or a path and its first arguments."""
@@ -45,7 +44,7 @@ def derive_conditions(under: Varied, attempt: int) -> Conditions:
     return Conditions(
         scripts=not own,
         fork=not own and under.hash_seed == 0,
-        early=varied.variables(under),
+        early=varied.list_start_variables(under),
         threads=under.threads,
         perturb=under.fill,
     )
@@ -77,7 +76,7 @@ def find_script(step: tuple[str, ...], testcase: Testcase) -> str | None:
         return None
     if step[1] in testcase.files:
         return step[1]
-    return next((word for word in step[3:] if word in testcase.files), None) if is_launch(step) else None
+    return next((word for word in step[3:] if word in testcase.files), None) if is_launch_step(step) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,12 +82,12 @@ def build_names(version: str, table: Sequence[DriftEntry]) -> Names:
 
 def _step(entry: DriftEntry, version: str) -> Rename | None:
     if entry.affects(version):
-        if entry.too_new(version):
+        if entry.is_too_new(version):
             return None  # between the two nothing means the same, unless the namespace around it went somewhere
         return Rename(old=entry.old, new=entry.new if entry.exact else None, hint=entry.new, of=entry.of)
-    if entry.exact and entry.gone_in is not None and entry.new is not None and entry.too_new(version):
+    if entry.exact and entry.gone_in is not None and entry.new is not None and entry.is_too_new(version):
         return Rename(old=entry.new, new=entry.old, hint=entry.old, of=entry.of)
-    if entry.kind == "flag" and entry.old == entry.new and entry.too_new(version):
+    if entry.kind == "flag" and entry.old == entry.new and entry.is_too_new(version):
         return Rename(old=entry.old, new=None, hint=None)
     return None
 

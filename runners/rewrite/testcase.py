@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runners.core.guest_programs import is_launch
 from runners.core.protocol import Testcase
 from runners.core.toolchain.contract import Toolchain
+from runners.core.toolchain.guest import is_launch_step
 from runners.core.toolchain.rewriting import Idioms
 from runners.rewrite.names import Names, build_names
 from runners.rewrite.python import port_python
@@ -79,7 +79,7 @@ def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
 
 def describe_retarget(testcase: Testcase) -> tuple[str, ...]:
     """Describe how a retargeted testcase differs: its new command lines, or the effect of the hook."""
-    if any(map(is_launch, testcase.steps)):
+    if any(map(is_launch_step, testcase.steps)):
         target = testcase.steps[0][3]
         return (f"while it runs, every target is {target} and every device the one that goes with it",)
     return tuple(" ".join(step)[:500] for step in testcase.steps)

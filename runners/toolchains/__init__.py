@@ -15,7 +15,7 @@ from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import unite_vocabularies
 from runners.toolchains import iree, python, tvm
 
-__all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain", "drift_named", "find_toolchain"]
+__all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain", "find_drift", "find_toolchain"]
 
 TOOLCHAINS: Mapping[str, Toolchain] = {"tvm": tvm, "iree": iree, "python": python}
 
@@ -41,7 +41,7 @@ def list_compilers() -> str:
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def drift_named(toolchain: Toolchain, name: str) -> tuple[DriftEntry, ...]:
+def find_drift(toolchain: Toolchain, name: str) -> tuple[DriftEntry, ...]:
     """Entries about a dotted name, flag or keyword: exactly it, or a namespace that holds it."""
     return tuple(entry for entry in toolchain.DRIFT if entry.covers(name))
 
@@ -52,9 +52,9 @@ def find_device(toolchain: Toolchain, text: str) -> Device | None:
     return next((d for d in toolchain.DEVICES if word == d.name or word in d.aliases), None)
 
 
-def canary_testcase(toolchain: Toolchain, version: str) -> Testcase:
+def make_canary_testcase(toolchain: Toolchain, version: str) -> Testcase:
     """The small program as a testcase. On a build that generates no code it is told to run passes only."""
-    bundle = toolchain.bundle(version)
+    bundle = toolchain.find_bundle(version)
     passes_only = bundle is not None and not bundle.compiles
     return Testcase(
         kind=toolchain.CANARY.kind,

@@ -13,7 +13,7 @@ from runners.environments.resolve import Unresolvable
 from runners.environments.store import Environment
 from runners.probe.canary import explain_failed_canary, make_canary_key
 from runners.probe.task import PLAIN
-from runners.toolchains import canary_testcase, find_toolchain
+from runners.toolchains import find_toolchain, make_canary_testcase
 from runners.workbench.machine import Machine
 from runners.workbench.probes import run_once
 
@@ -30,7 +30,7 @@ def find_environment(machine: Machine, version: str, testcase: Testcase) -> Envi
     except InfraError as reason:
         return NotRun(why=str(reason), cause="infra")
     toolchain = find_toolchain(environment.toolchain)
-    program = canary_testcase(toolchain, environment.version)
+    program = make_canary_testcase(toolchain, environment.version)
     name = make_canary_key(environment, machine.engine, program, toolchain.VARIABLES)
     return machine.canaries.check_once(name, lambda: run_canary(machine, environment, program)) or environment
 

@@ -8,7 +8,7 @@ from runners.builds.commit_range import BuildRegistry
 from runners.core.catalogue import Catalogue
 from runners.core.progress import Sink
 from runners.core.toolchain.contract import Toolchain
-from runners.core.toolchain.hardware import VULKAN
+from runners.core.toolchain.facts import VULKAN
 from runners.environments.store import Store
 from runners.hardware.lavapipe import Driver
 from runners.probe.canary import Canaries

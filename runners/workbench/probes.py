@@ -8,7 +8,7 @@ from functools import partial
 from runners.core.errors import InfraError
 from runners.core.protocol import Limits, NotRun, Testcase
 from runners.core.runs import RunRequest, RunResult
-from runners.core.toolchain.hardware import NVIDIA
+from runners.core.toolchain.facts import NVIDIA
 from runners.environments.store import Environment, default_root
 from runners.hardware import gpu, lavapipe
 from runners.hardware.detect import Absent, detect_hardware

@@ -57,7 +57,7 @@ def test_the_reported_newest_and_oldest_releases_come_first() -> None:
 def test_a_report_about_a_fork_is_run_on_the_later_forks_too() -> None:
     """Years lie between a fork and the first release. A report about a release runs on no fork."""
     forks = tuple(replace(release(v), source="bundle", fork="abc") for v in ("0.1.dev0", "0.2.dev0", "0.3"))
-    listing = CATALOGUE.listing("tvm")
+    listing = CATALOGUE.get_listing("tvm")
     catalogue = Catalogue({"tvm": replace(listing, releases=(*forks, *listing.releases))})
     assert make_plan(repro("0.2.dev0"), catalogue, RunOptions()).plan.order == ("0.2.dev0", "0.3", *VERSIONS[1:])
     assert make_plan(repro("1.4"), catalogue, RunOptions()).plan.order == VERSIONS[1:]

@@ -45,7 +45,7 @@ def test_the_module_says_all_that_a_toolchain_says(added: Toolchain) -> None:
     facts = {name for name in vars(Toolchain) if not name.startswith("_")}
     assert facts <= set(dir(find_toolchain("packaging")))
     listing = decode_listing(block("json").encode())
-    assert all(release.distributions == added.distributions(release.version) for release in listing.releases)
+    assert all(release.distributions == added.list_distributions(release.version) for release in listing.releases)
 
 
 @pytest.mark.sandbox

@@ -17,7 +17,7 @@ from bot.plan import RunOptions, make_plan
 from runners.core.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Finding, FindingKind, Investigation, Outcome
-from runners.core.toolchain.hardware import NVIDIA
+from runners.core.toolchain.facts import NVIDIA
 from runners.environments.store import default_root
 from runners.hardware import lavapipe
 from runners.hardware.detect import Absent, detect_hardware

@@ -10,7 +10,7 @@ from bot.extract.blocks.sections import Cue
 from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.steps import add_compile_step, add_step
 from bot.extract.command_line.workspace import Workspace, rank_inputs, rewrite_check_tests, strip_suffixes
-from runners.core.toolchain.command_line import CommandLineTools
+from runners.core.toolchain.reports import CommandLineTools
 
 
 def assemble_commands(

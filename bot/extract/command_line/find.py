@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.command_line.shell import TOOL_PREFIX, ToolCall, is_command, parse_commands
-from runners.core.toolchain.command_line import CommandLineTools
+from runners.core.toolchain.reports import CommandLineTools
 
 MAX_COMMANDS = 24
 LocatedCall = tuple[ToolCall, Piece | None]

@@ -17,7 +17,7 @@ from bot.extract.command_line.workspace import (
     strip_suffixes,
     take_last_name,
 )
-from runners.core.toolchain.command_line import CombinedProgram
+from runners.core.toolchain.reports import CombinedProgram
 
 
 def add_step(work: Workspace, call: ToolCall) -> None:

@@ -14,8 +14,7 @@ from bot.extract.links import add_addresses
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
 from bot.extract.types import Repro
 from runners.core.protocol import ClaimKind, Testcase, TestcaseKind
-from runners.core.toolchain.command_line import CommandLineTools
-from runners.core.toolchain.reports import DeviceText, NamedDevices
+from runners.core.toolchain.reports import CommandLineTools, DeviceText, NamedDevices
 
 
 def extract_commands(

@@ -11,7 +11,7 @@ from bot.extract.blocks.kinds import is_dump
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
 from bot.extract.types import Missing, Repair
-from runners.core.toolchain.command_line import CheckProgram, CommandLineTools
+from runners.core.toolchain.reports import CheckProgram, CommandLineTools
 
 
 @dataclass(slots=True)

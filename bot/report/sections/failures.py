@@ -10,7 +10,7 @@ from bot.report.matrix import MARK, by_version, said
 from bot.report.quote import clean, code, cut_middle, fence, one_line
 from bot.report.sections.shape import DETAILS, Detail
 from bot.verdict.verdict import Report
-from runners.core.conditions import in_words
+from runners.core.conditions import describe_conditions
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -81,7 +81,7 @@ def outputs(observations: Sequence[Observation], detail: Detail) -> str:
 def _runs(seen: Sequence[Observation]) -> str:
     first = seen[0]
     also = by_version(one.version for one in seen[1:] if one.version != first.version)
-    under = in_words(first.varied)
+    under = describe_conditions(first.varied)
     where = f"{code(first.version)} on {code(first.device)}, run {first.attempt}" + (
         f" with {under}" if under else ""
     )

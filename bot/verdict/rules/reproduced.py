@@ -39,7 +39,7 @@ def seen_failing(evidence: Evidence) -> Verdict | None:
     answers, order = evidence.answers(), evidence.plan.order
     spoken = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
     sure = certainty(evidence, bad[-1])
-    went, came = search.fixed(order, answers), search.introduced(order, answers)
+    went, came = search.find_fix(order, answers), search.find_introduction(order, answers)
     if went is not None and went.older is not None and went.newer is not None:
         return _fixed(evidence, went.older, went.newer, sure)
     if spoken[-1] != order[-1]:

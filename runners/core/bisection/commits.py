@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from runners.core.bisection import noisy
-from runners.core.bisection.noisy import Conclusion, Event, Finished, Goals, Line, Probe
+from runners.core.bisection.noisy import Conclusion, Event, Finished, Goals, Line, RunNext
 from runners.core.protocol import (
     Answer,
     Bisection,
@@ -29,7 +29,7 @@ PROBE_S = 5.0
 
 def make_line(build_range: BuildRange) -> Line:
     return Line(
-        weights=noisy.mixed([max(0.0, build.weight) for build in build_range.builds[1:]]),
+        weights=noisy.mix_prior([max(0.0, build.weight) for build in build_range.builds[1:]]),
         commits=tuple(build.commits for build in build_range.builds),
         introduced=build_range.direction == "introduced",
     )
@@ -72,7 +72,7 @@ def next_builds(
     build_range: BuildRange, events: Sequence[Event], seconds: Mapping[str, float], workers: int
 ) -> tuple[RangeBuild, ...]:
     """The builds to run now, side by side; none when enough is known. ``seconds``: what having each build takes."""
-    step = noisy.advise(
+    step = noisy.choose_next(
         make_line(build_range),
         make_goals(build_range),
         events,
@@ -80,7 +80,7 @@ def next_builds(
         workers=workers,
     )
     match step:
-        case Probe(builds=numbers):
+        case RunNext(builds=numbers):
             return tuple(build_range.builds[number] for number in numbers)
         case Finished():
             return ()
@@ -91,7 +91,7 @@ def list_candidates(
 ) -> tuple[RangeBuild, ...]:
     """The builds to prepare while others run: those that the next answers are likely to ask for."""
     numbers = [build_range.builds.index(build) for build in under_way]
-    wanted = noisy.lookahead(
+    wanted = noisy.predict_next(
         make_line(build_range), make_goals(build_range), events, _estimate_seconds(build_range, seconds), numbers
     )
     return tuple(build_range.builds[number] for number in wanted)
@@ -107,7 +107,7 @@ def _estimate_seconds(build_range: BuildRange, seconds: Mapping[str, float]) -> 
 def narrow_range(build_range: BuildRange, observations: Iterable[Observation], device: str) -> Bisection | str:
     """Where the behaviour changes in the range; or the reason why that cannot be told, in words."""
     events = list_events(build_range, observations, device)
-    found = noisy.conclude(make_line(build_range), make_goals(build_range), events)
+    found = noisy.conclude_search(make_line(build_range), make_goals(build_range), events)
     if isinstance(found, str):
         return f"{found}; every build has {build_range.over}: the change may lie there" if build_range.over else found
     older, newer = build_range.builds[found.older], build_range.builds[found.newer]
@@ -130,7 +130,7 @@ def narrow_range(build_range: BuildRange, observations: Iterable[Observation], d
 
 def _list_unanswered(build_range: BuildRange, found: Conclusion, events: Sequence[Event]) -> tuple[str, ...]:
     """Builds inside the range that were run and answered nothing; those not run were given up with them."""
-    tallies = noisy.tally(events)
+    tallies = noisy.count_runs(events)
     inside = range(found.older + 1, found.newer)
     return tuple(build_range.builds[n].name for n in inside if n in tallies and not tallies[n].runs)
 
@@ -148,7 +148,7 @@ def _count_commits(build_range: BuildRange, older: RangeBuild, newer: RangeBuild
 
 
 def _describe(build_range: BuildRange, found: Conclusion, events: Sequence[Event]) -> tuple[str, ...]:
-    tallies = noisy.tally(events)
+    tallies = noisy.count_runs(events)
     older, newer = tallies[found.older], tallies[found.newer]
     sides = (
         f"{t.fails} of {t.runs} runs fail on {build_range.builds[n].name}"

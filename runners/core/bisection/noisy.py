@@ -76,7 +76,7 @@ class Goals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class RunNext:
     """Run these builds next, side by side; one may stand there more than once."""
 
     builds: tuple[int, ...]
@@ -106,7 +106,7 @@ class Conclusion:
 
 
 @dataclass(slots=True)
-class Tally:
+class RunCounts:
     """Runs of one build."""
 
     fails: int = 0
@@ -118,11 +118,11 @@ class Tally:
         return self.fails + self.passes
 
 
-def tally(events: Iterable[Event]) -> dict[int, Tally]:
+def count_runs(events: Iterable[Event]) -> dict[int, RunCounts]:
     """What each build that was run answered."""
-    found: dict[int, Tally] = {}
+    found: dict[int, RunCounts] = {}
     for build, answer in events:
-        one = found.setdefault(build, Tally())
+        one = found.setdefault(build, RunCounts())
         match answer:
             case Answer.BAD:
                 one.fails += 1
@@ -133,7 +133,7 @@ def tally(events: Iterable[Event]) -> dict[int, Tally]:
     return found
 
 
-def mixed(weights: Sequence[float], floor: float = FLOOR) -> tuple[float, ...]:
+def mix_prior(weights: Sequence[float], floor: float = FLOOR) -> tuple[float, ...]:
     """A prior from any weights, none negative: normalised, and mixed with an even one."""
     total, even = math.fsum(weights), 1 / len(weights)
     return tuple((1 - floor) * (weight / total if total > 0 else even) + floor * even for weight in weights)
@@ -142,7 +142,7 @@ def mixed(weights: Sequence[float], floor: float = FLOOR) -> tuple[float, ...]:
 # ---------------------------------------------------------------------------------------------- failure rates
 
 
-def calibrate(bad: Tally, good: Tally) -> Rates | None:
+def estimate_rates(bad: RunCounts, good: RunCounts) -> Rates | None:
     """Careful rates from runs of both ends: steadier than it is must not be assumed; None where they are too close.
 
     Taking a failure for steadier than it is makes half of all answers wrong, flakier costs a few runs (simulated).
@@ -189,13 +189,13 @@ class _Model:
     old: float
     new: float
 
-    def ratio(self, seen: Tally) -> float:
+    def ratio(self, seen: RunCounts) -> float:
         """log of how much likelier the runs are before the change than after it."""
         return seen.fails * math.log(self.old / self.new) + seen.passes * math.log((1 - self.old) / (1 - self.new))
 
     def step(self, sign: float) -> float:
         """What one run adds to the ratio of a build before the change (+1), after it (-1), answering as it should."""
-        one = Tally(fails=1) if (self.old > self.new) == (sign > 0) else Tally(passes=1)
+        one = RunCounts(fails=1) if (self.old > self.new) == (sign > 0) else RunCounts(passes=1)
         return sign * self.ratio(one)
 
 
@@ -204,7 +204,7 @@ def _model(line: Line, rates: Rates) -> _Model:
     return _Model(old=good, new=bad) if line.introduced else _Model(old=bad, new=good)
 
 
-def believe(line: Line, rates: Rates, tallies: Mapping[int, Tally]) -> Belief:
+def compute_belief(line: Line, rates: Rates, tallies: Mapping[int, RunCounts]) -> Belief:
     """The posterior over the newest change."""
     model = _model(line, rates)
     evidence = {build: model.ratio(seen) for build, seen in tallies.items() if seen.runs}
@@ -230,7 +230,7 @@ def _entropy(p: float) -> float:
     return 0.0 if p <= 0 or p >= 1 else -p * math.log2(p) - (1 - p) * math.log2(1 - p)
 
 
-def gain(model: _Model, changed: float) -> float:
+def compute_gain(model: _Model, changed: float) -> float:
     """Bits that one run of a build is expected to teach, when it is changed with this probability."""
     fails = changed * model.new + (1 - changed) * model.old
     return max(0.0, _entropy(fails) - changed * _entropy(model.new) - (1 - changed) * _entropy(model.old))
@@ -263,7 +263,7 @@ class _Chances:
         return 1.0 if self.answered[build] else 1 / (self.runs[build] + 2)
 
 
-def _chances(line: Line, tallies: Mapping[int, Tally]) -> _Chances | None:
+def _chances(line: Line, tallies: Mapping[int, RunCounts]) -> _Chances | None:
     """None while nothing was skipped."""
     answered = {0: True, len(line) - 1: True}
     answered |= {build: seen.runs > 0 for build, seen in tallies.items() if seen.runs or seen.skips}
@@ -288,7 +288,7 @@ class State:
     goals: Goals
     rates: Rates
     model: _Model
-    tallies: dict[int, Tally]
+    tallies: dict[int, RunCounts]
     belief: Belief
     chances: _Chances | None
 
@@ -301,7 +301,7 @@ class State:
 
     def steady(self) -> bool:
         """Neither end ever answered both ways."""
-        ends = (self.tallies.get(build, Tally()) for build in (0, len(self.line) - 1))
+        ends = (self.tallies.get(build, RunCounts()) for build in (0, len(self.line) - 1))
         return not any(seen.fails and seen.passes for seen in ends)
 
     def open_builds(self) -> list[int]:
@@ -320,9 +320,9 @@ class State:
         return older, newer, changed[newer] - changed[older]
 
 
-def assess(line: Line, goals: Goals, events: Iterable[Event]) -> State | Finished:
+def assess_search(line: Line, goals: Goals, events: Iterable[Event]) -> State | Finished:
     """The state of a search whose ends are known; or why there is nothing to search."""
-    tallies = tally(events)
+    tallies = count_runs(events)
     rates = goals.rates or _rates(line, tallies)
     if isinstance(rates, str):
         return Finished(refused=rates)
@@ -334,15 +334,15 @@ def assess(line: Line, goals: Goals, events: Iterable[Event]) -> State | Finishe
         rates=rates,
         model=_model(line, rates),
         tallies=tallies,
-        belief=believe(line, rates, tallies),
+        belief=compute_belief(line, rates, tallies),
         chances=_chances(line, tallies),
     )
 
 
-def _pooled(line: Line, rates: Rates, tallies: Mapping[int, Tally]) -> Rates:
+def _pooled(line: Line, rates: Rates, tallies: Mapping[int, RunCounts]) -> Rates:
     """The rates again, from the runs of every build whose side is certain by now: the ends alone may have misled."""
-    belief = believe(line, rates, tallies)
-    older, newer = Tally(), Tally()
+    belief = compute_belief(line, rates, tallies)
+    older, newer = RunCounts(), RunCounts()
     for build, seen in tallies.items():
         changed = belief.changed[build]
         if (build == 0 or build >= belief.since) and (changed <= 1e-3 or changed >= 1 - 1e-3):
@@ -350,11 +350,11 @@ def _pooled(line: Line, rates: Rates, tallies: Mapping[int, Tally]) -> Rates:
             side.fails += seen.fails
             side.passes += seen.passes
     bad, good = (newer, older) if line.introduced else (older, newer)
-    return calibrate(bad, good) or rates
+    return estimate_rates(bad, good) or rates
 
 
-def _rates(line: Line, tallies: Mapping[int, Tally]) -> Rates | str:
-    older, newer = tallies.get(0, Tally()), tallies.get(len(line) - 1, Tally())
+def _rates(line: Line, tallies: Mapping[int, RunCounts]) -> Rates | str:
+    older, newer = tallies.get(0, RunCounts()), tallies.get(len(line) - 1, RunCounts())
     bad, good = (newer, older) if line.introduced else (older, newer)
     if not bad.runs or not good.runs:
         which = "bad" if not bad.runs else "good"
@@ -363,7 +363,7 @@ def _rates(line: Line, tallies: Mapping[int, Tally]) -> Rates | str:
         return f"the bad end does not fail as reported (0 of {bad.runs} runs)"
     if good.fails == good.runs:
         return f"the good end fails as reported ({good.fails} of {good.runs} runs)"
-    rates = calibrate(bad, good)
+    rates = estimate_rates(bad, good)
     if rates is None:
         return (
             f"it fails too irregularly: {bad.fails} of {bad.runs} runs on the bad end, "
@@ -372,33 +372,33 @@ def _rates(line: Line, tallies: Mapping[int, Tally]) -> Rates | str:
     return rates
 
 
-def advise(
+def choose_next(
     line: Line, goals: Goals, events: Sequence[Event], seconds: Sequence[float], *, workers: int = 1
-) -> Probe | Finished:
+) -> RunNext | Finished:
     """What to run next. ``seconds``: what a run of each build takes, having the build included."""
-    ends = _uncalibrated(line, goals, tally(events)) if goals.rates is None else ()
+    ends = _uncalibrated(line, goals, count_runs(events)) if goals.rates is None else ()
     if ends:
-        return Probe(builds=ends[: max(2, workers)])
-    state = assess(line, goals, events)
+        return RunNext(builds=ends[: max(2, workers)])
+    state = assess_search(line, goals, events)
     if isinstance(state, Finished):
         return state
     older, newer, mass = state.gap()
     if mass >= goals.stop:
         missing = (*_missing_runs(state, older, newer), *_contradicting(state))
         if missing:
-            return Probe(builds=missing[:workers])
+            return RunNext(builds=missing[:workers])
         if mass >= _target(state, older, newer):
             return Finished()
     builds = _batch(state, seconds, workers)
-    return Probe(builds=builds) if builds else Finished()
+    return RunNext(builds=builds) if builds else Finished()
 
 
-def _uncalibrated(line: Line, goals: Goals, tallies: Mapping[int, Tally]) -> tuple[int, ...]:
+def _uncalibrated(line: Line, goals: Goals, tallies: Mapping[int, RunCounts]) -> tuple[int, ...]:
     """Runs that the ends still need, alternating. An end that skips twice and never answers is not run again.
 
     Ends whose rates differ, but not surely enough yet, get up to three times the runs.
     """
-    older, newer = tallies.get(0, Tally()), tallies.get(len(line) - 1, Tally())
+    older, newer = tallies.get(0, RunCounts()), tallies.get(len(line) - 1, RunCounts())
     wanted = goals.calibration
     while wanted < 3 * goals.calibration and min(older.runs, newer.runs) >= wanted and _promising(line, older, newer):
         wanted += max(1, goals.calibration // 2)
@@ -410,9 +410,9 @@ def _uncalibrated(line: Line, goals: Goals, tallies: Mapping[int, Tally]) -> tup
     return tuple(build for pair in pairs for build in pair if build is not None)
 
 
-def _promising(line: Line, older: Tally, newer: Tally) -> bool:
+def _promising(line: Line, older: RunCounts, newer: RunCounts) -> bool:
     bad, good = (newer, older) if line.introduced else (older, newer)
-    return calibrate(bad, good) is None and bad.fails / bad.runs - good.fails / good.runs >= TOO_CLOSE
+    return estimate_rates(bad, good) is None and bad.fails / bad.runs - good.fails / good.runs >= TOO_CLOSE
 
 
 def _target(state: State, older: int, newer: int) -> float:
@@ -424,7 +424,7 @@ def _missing_runs(state: State, older: int, newer: int) -> tuple[int, ...]:
     """Runs that both sides of the answer still need, by themselves: 19 times of 20 a lying build would be caught."""
     needs = []
     for build, sign in ((older, 1.0), (newer, -1.0)):
-        seen = state.tallies.get(build, Tally())
+        seen = state.tallies.get(build, RunCounts())
         lacking = CAUGHT - sign * state.model.ratio(seen)
         # Where the rates are only estimates, one run is never enough.
         least = 0 if state.goals.rates is not None else 2 - seen.runs
@@ -448,7 +448,7 @@ def _contradicting(state: State) -> tuple[int, ...]:
     )
 
 
-def _surprise(state: State, build: int, seen: Tally) -> float:
+def _surprise(state: State, build: int, seen: RunCounts) -> float:
     """How probable runs at least as contrary are, on the side where the build is believed to be."""
     changed = state.belief.changed[build] > 0.5
     fails = state.model.new if changed else state.model.old
@@ -487,18 +487,18 @@ def _worth(state: State, build: int, low: float, high: float) -> float:
     """Bits expected from a run, seen as if the change were known to lie in that part of the belief."""
     changed = state.belief.changed[build]
     part = (changed - low) / (high - low)
-    inside = gain(state.model, part) if 0 < part < 1 else 0.0
-    return (inside + 1e-3 * gain(state.model, changed)) * state.chance(build)
+    inside = compute_gain(state.model, part) if 0 < part < 1 else 0.0
+    return (inside + 1e-3 * compute_gain(state.model, changed)) * state.chance(build)
 
 
-def lookahead(
+def predict_next(
     line: Line, goals: Goals, events: Sequence[Event], seconds: Sequence[float], under_way: Sequence[int]
 ) -> tuple[int, ...]:
     """Builds that will be wanted next whichever way the builds under way answer: worth having ready meanwhile."""
     wanted: dict[int, None] = {}
     for answer in (Answer.BAD, Answer.GOOD):
-        step = advise(line, goals, [*events, *((build, answer) for build in under_way)], seconds)
-        if isinstance(step, Probe):
+        step = choose_next(line, goals, [*events, *((build, answer) for build in under_way)], seconds)
+        if isinstance(step, RunNext):
             wanted |= dict.fromkeys(step.builds)
     return tuple(build for build in wanted if build not in under_way)
 
@@ -506,9 +506,9 @@ def lookahead(
 # ---------------------------------------------------------------------------------------------- what it means
 
 
-def conclude(line: Line, goals: Goals, events: Sequence[Event]) -> Conclusion | str:
+def conclude_search(line: Line, goals: Goals, events: Sequence[Event]) -> Conclusion | str:
     """The answer as far as the runs carry it; or, in words, why there is none."""
-    state = assess(line, goals, events)
+    state = assess_search(line, goals, events)
     if isinstance(state, Finished):
         return state.refused
     low, high = _shortest(state.belief, goals.stop)

@@ -29,11 +29,11 @@ class Edge:
     skipped: tuple[str, ...]
 
     @property
-    def settled(self) -> bool:
+    def is_narrowed(self) -> bool:
         return not self.untested
 
 
-def combine(answers: Iterable[Answer]) -> Answer:
+def combine_attempts(answers: Iterable[Answer]) -> Answer:
     """One answer from several attempts on one build: they must agree. Skips say nothing."""
     spoken = {answer for answer in answers if answer is not Answer.SKIP}
     return spoken.pop() if len(spoken) == 1 else Answer.SKIP
@@ -50,7 +50,9 @@ def group_answers(observations: Iterable[Observation], variant: Variant, device:
 
 def combine_answers(observations: Iterable[Observation], variant: Variant, device: str) -> dict[str, Answer]:
     """One answer for each build that was run."""
-    return {build: combine(answers) for build, answers in group_answers(observations, variant, device).items()}
+    return {
+        build: combine_attempts(answers) for build, answers in group_answers(observations, variant, device).items()
+    }
 
 
 def find_disagreeing(
@@ -61,7 +63,7 @@ def find_disagreeing(
     return tuple(build for build in order if {Answer.GOOD, Answer.BAD} <= set(grouped.get(build, ())))
 
 
-def introduced(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
+def find_introduction(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
     """good → bad: the last time the failure came in. None without any bad build.
 
     Several changes are possible; this is the newest run of bad builds, which is the one a reader of today cares for.
@@ -74,7 +76,7 @@ def introduced(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | No
     return _edge(order, answers, start, min(i for i in bad if start is None or i > start))
 
 
-def fixed(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
+def find_fix(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
     """bad → good after the newest bad build. None without any bad build."""
     bad = _answering(order, answers, Answer.BAD)
     if not bad:
@@ -107,30 +109,30 @@ def _edge(order: Sequence[str], answers: Mapping[str, Answer], older: int | None
     )
 
 
-def changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
+def count_changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
     """How often good and bad alternate along the builds that answered: more than two means an unsteady history."""
     spoken = [answers[v] for v in order if answers.get(v) in (Answer.GOOD, Answer.BAD)]
     return sum(a is not b for a, b in itertools.pairwise(spoken))
 
 
-def next_probes(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
+def choose_probes(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
     """The builds worth probing next, at most one for each open question; empty when nothing more can be learned.
 
     With a bad build: the middle of each unsettled edge, open ones too (how far back it goes; whether a build before
     the newest already lacks it). Without: spread over the untested builds, looking for one.
     """
-    edges = [edge for edge in (introduced(order, answers), fixed(order, answers)) if edge is not None]
+    edges = [edge for edge in (find_introduction(order, answers), find_fix(order, answers)) if edge is not None]
     if not edges:
         probe = _most_remote(order, answers)
         return (probe,) if probe else ()
-    return tuple(dict.fromkeys(_middle(edge.untested) for edge in edges if not edge.settled))
+    return tuple(dict.fromkeys(_middle(edge.untested) for edge in edges if not edge.is_narrowed))
 
 
 WIDE = 3
 """Builds between two that fail from which on one of them is looked at: with fewer, each is the neighbour of one."""
 
 
-def between_failures(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
+def choose_between_failures(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
     """The middle of each wide gap between builds that fail, where no build was clean: one may hide there.
 
     A failure may go and come again (IREE 3.1.0 and 3.2.0 have the only right `math.powf` of sixteen releases), and

@@ -70,7 +70,7 @@ def _known(entry: DriftEntry, version: str) -> Drift:
     # A list says in which build a name was missed first; it may have gone in a release between that is not at hand.
     when = "in every build here from" if entry.listed else "since"
     state = f"is gone {when} {entry.gone_in}" if entry.affects(version) else f"does not exist in {version}"
-    if entry.too_new(version) and entry.new == entry.old:
+    if entry.is_too_new(version) and entry.new == entry.old:
         return Drift(name=name, successor=None, why=f"{name} {state}: it came with {entry.introduced_in}")
     succession = f"; its successor is {entry.new}" if entry.new else ""
     return Drift(name=name, successor=entry.new, why=f"{name} {state}{succession}")
@@ -113,7 +113,7 @@ def _is_exactly(entry: DriftEntry, name: str, owner: str) -> bool:
 
 
 def _lacks(version: str, entry: DriftEntry) -> bool:
-    return entry.affects(version) or entry.too_new(version)
+    return entry.affects(version) or entry.is_too_new(version)
 
 
 def _speaks_of(old: str, name: str) -> bool:

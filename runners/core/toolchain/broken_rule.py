@@ -35,7 +35,7 @@ class BrokenRule:
     traps: bool = False
     """True if it may end the program, and not only give it undefined values."""
 
-    def difference(self, testcase: Testcase) -> list[str]:
+    def render_difference(self, testcase: Testcase) -> list[str]:
         """The lines that differ between the testcase and the mended one, as a diff without its header."""
         mine, mended = _lines(testcase, self.file), _lines(self.mended, self.file)
         before = max(0, _count_common(mine, mended) - 1)
@@ -80,7 +80,7 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
             "version": failure.seen.version,
             ORIGIN: Blame.TESTCASE.value,
             CONTROL: f"{rule.instead}: {gone}",
-            DIFFERENCE: rule.difference(failure.testcase),
+            DIFFERENCE: rule.render_difference(failure.testcase),
         },
     )
     return Diagnosis(controls=(control,), findings=(finding,))

@@ -79,21 +79,21 @@ class Toolchain(Protocol):
     def STAND_INS(self) -> Sequence[str]:
         """Devices of any machine: a testcase whose own device is not here runs on them. The most telling is first."""
 
-    def distributions(self, version: str) -> tuple[str, ...]:
+    def list_distributions(self, version: str) -> tuple[str, ...]:
         """The pinned distributions of a version; the first names the toolchain's versions."""
 
-    def tag(self, version: str) -> str | None:
+    def find_tag(self, version: str) -> str | None:
         """The git ref of a version, by the project's custom; it may not exist."""
 
-    def bundle(self, version: str) -> Bundle | None:
+    def find_bundle(self, version: str) -> Bundle | None:
         """How a version that another project's wheel carries is laid out; None for the toolchain's own."""
 
-    def tools(self, site_packages: Path) -> dict[str, tuple[str, ...]]:
+    def list_tools(self, site_packages: Path) -> dict[str, tuple[str, ...]]:
         """Programs in an environment: name → argv prefix.
 
         A first word ``python`` stands for the interpreter; any other is a path relative to ``site_packages``. It is
         the program itself rather than its console script, which would hide a signal behind an exit status.
         """
 
-    def built_from(self, site_packages: Traversable) -> tuple[str | None, str | None]:
+    def read_build_info(self, site_packages: Traversable) -> tuple[str | None, str | None]:
         """Version and full commit sha that the wheel says it was built from; read as text, never imported."""

@@ -9,7 +9,6 @@ from typing import Literal
 from packaging.version import Version
 
 from runners.core.protocol import TestcaseKind
-from runners.core.toolchain.hardware import Hardware
 
 QUIET = {
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -26,9 +25,50 @@ QUIET = {
 One BLAS thread so that a process can fork after it imported numpy.
 """
 
-Kind = Literal["module", "attribute", "keyword", "option", "flag", "op", "dialect"]
+NameKind = Literal["module", "attribute", "keyword", "option", "flag", "op", "dialect"]
 """An ``attribute`` whose name begins with a dot belongs to objects rather than to a namespace; an ``option`` is a
 name that programs write as a string: a key of a pass context's configuration or of a function's attributes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """One kind of accelerator."""
+
+    words: str
+    """``an NVIDIA GPU and its driver``."""
+    nodes: tuple[str, ...] = ()
+    """Device files, as patterns below ``/dev``: the first must be there."""
+    library: str = ""
+    """The driver's library, which programs open by name."""
+    cdi: str = ""
+    """Its kind for the Container Device Interface, which podman and docker ≥ 25 read: ``nvidia.com/gpu``."""
+    mend: str = ""
+    """What to install, or to buy."""
+
+
+NVIDIA = Hardware(
+    words="an NVIDIA GPU and its driver",
+    nodes=("nvidia[0-9]*", "nvidiactl", "nvidia-uvm"),
+    library="libcuda.so.1",
+    cdi="nvidia.com/gpu",
+    mend="install NVIDIA's driver; for containers also its container toolkit, then `nvidia-ctk cdi generate`",
+)
+AMD = Hardware(
+    words="an AMD GPU and its driver",
+    nodes=("kfd", "dri/renderD*"),
+    library="libamdhip64.so",
+    cdi="amd.com/gpu",
+    mend="install the amdgpu driver and ROCm's HIP runtime",
+)
+VULKAN = Hardware(
+    words="a Vulkan driver",
+    library="libvulkan.so.1",
+    mend="install libvulkan1 and mesa-vulkan-drivers (lavapipe runs on the CPU)",
+)
+OPENCL = Hardware(words="OpenCL: a driver, and a build with its runtime", library="libOpenCL.so.1")
+APPLE = Hardware(words="an Apple machine", mend="run it on macOS")
+BROWSER = Hardware(words="a browser")
+HEXAGON = Hardware(words="a Hexagon board or its simulator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +96,7 @@ class DriftEntry:
     old: str
     new: str | None
     """Its successor; None where there is none."""
-    kind: Kind
+    kind: NameKind
     gone_in: str | None = None
     """First release without ``old``; None while it still works."""
     introduced_in: str | None = None
@@ -77,7 +117,7 @@ class DriftEntry:
         """Whether ``old`` is missing from a version."""
         return self.gone_in is not None and Version(version) >= Version(self.gone_in)
 
-    def too_new(self, version: str) -> bool:
+    def is_too_new(self, version: str) -> bool:
         """Whether ``new`` does not exist yet in a version."""
         return self.introduced_in is not None and Version(version) < Version(self.introduced_in)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.core.toolchain.hardware import NVIDIA
+from runners.core.toolchain.facts import NVIDIA
 from runners.sandbox import owner
 from runners.sandbox.containers.podman_store import build_client_environment
 from runners.sandbox.contract import SCRATCH, WORK, Mount, SandboxSpec

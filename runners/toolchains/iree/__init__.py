@@ -10,9 +10,19 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from runners.core.protocol import TestcaseKind
-from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.facts import (
+    AMD,
+    APPLE,
+    BROWSER,
+    NVIDIA,
+    QUIET,
+    VULKAN,
+    Bundle,
+    Canary,
+    Device,
+    DriftEntry,
+)
 from runners.core.toolchain.guest import GuestFacts
-from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, NVIDIA, VULKAN
 from runners.toolchains.iree.diagnosis import COMPARISONS as COMPARISONS, DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.iree.failures import FAILURES as FAILURES
 from runners.toolchains.iree.reports import REPORTS as REPORTS
@@ -75,21 +85,21 @@ _PROGRAM_FOLDERS = ("iree/_runtime_libs", "iree/compiler/_mlir_libs")
 _MODULES = {"iree-import-onnx": "iree.compiler.tools.import_onnx", "iree-ir-tool": "iree.compiler.tools.ir_tool"}
 
 
-def distributions(version: str) -> tuple[str, ...]:
+def list_distributions(version: str) -> tuple[str, ...]:
     """Both at one version, except that 3.7.1 mended the compiler alone."""
     runtime = "3.7.0" if version == "3.7.1" else version
     return (f"iree-base-compiler=={version}", f"iree-base-runtime=={runtime}")
 
 
-def tag(version: str) -> str | None:
+def find_tag(version: str) -> str | None:
     return f"iree-{version}" if "rc" in version else f"v{version}"
 
 
-def bundle(version: str) -> Bundle | None:
+def find_bundle(version: str) -> Bundle | None:
     return None
 
 
-def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
+def list_tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
     """Every ``iree-`` program of the wheels (they differ per release), and the importers that are Python modules."""
     found: dict[str, tuple[str, ...]] = {"python": ("python",)}
     for folder in _PROGRAM_FOLDERS:
@@ -102,7 +112,7 @@ def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def built_from(site_packages: Traversable) -> tuple[str | None, str | None]:
+def read_build_info(site_packages: Traversable) -> tuple[str | None, str | None]:
     """From ``iree/compiler/version.py``: the nightly that was promoted, and its commit."""
     try:
         text = site_packages.joinpath("iree/compiler/version.py").read_text(encoding="utf-8")[:4096]

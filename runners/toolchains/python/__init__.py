@@ -37,22 +37,22 @@ CANARY = Canary(
 )
 
 
-def distributions(version: str) -> tuple[str, ...]:
+def list_distributions(version: str) -> tuple[str, ...]:
     """Nothing: the interpreter comes from the machine, packages from the testcase's requirements."""
     return ()
 
 
-def tag(version: str) -> str | None:
+def find_tag(version: str) -> str | None:
     return None
 
 
-def bundle(version: str) -> Bundle | None:
+def find_bundle(version: str) -> Bundle | None:
     return None
 
 
-def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
+def list_tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
     return {"python": ("python",)}
 
 
-def built_from(site_packages: Traversable) -> tuple[str | None, str | None]:
+def read_build_info(site_packages: Traversable) -> tuple[str | None, str | None]:
     return None, None

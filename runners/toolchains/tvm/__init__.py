@@ -9,9 +9,20 @@ from packaging.version import Version
 
 from runners.core.protocol import TestcaseKind
 from runners.core.toolchain.diagnosis import Comparison
-from runners.core.toolchain.facts import QUIET, Bundle, Canary, Device
+from runners.core.toolchain.facts import (
+    AMD,
+    APPLE,
+    BROWSER,
+    HEXAGON,
+    NVIDIA,
+    OPENCL,
+    QUIET,
+    VULKAN,
+    Bundle,
+    Canary,
+    Device,
+)
 from runners.core.toolchain.guest import GuestFacts
-from runners.core.toolchain.hardware import AMD, APPLE, BROWSER, HEXAGON, NVIDIA, OPENCL, VULKAN
 from runners.toolchains.tvm.diagnosis import DIAGNOSERS as DIAGNOSERS
 from runners.toolchains.tvm.drift import DRIFT as READ
 from runners.toolchains.tvm.failures import FAILURES as FAILURES
@@ -93,12 +104,12 @@ CANARY = Canary(
 )
 
 
-def distributions(version: str) -> tuple[str, ...]:
-    carried = bundle(version)
+def list_distributions(version: str) -> tuple[str, ...]:
+    carried = find_bundle(version)
     return (carried.distribution,) if carried else (f"apache-tvm=={version}",)
 
 
-def tag(version: str) -> str | None:
+def find_tag(version: str) -> str | None:
     """``0.25.0rc1`` is tagged ``v0.25.0.rc1``."""
     parsed = Version(version)
     return f"v{parsed.base_version}" + "".join(f".{kind}{n}" for kind, n in _suffixes(parsed))
@@ -109,7 +120,7 @@ def _suffixes(version: Version) -> list[tuple[str, int]]:
     return found + ([("post", version.post)] if version.post is not None else [])
 
 
-def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
+def list_tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
     """Python only: tvmc left with Relay."""
     return (
         {"python": ("python",), "tvmc": ("python", "-m", "tvm.driver.tvmc")}
@@ -118,7 +129,7 @@ def tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
     )
 
 
-def built_from(site_packages: Traversable) -> tuple[str | None, str | None]:
+def read_build_info(site_packages: Traversable) -> tuple[str | None, str | None]:
     """The wheels carry no commit."""
     return None, None
 
@@ -177,5 +188,5 @@ BUNDLES = {
 """Forks that other wheels carry: the only builds from before 2026."""
 
 
-def bundle(version: str) -> Bundle | None:
+def find_bundle(version: str) -> Bundle | None:
     return BUNDLES.get(version)

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from runners.core.toolchain.facts import DriftEntry, Kind
+from runners.core.toolchain.facts import DriftEntry, NameKind
 
 
-def _gone(gone_in: str, old: str, new: str | None, kind: Kind = "attribute", **more: Any) -> DriftEntry:
+def _gone(gone_in: str, old: str, new: str | None, kind: NameKind = "attribute", **more: Any) -> DriftEntry:
     return DriftEntry(old=old, new=new, kind=kind, gone_in=gone_in, **more)
 
 
-def _moved(since: str, old: str, new: str, kind: Kind = "attribute", **more: Any) -> DriftEntry:
+def _moved(since: str, old: str, new: str, kind: NameKind = "attribute", **more: Any) -> DriftEntry:
     """One release took the old name and brought the new one, which means the same."""
     return _gone(since, old, new, kind, introduced_in=since, exact=True, **more)
 
 
-def _under(since: str, old: str, new: str, names: str, kind: Kind = "attribute") -> Iterable[DriftEntry]:
+def _under(since: str, old: str, new: str, names: str, kind: NameKind = "attribute") -> Iterable[DriftEntry]:
     """Names that moved from one namespace to another; ``a=b`` where the name changed besides."""
     for pair in names.split():
         before, _, after = pair.partition("=")

@@ -12,8 +12,8 @@ from typing import assert_never
 import msgspec
 from packaging.version import Version
 
-from runners.core.guest_programs import launch
 from runners.core.protocol import Testcase, TestcaseKind
+from runners.core.toolchain.guest import make_launch_step
 from runners.core.toolchain.rewriting import (
     Argument,
     Assigned,
@@ -36,7 +36,7 @@ def retarget(testcase: Testcase, device: str) -> Testcase | None:
         return None
     if device == "llvm" and not any(_GPU.search(text) for text in testcase.files.values()):
         return None
-    steps = tuple(launch("tvm.retarget", device, *step[1:]) for step in testcase.steps)
+    steps = tuple(make_launch_step("tvm.retarget", device, *step[1:]) for step in testcase.steps)
     return msgspec.structs.replace(testcase, steps=steps)
 
 

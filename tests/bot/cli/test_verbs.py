@@ -120,7 +120,7 @@ def test_minimize_adds_a_smaller_testcase() -> None:
         open_bench=lambda: OneOutcome(Outcome.MATCH),
     )
     assert report.smaller is not None
-    assert report.smaller.version == load_catalogue().releases("tvm")[-1].version
+    assert report.smaller.version == load_catalogue().list_releases("tvm")[-1].version
     assert "Smaller testcase: 3 lines instead of 9" in render_comment(report)
     assert "--minimize" in report.command
 

@@ -19,7 +19,7 @@ INVENTED = """
 import re
 from types import SimpleNamespace
 
-from runners.core.toolchain.command_line import CommandLineTools
+from runners.core.toolchain.reports import CommandLineTools
 from runners.core.toolchain.facts import Device
 from runners.core.toolchain.reports import FailureWords, PythonNames, ReportVocabulary, VersionWords
 from runners.toolchains import TOOLCHAINS, python

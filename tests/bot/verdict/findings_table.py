@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runners.core.findings import KINDS, Kind
+from runners.core.findings import KINDS, KindFacts
 from runners.core.protocol import FindingKind
 from tests.bot.verdict.verdict_table import DOCUMENT
 
@@ -14,7 +14,7 @@ def make_table() -> str:
     return "\n".join([*lines, *(_make_row(kind, facts) for kind, facts in KINDS.items())])
 
 
-def _make_row(kind: FindingKind, facts: Kind) -> str:
+def _make_row(kind: FindingKind, facts: KindFacts) -> str:
     says = "; ".join([facts.title, *(f"`{level}`: {title}" for level, title in facts.titles.items())])
     claimed_by = "guest or host" if facts.from_guest else "host"
     return f"| `{kind}` | {says} | {claimed_by} | {facts.blames} | {facts.refuted_by or 'stated with the finding'} |"

@@ -12,10 +12,10 @@ from runners.core.catalogue import (
     Catalogue,
     Listing,
     Release,
-    committed,
     decode_listing,
     encode_listing,
     load_catalogue,
+    load_committed,
 )
 from runners.core.errors import UserError
 from runners.environments.refresh import save_listing
@@ -36,12 +36,12 @@ def versions(releases: tuple[Release, ...]) -> list[str]:
 
 def test_the_snapshot_has_every_toolchain_and_no_addresses() -> None:
     """What ships names versions, never places to fetch them from."""
-    assert {listing.toolchain for listing in committed()} == set(TOOLCHAINS)
-    for listing in committed():
+    assert {listing.toolchain for listing in load_committed()} == set(TOOLCHAINS)
+    for listing in load_committed():
         assert b"://" not in encode_listing(listing)
 
 
-@pytest.mark.parametrize("listing", committed(), ids=lambda listing: listing.toolchain)
+@pytest.mark.parametrize("listing", load_committed(), ids=lambda listing: listing.toolchain)
 def test_the_snapshot_hangs_together(listing: Listing) -> None:
     """Ascending, without repeats, with the distributions and repository that the toolchain itself states."""
     toolchain = TOOLCHAINS[listing.toolchain]
@@ -49,7 +49,7 @@ def test_the_snapshot_hangs_together(listing: Listing) -> None:
     orders = [release.order for release in listing.releases]
     assert orders == sorted(set(orders))
     for release in listing.releases:
-        assert release.distributions == toolchain.distributions(release.version)
+        assert release.distributions == toolchain.list_distributions(release.version)
         assert release.prerelease == release.order.is_prerelease
         assert release.pythons
         assert release.commit is None or len(release.commit) == 40
@@ -57,7 +57,7 @@ def test_the_snapshot_hangs_together(listing: Listing) -> None:
 
 def test_a_snapshot_survives_the_round_trip() -> None:
     """Writing and reading a listing changes nothing."""
-    for listing in committed():
+    for listing in load_committed():
         assert decode_listing(encode_listing(listing)) == listing
 
 
@@ -70,11 +70,13 @@ def test_dependencies_are_resolved_as_of_the_release(catalogue: Catalogue) -> No
 def test_history_orders_builds_as_versions_do(catalogue: Catalogue) -> None:
     """On main, a later version is never made from an earlier commit."""
     for toolchain in ("tvm", "iree"):
-        ordinals = [r.ordinal for r in catalogue.releases(toolchain) if r.ordinal is not None and not r.leaf]
+        ordinals = [
+            r.ordinal for r in catalogue.list_releases(toolchain) if r.ordinal is not None and not r.is_off_main
+        ]
         assert ordinals == sorted(ordinals)
-    assert catalogue.find("iree", "3.7.1").leaf
-    assert catalogue.find("tvm", "0.25.0").leaf
-    assert not catalogue.find("iree", "3.7.0").leaf
+    assert catalogue.find("iree", "3.7.1").is_off_main
+    assert catalogue.find("tvm", "0.25.0").is_off_main
+    assert not catalogue.find("iree", "3.7.0").is_off_main
 
 
 # ------------------------------------------------------------------------------------------------- selecting
@@ -102,7 +104,7 @@ def test_selecting(catalogue: Catalogue, toolchain: str, spec: str, chosen: list
 def test_all_leaves_out_prereleases(catalogue: Catalogue) -> None:
     """``all`` means releases; candidates must be asked for by name."""
     assert not any(release.prerelease for release in catalogue.select("tvm", "all"))
-    assert any(release.prerelease for release in catalogue.releases("tvm", prereleases=True))
+    assert any(release.prerelease for release in catalogue.list_releases("tvm", prereleases=True))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ def test_selecting_what_is_not_there(catalogue: Catalogue, toolchain: str, spec:
 )
 def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, text: str, version: str) -> None:
     """Each is mapped to the nearest build that can be had, with a reason."""
-    match = catalogue.nearest(toolchain, text)
+    match = catalogue.find_nearest(toolchain, text)
     assert match.release is not None
     assert match.release.version == version
     assert match.reason
@@ -164,7 +166,7 @@ def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, tex
 @pytest.mark.parametrize("text", ["main", "nightly of main"])
 def test_a_name_that_moves_is_said_with_what_stands_for_it(text: str) -> None:
     """The newest release is not the reporter's build, and the word is the first of the alphabet, not of a hash."""
-    assert load_catalogue().nearest("tvm", text).reason.startswith("main, for which 0.27.0.post1 stands")
+    assert load_catalogue().find_nearest("tvm", text).reason.startswith("main, for which 0.27.0.post1 stands")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_a_name_that_moves_is_said_with_what_stands_for_it(text: str) -> None:
 )
 def test_versions_that_nothing_stands_for(catalogue: Catalogue, toolchain: str, text: str, says: str) -> None:
     """Where no build is near, none is invented."""
-    match = catalogue.nearest(toolchain, text)
+    match = catalogue.find_nearest(toolchain, text)
     assert match.release is None
     assert says in match.reason
 
@@ -189,7 +191,7 @@ def test_versions_that_nothing_stands_for(catalogue: Catalogue, toolchain: str, 
 @pytest.mark.parametrize("text", ["0.17.dev0", "TVM 0.17.dev0 (built from source)", "0.17.0"])
 def test_a_fork_stands_for_what_is_older_than_every_release(catalogue: Catalogue, text: str) -> None:
     """A bundle of the same development cycle is offered, named as the fork that it is."""
-    match = catalogue.nearest("tvm", text)
+    match = catalogue.find_nearest("tvm", text)
     assert match.release is not None
     assert match.release.source == "bundle"
     assert "fork at a077796b" in match.reason
@@ -199,9 +201,9 @@ def test_a_fork_stands_for_what_is_older_than_every_release(catalogue: Catalogue
 def test_a_fork_of_a_releases_own_name_is_not_that_release(catalogue: Catalogue) -> None:
     """A wheel's TVM calls itself 0.22.0, like the release; the reason says that it is not."""
     for text in ("0.22.0", "v0.22.0", "apache-tvm 0.22.0", "0.22.dev0"):
-        match = catalogue.nearest("tvm", text)
+        match = catalogue.find_nearest("tvm", text)
         assert match.release is not None
-        assert not match.release.ordinary
+        assert not match.release.is_ordinary
         assert "fork at 3a32b763, carried by tilelang 0.1.7" in match.reason
         assert "is that build" not in match.reason
 
@@ -211,20 +213,20 @@ def test_forks_are_chosen_only_by_name(catalogue: Catalogue) -> None:
     assert all(release.source == "index" for release in catalogue.select("tvm", "all"))
     assert versions(catalogue.select("tvm", "0.17.dev0..0.25.0")) == ["0.17.dev0", "0.25.0"]
     assert versions(catalogue.select("tvm", "0.22.0")) == ["0.22.0"]
-    assert catalogue.releases("tvm")[0].version == "0.25.0"
+    assert catalogue.list_releases("tvm")[0].version == "0.25.0"
 
 
 def test_a_range_from_a_fork_starts_at_the_nearest_commit_upstream(catalogue: Catalogue) -> None:
     """The fork's own commit is unknown upstream; the number of commits is not claimed."""
-    found = catalogue.commit_range(catalogue.find("tvm", "0.17.dev0"), catalogue.find("tvm", "0.25.0"))
+    found = catalogue.get_commit_range(catalogue.find("tvm", "0.17.dev0"), catalogue.find("tvm", "0.25.0"))
     assert found.start.startswith("2d7663ceeb")
     assert found.count is None
 
 
 def test_a_nightly_stands_nearest_in_time(catalogue: Catalogue) -> None:
     """A nightly a day after 3.5.0 was built is nearer to 3.5.0 than to 3.6.0, six weeks later."""
-    assert catalogue.nearest("iree", "3.6.0rc20250610").release == catalogue.find("iree", "3.5.0")
-    assert catalogue.nearest("iree", "3.6.0rc20250715").release == catalogue.find("iree", "3.6.0")
+    assert catalogue.find_nearest("iree", "3.6.0rc20250610").release == catalogue.find("iree", "3.5.0")
+    assert catalogue.find_nearest("iree", "3.6.0rc20250715").release == catalogue.find("iree", "3.6.0")
 
 
 # ------------------------------------------------------------------------------------------------- commit ranges
@@ -232,7 +234,7 @@ def test_a_nightly_stands_nearest_in_time(catalogue: Catalogue) -> None:
 
 def test_a_range_between_nightlies_is_counted(catalogue: Catalogue) -> None:
     """Both ends on main: the commits between them are known without a network."""
-    found = catalogue.commit_range(catalogue.find("iree", "3.5.0"), catalogue.find("iree", "3.6.0"))
+    found = catalogue.get_commit_range(catalogue.find("iree", "3.5.0"), catalogue.find("iree", "3.6.0"))
     assert found.count == 236
     assert found.start == "2e8738e81cb205197eb636440038d0c4e37b6f4d"
     assert found.compare_url == "https://github.com/iree-org/iree/compare/v3.5.0...v3.6.0"
@@ -240,7 +242,7 @@ def test_a_range_between_nightlies_is_counted(catalogue: Catalogue) -> None:
 
 def test_a_range_from_a_leaf_is_not_counted(catalogue: Catalogue) -> None:
     """Cherry-picks of a release branch would be counted again on main: no number is better than a wrong one."""
-    found = catalogue.commit_range(catalogue.find("tvm", "0.25.0"), catalogue.find("tvm", "0.26.0"))
+    found = catalogue.get_commit_range(catalogue.find("tvm", "0.25.0"), catalogue.find("tvm", "0.26.0"))
     assert found.count is None
     assert found.compare_url == "https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"
     assert found.start == "c7ba0735a4f346c67b761e1fde38a68a60be8adb"
@@ -248,7 +250,7 @@ def test_a_range_from_a_leaf_is_not_counted(catalogue: Catalogue) -> None:
 
 def test_a_range_to_a_leaf_includes_its_branch(catalogue: Catalogue) -> None:
     """3.7.1 is one commit on top of 3.7.0, and off main."""
-    found = catalogue.commit_range(catalogue.find("iree", "3.7.0"), catalogue.find("iree", "3.7.1"))
+    found = catalogue.get_commit_range(catalogue.find("iree", "3.7.0"), catalogue.find("iree", "3.7.1"))
     assert found.count == 1
 
 
@@ -260,12 +262,12 @@ BAD_VERSION = b"""{"toolchain": "tvm", "repository": null, "taken": "2027-01-01"
 
 def test_a_refreshed_listing_adds_to_the_committed_one(tmp_path: Path) -> None:
     """What the index has besides becomes known, per toolchain."""
-    known = load_catalogue().listing("tvm")
+    known = load_catalogue().get_listing("tvm")
     extra = replace(known.releases[-1], version="9.0.0", commit=None)
     save_listing(replace(known, taken=date(2027, 1, 1), releases=(*known.releases, extra)), tmp_path)
     merged = load_catalogue(tmp_path)
     assert versions(merged.select("tvm", "latest")) == ["9.0.0"]
-    assert merged.listing("iree") == load_catalogue().listing("iree")
+    assert merged.get_listing("iree") == load_catalogue().get_listing("iree")
 
 
 @pytest.mark.parametrize(
@@ -287,7 +289,7 @@ def test_an_unreadable_refreshed_listing_is_ignored(tmp_path: Path, content: byt
 
 def test_the_committed_listing_knows_its_versions_better(tmp_path: Path) -> None:
     """A version that both have keeps the commit that shipped with us: a refresh cannot know it."""
-    known = load_catalogue().listing("iree")
+    known = load_catalogue().get_listing("iree")
     vague = tuple(replace(r, commit=None, ordinal=None) for r in known.releases)
     save_listing(replace(known, taken=date(2020, 1, 1), releases=vague), tmp_path)
     assert load_catalogue(tmp_path) == load_catalogue()

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from itertools import product
 
-from runners.core.conditions import FILLS, USUAL, in_words, of_attempt, set_threads, shell, variables
+from runners.core.conditions import (
+    FILLS,
+    USUAL,
+    choose_conditions,
+    describe_conditions,
+    list_shell_variables,
+    list_start_variables,
+    set_threads,
+)
 from runners.core.protocol import Varied
 from runners.probe.task import derive_conditions
 from runners.toolchains import iree, tvm
@@ -12,7 +20,7 @@ from runners.toolchains import iree, tvm
 
 def test_no_two_runs_of_a_build_are_made_under_the_same_conditions() -> None:
     """Ten hash seeds, and every pattern with every number of threads within the first six runs."""
-    runs = [of_attempt(attempt, memory=True) for attempt in range(1, 11)]
+    runs = [choose_conditions(attempt, memory=True) for attempt in range(1, 11)]
     assert runs[0] == USUAL
     assert len({run.hash_seed for run in runs}) == 10
     assert {(run.fill, run.threads) for run in runs[:6]} == set(product((None, *FILLS), (None, 1)))
@@ -20,22 +28,26 @@ def test_no_two_runs_of_a_build_are_made_under_the_same_conditions() -> None:
 
 def test_an_error_is_repeated_under_another_order_alone() -> None:
     """What memory holds does not matter to it, and filling it costs time."""
-    assert of_attempt(2, memory=False) == Varied(hash_seed=1)
+    assert choose_conditions(2, memory=False) == Varied(hash_seed=1)
 
 
 def test_words_and_variables_tell_the_same() -> None:
     """What is said of a run, what it gets, and what a reader types are one set of conditions."""
     varied = Varied(hash_seed=3, fill=0x55, threads=1)
-    assert in_words(varied) == "hash seed 3, new memory filled with 0xaa, 1 thread"
-    assert shell(varied, tvm) == {
+    assert describe_conditions(varied) == "hash seed 3, new memory filled with 0xaa, 1 thread"
+    assert list_shell_variables(varied, tvm) == {
         "PYTHONHASHSEED": "3",
         "TVM_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
         "MALLOC_PERTURB_": "85",
         "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0",
     }
-    assert shell(USUAL, tvm)["PYTHONHASHSEED"] == "0"
-    assert (in_words(USUAL), variables(USUAL), set_threads(USUAL.threads, tvm.GUEST)) == ("", {}, {})
+    assert list_shell_variables(USUAL, tvm)["PYTHONHASHSEED"] == "0"
+    assert (describe_conditions(USUAL), list_start_variables(USUAL), set_threads(USUAL.threads, tvm.GUEST)) == (
+        "",
+        {},
+        {},
+    )
 
 
 def test_the_number_of_threads_is_set_in_the_variables_that_the_toolchain_reads() -> None:

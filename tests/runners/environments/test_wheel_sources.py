@@ -84,7 +84,7 @@ def test_configured_directory_joins_the_catalogue(folder: Path, tmp_path: Path) 
     catalogue = open_catalogue(config=Config(wheels=(make_wheel_source(folder=str(folder)),)))
     assert catalogue.find("iree", "3.99.0rc20270102").links == (str(folder),)
     assert [r.version for r in catalogue.select("iree", f"{NIGHTLIES[0]}..{NIGHTLIES[2]}")] == list(NIGHTLIES)
-    assert catalogue.nearest("iree", "IREE compiler version 3.99.0rc20270102 @ abc").release is not None
+    assert catalogue.find_nearest("iree", "IREE compiler version 3.99.0rc20270102 @ abc").release is not None
     store = Store(root=tmp_path / "store", uv=Uv(cache=tmp_path / "store/uv", options=("--no-index",)))
     environment = store.get_environment(catalogue.find("iree", NIGHTLIES[1]))
     assert run_in(environment, "import tiny; print(tiny.VERSION)") == NIGHTLIES[1]
@@ -93,7 +93,7 @@ def test_configured_directory_joins_the_catalogue(folder: Path, tmp_path: Path) 
 def test_nightlies_run_only_on_request(folder: Path) -> None:
     """A directory on the command line is a request."""
     catalogue = open_catalogue(config=Config(wheels=(make_wheel_source(folder=str(folder)),)))
-    assert not any(r.version in NIGHTLIES for r in catalogue.releases("iree"))
+    assert not any(r.version in NIGHTLIES for r in catalogue.list_releases("iree"))
     repro = Repro(
         testcase=Testcase(
             kind=TestcaseKind.PYTHON, toolchain="iree", files={"r.py": ""}, steps=(("python", "r.py"),)
@@ -117,7 +117,7 @@ def test_directory_on_the_command_line_serves_every_toolchain(tmp_path: Path) ->
     catalogue = open_catalogue(folders=(str(tmp_path),))
     (newest,) = catalogue.select("iree", "latest")
     assert (newest.version, newest.commit, newest.built) == ("9.1.0", commit, "9.1.0rc20270101")
-    assert catalogue.listing("tvm") == load_catalogue().listing("tvm")
+    assert catalogue.get_listing("tvm") == load_catalogue().get_listing("tvm")
 
 
 def test_known_release_keeps_its_facts_and_gets_further_links(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_page_is_parsed_as_html() -> None:
 
 def test_merged_releases_stay_ascending_and_distinct() -> None:
     """Adding known releases changes no version."""
-    listing = load_catalogue().listing("iree")
+    listing = load_catalogue().get_listing("iree")
     assert merge_releases(listing, ()) == listing
     assert [r.version for r in merge_releases(listing, listing.releases).releases] == [
         r.version for r in listing.releases

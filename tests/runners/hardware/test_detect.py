@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.core.toolchain import hardware
-from runners.core.toolchain.hardware import Hardware
+from runners.core.toolchain.facts import BROWSER, NVIDIA, Hardware
 from runners.hardware.detect import Absent, Present, detect_hardware
 from runners.toolchains import TOOLCHAINS
 
@@ -22,9 +21,7 @@ def machine(root: Path, *files: str) -> Path:
 def test_gpu_needs_device_files_and_driver(tmp_path: Path) -> None:
     """The GPU's own file comes first: a cell gets that GPU."""
     root = machine(tmp_path, "dev/nvidia0", "dev/nvidiactl", "dev/nvidia-uvm", "usr/lib64/libcuda.so.1")
-    assert detect_hardware(hardware.NVIDIA, root) == Present(
-        nodes=("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm")
-    )
+    assert detect_hardware(NVIDIA, root) == Present(nodes=("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"))
 
 
 @pytest.mark.parametrize(
@@ -35,14 +32,14 @@ def test_driver_without_card_or_card_without_driver_is_absent(
     tmp_path: Path, files: tuple[str, ...], says: str
 ) -> None:
     """The reason names the missing part."""
-    found = detect_hardware(hardware.NVIDIA, machine(tmp_path, *files))
+    found = detect_hardware(NVIDIA, machine(tmp_path, *files))
     assert isinstance(found, Absent)
     assert says in found.why
 
 
 def test_hardware_without_files_is_absent(tmp_path: Path) -> None:
     """A device counts as absent if no file can show it."""
-    assert detect_hardware(hardware.BROWSER, tmp_path) == Absent(why="needs a browser")
+    assert detect_hardware(BROWSER, tmp_path) == Absent(why="needs a browser")
 
 
 @pytest.mark.parametrize("name", sorted(TOOLCHAINS))

@@ -12,10 +12,10 @@ from runners.core.protocol import Exited, NotRun, Signalled, Testcase, TimedOut
 from runners.environments.store import Environment, Store
 from runners.probe.canary import Canaries, explain_failed_canary, make_canary_key
 from runners.sandbox.unprotected import Unprotected
-from runners.toolchains import canary_testcase, find_toolchain
+from runners.toolchains import find_toolchain, make_canary_testcase
 from tests.runners.environments.test_store import RELEASE, build_wheel, make_store
 
-PROGRAM = canary_testcase(find_toolchain("python"), "3.11")
+PROGRAM = make_canary_testcase(find_toolchain("python"), "3.11")
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ def test_an_answer_is_of_one_copy_of_an_environment(store: Store) -> None:
 def test_an_answer_is_of_one_program_and_engine(store: Store) -> None:
     """Another canary, other variables, another engine or another of its images: asked anew."""
     environment = store.get_environment(RELEASE)
-    other = canary_testcase(find_toolchain("tvm"), "0.27.0")
+    other = make_canary_testcase(find_toolchain("tvm"), "0.27.0")
     names = {
         name_of(environment),
         name_of(environment, other),

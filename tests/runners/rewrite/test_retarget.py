@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from runners.core.guest_programs import launch
 from runners.core.protocol import Testcase, TestcaseKind
+from runners.core.toolchain.guest import make_launch_step
 from runners.rewrite.testcase import describe_retarget, retarget_testcase
 from runners.toolchains.iree.rewriting import BACKENDS
 
@@ -130,7 +130,7 @@ def test_a_tvm_testcase_keeps_its_text() -> None:
     moved = retarget_testcase(TVM, "llvm")
     assert moved is not None
     assert moved.files == TVM.files
-    assert moved.steps == (launch("tvm.retarget", "llvm", "repro.py", "--size", "4"),)
+    assert moved.steps == (make_launch_step("tvm.retarget", "llvm", "repro.py", "--size", "4"),)
     assert "every target is llvm" in describe_retarget(moved)[0]
 
 

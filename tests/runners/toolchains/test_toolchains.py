@@ -20,7 +20,15 @@ from runners.probe.task import ProbeResult
 from runners.rewrite.names import build_names
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
-from runners.toolchains import TOOLCHAINS, Toolchain, canary_testcase, drift_named, find_device, find_toolchain, iree
+from runners.toolchains import (
+    TOOLCHAINS,
+    Toolchain,
+    find_device,
+    find_drift,
+    find_toolchain,
+    iree,
+    make_canary_testcase,
+)
 from runners.toolchains.tvm.names import load_spans
 
 CATALOGUE = load_catalogue()
@@ -35,7 +43,7 @@ def test_each_is_filed_under_its_own_name_and_complete(toolchain: Toolchain) -> 
     """A toolchain has a device that any machine can run, a canary that starts a tool, and quiet variables."""
     assert TOOLCHAINS[toolchain.NAME] is toolchain
     assert any(device.hardware is None for device in toolchain.DEVICES)
-    assert canary_testcase(toolchain, "0").steps
+    assert make_canary_testcase(toolchain, "0").steps
     assert toolchain.CANARY.prints
     assert toolchain.VARIABLES["PYTHONHASHSEED"] == "0"
 
@@ -93,24 +101,24 @@ def test_a_word_that_is_no_device() -> None:
 )
 def test_a_moved_name_leads_to_its_successor(toolchain: str, name: str, version: str, successor: str | None) -> None:
     """The table knows what is missing from a release and what to write instead."""
-    entries = [entry for entry in drift_named(TOOLCHAINS[toolchain], name) if entry.affects(version)]
+    entries = [entry for entry in find_drift(TOOLCHAINS[toolchain], name) if entry.affects(version)]
     assert [entry.new for entry in entries] == [successor]
 
 
 def test_a_name_works_until_the_release_that_drops_it() -> None:
     """``tvm.arith`` is there in 0.26.0; ``--iree-opt-level`` is not before 3.3.0."""
-    (arith,) = drift_named(TOOLCHAINS["tvm"], "tvm.arith")
+    (arith,) = find_drift(TOOLCHAINS["tvm"], "tvm.arith")
     assert not arith.affects("0.26.0")
-    (level,) = drift_named(TOOLCHAINS["iree"], "--iree-opt-level")
-    assert level.too_new("3.2.0")
-    assert not level.too_new("3.3.0")
+    (level,) = find_drift(TOOLCHAINS["iree"], "--iree-opt-level")
+    assert level.is_too_new("3.2.0")
+    assert not level.is_too_new("3.3.0")
     assert not level.affects("3.13.0")
 
 
 def test_unrelated_names_have_not_moved() -> None:
     """A namespace covers what is inside it, not what begins with the same letters."""
-    assert not drift_named(TOOLCHAINS["tvm"], "tvm.tirx.Var")
-    assert not drift_named(TOOLCHAINS["iree"], "--iree-hal-target-device")
+    assert not find_drift(TOOLCHAINS["tvm"], "tvm.tirx.Var")
+    assert not find_drift(TOOLCHAINS["iree"], "--iree-hal-target-device")
 
 
 @pytest.mark.parametrize("toolchain", each_toolchain(), ids=lambda t: t.NAME)
@@ -131,8 +139,8 @@ def test_built_from_is_read_as_text(tmp_path: Path) -> None:
     commit = "0123456789abcdef" * 2 + "01234567"
     text = f'raise SystemExit("imported")\nVERSION = "3.1.4rc20250101"\nREVISIONS = {{"IREE": "{commit}"}}\n'
     (folder / "version.py").write_text(text)
-    assert iree.built_from(tmp_path) == ("3.1.4rc20250101", commit)
-    assert iree.built_from(tmp_path / "nowhere") == (None, None)
+    assert iree.read_build_info(tmp_path) == ("3.1.4rc20250101", commit)
+    assert iree.read_build_info(tmp_path / "nowhere") == (None, None)
 
 
 def test_tools_are_the_programs_that_are_there(tmp_path: Path) -> None:
@@ -142,7 +150,10 @@ def test_tools_are_the_programs_that_are_there(tmp_path: Path) -> None:
     for name, mode in (("iree-run-module", 0o755), ("iree-notes", 0o644), ("other", 0o755)):
         (folder / name).touch()
         (folder / name).chmod(mode)
-    assert iree.tools(tmp_path) == {"python": ("python",), "iree-run-module": ("iree/_runtime_libs/iree-run-module",)}
+    assert iree.list_tools(tmp_path) == {
+        "python": ("python",),
+        "iree-run-module": ("iree/_runtime_libs/iree-run-module",),
+    }
 
 
 @pytest.mark.parametrize(
@@ -150,7 +161,7 @@ def test_tools_are_the_programs_that_are_there(tmp_path: Path) -> None:
 )
 def test_tvm_tags(version: str, tag: str) -> None:
     """Its wheels carry no commit: the tag is the way to it."""
-    assert TOOLCHAINS["tvm"].tag(version) == tag
+    assert TOOLCHAINS["tvm"].find_tag(version) == tag
 
 
 # ------------------------------------------------------------------------------------------------- real wheels
@@ -202,7 +213,7 @@ def test_the_canary_lives(store: Store, name: str, version: str) -> None:
     release = CATALOGUE.find(name, version)
     environment = store.get_environment(release)
     assert (environment.commit, environment.built) == (release.commit, release.built)
-    seen = probe(environment, canary_testcase(TOOLCHAINS[name], version))
+    seen = probe(environment, make_canary_testcase(TOOLCHAINS[name], version))
     assert seen.ended == Exited(code=0), seen.steps
     assert TOOLCHAINS[name].CANARY.prints in seen.steps[-1].stdout
 
@@ -226,7 +237,7 @@ def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
     assert not [e.old for e in entries if e.affects(version) and e.old in there]
     successors = build_names(version, entries).find_successor
     assert not [
-        e.new for e in entries if e.exact and e.new and not e.too_new(version) and successors(e.new) not in there
+        e.new for e in entries if e.exact and e.new and not e.is_too_new(version) and successors(e.new) not in there
     ]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from runners.core.failure.tensor_difference import differing
-from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, Seen
+from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, TracedTensor
 
 MAX_VALUES = 5_000_000
 """Compared in all between inputs that are not printed alike: seconds of work, whatever a trace claims."""
@@ -120,7 +120,7 @@ class _Inputs:
         """Of two dispatches of the same types."""
         return all(map(self._are_the_same, a.inputs, b.inputs))
 
-    def _are_the_same(self, a: Seen, b: Seen) -> bool:
+    def _are_the_same(self, a: TracedTensor, b: TracedTensor) -> bool:
         if a.digest == b.digest:
             return True
         pair = (a.type, a.digest, b.digest)
@@ -128,14 +128,14 @@ class _Inputs:
             self._same[pair] = self._compared(a, b)
         return self._same[pair]
 
-    def _compared(self, a: Seen, b: Seen) -> bool:
+    def _compared(self, a: TracedTensor, b: TracedTensor) -> bool:
         if self._left <= 0 or not (a.whole and b.whole):
             return False
         self._left -= len(a.tensor.values)
         return not _apart(a, b, INPUTS_SHARE)
 
 
-def _apart(a: Seen, b: Seen, share: float) -> list[tuple[int, float, float]]:
+def _apart(a: TracedTensor, b: TracedTensor, share: float) -> list[tuple[int, float, float]]:
     """Where the values that are known differ. Values that are not all there are compared as far as they go."""
     if a.digest == b.digest or len(a.tensor.values) != len(b.tensor.values):
         return []

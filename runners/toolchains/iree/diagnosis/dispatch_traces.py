@@ -43,7 +43,7 @@ class _Claimed(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Seen:
+class TracedTensor:
     """A tensor of a trace: its type, a digest of all of its printed values, and the first of them."""
 
     type: str
@@ -68,8 +68,8 @@ class Dispatch:
     """One dispatch of a run."""
 
     name: str
-    inputs: tuple[Seen, ...]
-    outputs: tuple[Seen, ...]
+    inputs: tuple[TracedTensor, ...]
+    outputs: tuple[TracedTensor, ...]
 
     @property
     def says(self) -> str:
@@ -101,7 +101,7 @@ def read_trace(claims: str) -> Trace | None:
         if claimed.kind != "dispatch-trace" or not unpacking.eof:
             return None
         told = msgspec.json.decode(data, type=_Trace)
-        tensors = [Seen(kind, digest, words) for kind, digest, words in told.tensors]
+        tensors = [TracedTensor(kind, digest, words) for kind, digest, words in told.tensors]
         dispatches = tuple(
             Dispatch(one.name, tuple(tensors[at] for at in one.inputs), tuple(tensors[at] for at in one.outputs))
             for one in told.dispatches

@@ -10,9 +10,9 @@ import msgspec
 
 from runners.core.failure.tensor_difference import Tensor, differing, read_tensors
 from runners.core.findings import LEVEL, REFUTED_BY
-from runners.core.guest_programs import launch
 from runners.core.protocol import Finding, FindingKind, Observation
 from runners.core.toolchain.diagnosis import ComparedRun, Means
+from runners.core.toolchain.guest import make_launch_step
 from runners.toolchains.iree.diagnosis.dispatch_matching import Parting, first_parting
 from runners.toolchains.iree.diagnosis.dispatch_traces import Trace, read_trace
 
@@ -32,7 +32,7 @@ def compare_dispatches(bad: ComparedRun, good: ComparedRun, means: Means) -> tup
 def trace_run(run: ComparedRun, means: Means) -> Trace | None:
     """Rerun the testcase with its dispatches traced; None if there is no trace, or the results changed with it."""
     asked = msgspec.json.encode({"steps": run.testcase.steps, "seconds": TRACE_S}).decode()
-    hooked = msgspec.structs.replace(run.testcase, steps=(launch(_PROGRAM, asked),))
+    hooked = msgspec.structs.replace(run.testcase, steps=(make_launch_step(_PROGRAM, asked),))
     trace = read_trace(means.run_hook(run.seen.version, hooked))
     untraced = read_tensors(run.seen.excerpt)
     return trace if trace is not None and _are_equal(trace.results, untraced) else None

@@ -22,10 +22,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from runners.core.guest_programs import launch
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase, TimedOut, Variant
 from runners.core.toolchain.claims import read_evidence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.core.toolchain.guest import make_launch_step
 from runners.guest.iree.pipelines import first_passes, passes_of
 
 SEARCH_S = 90.0
@@ -77,7 +77,7 @@ def bisect_passes(failure: Failure, means: Means) -> Diagnosis:
     if not compiles or isinstance(failing.ended, TimedOut) or failing.variant is not Variant.ORIGINAL:
         return NOTHING_FOUND
     asked = msgspec.json.encode({"steps": testcase.steps, "seconds": SEARCH_S}).decode()
-    claims = means.run_hook(failing.version, _with_steps(testcase, (launch(_PROGRAM, asked),)))
+    claims = means.run_hook(failing.version, _with_steps(testcase, (make_launch_step(_PROGRAM, asked),)))
     claim = read_evidence(claims, FindingKind.GUILTY_PASS, _Evidence)
     if claim is None or claim.step >= len(testcase.steps):
         return NOTHING_FOUND

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from runners.core.toolchain.command_line import CheckProgram, CombinedProgram, CommandLineTools, Step
+from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools, Step
 from runners.toolchains.iree.reports.check_tests import return_checked_values
 
 _BACKENDS = {

@@ -9,10 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from runners.core.findings import CONTROL, NOT_CLEAN
-from runners.core.guest_programs import launch
 from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase
 from runners.core.toolchain.claims import read_findings
 from runners.core.toolchain.diagnosis import Diagnosis, Failure, Means
+from runners.core.toolchain.guest import make_launch_step
 from runners.toolchains.tvm.diagnosis.uninitialized import trace_uninitialized
 
 MODES = ("bounds", "signature", "mutation", "nan", "unwritten")
@@ -32,7 +32,7 @@ def run_instrumented(failure: Failure, means: Means) -> Diagnosis:
 def instrument(testcase: Testcase, modes: str) -> Testcase:
     """The testcase whose script runs under ``guest/tvm/diagnose.py`` in these modes."""
     (_, script, *arguments) = testcase.steps[0]
-    return msgspec.structs.replace(testcase, steps=(launch("tvm.diagnose", modes, script, *arguments),))
+    return msgspec.structs.replace(testcase, steps=(make_launch_step("tvm.diagnose", modes, script, *arguments),))
 
 
 def _make_claimed_call(found: tuple[Finding, ...], failure: Failure, means: Means) -> tuple[Finding, ...]:

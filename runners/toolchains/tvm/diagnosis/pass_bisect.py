@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from runners.core.guest_programs import launch
 from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase
 from runners.core.toolchain.claims import read_evidence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
+from runners.core.toolchain.guest import make_launch_step
 
 SEARCH_S = 40.0
 """For the trials inside: a testcase of a second has them all in 2 to 20 s."""
@@ -45,7 +45,7 @@ def bisect_passes(failure: Failure, means: Means) -> Diagnosis:
     if len(testcase.steps) > 1:
         return NOTHING_FOUND
     script, *arguments = testcase.steps[0][1:]
-    searching = _with_step(testcase, launch(_PROGRAM, "search", f"{SEARCH_S:g}", script, *arguments))
+    searching = _with_step(testcase, make_launch_step(_PROGRAM, "search", f"{SEARCH_S:g}", script, *arguments))
     claim = read_evidence(means.run_hook(failing.version, searching), FindingKind.GUILTY_PASS, _Evidence)
     if claim is None:
         return NOTHING_FOUND
@@ -54,7 +54,7 @@ def bisect_passes(failure: Failure, means: Means) -> Diagnosis:
 
     def run_limited(count: int) -> Outcome:
         setting = {"limit": count, "scope": claim.scope, "always": list(claim.always), "outer": list(claim.outer)}
-        step = launch(_PROGRAM, "limit", msgspec.json.encode(setting).decode(), script, *arguments)
+        step = make_launch_step(_PROGRAM, "limit", msgspec.json.encode(setting).decode(), script, *arguments)
         return means.run_control(failure, _with_step(testcase, step)).outcome
 
     if run_limited(claim.application) is not Outcome.MATCH or run_limited(claim.passes_without) is not Outcome.PASS:

@@ -16,14 +16,14 @@ from runners.core.bisection.noisy import (
     Finished,
     Goals,
     Line,
-    Probe,
     Rates,
-    Tally,
-    advise,
-    calibrate,
-    conclude,
-    lookahead,
-    mixed,
+    RunCounts,
+    RunNext,
+    choose_next,
+    conclude_search,
+    estimate_rates,
+    mix_prior,
+    predict_next,
 )
 from runners.core.protocol import Answer
 
@@ -44,11 +44,11 @@ def run(
     line = line or line_of(len(truth) - 1, introduced=truth[-1] is BAD)
     events: list[Event] = []
     while len(events) < most:
-        step = advise(line, goals, events, [1.0] * len(line), workers=workers)
+        step = choose_next(line, goals, events, [1.0] * len(line), workers=workers)
         if isinstance(step, Finished):
             break
         events += [(build, truth[build]) for build in step.builds]
-    found = conclude(line, goals, events)
+    found = conclude_search(line, goals, events)
     assert not isinstance(found, str), found
     return found, events
 
@@ -97,34 +97,36 @@ def test_the_ends_are_verified_before_anything_between_is_run() -> None:
     """Ten runs of each; an end that doesn't answer as said ends the search."""
     line = line_of(50)
     events: list[Event] = [(0, GOOD)] * 10 + [(50, BAD)] * 9
-    assert advise(line, Goals(), events, [1.0] * 51) == Probe(builds=(50,))
-    assert conclude(line, Goals(), [(0, GOOD)] * 10 + [(50, GOOD)] * 10) == (
+    assert choose_next(line, Goals(), events, [1.0] * 51) == RunNext(builds=(50,))
+    assert conclude_search(line, Goals(), [(0, GOOD)] * 10 + [(50, GOOD)] * 10) == (
         "the bad end does not fail as reported (0 of 10 runs)"
     )
-    assert conclude(line, Goals(), [(0, SKIP)] * 2 + [(50, BAD)] * 10) == "the good end cannot run the testcase"
-    assert advise(line, Goals(), [(0, BAD)] * 10 + [(50, BAD)] * 10, [1.0] * 51) == Finished(
+    assert (
+        conclude_search(line, Goals(), [(0, SKIP)] * 2 + [(50, BAD)] * 10) == "the good end cannot run the testcase"
+    )
+    assert choose_next(line, Goals(), [(0, BAD)] * 10 + [(50, BAD)] * 10, [1.0] * 51) == Finished(
         refused="the good end fails as reported (10 of 10 runs)"
     )
 
 
 def test_failure_rates_are_taken_with_care() -> None:
     """Never steadier than was seen; refused where both ends fail alike."""
-    steady = calibrate(Tally(fails=10), Tally(passes=10))
+    steady = estimate_rates(RunCounts(fails=10), RunCounts(passes=10))
     assert steady is not None
     assert 0.9 < steady.bad < 1
     assert 0 < steady.good < 0.1
-    shaky = calibrate(Tally(fails=5, passes=5), Tally(passes=10))
+    shaky = estimate_rates(RunCounts(fails=5, passes=5), RunCounts(passes=10))
     assert shaky is not None
     assert shaky.bad < 0.5
-    assert calibrate(Tally(fails=4, passes=6), Tally(fails=3, passes=7)) is None
+    assert estimate_rates(RunCounts(fails=4, passes=6), RunCounts(fails=3, passes=7)) is None
 
 
 def test_rates_that_differ_but_not_surely_are_measured_longer() -> None:
     """Two of ten against none of ten is promising: more runs of the ends, no refusal yet."""
     line = line_of(50)
     ends: list[Event] = [(0, GOOD)] * 10 + [(50, BAD)] * 2 + [(50, GOOD)] * 8
-    step = advise(line, Goals(), ends, [1.0] * 51)
-    assert isinstance(step, Probe)
+    step = choose_next(line, Goals(), ends, [1.0] * 51)
+    assert isinstance(step, RunNext)
     assert set(step.builds) == {0, 50}
 
 
@@ -133,9 +135,9 @@ def test_a_prior_shortens_the_search_and_a_wrong_one_does_not_spoil_it() -> None
     right = [0.0] * 500
     right[336] = 1.0  # that build 337 is the first changed
     truth = history(500, 337)
-    led, few = run(truth, line=line_of(500, weights=mixed(right)))
+    led, few = run(truth, line=line_of(500, weights=mix_prior(right)))
     plain, many = run(truth)
-    misled, more = run(history(500, 100), line=line_of(500, weights=mixed(right)))
+    misled, more = run(history(500, 100), line=line_of(500, weights=mix_prior(right)))
     assert led.newer == plain.newer == 337
     assert misled.newer == 100
     assert len(few) < len(many) <= len(more)
@@ -148,14 +150,14 @@ def test_a_build_at_hand_is_preferred_to_one_that_must_be_made() -> None:
     ends: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10
     seconds = [600.0] * 101
     seconds[40] = 5.0
-    assert advise(line, Goals(), ends, seconds) == Probe(builds=(40,))
+    assert choose_next(line, Goals(), ends, seconds) == RunNext(builds=(40,))
 
 
 def test_workers_look_at_different_builds() -> None:
     """Three workers cut the belief into four parts."""
     ends: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10
-    step = advise(line_of(100), Goals(), ends, [1.0] * 101, workers=3)
-    assert isinstance(step, Probe)
+    step = choose_next(line_of(100), Goals(), ends, [1.0] * 101, workers=3)
+    assert isinstance(step, RunNext)
     assert [round(build, -1) for build in step.builds] in ([20, 50, 80], [30, 50, 70], [30, 50, 80], [20, 50, 70])
 
 
@@ -164,7 +166,7 @@ def test_more_than_one_change_is_noticed_and_the_newest_is_the_answer() -> None:
     line = line_of(100)
     ends: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10
     seen: list[Event] = [*ends, *[(30, BAD)] * 4, *[(60, GOOD)] * 4, *[(61, BAD)] * 3]
-    found = conclude(line, Goals(), seen)
+    found = conclude_search(line, Goals(), seen)
     assert isinstance(found, Conclusion)
     assert (found.older, found.newer, found.unsteady) == (60, 61, (30,))
 
@@ -173,9 +175,9 @@ def test_a_single_run_that_contradicts_is_run_again() -> None:
     """Before an answer is given, the odd one out is asked until it fits: one lying run is no second change."""
     line, truth = line_of(100), history(100, 61)
     events: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10 + [(30, BAD)]
-    while isinstance(step := advise(line, GOALS, events, [1.0] * 101), Probe):
+    while isinstance(step := choose_next(line, GOALS, events, [1.0] * 101), RunNext):
         events += [(build, truth[build]) for build in step.builds]
-    found = conclude(line, GOALS, events)
+    found = conclude_search(line, GOALS, events)
     assert isinstance(found, Conclusion)
     assert (found.newer, found.unsteady) == (61, ())
     assert (30, GOOD) in events
@@ -184,7 +186,7 @@ def test_a_single_run_that_contradicts_is_run_again() -> None:
 def test_what_comes_next_either_way_is_told_before_the_answer() -> None:
     """The builds wanted after a pass and after a failure of the one under way."""
     ends: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10
-    wanted = lookahead(line_of(100), Goals(), ends, [1.0] * 101, [50])
+    wanted = predict_next(line_of(100), Goals(), ends, [1.0] * 101, [50])
     assert len(wanted) == 2
     assert wanted[0] < 50 < wanted[1]
 
@@ -197,11 +199,11 @@ def test_lying_runs_cost_little_more_than_they_must(p: float, f: float, most: fl
         chance = random.Random(trial)
         change = chance.randint(1, size)
         line, goals, events = line_of(size), Goals(rates=rates), list[Event]()
-        while isinstance(step := advise(line, goals, events, [1.0] * (size + 1)), Probe):
+        while isinstance(step := choose_next(line, goals, events, [1.0] * (size + 1)), RunNext):
             for build in step.builds:
                 fails = chance.random() < (p if build >= change else f)
                 events.append((build, BAD if fails else GOOD))
-        found = conclude(line, goals, events)
+        found = conclude_search(line, goals, events)
         assert isinstance(found, Conclusion)
         wrong += not found.older < change <= found.newer
         runs += len(events)

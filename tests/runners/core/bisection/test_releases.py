@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 from hypothesis import given, strategies as st
 
-from runners.core.bisection.releases import between_failures, changes, combine, fixed, introduced, next_probes
+from runners.core.bisection.releases import (
+    choose_between_failures,
+    choose_probes,
+    combine_attempts,
+    count_changes,
+    find_fix,
+    find_introduction,
+)
 from runners.core.protocol import Answer
 
 GOOD, BAD, SKIP = Answer.GOOD, Answer.BAD, Answer.SKIP
@@ -16,7 +23,7 @@ def run_search(truth: list[Answer], start: list[int]) -> tuple[list[str], dict[s
     """Probe as the executor does, until nothing more can be learned."""
     order = [f"1.{i}" for i in range(len(truth))]
     answers = {order[i]: truth[i] for i in start}
-    while probes := next_probes(order, answers):
+    while probes := choose_probes(order, answers):
         for version in probes:
             assert version not in answers, "a build was probed twice"
             answers[version] = truth[int(version.partition(".")[2])]
@@ -32,10 +39,10 @@ def test_an_introduced_failure_is_bracketed(size: int, data: st.DataObject) -> N
     """Good before, bad after: the edge is exactly the change, found in logarithmically many probes."""
     change = data.draw(st.integers(1, size - 1))
     order, answers = run_search(monotone(GOOD, BAD)(size, change), [0, size - 1])
-    edge = introduced(order, answers)
+    edge = find_introduction(order, answers)
     assert edge is not None
     assert (edge.older, edge.newer) == (order[change - 1], order[change])
-    assert edge.settled
+    assert edge.is_narrowed
     assert len(answers) <= 3 + size.bit_length()
 
 
@@ -44,7 +51,7 @@ def test_a_fix_is_bracketed(size: int, data: st.DataObject) -> None:
     """Bad before, good after: the last bad and the first good build are neighbours."""
     change = data.draw(st.integers(1, size - 1))
     order, answers = run_search(monotone(BAD, GOOD)(size, change), [0, size - 1])
-    edge = fixed(order, answers)
+    edge = find_fix(order, answers)
     assert edge is not None
     assert (edge.older, edge.newer) == (order[change - 1], order[change])
 
@@ -54,7 +61,7 @@ def test_any_history_is_bracketed_truthfully(truth: list[Answer], data: st.DataO
     """Whatever the history: ends of an edge answered as said, everything between was skipped, and it ends."""
     start = sorted(data.draw(st.sets(st.integers(0, len(truth) - 1), max_size=3)))
     order, answers = run_search(truth, start)
-    came, went = introduced(order, answers), fixed(order, answers)
+    came, went = find_introduction(order, answers), find_fix(order, answers)
     if BAD in truth and went is None and came is None:
         assert BAD not in answers.values()
     for edge, older, newer in ((came, GOOD, BAD), (went, BAD, GOOD)):
@@ -64,7 +71,7 @@ def test_any_history_is_bracketed_truthfully(truth: list[Answer], data: st.DataO
         assert edge.older is None or answers[edge.older] is older
         assert edge.older is not None or edge.newer is not None
         assert all(answers[version] is SKIP for version in edge.skipped)
-        assert edge.settled
+        assert edge.is_narrowed
 
 
 def test_without_a_bad_build_every_build_is_looked_at() -> None:
@@ -72,7 +79,7 @@ def test_without_a_bad_build_every_build_is_looked_at() -> None:
     truth = [GOOD] * 7 + [BAD] + [GOOD] * 8
     order, answers = run_search(truth, [0, 15])
     assert answers[order[7]] is BAD
-    came, went = introduced(order, answers), fixed(order, answers)
+    came, went = find_introduction(order, answers), find_fix(order, answers)
     assert came is not None
     assert went is not None
     assert (came.older, came.newer, went.older, went.newer) == ("1.6", "1.7", "1.7", "1.8")
@@ -81,7 +88,7 @@ def test_without_a_bad_build_every_build_is_looked_at() -> None:
 def test_a_skipped_build_stays_in_the_range() -> None:
     """A build that cannot answer is never named as an end."""
     order, answers = run_search([GOOD, GOOD, SKIP, SKIP, BAD, BAD], [0, 5])
-    edge = introduced(order, answers)
+    edge = find_introduction(order, answers)
     assert edge is not None
     assert (edge.older, edge.newer, edge.skipped) == ("1.1", "1.4", ("1.2", "1.3"))
 
@@ -89,7 +96,7 @@ def test_a_skipped_build_stays_in_the_range() -> None:
 def test_a_fix_is_found_although_the_newest_builds_cannot_run_it() -> None:
     """Bad, then good for one release, then an API that moved: the good release is looked for and found."""
     order, answers = run_search([BAD] * 4 + [GOOD] + [SKIP] * 11, [3, 15, 0])
-    edge = fixed(order, answers)
+    edge = find_fix(order, answers)
     assert edge is not None
     assert (edge.older, edge.newer) == ("1.3", "1.4")
     assert len(answers) <= 8
@@ -98,7 +105,7 @@ def test_a_fix_is_found_although_the_newest_builds_cannot_run_it() -> None:
 def test_how_far_back_it_goes_is_told_even_when_older_builds_cannot_run_it() -> None:
     """Skip, then bad: the first bad build is exact, found by halving."""
     order, answers = run_search([SKIP] * 6 + [BAD] * 10, [0, 15])
-    edge = introduced(order, answers)
+    edge = find_introduction(order, answers)
     assert edge is not None
     assert (edge.older, edge.newer) == (None, "1.6")
     assert len(answers) <= 6
@@ -106,15 +113,15 @@ def test_how_far_back_it_goes_is_told_even_when_older_builds_cannot_run_it() -> 
 
 def test_attempts_that_disagree_answer_nothing() -> None:
     """One good and one bad run of the same build are no evidence for either."""
-    assert combine([GOOD, BAD]) is SKIP
-    assert combine([BAD, SKIP, BAD]) is BAD
-    assert combine([]) is SKIP
+    assert combine_attempts([GOOD, BAD]) is SKIP
+    assert combine_attempts([BAD, SKIP, BAD]) is BAD
+    assert combine_attempts([]) is SKIP
 
 
 def test_an_unsteady_history_is_noticed() -> None:
     """bad → good → bad has two changes, and skips do not hide them."""
     order = ["a", "b", "c", "d"]
-    assert changes(order, {"a": BAD, "b": GOOD, "c": SKIP, "d": BAD}) == 2
+    assert count_changes(order, {"a": BAD, "b": GOOD, "c": SKIP, "d": BAD}) == 2
 
 
 @given(st.integers(3, 40), st.data())
@@ -123,10 +130,10 @@ def test_between_failing_builds_no_wide_gap_is_left(size: int, data: st.DataObje
     order = [str(n) for n in range(size)]
     picked = data.draw(st.sets(st.sampled_from(order), min_size=1))
     answers = dict.fromkeys({order[0], order[-1], *picked}, Answer.BAD)
-    while wanted := between_failures(order, answers):
+    while wanted := choose_between_failures(order, answers):
         assert not set(wanted) & answers.keys()
         answers |= dict.fromkeys(wanted, Answer.BAD)
     untested = "".join(" " if version in answers else "x" for version in order)
     assert max(map(len, untested.split()), default=0) < 3
-    assert between_failures(order, {**answers, order[1]: Answer.GOOD}) == ()
-    assert between_failures(order, dict.fromkeys((order[0], order[-1]), Answer.SKIP)) == ()
+    assert choose_between_failures(order, {**answers, order[1]: Answer.GOOD}) == ()
+    assert choose_between_failures(order, dict.fromkeys((order[0], order[-1]), Answer.SKIP)) == ()

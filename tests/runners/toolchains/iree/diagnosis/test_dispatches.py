@@ -16,7 +16,7 @@ from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcas
 from runners.core.toolchain.diagnosis import ComparedRun
 from runners.guest.iree.dispatch_trace import packed, read
 from runners.toolchains.iree.diagnosis.dispatch_matching import first_parting
-from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, Seen, read_trace
+from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, TracedTensor, read_trace
 from runners.toolchains.iree.diagnosis.dispatches import compare_dispatches
 from tests.support.means import make_means
 
@@ -28,9 +28,9 @@ TESTCASE = Testcase(
 )
 
 
-def seen(text: str) -> Seen:
+def seen(text: str) -> TracedTensor:
     kind, _, values = text.partition("=")
-    return Seen(kind, text, values.replace("[", " ").replace("]", " "))
+    return TracedTensor(kind, text, values.replace("[", " ").replace("]", " "))
 
 
 def dispatch(name: str, inputs: Sequence[str], outputs: Sequence[str]) -> Dispatch:
@@ -65,7 +65,7 @@ def test_rounding_is_no_difference() -> None:
 
 def test_a_difference_out_of_sight_blames_no_later_dispatch() -> None:
     """Of a large tensor only the first values are known: one that differs behind them is not the same input."""
-    long, other = Seen("9xi32", "one digest", "1 2"), Seen("9xi32", "another", "1 2")
+    long, other = TracedTensor("9xi32", "one digest", "1 2"), TracedTensor("9xi32", "another", "1 2")
     sink = (seen("i32=1"),), (seen("i32=2"),)
     these = [Dispatch("f_dispatch_0_x", (), (long,)), Dispatch("f_dispatch_1_y", (long,), sink[0])]
     those = [Dispatch("f_dispatch_0_x", (), (other,)), Dispatch("f_dispatch_1_y", (other,), sink[1])]

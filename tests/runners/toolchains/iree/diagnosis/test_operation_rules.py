@@ -71,7 +71,9 @@ def test_zeros_among_the_divisors_of_the_command_line_become_ones() -> None:
     assert breach is not None
     assert breach.mended.steps[1][-2:] == ("--input=4xi32=0,9,10,11", "--input=4xi32=20,1,-2,1")
     changed = [
-        line for line in breach.difference(program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0")) if line[0] in "+-"
+        line
+        for line in breach.render_difference(program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0"))
+        if line[0] in "+-"
     ]
     assert [line.rpartition(" ")[2] for line in changed] == ["--input=4xi32=20,0,-2,0", "--input=4xi32=20,1,-2,1"]
     assert find_broken_rule(program(RATIO, "4xi32=0", "4xi32=20,10,-2,5")) is None
@@ -116,13 +118,13 @@ def test_what_was_put_right_is_shown_in_few_lines_of_bounded_length() -> None:
     case = program(text)
     breach = find_broken_rule(case)
     assert breach is not None
-    shown = breach.difference(case)
+    shown = breach.render_difference(case)
     assert [line[0] for line in shown] == [" ", "-", "+", " "]
     assert all(len(line) <= 300 for line in shown)
     rows = program(ROWS)
     found = find_broken_rule(rows)
     assert found is not None
-    assert [line for line in found.difference(rows) if line.startswith("+")] == [
+    assert [line for line in found.render_difference(rows) if line.startswith("+")] == [
         '+  %r = linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel", "reduction"]}'
     ]
 

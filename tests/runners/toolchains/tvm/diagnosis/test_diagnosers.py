@@ -7,9 +7,9 @@ import json
 import msgspec
 import pytest
 
-from runners.core.guest_programs import is_launch, launch
 from runners.core.protocol import FindingKind, Observation, Outcome, Signature, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Failure, Means
+from runners.core.toolchain.guest import is_launch_step, make_launch_step
 from runners.toolchains.tvm import DIAGNOSERS
 from tests.support.means import diagnose_once, make_means
 from tests.support.observed import observe
@@ -66,7 +66,7 @@ def test_the_call_that_works_is_made() -> None:
     """Where the testcase then runs cleanly the finding says so."""
     means, ran = scripted(Outcome.PASS, CALL)
     (found,) = diagnose_once(DIAGNOSERS, failure(), means).findings
-    assert ran[0].steps[0] == launch("tvm.diagnose", "repair", "r.py")
+    assert ran[0].steps[0] == make_launch_step("tvm.diagnose", "repair", "r.py")
     assert "runs cleanly on 1.0" in str(found.evidence["control"])
 
 
@@ -97,7 +97,7 @@ def test_no_pass_is_sought_when_the_cause_is_settled(kind: str, origin: str, sou
 
     def hook(_version: str, testcase: Testcase) -> str:
         hooked.append(testcase)
-        return claims if is_launch(testcase.steps[0], "tvm.diagnose") else ""
+        return claims if is_launch_step(testcase.steps[0], "tvm.diagnose") else ""
 
     diagnose_once(DIAGNOSERS, failure(), make_means(hook=hook))
-    assert sum(is_launch(one.steps[0], "tvm.pass_bisect.search") for one in hooked) == sought
+    assert sum(is_launch_step(one.steps[0], "tvm.pass_bisect.search") for one in hooked) == sought

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from runners.core.guest_programs import is_launch
 from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Failure
+from runners.core.toolchain.guest import is_launch_step
 from runners.toolchains.tvm.diagnosis.pass_bisect import bisect_passes
 from tests.support.means import make_means
 from tests.support.observed import observe
@@ -32,7 +32,7 @@ def find(claims: str, *, with_it: Outcome = Outcome.MATCH, without: Outcome = Ou
 
     def run(_version: str, variant: Variant, testcase: Testcase, _device: str) -> Observation:
         assert variant is Variant.CONTROL
-        assert is_launch(testcase.steps[0], "tvm.pass_bisect.search")
+        assert is_launch_step(testcase.steps[0], "tvm.pass_bisect.search")
         mode, setting, *rest = testcase.steps[0][3:]
         assert (mode, rest) == ("limit", ["r.py", "--size", "4"])
         return saw(with_it if json.loads(setting)["limit"] >= CLAIM["application"] else without)

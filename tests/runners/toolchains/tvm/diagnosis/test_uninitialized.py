@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from runners.core.guest_programs import launch
 from runners.core.protocol import Finding, FindingKind, Observation, Outcome, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import Diagnosis, Failure
+from runners.core.toolchain.guest import make_launch_step
 from runners.core.toolchain.memory_fills import FILLS
 from runners.toolchains.tvm.diagnosis.instrumentation import run_instrumented
 from tests.support.means import make_means
@@ -42,7 +42,7 @@ class Filled:
     def __call__(self, version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
         *program, fill, script, argument = testcase.steps[0]
         fill = fill.removesuffix("=f/t")
-        assert (*program, script, argument) == launch("tvm.diagnose", "r.py", "-x")
+        assert (*program, script, argument) == make_launch_step("tvm.diagnose", "r.py", "-x")
         assert variant is Variant.CONTROL
         ends = self._again if fill in self.fills and fill in self._again else self._ends
         self.fills.append(fill)
