@@ -58,9 +58,13 @@ def _imports(tree: ast.AST, names: set[str], own: str) -> Iterator[str]:
     siblings = {name.rpartition(".")[2]: name for name in names if name.rpartition(".")[0] == own.rpartition(".")[0]}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:  # the guest's modules used to import each other by their last name
-                if alias.name in names or alias.name in siblings:
-                    yield alias.name if alias.name in names else siblings[alias.name]
+            for alias in node.names:
+                if alias.name in names:
+                    yield alias.name
+                # The guest's modules used to import each other by their last name. Elsewhere `import select` is the
+                # standard library's module, even in a folder with a `select.py`.
+                elif alias.name in siblings and "guest" in own:
+                    yield siblings[alias.name]
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"

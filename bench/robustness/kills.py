@@ -47,7 +47,7 @@ from runners.core.errors import InfraError
 from runners.probe.run import run_probe
 from runners.probe.task import PLAIN, Conditions, Task
 from runners.core.protocol import Limits, Testcase, TestcaseKind
-from runners.probe.sessions import Rooms
+from runners.probe.sessions import SessionPool
 from runners.sandbox.select import select_engine
 from tests.runners.sandbox.conftest import TOOLS, python_layout
 name, way, seconds, folder = sys.argv[1:]
@@ -63,9 +63,9 @@ time.sleep(SECONDS)
 '''.replace("SECONDS", seconds)
 steps = (("python", "repro.py"),)
 case = Testcase(kind=TestcaseKind.PYTHON, toolchain="none", files={"repro.py": GUEST}, steps=steps)
-engine, layout, rooms = select_engine(name), python_layout(Path(folder)), Rooms()
+engine, layout, rooms = select_engine(name), python_layout(Path(folder)), SessionPool()
 print("ready", flush=True)
-run, conditions = (rooms.probe, Conditions(scripts=True, fork=True)) if way == "room" else (run_probe, PLAIN)
+run, conditions = (rooms.run, Conditions(scripts=True, fork=True)) if way == "room" else (run_probe, PLAIN)
 limits = Limits(wall_s=20, memory_bytes=2**28, processes=48, disk_bytes=2**24)
 try:
     task = Task(testcase=case, tools=TOOLS, limits=limits, conditions=conditions)

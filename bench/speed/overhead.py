@@ -28,7 +28,7 @@ from bench.speed.probe import LIMITS, _in_environment, _shown, say
 from runners.core.catalogue import load_catalogue
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
-from runners.probe.layout import layout_of, task_of
+from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
 from runners.sandbox.contract import Engine
 from runners.sandbox.limits import cpu_time
@@ -165,7 +165,9 @@ def _sandboxed(engine: Engine, environment: Environment, toolchain: str) -> obje
         files={"repro.py": PROGRAMS[toolchain]},
         steps=(("python", "repro.py"),),
     )
-    return _shown(run_probe(engine, layout_of(environment), task_of(environment, testcase, LIMITS), run_id="bench"))
+    return _shown(
+        run_probe(engine, make_layout(environment), make_task(environment, testcase, LIMITS), run_id="bench")
+    )
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ from statistics import median
 from runners.core.catalogue import Release, load_catalogue
 from runners.core.protocol import Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
-from runners.probe.layout import layout_of, task_of
-from runners.probe.run import open_room, run_probe
-from runners.probe.task import Conditions, Probe
+from runners.probe.layout import make_layout, make_task
+from runners.probe.run import open_probe_session, run_probe
+from runners.probe.task import Conditions, ProbeResult
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import list_sandboxes
 from runners.toolchains import find_toolchain
@@ -110,9 +110,11 @@ def _ways(toolchain: str, engines: tuple[Engine, ...], stack: ExitStack) -> dict
     }
     for engine in engines:
         ways[engine.name] = partial(_sandboxed, engine, environment, toolchain)
-        room = stack.enter_context(open_room(engine, layout_of(environment), limits=LIMITS, run_id="bench"))
+        room = stack.enter_context(
+            open_probe_session(engine, make_layout(environment), limits=LIMITS, run_id="bench")
+        )
         ways[f"{engine.name}, zygote"] = lambda room=room: _shown(  # type: ignore[misc]  # a default binds the loop's value
-            room.probe(task_of(environment, _testcase(toolchain), LIMITS, conditions=FORKED))
+            room.run(make_task(environment, _testcase(toolchain), LIMITS, conditions=FORKED))
         )
     return ways
 
@@ -161,11 +163,11 @@ def _process(words: list[str], folder: Path, variables: dict[str, str]) -> objec
 
 
 def _sandboxed(engine: Engine, environment: Environment, toolchain: str) -> object:
-    task = task_of(environment, _testcase(toolchain), LIMITS)
-    return _shown(run_probe(engine, layout_of(environment), task, run_id="bench"))
+    task = make_task(environment, _testcase(toolchain), LIMITS)
+    return _shown(run_probe(engine, make_layout(environment), task, run_id="bench"))
 
 
-def _shown(probe: Probe) -> object:
+def _shown(probe: ProbeResult) -> object:
     return getattr(probe.ended, "code", probe.ended), probe.steps[-1].stdout
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from runners.core.catalogue import Release, load_catalogue
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Store, open_store
-from runners.probe.layout import layout_of, task_of
+from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import make_name
@@ -51,8 +51,8 @@ def flags(release: Release, tool: str, store: Store, engine: Engine) -> frozense
         files={"list_flags.py": LIST_FLAGS},
         steps=(("python", "list_flags.py", *TOOLS[tool]),),
     )
-    task = task_of(environment, testcase, Limits())
-    seen = run_probe(engine, layout_of(environment), task, run_id=make_name())
+    task = make_task(environment, testcase, Limits())
+    seen = run_probe(engine, make_layout(environment), task, run_id=make_name())
     names = frozenset(f"--{name}" for name in seen.steps[-1].stdout.split())
     if seen.ended != Exited(code=0) or not names or seen.steps[-1].truncated:
         raise SystemExit(f"{tool} of {release.version} does not list its flags: {seen.ended}")

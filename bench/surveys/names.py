@@ -19,7 +19,7 @@ from pathlib import Path
 from runners.core.catalogue import Release, load_catalogue
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Store, open_store
-from runners.probe.layout import layout_of, task_of
+from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import make_name
@@ -104,8 +104,8 @@ def names_of(release: Release, store: Store, engine: Engine) -> Names:
             *(("python", "show.py", str(piece), str(PIECE_CHARS)) for piece in range(PIECES)),
         ),
     )
-    task = task_of(environment, testcase, Limits(wall_s=600))
-    seen = run_probe(engine, layout_of(environment), task, run_id=make_name())
+    task = make_task(environment, testcase, Limits(wall_s=600))
+    seen = run_probe(engine, make_layout(environment), task, run_id=make_name())
     if seen.ended != Exited(code=0) or len(seen.steps[-1].stdout.strip()) == PIECE_CHARS:
         raise SystemExit(f"TVM {release.version} does not list its names: {seen.ended}")
     return decode("".join(step.stdout.strip() for step in seen.steps[1:]))

@@ -17,9 +17,9 @@ from pathlib import Path
 from runners.core.catalogue import load_catalogue
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Store, open_store
-from runners.probe.layout import layout_of, task_of
+from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
-from runners.rewrite.port import port
+from runners.rewrite.testcase import port_testcase
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
@@ -39,8 +39,8 @@ class Bench:
     def output(self, testcase: Testcase, version: str) -> str | None:
         """What a program prints; None when it doesn't end with 0."""
         environment = self.store.get_environment(load_catalogue().find("tvm", version))
-        task = task_of(environment, testcase, Limits())
-        seen = run_probe(self.engine, layout_of(environment), task, run_id=make_name())
+        task = make_task(environment, testcase, Limits())
+        seen = run_probe(self.engine, make_layout(environment), task, run_id=make_name())
         return seen.steps[-1].stdout.strip() if seen.ended == Exited(code=0) else None
 
 
@@ -77,7 +77,7 @@ class Result:
 def study(text: str, version: str, bench: Bench) -> Result:
     testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"r.py": text}, steps=(("python", "r.py"),))
     posted = bench.output(testcase, version)
-    done = port(testcase, version, tvm)
+    done = port_testcase(testcase, version, tvm)
     promised = "\n".join(text.splitlines()[1].removeprefix("# prints: ").split(" | "))
     ported = posted if done is None else bench.output(done.testcase, version)
     return Result(posted=posted, ported=ported, changed=done is not None, promised=promised)

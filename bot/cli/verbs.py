@@ -24,7 +24,7 @@ from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
 from runners.core.protocol import CommitRange, Smaller, Suspect
 from runners.core.requirements import parse_allowance
-from runners.minimization.minimize import ends
+from runners.minimization.minimize import choose_releases
 
 
 def reproduce_issue(
@@ -107,7 +107,7 @@ def minimize_testcase(
     bench = open_bench()
     seen = bench.run(plan)
     require_testcase_runs(seen.observations)
-    version, passing = ends(plan, seen.observations)
+    version, passing = choose_releases(plan, seen.observations)
     return bench.minimize(plan, version, control=control, passing=passing, probes=probes, seconds=seconds)
 
 

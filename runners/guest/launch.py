@@ -1,7 +1,7 @@
 """Run one of our programs inside the sandbox: ``python launch.py script.run ARGUMENT…``.
 
 Python compiles the file that it is told to run at every start. The modules that this file imports have bytecode
-(``runners/probe/bytecode.py``).
+(``runners/probe/layout.py``).
 """
 
 import os

@@ -8,7 +8,7 @@ from itertools import pairwise
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, Observation, Outcome, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
 from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, InvestigationState, bisect_releases
-from runners.rewrite.retarget import in_words
+from runners.rewrite.testcase import describe_retarget
 
 
 def run_ported(state: InvestigationState) -> None:
@@ -51,7 +51,7 @@ def _retarget(state: InvestigationState, device: str) -> Configuration | None:
     moved = state.tools.retarget(state.plan.testcase, device)
     if moved is None:
         return None
-    return Configuration(variant=Variant.RETARGETED, testcase=moved, device=device, changes=in_words(moved))
+    return Configuration(variant=Variant.RETARGETED, testcase=moved, device=device, changes=describe_retarget(moved))
 
 
 def _list_around_changes(

@@ -1,8 +1,8 @@
 """Which smaller texts to try: delta debugging over the pieces of a testcase. Pure; nothing is run here.
 
 A reducer goes through its text in passes. Each pass cuts the text into pieces and hands over a function that builds
-the text without some of them; ``shrink`` finds a set of pieces that can go, in big bites first (Lithium's order),
-until none can go alone.
+the text without some of them; ``remove_pieces`` finds a set of pieces that can go, in big bites first (Lithium's
+order), until none can go alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Whole = TypeVar("Whole")
 
 
 @dataclass(frozen=True, slots=True)
-class Pass(Generic[Whole]):
+class Pieces(Generic[Whole]):
     """``pieces`` places where something can go, and what is left then.
 
     ``build`` takes the pieces that go, and gives None where what is left is no program: that costs nothing to know.
@@ -26,7 +26,7 @@ class Pass(Generic[Whole]):
     build: Callable[[frozenset[int]], Whole | None]
 
 
-def shrink(part: Pass[Whole], keeps: Callable[[Whole], bool]) -> Whole | None:
+def remove_pieces(part: Pieces[Whole], keeps: Callable[[Whole], bool]) -> Whole | None:
     """The smallest whole found in one pass that ``keeps``; None when nothing can go."""
     gone: frozenset[int] = frozenset()
     best = None
@@ -49,6 +49,6 @@ def _bites(left: Sequence[int], size: int) -> Iterator[frozenset[int]]:
         yield frozenset(left[max(0, end - size) : end])
 
 
-def one_of(texts: Iterable[str | None], keeps: Callable[[str], bool]) -> str | None:
+def find_kept(texts: Iterable[str | None], keeps: Callable[[str], bool]) -> str | None:
     """The first of some rewritten texts that still shows the failure."""
     return next((text for text in texts if text is not None and keeps(text)), None)

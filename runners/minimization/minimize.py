@@ -20,7 +20,7 @@ from runners.core.errors import NotReducible
 from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Signature, Smaller, Testcase, Variant
 from runners.core.toolchain.failures import FailureVocabulary
-from runners.minimization.ddmin import Pass, shrink
+from runners.minimization.ddmin import Pieces, remove_pieces
 from runners.minimization.mlir import reduce_mlir
 from runners.minimization.python import reduce_python
 
@@ -59,7 +59,7 @@ class _Spent:
         return "time" if self.clock() >= self.deadline else None
 
 
-def minimize(
+def minimize_testcase(
     testcase: Testcase,
     claim: Claim,
     version: str,
@@ -93,8 +93,8 @@ def minimize(
         device=last.device,
         control=goal.control,
         signature=last.signature,
-        before=lines_of(testcase),
-        after=lines_of(small),
+        before=count_lines(testcase),
+        after=count_lines(small),
         probes=spent.used + CONFIRMATIONS,
         seconds=round(clock() - began, 1),
         confirmed=confirmed,
@@ -102,7 +102,7 @@ def minimize(
     )
 
 
-def lines_of(testcase: Testcase) -> int:
+def count_lines(testcase: Testcase) -> int:
     """Lines that are not blank, in all files, and one for each step."""
     return sum(bool(line.strip()) for text in testcase.files.values() for line in text.splitlines()) + len(
         testcase.steps
@@ -212,9 +212,9 @@ class _Reduction:
 
     def _flags(self) -> None:
         for number in range(len(self.best.steps)):
-            shrink(self._without_flags(number), self._try)
+            remove_pieces(self._without_flags(number), self._try)
 
-    def _without_flags(self, number: int) -> Pass[Testcase]:
+    def _without_flags(self, number: int) -> Pieces[Testcase]:
         """Options of one command: words that begin with a dash, ``-o`` with the name after it."""
         whole, step = self.best, self.best.steps[number]
         flags = [
@@ -228,7 +228,7 @@ class _Reduction:
             words = tuple(word for place, word in enumerate(step) if place not in dropped)
             return msgspec.structs.replace(whole, steps=(*whole.steps[:number], words, *whole.steps[number + 1 :]))
 
-        return Pass(len(flags), build)
+        return Pieces(len(flags), build)
 
     def _files(self) -> None:
         """Files that no command reads."""
@@ -250,16 +250,18 @@ class _Reduction:
 _REDUCERS: Mapping[str, Callable[[str, Callable[[str], bool]], str]] = {"py": reduce_python, "mlir": reduce_mlir}
 
 
-def cut_down(bench: Bench, plan: Plan, observations: Sequence[Observation]) -> tuple[Smaller | None, tuple[str, ...]]:
+def try_minimize(
+    bench: Bench, plan: Plan, observations: Sequence[Observation]
+) -> tuple[Smaller | None, tuple[str, ...]]:
     """The smaller testcase, or why there is none."""
     try:
-        version, passing = ends(plan, observations)
+        version, passing = choose_releases(plan, observations)
         return bench.minimize(plan, version, passing=passing), ()
     except NotReducible as reason:
         return None, (f"no smaller testcase: {reason}",)
 
 
-def ends(plan: Plan, observations: Sequence[Observation]) -> tuple[str, str]:
+def choose_releases(plan: Plan, observations: Sequence[Observation]) -> tuple[str, str]:
     """The newest release that fails as reported, and the nearest to it that passes (empty when none does).
 
     Raises:

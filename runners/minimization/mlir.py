@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runners.minimization.ddmin import Pass, one_of, shrink
+from runners.minimization.ddmin import Pieces, find_kept, remove_pieces
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _COMMENT = re.compile(r"//.*$", re.MULTILINE)
@@ -35,13 +35,13 @@ def reduce_mlir(source: str, keeps: Callable[[str], bool]) -> str:
     while before != text:
         before = text
         for guesses in (_early_returns, _as_arguments, _forwarded, _unwrapped):
-            while (found := one_of(_few(guesses(text)), keeps)) is not None:
+            while (found := find_kept(_few(guesses(text)), keeps)) is not None:
                 text = found
         for depth in range(_MOST_DEPTH):
             nodes = list(_nodes(text.splitlines(), depth))
             if not nodes:
                 break
-            text = shrink(_pass(text, nodes), keeps) or text
+            text = remove_pieces(_pass(text, nodes), keeps) or text
     return text
 
 
@@ -90,14 +90,14 @@ def _opened(line: str) -> int:
     return sum(plain.count(mark) for mark in "{([") - sum(plain.count(mark) for mark in "})]")
 
 
-def _pass(text: str, nodes: Sequence[Node]) -> Pass[str]:
+def _pass(text: str, nodes: Sequence[Node]) -> Pieces[str]:
     lines = text.splitlines()
 
     def build(gone: frozenset[int]) -> str | None:
         dropped = {number for i in gone for number in range(nodes[i].first, nodes[i].last + 1)}
         return _checked([line for number, line in enumerate(lines) if number not in dropped])
 
-    return Pass(len(nodes), build)
+    return Pieces(len(nodes), build)
 
 
 def _checked(lines: Sequence[str]) -> str | None:

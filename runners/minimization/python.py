@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
-from runners.minimization.ddmin import Pass, one_of, shrink
+from runners.minimization.ddmin import Pieces, find_kept, remove_pieces
 
 _GIVEN = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__"}
 _MOST_DEPTH = 12
@@ -30,14 +30,14 @@ class _Reduction:
     def __init__(self, source: str, keeps: Callable[[str], bool]) -> None:
         self.text = source
         self.keeps = keeps
-        self.unbound = unbound_names(source) or frozenset()
+        self.unbound = find_unbound_names(source) or frozenset()
 
     def run(self) -> str:
         try:
             cst.parse_module(self.text)
         except (cst.ParserSyntaxError, RecursionError, ValueError):
             return self.text
-        self._take(one_of([self._checked(_without_comments(self._module()))], self.keeps))
+        self._take(find_kept([self._checked(_without_comments(self._module()))], self.keeps))
         before = ""
         while before != self.text:
             before = self.text
@@ -57,7 +57,7 @@ class _Reduction:
     def _checked(self, module: cst.Module) -> str | None:
         """The program as text; None when it does not parse, or uses a name that nothing binds any more."""
         text = module.code
-        unbound = unbound_names(text)
+        unbound = find_unbound_names(text)
         return None if unbound is None or unbound - self.unbound or text == self.text else text
 
     def _statements(self, depth: int) -> bool:
@@ -65,16 +65,16 @@ class _Reduction:
         module = self._module()
         found = _Statements(depth)
         module.visit(found)
-        self._take(shrink(self._pass(module, found.nodes), self.keeps))
+        self._take(remove_pieces(self._pass(module, found.nodes), self.keeps))
         return bool(found.nodes)
 
     def _pieces(self, wanted: Callable[[cst.CSTNode], bool]) -> None:
         module = self._module()
         found = _Nodes(wanted)
         module.visit(found)
-        self._take(shrink(self._pass(module, found.nodes), self.keeps))
+        self._take(remove_pieces(self._pass(module, found.nodes), self.keeps))
 
-    def _pass(self, module: cst.Module, nodes: Sequence[cst.CSTNode]) -> Pass[str]:
+    def _pass(self, module: cst.Module, nodes: Sequence[cst.CSTNode]) -> Pieces[str]:
         def build(gone: frozenset[int]) -> str | None:
             try:
                 changed = module.visit(_Drop(frozenset(id(nodes[i]) for i in gone)))
@@ -82,7 +82,7 @@ class _Reduction:
                 return None  # an import of nothing: the statement itself is another piece
             return self._checked(changed) if isinstance(changed, cst.Module) else None
 
-        return Pass(len(nodes), build)
+        return Pieces(len(nodes), build)
 
     def _unwrap(self) -> None:
         """Put the body of a block in the block's place, outer blocks first, as long as that helps."""
@@ -199,7 +199,7 @@ def _without_comments(module: cst.Module) -> cst.Module:
     return changed
 
 
-def unbound_names(source: str) -> frozenset[str] | None:
+def find_unbound_names(source: str) -> frozenset[str] | None:
     """Names that a program uses and binds nowhere, in any scope; None when it is no program."""
     try:
         tree = ast.parse(source)

@@ -1,7 +1,6 @@
-"""What the canary of each environment said, remembered beside the store for as long as both ends stay what they were.
+"""Cache the canary's result for each environment, beside the store, while environment and machine stay the same.
 
-Only a canary that lived is remembered on disk: an environment that failed may be mended, and is asked again by the
-next process.
+Only a pass is cached on disk. A failed environment may be repaired, so the next process runs the canary again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from runners.sandbox.contract import Engine
 
 
 class Canaries:
-    """Answers of this process, and those kept in the store below ``root``."""
+    """The canary results of this process, and the passes cached in the store below ``root``."""
 
     def __init__(self, root: Path) -> None:
         self._folder = root / CANARIES
@@ -31,46 +30,48 @@ class Canaries:
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
 
-    def ask(self, name: str, run: Callable[[], NotRun | None]) -> NotRun | None:
-        """The answer, asked once; one that is our own failure is given but not remembered.
+    def check_once(self, name: str, run: Callable[[], NotRun | None]) -> NotRun | None:
+        """Run the canary unless its result is known. Return None if it passed, else the reason why not.
 
-        ``name`` is of `canary_name`. None: the canary lives.
+        ``name`` comes from `make_canary_key`. A failure of our own infrastructure is not cached.
         """
         with self._guard:
             lock = self._locks.setdefault(name, threading.Lock())
         with lock:
             if name in self._answers:
                 return self._answers[name]
-            answer = None if self._lived(name) else run()
+            answer = None if self._has_passed(name) else run()
             if answer is None or answer.cause != "infra":
                 self._answers[name] = answer
             if answer is None:
-                self._remember(name)
+                self._store_pass(name)
             return answer
 
-    def _lived(self, name: str) -> bool:
+    def _has_passed(self, name: str) -> bool:
         return (self._folder / name).is_file()
 
-    def _remember(self, name: str) -> None:
-        if not self._lived(name):
-            with contextlib.suppress(OSError):  # a full or read-only disk costs a second next time, no more
+    def _store_pass(self, name: str) -> None:
+        if not self._has_passed(name):
+            with contextlib.suppress(OSError):  # with a full or read-only disk the next process runs the canary again
                 write_text(self._folder / name, "")
 
 
-def canary_name(environment: Environment, engine: Engine, testcase: Testcase, variables: Mapping[str, str]) -> str:
-    """Names an answer by all it rests on: this build of the environment, the engine, the kernel, the program."""
-    rests_on = (
-        *(str(environment.interpreter.executable), _copy(environment)),
+def make_canary_key(
+    environment: Environment, engine: Engine, testcase: Testcase, variables: Mapping[str, str]
+) -> str:
+    """Hash the facts that the result depends on: the copy of the environment, the engine, the kernel, the program."""
+    depends_on = (
+        *(str(environment.interpreter.executable), _identify_copy(environment)),
         *(engine.name, engine.image, *engine.guarantees, *engine.limitations),
         *(platform.release(), platform.machine()),
         msgspec.json.encode([testcase, dict(variables)]).decode(),
     )
-    key = hashlib.sha256("\n".join(rests_on).encode()).hexdigest()[:16]
+    key = hashlib.sha256("\n".join(depends_on).encode()).hexdigest()[:16]
     return f"{environment.digest.partition(':')[2]}~{key}"
 
 
-def _copy(environment: Environment) -> str:
-    """Content names an environment; this says which copy of it, for a damaged one is built again."""
+def _identify_copy(environment: Environment) -> str:
+    """Identify the copy on disk. The digest names the content alone, and a damaged copy is built again."""
     try:
         record = (environment.folder / RECORD).stat()
     except OSError:
@@ -78,18 +79,18 @@ def _copy(environment: Environment) -> str:
     return f"{record.st_ino} {record.st_mtime_ns}"
 
 
-def why_not(build: str, ended: Ended, said: str) -> NotRun:
-    """What a canary that did not live says of its build; ``said`` is the last line it printed.
+def explain_failed_canary(build: str, ended: Ended, last_line: str) -> NotRun:
+    """Return the reason why a build whose canary failed is not used. ``last_line`` is the canary's last output.
 
-    One that was too slow says nothing of the build: seen on a machine with more to do than it has processors, after
-    the canary had printed all it had to.
+    A timeout counts as our own failure: on an overloaded machine a canary was seen to time out after it had printed
+    all of its output.
     """
-    how = "ran out of time" if isinstance(ended, TimedOut) else _how(ended)
-    why = f"{build} fails its canary here: it {how}{f', having printed: {said[:300]}' if said else ''}"
+    end = "ran out of time" if isinstance(ended, TimedOut) else _describe_end(ended)
+    why = f"{build} fails its canary here: it {end}{f', having printed: {last_line[:300]}' if last_line else ''}"
     return NotRun(why=why, cause="infra" if isinstance(ended, TimedOut) else "unavailable")
 
 
-def _how(ended: Ended) -> str:
+def _describe_end(ended: Ended) -> str:
     match ended:
         case Exited(code=code):
             return f"exits with {code}"

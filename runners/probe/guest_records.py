@@ -1,7 +1,8 @@
-"""What the supervisor's records say, and what a script said of itself in them: bounded, checked, and never raising.
+"""Read the supervisor's records, and a script's claims about itself in them. Never raises for their content.
 
-The supervisor is ours and out of the testcase's reach. The texts in its records are not: the streams, the lines that
-``script.py`` leaves, the stacks. Whatever of them isn't exactly what was agreed on is dropped.
+The testcase cannot change the supervisor's records, but it can forge the texts in them: the streams, the lines that
+``runners/guest/script/`` writes, the stacks. Texts are limited in size, and a line that does not match its schema is
+dropped.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from runners.core.toolchain.guest import GuestFacts
 MAX_FRAMES = 24
 MAX_LINES = 400
 BUSY = 0.05
-"""Share of a processor from which on a thread is computing rather than looking whether it may go on. Low, because on
-a machine with much else to do a computation gets no more."""
+"""Share of a processor from which a thread counts as computing; below, it polls or waits. Low, because a computation
+gets no more on an overloaded machine."""
 
 
 class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,7 +35,7 @@ class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stderr: Text
     truncated: bool
     used_up: bool = False
-    """Its first process alone had all the processor time that the probe may have: the kernel killed it."""
+    """True if the kernel killed the step's first process for using up the processor time of the whole probe."""
     forked: bool = False
     not_forked: Short = ""
     claims: Text = ""
@@ -43,48 +44,48 @@ class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threads: Annotated[tuple[Thread, ...], msgspec.Meta(max_length=32)] = ()
 
 
-class _Started(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _StartRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pid: int
     python: str
 
 
-class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EndRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     probe_file: Text | None
 
 
-class _SessionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _SessionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spent: Short
 
 
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One record: exactly one of these."""
+class _RecordLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of the supervisor: exactly one field is set."""
 
-    started: _Started | None = None
+    started: _StartRecord | None = None
     step: StepRecord | None = None
-    end: End | None = None
-    session: _SessionWords | None = None
+    end: EndRecord | None = None
+    session: _SessionRecord | None = None
     error: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What the supervisor said. ``broken`` is why we stopped reading; ``spent`` why it takes no further job."""
+    """All records of a supervisor. ``broken``: why reading stopped. ``spent``: why no further job is accepted."""
 
     started: bool
     steps: tuple[StepRecord, ...]
-    end: End | None
+    end: EndRecord | None
     error: str | None
     broken: str | None
     spent: str
 
 
 def read_records(data: bytes) -> Records:
-    """JSON lines up to the first that isn't a record; blank ones end an answer and say nothing."""
+    """Read JSON lines up to the first that is not a record. A blank line ends a reply and is skipped."""
     started, steps, end, error, broken = False, [], None, None, None
     spent = "it ended without a word"
     for line in filter(None, data.splitlines()):
         try:
-            record = msgspec.json.decode(line, type=_Line)
+            record = msgspec.json.decode(line, type=_RecordLine)
         except (msgspec.DecodeError, UnicodeDecodeError) as reason:
             broken = str(reason)
             break
@@ -96,7 +97,7 @@ def read_records(data: bytes) -> Records:
     return Records(started, tuple(steps), end, error, broken, spent)
 
 
-# ------------------------------------------------------------------------------------------- a script's own words
+# ------------------------------------------------------------------------------------------- a script's claims
 
 
 class _RaisedLine(msgspec.Struct, frozen=True):
@@ -114,28 +115,28 @@ class _ClaimLine(msgspec.Struct, frozen=True):
     warnings: list[tuple[str, str]] = []
 
 
-def read_record(step: StepRecord, facts: GuestFacts, *, script: str) -> Record:
-    """What is known of a step; ``script`` is the testcase's file that it runs, or empty."""
+def build_record(step: StepRecord, facts: GuestFacts, *, script: str) -> Record:
+    """Build the record of a step. ``script`` is the testcase's file that the step runs, or empty."""
     phases: list[Phase] = []
     last = _ClaimLine(at=0.0)
-    for line in _claims(step.claims):
+    for line in _read_claims(step.claims):
         last = line
         if line.phase is not None:
             phases.append(Phase(name=line.phase, at=line.at))
-    told = last.failed is not None or last.ended is not None
+    is_complete = last.failed is not None or last.ended is not None
     return Record(
-        chain=tuple(map(_raised, (last.failed or [])[:6])),
+        chain=tuple(map(_build_raised, (last.failed or [])[:6])),
         warnings=tuple((kind[:200], text[:300]) for kind, text in last.warnings[:12]),
         phases=tuple(phases[:100]),
-        seconds=last.at if told else None,
-        hang=_hang(step, phases, facts, script) if step.timed_out else None,
+        seconds=last.at if is_complete else None,
+        hang=_build_hang(step, phases, facts, script) if step.timed_out else None,
         peak_bytes=step.maxrss_bytes,
         forked=step.forked,
         not_forked=step.not_forked,
     )
 
 
-def _claims(text: str) -> Iterable[_ClaimLine]:
+def _read_claims(text: str) -> Iterable[_ClaimLine]:
     for line in text.splitlines()[:MAX_LINES]:
         try:
             yield msgspec.json.decode(line, type=_ClaimLine)
@@ -143,7 +144,7 @@ def _claims(text: str) -> Iterable[_ClaimLine]:
             continue
 
 
-def _raised(line: _RaisedLine) -> Raised:
+def _build_raised(line: _RaisedLine) -> Raised:
     return Raised(
         type=line.type[:200],
         message=line.message[:2000],
@@ -152,7 +153,7 @@ def _raised(line: _RaisedLine) -> Raised:
     )
 
 
-# ------------------------------------------------------------------------------------------- where it hangs
+# ------------------------------------------------------------------------------------------- stacks of a hang
 
 _PYTHON = re.compile(r'^ +File "(?P<file>[^"\n]{1,300})", line (?P<line>\d{1,9}) in (?P<name>[^\n]{1,200})$', re.M)
 _NATIVE = re.compile(
@@ -160,33 +161,33 @@ _NATIVE = re.compile(
     r"|^ *#\d{1,4} 0x[0-9a-f]{1,16} (?:in )?(?P<stack>[^\n]{1,300})$",
     re.M,
 )
-"""As handlers of fatal signals print them: like a traceback of Python's, or like LLVM."""
+"""Frames as handlers of fatal signals print them: in the format of Python's tracebacks, or of LLVM."""
 _OURS = re.compile(
     r'^ +File "[^"\n]{0,300}/runners/guest/(?:script/(?:run|zygote|record)|launch)\.py", line \d{1,9}'
     r"(?: in [^\n]{1,200}\n|, in [^\n]{1,200}\n(?:    [^\n]*\n)?(?: {4,}[~^]+ *\n)?)",
     re.M,
 )
-_TELLING = re.compile(r"::|\(|futex|poll|sleep|wait")
-"""C++, or waiting: the functions of the interpreter are plain C, and in every stack."""
+_INFORMATIVE = re.compile(r"::|\(|futex|poll|sleep|wait")
+"""C++ functions and functions that wait. Other C functions are the interpreter's, which are in every stack."""
 _CALLED_OUT = re.compile(r"^_?PyObject_(?:MakeTpCall|Vectorcall|Call)|vectorcall", re.I)
-"""The interpreter's functions that call others: innermost only where what they called has no frames, as code that was
-compiled in memory."""
+"""The interpreter's functions that call others. They are innermost only if the called code has no frames, such as
+code compiled in memory."""
 _HANDLER = re.compile(r"^llvm::sys::(?:PrintStackTrace|RunSignalHandlers)|^SignalHandler\(")
 _NO_PLACE = re.compile(r" ?\(/[^)\n]*\)$| \S+\.(?:cpp|cc|c|h|inc):\d+:\d+$")
 
 
-def without_our_frames(text: str) -> str:
-    """A stack or traceback without the frames of what runs the script: a plain run has none."""
+def remove_own_frames(text: str) -> str:
+    """Remove the frames of the guest programs from a stack or traceback: a plain run has no such frames."""
     return _OURS.sub("", text)
 
 
-def _hang(step: StepRecord, phases: list[Phase], facts: GuestFacts, script: str) -> Hang:
-    frames = _python_frames(step.stacks) or _python_frames(step.last_words)
-    names = _native_names(step.last_words)
-    native = tuple(name for name, _ in groupby(names) if _TELLING.search(name))
+def _build_hang(step: StepRecord, phases: list[Phase], facts: GuestFacts, script: str) -> Hang:
+    frames = _parse_python_frames(step.stacks) or _parse_python_frames(step.last_words)
+    names = _parse_native_names(step.last_words)
+    native = tuple(name for name, _ in groupby(names) if _INFORMATIVE.search(name))
     return Hang(
-        doing=_doing(step.threads),
-        place=_place(step, frames, names, phases, facts, script),
+        doing=_classify_threads(step.threads),
+        place=_locate_hang(step, frames, names, phases, facts, script),
         frames=frames[:MAX_FRAMES],
         native=native[:MAX_FRAMES],
         threads=step.threads,
@@ -194,16 +195,16 @@ def _hang(step: StepRecord, phases: list[Phase], facts: GuestFacts, script: str)
     )
 
 
-def _native_names(text: str) -> list[str]:
-    """Functions innermost first, without those that print the stack, and without files that say nothing."""
+def _parse_native_names(text: str) -> list[str]:
+    """Return the functions, innermost first, without those that print the stack and without file names."""
     names = [match["traceback"] or match["stack"] for match in _NATIVE.finditer(text)]
     bare = [_NO_PLACE.sub("", name).strip()[:200] for name in names]
     return [name for name in bare if name and not _HANDLER.search(name)]
 
 
-def _python_frames(text: str) -> tuple[Frame, ...]:
-    """Of the main thread, which is printed last, in the last stack that was printed."""
-    _, found, dump = without_our_frames(text).rpartition("(most recent call first):")
+def _parse_python_frames(text: str) -> tuple[Frame, ...]:
+    """Return the main thread's frames in the last stack. The main thread is printed last."""
+    _, found, dump = remove_own_frames(text).rpartition("(most recent call first):")
     return (
         tuple(Frame(file=m["file"], line=int(m["line"]), function=m["name"]) for m in _PYTHON.finditer(dump))
         if found
@@ -211,13 +212,13 @@ def _python_frames(text: str) -> tuple[Frame, ...]:
     )
 
 
-def _doing(threads: tuple[Thread, ...]) -> Literal["computing", "waiting", "unknown"]:
+def _classify_threads(threads: tuple[Thread, ...]) -> Literal["computing", "waiting", "unknown"]:
     if not threads:
         return "unknown"
     return "computing" if any(thread.busy >= BUSY for thread in threads) else "waiting"
 
 
-def _place(
+def _locate_hang(
     step: StepRecord,
     frames: tuple[Frame, ...],
     names: list[str],
@@ -233,7 +234,7 @@ def _place(
     compiling = next((at for at, frame in enumerate(frames) if _is_compiling(frame, facts)), None)
     own = next((at for at, frame in enumerate(frames) if script and frame.file.endswith(f"/{script}")), None)
     if compiling is not None or (phases and phases[-1].name == "compile"):
-        # A pass of the testcase's own is called by the compiler, and is still the testcase's.
+        # The compiler may call a pass that the testcase defines: the innermost of the two decides.
         return "testcase" if compiling is not None and own is not None and own < compiling else "compiler"
     if not frames:
         return "unknown"

@@ -1,7 +1,7 @@
-"""Which imports a process may do before it knows the rest of a testcase: those that the testcase begins with. Pure.
+"""Find the imports that a process may execute before it forks to run a testcase: those at its start. Pure.
 
-Executed in the testcase's own order, before anything else of it could have changed how they turn out, they leave the
-state that the testcase would have had after them.
+No statement of the testcase comes before these imports and could change their effect. Executed in the testcase's
+order, they leave the same state as in the testcase itself.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ MAX_CHARS = 200_000
 MAX_STATEMENTS = 40
 
 
-def own_modules(testcase: Testcase) -> frozenset[str]:
-    """Names under which Python would find a file or folder of the testcase's before any other."""
+def list_own_modules(testcase: Testcase) -> frozenset[str]:
+    """Return the module names that Python resolves to files or folders of the testcase before any other module."""
     paths = map(PurePosixPath, testcase.files)
     importable = (path for path in paths if len(path.parts) > 1 or path.suffix in (".py", ".pyc", ".so"))
     return frozenset(path.parts[0].partition(".")[0] for path in importable)
 
 
-def hides_the_library(testcase: Testcase) -> bool:
-    """Whether one of its files has the name of a module of Python's own.
+def hides_stdlib(testcase: Testcase) -> bool:
+    """True if a file of the testcase has the name of a module of the standard library.
 
-    Whatever else runs in that process then imports the testcase's instead, ours included: it is run plain.
+    Any code in that process then imports the testcase's file instead, ours included. Such a testcase is run plain.
     """
-    return not sys.stdlib_module_names.isdisjoint(own_modules(testcase))
+    return not sys.stdlib_module_names.isdisjoint(list_own_modules(testcase))
 
 
-def leading_imports(testcase: Testcase, script: str) -> tuple[str, ...]:
-    """Import statements at the start of a script, up to the first other statement or import of its own files."""
+def find_leading_imports(testcase: Testcase, script: str) -> tuple[str, ...]:
+    """Return the import statements at the start of a script, up to the first other statement or own import."""
     code = testcase.files[script]
     if len(code) > MAX_CHARS:
         return ()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of its string literals, which are no concern of ours
+            warnings.simplefilter("ignore")  # invalid escapes in the testcase's string literals
             body = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    return tuple(_leading(body, own_modules(testcase)))[:MAX_STATEMENTS]
+    return tuple(_list_leading(body, list_own_modules(testcase)))[:MAX_STATEMENTS]
 
 
-def _leading(body: list[ast.stmt], own: frozenset[str]) -> Iterator[str]:
+def _list_leading(body: list[ast.stmt], own: frozenset[str]) -> Iterator[str]:
     for number, node in enumerate(body):
         match node:
             case ast.Expr(value=ast.Constant(value=str())) if number == 0:

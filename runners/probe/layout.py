@@ -1,10 +1,15 @@
-"""What a testcase sees of a toolchain environment: a virtual environment at ``/opt/env``, and our hooks."""
+"""What a testcase sees of a toolchain environment: a virtual environment at ``/opt/env``, and the guest programs."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import os
 import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +18,6 @@ from types import MappingProxyType
 from runners.core.protocol import Limits, Testcase
 from runners.core.toolchain.guest import GUEST as GUEST_PROGRAMS
 from runners.environments.store import Environment, default_root
-from runners.probe.bytecode import compiled
 from runners.probe.task import PLAIN, Conditions, Task
 from runners.sandbox import owner
 from runners.sandbox.contract import Mount
@@ -22,13 +26,15 @@ from runners.toolchains import find_toolchain
 GUEST = Path(__file__).parents[1] / "guest"
 GUEST_PYTHON = "/opt/python"
 GUEST_ENV = "/opt/env"
+COMPILE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What of a toolchain environment is shown inside, as a virtual environment at ``/opt/env``.
+    """The parts of a toolchain environment that are shown inside.
 
-    ``prefix`` and ``executable`` are the base interpreter's (``sys.base_prefix``); ``version`` is like "3.11".
+    ``prefix`` and ``executable`` belong to the base interpreter (``sys.base_prefix``). ``version`` is a minor version
+    such as "3.11".
     """
 
     site_packages: Path
@@ -39,7 +45,7 @@ class Layout:
 
     @property
     def guest_prefix(self) -> str:
-        """The system's interpreter is where it always is; any other appears at one place, whatever its home."""
+        """The prefix inside: ``/usr`` for the system's interpreter, one fixed path for any other."""
         return "/usr" if self.prefix == Path("/usr") else GUEST_PYTHON
 
     @property
@@ -48,13 +54,13 @@ class Layout:
 
     @property
     def library_path(self) -> str | None:
-        """Where a shared libpython lies; builds name its absolute path, which isn't there inside."""
+        """The folder inside that has a shared libpython. Builds name its absolute path on the host."""
         shared = self.guest_prefix != "/usr" and any((self.prefix / "lib").glob("libpython*.so*"))
         return f"{self.guest_prefix}/lib" if shared else None
 
 
-def layout_of(environment: Environment, *, extra: tuple[Mount, ...] = ()) -> Layout:
-    """An environment of the store, with whatever a device needs beside it."""
+def make_layout(environment: Environment, *, extra: tuple[Mount, ...] = ()) -> Layout:
+    """Return the layout of an environment of the store. ``extra`` are mounts that a device needs."""
     interpreter = environment.interpreter
     return Layout(
         site_packages=environment.site_packages,
@@ -65,7 +71,7 @@ def layout_of(environment: Environment, *, extra: tuple[Mount, ...] = ()) -> Lay
     )
 
 
-def task_of(
+def make_task(
     environment: Environment,
     testcase: Testcase,
     limits: Limits,
@@ -74,7 +80,7 @@ def task_of(
     more_variables: Mapping[str, str] = MappingProxyType({}),
     probe_file: str | None = None,
 ) -> Task:
-    """A testcase with the programs and the variables of the environment's toolchain."""
+    """Return a task with the programs and the variables of the environment's toolchain."""
     toolchain = find_toolchain(environment.toolchain)
     site = f"{GUEST_ENV}/lib/python{environment.interpreter.version}/site-packages"
     inside = {"python": f"{GUEST_ENV}/bin/python"}
@@ -94,14 +100,14 @@ def task_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Mounts, or for an engine without mounts the host's paths that stand for those inside."""
+class View:
+    """A layout as an engine shows it: mounts, or host paths in place of guest paths if the engine has no mounts."""
 
     mounts: tuple[Mount, ...]
     substitutes: Mapping[str, str]
 
-    def path(self, text: str) -> str:
-        """``text`` with each path inside replaced, the longest that fits first."""
+    def translate(self, text: str) -> str:
+        """Replace each guest path in ``text``, the longest match first."""
         if not self.substitutes:
             return text
         known = "|".join(re.escape(guest) for guest in sorted(self.substitutes, key=len, reverse=True))
@@ -109,41 +115,87 @@ class Place:
 
 
 @contextlib.contextmanager
-def shown_inside(layout: Layout, *, remapped: bool, probe_file: str | None) -> Iterator[Place]:
-    """A virtual environment whose home is the base interpreter as seen from where it will run."""
+def open_view(layout: Layout, *, remapped: bool, probe_file: str | None) -> Iterator[View]:
+    """Make a virtual environment around the layout, for as long as the context is open.
+
+    Its home is the base interpreter at the path where the engine runs the interpreter: a guest path if ``remapped``.
+    """
     with owner.open_private_directory() as directory:
-        view = directory / "env"
-        library = view / "lib" / f"python{layout.version}"
+        folder = directory / "env"
+        library = folder / "lib" / f"python{layout.version}"
         home = layout.guest_python if remapped else str(layout.executable)
-        (view / "bin").mkdir(parents=True)
+        (folder / "bin").mkdir(parents=True)
         library.mkdir(parents=True)
         lines = (f"home = {os.path.dirname(home)}", "include-system-site-packages = false", "")
-        (view / "pyvenv.cfg").write_text("\n".join(lines))
+        (folder / "pyvenv.cfg").write_text("\n".join(lines))
         for name in ("python", "python3", f"python{layout.version}"):
-            (view / "bin" / name).symlink_to(home)
-        _open_to_all(view)
+            (folder / "bin" / name).symlink_to(home)
+        _make_readable(folder)
         if remapped:
-            (library / "site-packages").mkdir(mode=0o755)  # a place to mount on
-            yield Place(_mounts(layout, view), {})
+            (library / "site-packages").mkdir(mode=0o755)  # the mount point
+            yield View(_list_mounts(layout, folder), {})
         else:
             (library / "site-packages").symlink_to(layout.site_packages)
             found = {} if probe_file is None else {probe_file: str(directory / "probe-file")}
-            yield Place((), {mount.guest: str(mount.host) for mount in _mounts(layout, view)} | found)
+            yield View((), {mount.guest: str(mount.host) for mount in _list_mounts(layout, folder)} | found)
 
 
-def _open_to_all(view: Path) -> None:
-    """Readable by "nobody", whatever our umask."""
-    for path in (view, *view.rglob("*")):
+def _make_readable(folder: Path) -> None:
+    """Let the user "nobody" read a folder, independent of this process's umask."""
+    for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
-            path.chmod(0o755)
+            path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def _mounts(layout: Layout, view: Path) -> tuple[Mount, ...]:
+def _list_mounts(layout: Layout, folder: Path) -> tuple[Mount, ...]:
     prefix = () if layout.guest_prefix == "/usr" else (Mount(host=layout.prefix, guest=layout.guest_prefix),)
     return (
         *prefix,
-        Mount(host=compiled(GUEST, layout.executable, default_root() / "guest"), guest=GUEST_PROGRAMS),
-        Mount(host=view, guest=GUEST_ENV),
+        Mount(host=compile_guest(GUEST, layout.executable, default_root() / "guest"), guest=GUEST_PROGRAMS),
+        Mount(host=folder, guest=GUEST_ENV),
         Mount(host=layout.site_packages, guest=f"{GUEST_ENV}/lib/python{layout.version}/site-packages"),
         *layout.extra,
     )
+
+
+# ------------------------------------------------------------------------------ the guest programs, as byte code
+
+
+def compile_guest(source: Path, python: Path, root: Path) -> Path:
+    """Copy ``source`` to ``runners/guest`` in a folder below ``root``, with byte code for the interpreter ``python``.
+
+    Return the copy, or ``source`` if no copy can be made. A sandbox shows the programs read-only, so Python cannot
+    store byte code there: without the copy each start compiles them again (4 to 8 ms). An interpreter that finds no
+    byte code, or byte code of another version, compiles: only the time differs.
+    """
+    try:
+        folder = root / _hash_sources(source, python)
+        if not folder.exists():  # checked at each call, because the cache may have been emptied
+            _compile_copy(source, python, folder)
+    except (OSError, subprocess.SubprocessError):
+        return source
+    return folder / "runners" / "guest"
+
+
+@functools.cache
+def _hash_sources(source: Path, python: Path) -> str:
+    files = sorted(source.rglob("*.py"))
+    state = python.stat()
+    parts = [
+        f"{python} {state.st_size} {state.st_mtime_ns}",
+        *(f"{file.relative_to(source)}\n{file.read_text()}" for file in files),
+    ]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _compile_copy(source: Path, python: Path, folder: Path) -> None:
+    """Make the folder complete or not at all, even if another process makes the same one."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
+        whole = Path(beside, "whole")
+        shutil.copytree(source, whole / "runners" / "guest", ignore=shutil.ignore_patterns("__pycache__"))
+        words = [str(python), "-I", "-S", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
+        subprocess.run([*words, str(whole)], capture_output=True, timeout=COMPILE_S, check=True)
+        _make_readable(whole)
+        with contextlib.suppress(OSError):  # another process was first
+            whole.rename(folder)

@@ -1,4 +1,4 @@
-"""One probe × the claim → what is recorded of it. Pure."""
+"""Compare a run with the claim of the report, and record the result as an observation. Pure but for `execute`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,27 @@ from runners.core.failure.missing_device import find_device_trouble, find_missin
 from runners.core.failure.oracle import Drift, OracleContext, classify_run, get_last_output
 from runners.core.findings import add_refutation
 from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
-from runners.core.runs import RunResult
+from runners.core.runs import Execute, RunRequest, RunResult
 from runners.toolchains import find_toolchain
 
 EXCERPT_CHARS = 6_000
 
 
-def observed(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Observation:
-    """Return the observation of a run of the cell's testcase: the ruling, and the facts of the run."""
+def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int) -> Observation:
+    """Run a cell, the given attempt (1-based), and record the result. Never raises for what the testcase does."""
+    request = RunRequest(
+        version=cell.version,
+        device=cell.device,
+        testcase=cell.testcase,
+        limits=cell.limits,
+        varied=cell.varied,
+        attempt=attempt,
+    )
+    return make_observation(plan, cell, attempt, execute(request))
+
+
+def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Observation:
+    """Return the observation of a run of the cell's testcase: the ruling by the claim, and the facts of the run."""
     toolchain = find_toolchain(cell.toolchain)
     text = get_last_output(run.steps)
     moved = api_drift.find_drift(text, cell.testcase, toolchain, cell.version)
@@ -46,7 +59,7 @@ def observed(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Observatio
         signature=ruling.signature,
         seconds=round(run.seconds, 3),
         peak_bytes=run.peak_bytes,
-        excerpt=_excerpt(run.steps),
+        excerpt=_cut_excerpt(run.steps),
         engine=run.engine,
         changes=cell.changes,
         record=run.steps[-1].record if run.steps else None,
@@ -54,11 +67,11 @@ def observed(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Observatio
         fork=run.fork,
         driver=run.driver,
         image=run.image,
-        findings=(_api_moved(moved),) if moved is not None and explained else (),
+        findings=(_make_drift_finding(moved),) if moved is not None and explained else (),
     )
 
 
-def _api_moved(moved: Drift) -> Finding:
+def _make_drift_finding(moved: Drift) -> Finding:
     return add_refutation(
         Finding(
             kind=FindingKind.API_MOVED,
@@ -68,7 +81,7 @@ def _api_moved(moved: Drift) -> Finding:
     )
 
 
-def _excerpt(steps: tuple[StepResult, ...]) -> str:
-    """The end of what the last step printed: failures speak last."""
+def _cut_excerpt(steps: tuple[StepResult, ...]) -> str:
+    """Return the end of the last step's output. A failure is printed last."""
     text = "\n".join(part.rstrip() for part in (steps[-1].stdout, steps[-1].stderr) if part.strip()) if steps else ""
     return text if len(text) <= EXCERPT_CHARS else "[…]\n" + text[-EXCERPT_CHARS:]

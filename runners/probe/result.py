@@ -1,8 +1,8 @@
-"""What an engine reports → how a probe ended.
+"""Determine how a probe ended, from the engine's report and the supervisor's records.
 
-Two witnesses are put together. The engine stands outside (memory, wall clock, did it start at all); the supervisor
-stands inside, next to the testcase but out of its reach, and knows each step's wait status. Where they differ, the
-engine is believed. Output is never asked.
+The engine is outside the sandbox: it knows the memory, the wall clock, and whether the process started. The
+supervisor is inside, out of the testcase's reach, and knows the wait status of each step. If they disagree, the
+engine's report counts. The output of the testcase is never used.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import msgspec
 
 from runners.core.errors import InfraError
 from runners.core.protocol import Ended, Exited, Hang, NotRun, OutOfMemory, Record, Signalled, StepResult, TimedOut
-from runners.probe.guest_records import Records, StepRecord, read_record, read_records, without_our_frames
-from runners.probe.task import Probe, Task, script_of
+from runners.probe.guest_records import Records, StepRecord, build_record, read_records, remove_own_frames
+from runners.probe.task import ProbeResult, Task, find_script
 from runners.sandbox.contract import EngineReport
 from runners.sandbox.limits import cpu_time
 
@@ -23,8 +23,8 @@ Clock = Literal["wall", "processor"]
 _MAX_FRAMES = 5
 
 
-def read_report(engine: str, task: Task, report: EngineReport) -> Probe:
-    """What an engine of this name reports of a task.
+def read_report(engine: str, task: Task, report: EngineReport) -> ProbeResult:
+    """Return the result of a task from an engine's report. ``engine`` is the name of the engine.
 
     Raises:
         InfraError: the supervisor could not start, or could not take the testcase.
@@ -33,10 +33,10 @@ def read_report(engine: str, task: Task, report: EngineReport) -> Probe:
     if records.error is not None:
         raise InfraError(f"the sandbox could not take the testcase: {records.error}")
     clock = report.ended.clock if isinstance(report.ended, TimedOut) else "wall"
-    steps = tuple(_step(task, number, record, clock) for number, record in enumerate(records.steps))
-    ended = _ended(task, report, records, steps)
-    return Probe(
-        steps=_with_truth(task, steps, ended, complete=records.end is not None),
+    steps = tuple(_read_step(task, number, record, clock) for number, record in enumerate(records.steps))
+    ended = _judge_end(task, report, records, steps)
+    return ProbeResult(
+        steps=_correct_last_step(task, steps, ended, complete=records.end is not None),
         ended=ended,
         seconds=report.seconds,
         peak_bytes=report.peak_bytes,
@@ -45,51 +45,53 @@ def read_report(engine: str, task: Task, report: EngineReport) -> Probe:
     )
 
 
-def _ended(task: Task, report: EngineReport, records: Records, steps: tuple[StepResult, ...]) -> Ended:
-    """How the probe ended: the engine's word on memory and time, then the last step's."""
+def _judge_end(task: Task, report: EngineReport, records: Records, steps: tuple[StepResult, ...]) -> Ended:
+    """Return the end of the probe: the engine's report of memory and time first, then the end of the last step."""
     if isinstance(report.ended, OutOfMemory):
         return OutOfMemory(limit_bytes=task.limits.memory_bytes)
     if isinstance(report.ended, TimedOut):
-        told = records.end is not None and steps
-        last = steps[-1].ended if told else None
-        number = len(steps) - 1 if told else len(steps)
-        # A step that ended by itself meanwhile has used up the time all the same.
-        return last if isinstance(last, TimedOut) else _time_is_up(task, number, report.ended.clock, None)
+        has_end = records.end is not None and steps
+        last = steps[-1].ended if has_end else None
+        number = len(steps) - 1 if has_end else len(steps)
+        # A last step that just ended by itself has used up the time too.
+        return last if isinstance(last, TimedOut) else _make_timeout(task, number, report.ended.clock, None)
     if not records.started:
         words = report.stderr.decode("utf-8", "replace").strip()[-500:]
-        raise InfraError(f"the sandbox started nothing ({report.ended}): {words or 'it said nothing'}")
+        raise InfraError(f"the sandbox started nothing ({report.ended}): {words or 'no error output'}")
     if records.end is None or records.broken is not None or not steps:
-        # Only the testcase can do this: the supervisor always ends with a record, or with an error.
+        # Only the testcase can cause this: the supervisor always ends with a record or an error.
         why = records.broken or f"it ended with {report.ended}"
         return NotRun(why=f"the testcase brought down its supervisor in step {len(steps) + 1}: {why}"[:2000])
     return steps[-1].ended
 
 
-def _step(task: Task, number: int, step: StepRecord, clock: Clock) -> StepResult:
+def _read_step(task: Task, number: int, step: StepRecord, clock: Clock) -> StepResult:
     argv = task.testcase.steps[number] if number < len(task.testcase.steps) else step.argv
-    record = read_record(step, task.guest, script=script_of(argv, task.testcase) or "")
+    record = build_record(step, task.guest, script=find_script(argv, task.testcase) or "")
     return StepResult(
         argv=argv,
-        ended=_step_ended(task, number, step, record, clock),
+        ended=_read_step_end(task, number, step, record, clock),
         stdout=step.stdout,
-        stderr=without_our_frames(step.stderr),
+        stderr=remove_own_frames(step.stderr),
         seconds=step.seconds,
         truncated=step.truncated,
         record=record,
     )
 
 
-def _step_ended(task: Task, number: int, record: StepRecord, known: Record, clock: Clock) -> Ended:
+def _read_step_end(task: Task, number: int, record: StepRecord, known: Record, clock: Clock) -> Ended:
     if record.timed_out or record.used_up:
         which: Clock = "processor" if record.used_up else clock
-        return _time_is_up(task, number, which, known.hang)
+        return _make_timeout(task, number, which, known.hang)
     if os.WIFSIGNALED(record.status):
         return Signalled(code=os.WTERMSIG(record.status))
     return Exited(code=os.WEXITSTATUS(record.status))
 
 
-def _with_truth(task: Task, steps: tuple[StepResult, ...], ended: Ended, *, complete: bool) -> tuple[StepResult, ...]:
-    """The steps, with what the engine knows better about the last one."""
+def _correct_last_step(
+    task: Task, steps: tuple[StepResult, ...], ended: Ended, *, complete: bool
+) -> tuple[StepResult, ...]:
+    """Return the steps, with the end of the last one as the engine reports it."""
     if not complete and len(steps) < len(task.testcase.steps):
         return (*steps, StepResult(argv=task.testcase.steps[len(steps)], ended=ended))
     if steps and isinstance(ended, OutOfMemory | TimedOut):
@@ -109,16 +111,16 @@ _DOING = {
 }
 
 
-def _time_is_up(task: Task, number: int, clock: Clock, hang: Hang | None) -> TimedOut:
+def _make_timeout(task: Task, number: int, clock: Clock, hang: Hang | None) -> TimedOut:
     limits = task.limits
     after = (
         f"{limits.wall_s:g} s" if clock == "wall" else f"{cpu_time.compute_allowance(limits):g} s of processor time"
     )
-    return TimedOut(where=_where(task, number, after, hang), clock=clock)
+    return TimedOut(where=_describe_place(task, number, after, hang), clock=clock)
 
 
-def _where(task: Task, number: int, after: str, hang: Hang | None) -> str:
-    """Which step, what it was doing, and its innermost frames, as far as they are known."""
+def _describe_place(task: Task, number: int, after: str, hang: Hang | None) -> str:
+    """Name the step, its activity and its innermost frames, as far as they are known."""
     argv = " ".join(task.testcase.steps[min(number, len(task.testcase.steps) - 1)])[:200]
     text = f"step {number + 1} ({argv}), after {after}"
     if hang is None:

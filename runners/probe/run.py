@@ -1,4 +1,4 @@
-"""One probe: a testcase, run once in a sandbox against one toolchain environment, alone or in a room that stays."""
+"""Run a testcase once in a toolchain environment: in a sandbox of its own, or in a session of several probes."""
 
 from __future__ import annotations
 
@@ -14,109 +14,113 @@ from runners.core.errors import InfraError
 from runners.core.protocol import Exited, Limits, NotRun
 from runners.core.toolchain.guest import LAUNCHER
 from runners.probe.guest_records import read_records
-from runners.probe.imports import hides_the_library, leading_imports, own_modules
-from runners.probe.layout import GUEST_ENV, Layout, Place, shown_inside
+from runners.probe.imports import find_leading_imports, hides_stdlib, list_own_modules
+from runners.probe.layout import GUEST_ENV, Layout, View, open_view
 from runners.probe.result import read_report
-from runners.probe.task import Probe, Task, script_of
+from runners.probe.task import ProbeResult, Task, find_script
 from runners.sandbox.contract import SCRATCH, Engine, SandboxSession, SandboxSpec, SessionEngine
 from runners.sandbox.limits import cpu_time
 from runners.sandbox.process import defer_interrupts
 
 SUPERVISOR = "probe.supervisor"
 MAX_STREAM_BYTES = 60_000
-"""Per step and stream, so that with the note on what was left out it fits ``protocol.Text``."""
+"""Limit for each stream of a step. With the note on the omitted part, the stream fits ``protocol.Text``."""
 GRACE_S = 15.0
-"""What the engine gives the supervisor beyond the testcase's own time: to start, and to end a step that won't."""
+"""Time for the supervisor beyond the testcase's own: to start, and to kill a step that does not end."""
 _STEP_RECORD_BYTES = (2 * MAX_STREAM_BYTES + 3 * 50_000) * 6 + 256 * 1024
-"""Longest record of a step: JSON writes a control character as six; the rest is for its argv."""
+"""Longest record of a step. JSON writes a control character as six characters; the rest is for the argv."""
 PRELOAD_S = 45.0
-"""What a session's engine gives the supervisor to start a zygote, beyond the testcase's own time."""
+"""Time for the supervisor of a session to start a zygote, beyond the testcase's own time."""
 SESSION_S = 3600.0
-"""Longest life of a session, should we be killed without a chance to end it."""
+"""Longest life of a session, in case this process is killed before it can end the session."""
 
 
-def run_probe(engine: Engine, layout: Layout, task: Task, *, run_id: str, devices: tuple[str, ...] = ()) -> Probe:
-    """Run the testcase's steps in order until one fails, in a sandbox of its own.
+def run_probe(
+    engine: Engine, layout: Layout, task: Task, *, run_id: str, devices: tuple[str, ...] = ()
+) -> ProbeResult:
+    """Run the testcase's steps in order, up to the first that fails, in a sandbox of its own.
 
     Raises:
         InfraError: the engine or the supervisor could not start; the testcase has not run.
     """
-    unable = _unable(engine, task)
-    if unable is not None:
-        return unable
-    with defer_interrupts(), shown_inside(layout, remapped=engine.remaps_paths, probe_file=task.probe_file) as place:
-        spec = _spec(place, layout, _job(place, layout, task), _room(task), run_id)
+    refused = _refuse_missing_tools(engine, task)
+    if refused is not None:
+        return refused
+    with defer_interrupts(), open_view(layout, remapped=engine.remaps_paths, probe_file=task.probe_file) as view:
+        spec = _make_spec(view, layout, _make_job(view, layout, task), _widen_limits(task), run_id)
         report = engine.run(replace(spec, devices=devices))
     return read_report(engine.name, task, report)
 
 
-def _unable(engine: Engine, task: Task) -> Probe | None:
+def _refuse_missing_tools(engine: Engine, task: Task) -> ProbeResult | None:
     unknown = sorted({step[0] for step in task.testcase.steps} - task.tools.keys())
     if not unknown:
         return None
     why = f"this build has no program named {', '.join(unknown)}"
-    return Probe(steps=(), ended=NotRun(why=why, cause="unavailable"), seconds=0.0, peak_bytes=0, engine=engine.name)
+    return ProbeResult(
+        steps=(), ended=NotRun(why=why, cause="unavailable"), seconds=0.0, peak_bytes=0, engine=engine.name
+    )
 
 
-class Room:
-    """A sandbox that stays, for the probes of one issue on one environment: see `open_room`.
+class ProbeSession:
+    """A sandbox that stays open for the probes of one issue in one environment. See `open_probe_session`.
 
-    ``over`` is why it takes no further probe; empty as long as it does.
+    ``spent`` is the reason why the session takes no further probe; empty while it does.
     """
 
-    def __init__(self, engine: Engine, layout: Layout, place: Place, session: SandboxSession) -> None:
+    def __init__(self, engine: Engine, layout: Layout, view: View, session: SandboxSession) -> None:
         self.engine = engine
         self.layout = layout
-        self.over = ""
-        self._place = place
+        self.spent = ""
+        self._view = view
         self._session = session
 
-    def probe(self, task: Task) -> Probe:
-        """As `run_probe`, in this room. Memory and disk are as it was opened with.
+    def run(self, task: Task) -> ProbeResult:
+        """Run a testcase as `run_probe` does, with the memory and disk limits of the session.
 
         Raises:
-            InfraError: the engine or the supervisor failed; the testcase may not have run. The room is over.
+            InfraError: the engine or the supervisor failed; the testcase may not have run. The session is spent.
         """
-        unable = _unable(self.engine, task)
-        if unable is not None:
-            return unable
-        job = _job(self._place, self.layout, task)
+        refused = _refuse_missing_tools(self.engine, task)
+        if refused is not None:
+            return refused
+        job = _make_job(self._view, self.layout, task)
         job["scratch"] = SCRATCH
-        self.over = "its last probe did not come to an end"
-        report = self._session.send_request(msgspec.json.encode(job) + b"\n", _room(task, more_s=PRELOAD_S))
+        self.spent = "its last probe did not come to an end"
+        report = self._session.send_request(msgspec.json.encode(job) + b"\n", _widen_limits(task, more_s=PRELOAD_S))
         probe = read_report(self.engine.name, task, report)
         if report.ended == Exited(code=0):
-            self.over = read_records(report.stdout).spent
+            self.spent = read_records(report.stdout).spent
         # The group's counter has seen all probes, and the zygote.
         peaks = (step.record.peak_bytes for step in probe.steps if step.record is not None)
         return replace(probe, peak_bytes=max(peaks, default=0))
 
 
 @contextlib.contextmanager
-def open_room(engine: Engine, layout: Layout, *, limits: Limits, run_id: str) -> Iterator[Room]:
-    """A sandbox for many probes, each of which finds it as the first did; everything is killed on the way out.
+def open_probe_session(engine: Engine, layout: Layout, *, limits: Limits, run_id: str) -> Iterator[ProbeSession]:
+    """Open a sandbox for many probes. Each probe finds the sandbox as the first did. The exit kills everything.
 
     Raises:
-        InfraError: the engine could not start it, or can't keep one open.
+        InfraError: the engine could not start the sandbox, or cannot keep a sandbox open.
     """
     if not isinstance(engine, SessionEngine):
         raise InfraError(f"{engine.name} keeps no sandbox open: run each probe by itself")
-    with shown_inside(layout, remapped=True, probe_file=None) as place:
+    with open_view(layout, remapped=True, probe_file=None) as view:
         lasting = msgspec.structs.replace(limits, wall_s=SESSION_S)
-        with engine.open_session(_spec(place, layout, {}, lasting, run_id)) as session:
-            yield Room(engine, layout, place, session)
+        with engine.open_session(_make_spec(view, layout, {}, lasting, run_id)) as session:
+            yield ProbeSession(engine, layout, view, session)
 
 
-def _job(place: Place, layout: Layout, task: Task) -> dict[str, object]:
-    """What the supervisor is told: see its own description."""
-    libraries = _libraries(place, layout)
-    inside = {name: place.path(value) for name, value in {**task.variables, **task.conditions.early}.items()}
+def _make_job(view: View, layout: Layout, task: Task) -> dict[str, object]:
+    """Return the job for the supervisor. ``runners/guest/probe/supervisor.py`` describes the format."""
+    libraries = _list_library_variables(view, layout)
+    inside = {name: view.translate(value) for name, value in {**task.variables, **task.conditions.early}.items()}
     if "LD_LIBRARY_PATH" in inside and libraries:
         inside["LD_LIBRARY_PATH"] += ":" + libraries["LD_LIBRARY_PATH"]
-    path = f"{place.path(GUEST_ENV)}/bin:/usr/bin:/bin"
+    path = f"{view.translate(GUEST_ENV)}/bin:/usr/bin:/bin"
     return {
         "files": task.testcase.files,
-        "steps": [_step_job(step, task, place) for step in task.testcase.steps],
+        "steps": [_make_step_job(step, task, view) for step in task.testcase.steps],
         "wall_s": task.limits.wall_s,
         "cpu_s": cpu_time.compute_allowance(task.limits),
         "environment": {"LANG": "C.UTF-8", "PATH": path, **libraries, **inside},
@@ -124,7 +128,7 @@ def _job(place: Place, layout: Layout, task: Task) -> dict[str, object]:
             "output_bytes": min(MAX_STREAM_BYTES, task.limits.output_bytes),
             "file_bytes": task.limits.disk_bytes,
         },
-        "probe_file": None if task.probe_file is None else place.path(task.probe_file),
+        "probe_file": None if task.probe_file is None else view.translate(task.probe_file),
         "late": conditions.set_threads(task.conditions.threads, task.guest),
         "perturb": task.conditions.perturb,
         "seed": task.conditions.seed,
@@ -133,40 +137,38 @@ def _job(place: Place, layout: Layout, task: Task) -> dict[str, object]:
     }
 
 
-def _step_job(step: tuple[str, ...], task: Task, place: Place) -> dict[str, object]:
-    argv = _argv(step, task, place)
+def _make_step_job(step: tuple[str, ...], task: Task, view: View) -> dict[str, object]:
+    argv = _translate_argv(step, task, view)
     job: dict[str, object] = {"argv": argv, "timeout_s": task.limits.wall_s}
-    job["prints_stack"] = _prints_stack(argv[0], task)
-    script = (
-        script_of(step, task.testcase) if task.conditions.scripts and not hides_the_library(task.testcase) else None
-    )
+    job["prints_stack"] = _can_print_stack(argv[0], task)
+    script = find_script(step, task.testcase) if task.conditions.scripts and not hides_stdlib(task.testcase) else None
     if script is None:
         return job
-    preload = leading_imports(task.testcase, script) if task.conditions.fork else ()
-    return {**job, "script": True, "preload": list(preload) or None, "own": sorted(own_modules(task.testcase))}
+    preload = find_leading_imports(task.testcase, script) if task.conditions.fork else ()
+    return {**job, "script": True, "preload": list(preload) or None, "own": sorted(list_own_modules(task.testcase))}
 
 
-def _prints_stack(program: str, task: Task) -> bool:
-    """True for programs that print their stack on a fatal signal: Python does if its fault handler is on."""
+def _can_print_stack(program: str, task: Task) -> bool:
+    """True for a program that prints its stack on a fatal signal. Python does so if its fault handler is on."""
     name = os.path.basename(program)
     if name.startswith("python"):
         return bool(task.variables.get("PYTHONFAULTHANDLER"))
     return name.startswith(task.guest.programs)
 
 
-def _argv(step: tuple[str, ...], task: Task, place: Place) -> list[str]:
-    """A tool becomes its path inside."""
+def _translate_argv(step: tuple[str, ...], task: Task, view: View) -> list[str]:
+    """Return the command of a step, with the name of the tool replaced by its path inside."""
     program = task.tools[step[0]]
     words = (program,) if isinstance(program, str) else program
-    return [place.path(word) for word in (*words, *step[1:])]
+    return [view.translate(word) for word in (*words, *step[1:])]
 
 
-def _libraries(place: Place, layout: Layout) -> dict[str, str]:
-    return {} if layout.library_path is None else {"LD_LIBRARY_PATH": place.path(layout.library_path)}
+def _list_library_variables(view: View, layout: Layout) -> dict[str, str]:
+    return {} if layout.library_path is None else {"LD_LIBRARY_PATH": view.translate(layout.library_path)}
 
 
-def _room(task: Task, *, more_s: float = 0.0) -> Limits:
-    """What the engine allows, so that the supervisor has time and room to report."""
+def _widen_limits(task: Task, *, more_s: float = 0.0) -> Limits:
+    """Return the limits for the engine: the testcase's, plus time and output for the supervisor's own report."""
     output = _STEP_RECORD_BYTES * (len(task.testcase.steps) + 1)
     wall_s = task.limits.wall_s + GRACE_S + more_s
     return msgspec.structs.replace(
@@ -174,11 +176,11 @@ def _room(task: Task, *, more_s: float = 0.0) -> Limits:
     )
 
 
-def _spec(place: Place, layout: Layout, job: dict[str, object], limits: Limits, run_id: str) -> SandboxSpec:
+def _make_spec(view: View, layout: Layout, job: dict[str, object], limits: Limits, run_id: str) -> SandboxSpec:
     return SandboxSpec(
-        argv=(place.path(layout.guest_python), "-I", "-S", place.path(LAUNCHER), SUPERVISOR),
-        mounts=place.mounts,
-        environment=_libraries(place, layout),
+        argv=(view.translate(layout.guest_python), "-I", "-S", view.translate(LAUNCHER), SUPERVISOR),
+        mounts=view.mounts,
+        environment=_list_library_variables(view, layout),
         stdin=msgspec.json.encode(job) + b"\n",
         limits=limits,
         run_id=run_id,

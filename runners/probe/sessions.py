@@ -1,8 +1,8 @@
-"""The sandboxes of one issue that stay open between its probes, one per environment, as many as pay.
+"""Open sandboxes that serve several probes of one issue, one for each environment.
 
-A probe in a room is a fork of a process that has the compiler imported already; where that can't be had it is a
-process of its own in the same room; and where rooms can't be had, or one is lost, a sandbox of its own. The outcome
-is the same in all three (tests compare them), only the time is not.
+A probe in a session is a fork of a process that has imported the compiler already. If the testcase cannot be forked,
+the probe is a new process in the same sandbox. If the engine has no sessions, or a session is lost, the probe gets a
+sandbox of its own. The outcome is the same in all three cases (tests compare them); only the time differs.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from dataclasses import dataclass
 from runners.core.errors import InfraError
 from runners.core.protocol import Limits, NotRun
 from runners.probe.layout import Layout
-from runners.probe.run import Room, open_room, run_probe
-from runners.probe.task import Probe, Task
+from runners.probe.run import ProbeSession, open_probe_session, run_probe
+from runners.probe.task import ProbeResult, Task
 from runners.sandbox.contract import Engine, SessionEngine
 from runners.sandbox.process import Stopped, defer_interrupts
 
 MAX_IDLE = 4
-"""Rooms kept for another probe: with TVM in it each holds some 150 MiB."""
+"""Sessions kept for further probes. A session with TVM imported holds some 150 MiB."""
 
 Key = tuple[str, Layout, int, int, int]
+"""Engine, layout, and the limits of memory, processes and disk: a session serves probes with the same key."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
-    room: Room
+class _OpenSession:
+    session: ProbeSession
     stack: ExitStack
 
     def close(self) -> None:
@@ -35,70 +36,71 @@ class _Open:
             self.stack.close()
 
 
-class Rooms:
-    """Used by several threads: a room has one probe at a time, and a second one opens another."""
+class SessionPool:
+    """The open sessions. Thread-safe: a session runs one probe at a time; a second probe opens another session."""
 
     def __init__(self) -> None:
-        self._idle: dict[Key, list[_Open]] = {}
+        self._idle: dict[Key, list[_OpenSession]] = {}
         self._guard = threading.Lock()
 
-    def probe(self, engine: Engine, layout: Layout, task: Task, *, run_id: str) -> Probe:
-        """One probe, in a room where the engine has any.
+    def run(self, engine: Engine, layout: Layout, task: Task, *, run_id: str) -> ProbeResult:
+        """Run one probe, in a session if the engine has sessions.
 
         Raises:
-            InfraError: the engine could not run it in a sandbox of its own either.
+            InfraError: the engine could not run the probe in a sandbox of its own either.
         """
         if isinstance(engine, SessionEngine):
             limits = task.limits
             key = (engine.name, layout, limits.memory_bytes, limits.processes, limits.disk_bytes)
             try:
-                entered = self._enter(key, engine, limits, run_id)
+                taken = self._take(key, engine, limits, run_id)
                 with defer_interrupts():
-                    probe = self._in_room(key, entered, task)
-                # One that brings its supervisor down is told apart from a room that was spent without our knowledge.
+                    probe = self._run_in_session(key, taken, task)
+                # Only a sandbox of its own tells a testcase that kills its supervisor from a session that broke.
                 if not isinstance(probe.ended, NotRun) or probe.ended.cause == "unavailable":
                     return probe
             except Stopped:
                 raise
             except InfraError:
-                pass  # what is wrong with the engine, its own sandbox will tell
+                pass  # a sandbox of its own shows whether the engine is at fault
         return run_probe(engine, layout, task, run_id=run_id)
 
     def close(self) -> None:
-        """End every room: the next issue shall not meet what this one left."""
+        """Close every session, so that the next issue finds no trace of this one."""
         with self._guard:
-            rooms = [one for found in self._idle.values() for one in found]
+            sessions = [one for idle in self._idle.values() for one in idle]
             self._idle.clear()
-        for one in rooms:
+        for one in sessions:
             one.close()
 
-    def _enter(self, key: Key, engine: Engine, limits: Limits, run_id: str) -> _Open:
+    def _take(self, key: Key, engine: Engine, limits: Limits, run_id: str) -> _OpenSession:
+        """Return an idle session of this key, or open one."""
         with self._guard:
-            found = self._idle.pop(key, [])
-            if found:
-                one = found.pop()
-                if found:
-                    self._idle[key] = found
+            idle = self._idle.pop(key, [])
+            if idle:
+                one = idle.pop()
+                if idle:
+                    self._idle[key] = idle
                 return one
         stack = ExitStack()
         with defer_interrupts():
-            room = stack.enter_context(open_room(engine, key[1], limits=limits, run_id=run_id))
-        return _Open(room, stack)
+            session = stack.enter_context(open_probe_session(engine, key[1], limits=limits, run_id=run_id))
+        return _OpenSession(session, stack)
 
-    def _in_room(self, key: Key, entered: _Open, task: Task) -> Probe:
+    def _run_in_session(self, key: Key, taken: _OpenSession, task: Task) -> ProbeResult:
         try:
-            return entered.room.probe(task)
+            return taken.session.run(task)
         finally:
-            self._leave(key, entered)
+            self._put_back(key, taken)
 
-    def _leave(self, key: Key, entered: _Open) -> None:
-        """Keep the room for the next probe, the longest unused one making way; or end it when it is over."""
-        if entered.room.over:
-            entered.close()
+    def _put_back(self, key: Key, taken: _OpenSession) -> None:
+        """Close a spent session; keep any other, and close the one unused for longest if there are too many."""
+        if taken.session.spent:
+            taken.close()
             return
-        superfluous: _Open | None = None
+        superfluous: _OpenSession | None = None
         with self._guard:
-            self._idle[key] = [*self._idle.pop(key, []), entered]
+            self._idle[key] = [*self._idle.pop(key, []), taken]
             if sum(map(len, self._idle.values())) > MAX_IDLE:
                 oldest = next(iter(self._idle))
                 superfluous = self._idle[oldest].pop(0)

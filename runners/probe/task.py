@@ -1,4 +1,4 @@
-"""What one probe is asked to do, and what it showed."""
+"""The input of a probe (`Task`) and its result (`ProbeResult`)."""
 
 from __future__ import annotations
 
@@ -10,34 +10,35 @@ from runners.core.protocol import Ended, Limits, StepResult, Testcase, Varied
 from runners.core.toolchain.guest import GuestFacts, is_launch_step
 
 Program = str | tuple[str, ...]
-"""A path inside, or a path and its first arguments."""
+"""A path inside the sandbox, or a path and its first arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What may differ between two probes of one testcase. The default is a plain process."""
+    """The conditions that may differ between two probes of one testcase. The default is a plain process."""
 
     scripts: bool = False
-    """Run ``python FILE`` through ``script.py``, which leaves a record of how it failed."""
+    """Run ``python FILE`` through ``runners/guest/script/``, which records how the script failed."""
     fork: bool = False
-    """Fork such steps from a process that has executed their first imports, where a session has one."""
+    """Fork such steps from a process that has executed their first imports, if the session has such a process."""
     early: Mapping[str, str] = field(default_factory=dict)
-    """Variables that an interpreter reads at its start: the hash seed, how memory is handed out."""
+    """Variables that an interpreter reads at its start: the hash seed, the settings of the memory allocator."""
     threads: int | None = None
-    """Threads of the compiled program. Libraries read the number after their import."""
+    """Number of threads of the compiled program. Libraries read the number after their import."""
     perturb: int | None = None
     """glibc fills new memory with the complement of this byte (1 … 255), freed memory with the byte."""
     seed: int | None = None
-    """For random numbers that a Python step draws without a seed of its own; needs ``scripts``."""
+    """Seed for random generators that a Python step does not seed. Needs ``scripts``."""
 
 
 PLAIN = Conditions()
 
 
-def conditions_of(under: Varied, attempt: int) -> Conditions:
-    """How a run is made: every second one without our script around it, in a sandbox of its own.
+def derive_conditions(under: Varied, attempt: int) -> Conditions:
+    """Return the conditions of a run: a plain process in a sandbox of its own for every second attempt.
 
-    The hash seed is fixed when an interpreter starts: a zygote of another would serve this one run.
+    A run with another hash seed is not forked: an interpreter fixes the seed at its start, so the zygote would serve
+    this run alone.
     """
     own = attempt % 2 == 0
     return Conditions(
@@ -51,23 +52,26 @@ def conditions_of(under: Varied, attempt: int) -> Conditions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A testcase, and how it is run once."""
+    """A testcase and the settings of one run."""
 
     testcase: Testcase
     tools: Mapping[str, Program]
-    """By the first word of a step: what is executed inside."""
+    """The first word of a step → the program that is executed inside."""
     limits: Limits
     variables: Mapping[str, str] = field(default_factory=dict)
-    """All that the steps get of an environment, beside PATH and HOME."""
+    """The environment variables of the steps, besides PATH and HOME."""
     guest: GuestFacts = field(default_factory=GuestFacts)
-    """Of the toolchain: how its programs are watched."""
+    """The toolchain's facts for watching its programs."""
     probe_file: str | None = None
-    """A path inside whose content is brought back."""
+    """Path inside of a file whose content is returned."""
     conditions: Conditions = PLAIN
 
 
-def script_of(step: tuple[str, ...], testcase: Testcase) -> str | None:
-    """The testcase's file that a step is about: ``python FILE``, or one of our hooks with the file in its words."""
+def find_script(step: tuple[str, ...], testcase: Testcase) -> str | None:
+    """Return the testcase's file that a step runs, from ``python FILE`` or the arguments of a guest program.
+
+    Return None for any other step.
+    """
     if step[0] != "python" or len(step) < 2:
         return None
     if step[1] in testcase.files:
@@ -76,8 +80,8 @@ def script_of(step: tuple[str, ...], testcase: Testcase) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """What one run showed. ``steps`` has the steps that were started; ``ended`` is how the last of them ended."""
+class ProbeResult:
+    """The result of one run. ``steps`` has the steps that were started; ``ended`` is the end of the last of them."""
 
     steps: tuple[StepResult, ...]
     ended: Ended
@@ -85,4 +89,4 @@ class Probe:
     peak_bytes: int
     engine: str
     probe_file: str | None = None
-    """What a hook left in the job's probe file: the guest's words."""
+    """Content of the task's ``probe_file``, which a guest program wrote: a claim."""

@@ -16,7 +16,7 @@ _LONGEST_CHAIN = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Rename:
     """One rename in the direction that a release asks for; ``new`` is None where no name means the same there."""
 
     old: str
@@ -30,14 +30,14 @@ class Step:
 class Names:
     """The renames of one release, by the kind of name."""
 
-    dotted: tuple[Step, ...]
-    members: tuple[Step, ...]
-    keywords: tuple[Step, ...]
-    options: tuple[Step, ...]
-    flags: tuple[Step, ...]
-    words: tuple[Step, ...]
+    dotted: tuple[Rename, ...]
+    members: tuple[Rename, ...]
+    keywords: tuple[Rename, ...]
+    options: tuple[Rename, ...]
+    flags: tuple[Rename, ...]
+    words: tuple[Rename, ...]
 
-    def successor(self, name: str, *, imported: bool = False) -> str | None:
+    def find_successor(self, name: str, *, imported: bool = False) -> str | None:
         """What a dotted name is called, itself where it hasn't moved; None where nothing means the same.
 
         ``imported``: a namespace that is only imported may follow most of what it held.
@@ -52,27 +52,27 @@ class Names:
             name = new + name[len(step.old) :]
         return name
 
-    def keyword(self, keyword: str, function: str) -> Step | None:
+    def find_keyword(self, keyword: str, function: str) -> Rename | None:
         """The rename of a keyword in calls of ``function`` (dotted)."""
         return next((s for s in self.keywords if s.old == keyword and _within(function, s.of)), None)
 
-    def _longest(self, name: str) -> Step | None:
+    def _longest(self, name: str) -> Rename | None:
         known = self._by_name()
         return next((known[prefix] for prefix in _prefixes(name) if prefix in known), None)
 
-    def _by_name(self) -> dict[str, Step]:
+    def _by_name(self) -> dict[str, Rename]:
         return _index(self.dotted)
 
 
 @lru_cache(maxsize=64)
-def _index(steps: tuple[Step, ...]) -> dict[str, Step]:
+def _index(steps: tuple[Rename, ...]) -> dict[str, Rename]:
     """By old name; of two entries for one name the first counts, for it is the commoner spelling."""
     return {step.old: step for step in reversed(steps)}
 
 
-def names_in(version: str, table: Sequence[DriftEntry]) -> Names:
+def build_names(version: str, table: Sequence[DriftEntry]) -> Names:
     """The renames that bring a text of any release to ``version``."""
-    found: dict[str, list[Step]] = {place: [] for place in Names.__slots__}
+    found: dict[str, list[Rename]] = {place: [] for place in Names.__slots__}
     for entry in table:
         step = None if entry.listed else _step(entry, version)
         if step is not None:
@@ -80,15 +80,15 @@ def names_in(version: str, table: Sequence[DriftEntry]) -> Names:
     return Names(**{place: tuple(steps) for place, steps in found.items()})
 
 
-def _step(entry: DriftEntry, version: str) -> Step | None:
+def _step(entry: DriftEntry, version: str) -> Rename | None:
     if entry.affects(version):
         if entry.is_too_new(version):
             return None  # between the two nothing means the same, unless the namespace around it went somewhere
-        return Step(old=entry.old, new=entry.new if entry.exact else None, hint=entry.new, of=entry.of)
+        return Rename(old=entry.old, new=entry.new if entry.exact else None, hint=entry.new, of=entry.of)
     if entry.exact and entry.gone_in is not None and entry.new is not None and entry.is_too_new(version):
-        return Step(old=entry.new, new=entry.old, hint=entry.old, of=entry.of)
+        return Rename(old=entry.new, new=entry.old, hint=entry.old, of=entry.of)
     if entry.kind == "flag" and entry.old == entry.new and entry.is_too_new(version):
-        return Step(old=entry.old, new=None, hint=None)
+        return Rename(old=entry.old, new=None, hint=None)
     return None
 
 

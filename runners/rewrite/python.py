@@ -17,14 +17,14 @@ from libcst import metadata
 from runners.core.toolchain.rewriting import Argument, Assigned, DecoratorSwitch, Idioms, StringUse
 from runners.rewrite.names import Names
 from runners.rewrite.scope import Binding, Scoped, dotted_name, first_name
-from runners.rewrite.text import Change, Unportable
+from runners.rewrite.text import NameChange, Unportable
 
 MAX_CODE_CHARS = 100_000
 MAX_DEPTH = 150
 """Levels of syntax; libcst's own parser overflows the stack, and so ends the process, somewhere above 300."""
 
 
-def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[Change]]:
+def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[NameChange]]:
     """The code in the release's names and idioms; the same code, with no change, where it can't be read.
 
     Raises:
@@ -89,10 +89,10 @@ class _Rewriter(Scoped):
             if new == old:
                 aliases.append(alias)
                 continue
-            self.changed(original_node, old, new)
+            self.record_change(original_node, old, new)
             if alias.asname is None and _root(old) != _root(new):  # what it bound is still used
                 aliases.append(cst.ImportAlias(name=cst.Name(_root(old))))
-            aliases.append(alias.with_changes(name=expression(new)))
+            aliases.append(alias.with_changes(name=parse_name(new)))
         return updated_node.with_changes(names=_with_commas(aliases))
 
     def leave_ImportFrom(
@@ -105,15 +105,15 @@ class _Rewriter(Scoped):
             new = self._imported(module)
             if new == module:
                 return updated_node
-            self.changed(original_node, module, new)
-            return updated_node.with_changes(module=expression(new))
+            self.record_change(original_node, module, new)
+            return updated_node.with_changes(module=parse_name(new))
         by_home: dict[str, list[cst.ImportAlias]] = {}
         before = len(self.changes)
         for alias in original_node.names:
             old = f"{module}.{dotted_name(alias.name)}"
             new = self._imported(old)
             if new != old:
-                self.changed(original_node, old, new)
+                self.record_change(original_node, old, new)
             home, _, name = new.rpartition(".")
             by_home.setdefault(home, []).append(_import_as(alias, name))
         if len(self.changes) == before:
@@ -122,14 +122,14 @@ class _Rewriter(Scoped):
         return statements[0] if len(statements) == 1 else cst.FlattenSentinel(statements)
 
     def _imported(self, old: str) -> str:
-        new = self.names.successor(old, imported=True)
+        new = self.names.find_successor(old, imported=True)
         if new is None:
             raise Unportable(old)
         return new
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         """Packages that the new names come from and that the testcase does not import, after its first import."""
-        self.imports |= {name for name in self.spoken if not self.binds_itself(name, original_node)}
+        self.imports |= {name for name in self.spoken if not self.means_package(name, original_node)}
         if not self.imports:
             return updated_node
         added = [cst.parse_statement(f"import {name}") for name in sorted(self.imports)]
@@ -140,12 +140,12 @@ class _Rewriter(Scoped):
     # ---------------------------------------------------------------------------------------- uses
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        resolved = self.bound_name(node)
+        resolved = self.resolve_name(node)
         if resolved is None:
             return True
         binding, local, rest = resolved
         old = f"{binding.old}.{rest}"
-        new = self.names.successor(old)
+        new = self.names.find_successor(old)
         if new is None:
             raise Unportable(old)
         if self.idioms.spell is not None:
@@ -153,8 +153,8 @@ class _Rewriter(Scoped):
         if new != f"{binding.new}.{rest}":
             text = self._reach(new, binding, local, node)
             if text != dotted_name(node):
-                self.changed(node, old, new)
-                self.ported[node] = expression(text)
+                self.record_change(node, old, new)
+                self.ported[node] = parse_name(text)
         return False
 
     def _reach(self, new: str, binding: Binding, local: str, node: cst.Attribute) -> str:
@@ -169,23 +169,23 @@ class _Rewriter(Scoped):
 
     def _need(self, package: str, node: cst.CSTNode) -> None:
         """Import a package unless its name means it at this place."""
-        if not self.binds_itself(package, node):
+        if not self.means_package(package, node):
             self.imports.add(package)
 
     def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
         if original_node in self.ported:
             return self.ported[original_node].with_changes(lpar=updated_node.lpar, rpar=updated_node.rpar)
         new = self.members.get(original_node.attr.value)
-        if new is None or self.bound_name(original_node) is not None:
+        if new is None or self.resolve_name(original_node) is not None:
             return updated_node
-        self.changed(original_node, f".{original_node.attr.value}", f".{new}")
+        self.record_change(original_node, f".{original_node.attr.value}", f".{new}")
         return updated_node.with_changes(attr=cst.Name(new))
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
-        function = self.full_name(original_node.func)
+        function = self.get_full_name(original_node.func)
         if not function:
             return updated_node
-        here = self.names.successor(function) or function
+        here = self.names.find_successor(function) or function
         arguments = [
             self._argument(old, new, function, here, place)
             for place, (old, new) in enumerate(zip(original_node.args, updated_node.args, strict=True))
@@ -194,11 +194,11 @@ class _Rewriter(Scoped):
 
     def _argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str, place: int) -> cst.Arg:
         keyword = original.keyword.value if original.keyword else ""
-        step = self.names.keyword(keyword, here) or self.names.keyword(keyword, function)
+        step = self.names.find_keyword(keyword, here) or self.names.find_keyword(keyword, function)
         if step is not None and step.new is None:
             raise Unportable(f"{keyword}= of {function}")
         if step is not None and step.new is not None:
-            self.changed(original, f"{keyword}=", f"{step.new}=")
+            self.record_change(original, f"{keyword}=", f"{step.new}=")
             updated = updated.with_changes(keyword=cst.Name(step.new))
         use = Argument(function=function, keyword=keyword, position=place)
         value = self._ported_string(use, original.value, updated.value)
@@ -223,7 +223,7 @@ class _Rewriter(Scoped):
             return updated
         if ported.package:
             self.spoken.add(ported.package)
-        self.changed(original, repr(text), ported.code)
+        self.record_change(original, repr(text), ported.code)
         return cst.parse_expression(ported.code)
 
     def leave_SimpleString(
@@ -233,7 +233,7 @@ class _Rewriter(Scoped):
         new = self.options.get(text) if text is not None else None
         if text is None or new is None or original_node not in self.names_as_strings:
             return updated_node
-        self.changed(original_node, repr(text), repr(new))
+        self.record_change(original_node, repr(text), repr(new))
         return updated_node.with_changes(value=original_node.value.replace(text, new))
 
     def visit_Call(self, node: cst.Call) -> None:
@@ -251,7 +251,7 @@ class _Rewriter(Scoped):
         function, plain = dotted_name(value.func), dotted_name(value.args[0].value)
         if function.rpartition(".")[2] not in self.idioms.plain_constants or plain not in {"True", "False"}:
             return updated_node
-        self.changed(value, f"{function}({plain})", plain)
+        self.record_change(value, f"{function}({plain})", plain)
         return updated_node.with_changes(value=cst.Name(plain))
 
     # ---------------------------------------------------------------------------------------- decorators
@@ -260,12 +260,12 @@ class _Rewriter(Scoped):
         decorator = original_node.decorator
         called = isinstance(decorator, cst.Call)
         function = decorator.func if isinstance(decorator, cst.Call) else decorator
-        name = self.full_name(function)
+        name = self.get_full_name(function)
         for switch in self.idioms.switched_on:
             if name in switch.decorators:
                 return self._switched_on(switch, original_node, updated_node)
         for switch in self.idioms.switched_off:
-            if called and name and self.names.successor(name) in switch.decorators:
+            if called and name and self.names.find_successor(name) in switch.decorators:
                 return self._switched_off(switch, original_node, updated_node)
         return updated_node
 
@@ -276,7 +276,7 @@ class _Rewriter(Scoped):
             return updated
         added = cst.Arg(keyword=cst.Name(switch.keyword), value=cst.Name("True"), equal=_TIGHT)
         shown = _decorator(original)
-        self.changed(original, shown, f"{shown}({switch.keyword}=True)")
+        self.record_change(original, shown, f"{shown}({switch.keyword}=True)")
         return updated.with_changes(decorator=call.with_changes(args=[*call.args, added]))
 
     def _switched_off(
@@ -287,7 +287,7 @@ class _Rewriter(Scoped):
         if len(kept) == len(call.args):
             return updated
         shown = _decorator(original)
-        self.changed(original, f"{shown}({switch.keyword}=True)", shown)
+        self.record_change(original, f"{shown}({switch.keyword}=True)", shown)
         if not kept:
             return updated.with_changes(decorator=call.func)
         kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
@@ -299,7 +299,7 @@ class _Rewriter(Scoped):
 _TIGHT = cst.AssignEqual(whitespace_before=cst.SimpleWhitespace(""), whitespace_after=cst.SimpleWhitespace(""))
 
 
-def expression(text: str) -> cst.Name | cst.Attribute:
+def parse_name(text: str) -> cst.Name | cst.Attribute:
     """The syntax of a dotted name."""
     parsed = cst.parse_expression(text)
     assert isinstance(parsed, cst.Name | cst.Attribute)
@@ -350,7 +350,7 @@ def _import_from(node: cst.ImportFrom, home: str, aliases: list[cst.ImportAlias]
         return cst.Import(names=_with_commas(aliases))
     same = len(aliases) == len(node.names) if not isinstance(node.names, cst.ImportStar) else False
     names = aliases if same else _with_commas(aliases)
-    return node.with_changes(module=expression(home), names=names)
+    return node.with_changes(module=parse_name(home), names=names)
 
 
 def _with_commas(aliases: list[cst.ImportAlias]) -> list[cst.ImportAlias]:

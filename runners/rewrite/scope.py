@@ -8,7 +8,7 @@ import libcst as cst
 from libcst import metadata
 
 from runners.rewrite.names import Names
-from runners.rewrite.text import Change
+from runners.rewrite.text import NameChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Scoped(cst.CSTTransformer):
     def __init__(self, names: Names) -> None:
         super().__init__()
         self.names = names
-        self.changes: list[Change] = []
+        self.changes: list[NameChange] = []
 
-    def bound_name(self, node: cst.CSTNode) -> tuple[Binding, str, str] | None:
+    def resolve_name(self, node: cst.CSTNode) -> tuple[Binding, str, str] | None:
         """(binding, local name, rest) of a dotted expression whose first name is bound by imports alone."""
         dotted = dotted_name(node)
         root, _, rest = dotted.partition(".")
@@ -61,21 +61,21 @@ class Scoped(cst.CSTTransformer):
         return None
 
     def _bound(self, old: str) -> Binding:
-        return Binding(old, self.names.successor(old, imported=True) or old)
+        return Binding(old, self.names.find_successor(old, imported=True) or old)
 
-    def full_name(self, node: cst.CSTNode) -> str:
+    def get_full_name(self, node: cst.CSTNode) -> str:
         """The dotted name that an expression had before porting; empty where it is no import's."""
-        resolved = self.bound_name(node)
+        resolved = self.resolve_name(node)
         if resolved is None:
             return ""
         binding, _, rest = resolved
         return f"{binding.old}.{rest}" if rest else binding.old
 
-    def changed(self, node: cst.CSTNode, old: str, new: str) -> None:
+    def record_change(self, node: cst.CSTNode, old: str, new: str) -> None:
         start = self.get_metadata(metadata.PositionProvider, node).start
-        self.changes.append(Change(line=start.line, old=old, new=new))
+        self.changes.append(NameChange(line=start.line, old=old, new=new))
 
-    def binds_itself(self, package: str, node: cst.CSTNode) -> bool:
+    def means_package(self, package: str, node: cst.CSTNode) -> bool:
         """Whether the name of a package means that package, and nothing else, at a place."""
         scope = self.get_metadata(metadata.ScopeProvider, node, None)
         bound = {self._binding(assignment, package) for assignment in scope[package]} if scope else set()

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runners.rewrite.names import Step
+from runners.rewrite.names import Rename
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NameChange:
     """One name put for another, in a line (1-based) of a file or in a step (1-based) of the testcase."""
 
     line: int
@@ -25,19 +25,19 @@ class Unportable(Exception):
 Steps = tuple[tuple[str, ...], ...]
 
 
-def port_steps(steps: Steps, flags: Sequence[Step]) -> tuple[Steps, list[Change]]:
+def port_steps(steps: Steps, flags: Sequence[Rename]) -> tuple[Steps, list[NameChange]]:
     """Flags under the name that the release knows; tools, files and values stay.
 
     Raises:
         Unportable: a flag is gone and has no exact successor.
     """
     known = {flag.old: flag for flag in reversed(flags)}
-    changes: list[Change] = []
+    changes: list[NameChange] = []
     ported = tuple((*step[:1], *_words(step[1:], known, number, changes)) for number, step in enumerate(steps, 1))
     return ported, changes
 
 
-def _words(words: Sequence[str], flags: dict[str, Step], number: int, changes: list[Change]) -> list[str]:
+def _words(words: Sequence[str], flags: dict[str, Rename], number: int, changes: list[NameChange]) -> list[str]:
     done: list[str] = []
     rest = list(words)
     while rest:
@@ -63,24 +63,24 @@ def _dashed(word: str) -> str:
     return "-" + word if word.startswith("-") and not word.startswith("--") else word
 
 
-def _renamed(text: str, flag: Step, number: int, changes: list[Change]) -> str:
+def _renamed(text: str, flag: Rename, number: int, changes: list[NameChange]) -> str:
     if flag.new is None:
         raise Unportable(flag.old)
-    changes.append(Change(line=number, old=text, new=flag.new))
+    changes.append(NameChange(line=number, old=text, new=flag.new))
     return flag.new
 
 
-def port_mlir(text: str, words: Sequence[Step]) -> tuple[str, list[Change]]:
+def port_mlir(text: str, words: Sequence[Rename]) -> tuple[str, list[NameChange]]:
     """Names of operations and types; a name covers what is inside it (``a.b`` also ``a.b.c``)."""
     patterns = [(re.compile(rf"(?<![\w.]){re.escape(w.old)}(?!\w)"), w) for w in words if w.new is not None]
-    changes: list[Change] = []
+    changes: list[NameChange] = []
     lines = []
     for number, line in enumerate(text.split("\n"), 1):
         code, comment = _split_comment(line)
         for pattern, word in patterns:
             assert word.new is not None
             code, times = pattern.subn(word.new.replace("\\", r"\\"), code)
-            changes += [Change(line=number, old=word.old, new=word.new)] * bool(times)
+            changes += [NameChange(line=number, old=word.old, new=word.new)] * bool(times)
         lines.append(code + comment)
     return "\n".join(lines), changes
 

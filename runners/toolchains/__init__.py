@@ -1,7 +1,7 @@
 """One folder for each compiler: everything that holds for that compiler only.
 
-A toolchain is a package that satisfies `runners.core.toolchain.contract.Toolchain`. To add one, write the package
-and name it in `TOOLCHAINS` (docs/add-a-toolchain.md).
+A toolchain satisfies `runners.core.toolchain.contract.Toolchain`, as a module or as an object of a class that
+inherits its defaults. To add a toolchain, write it and name it in `TOOLCHAINS` (docs/add-a-toolchain.md).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from runners.core.protocol import Testcase
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import unite_vocabularies
-from runners.toolchains import iree, python, tvm
+from runners.toolchains import iree, tvm
+from runners.toolchains.python import PlainPython
 
 __all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain", "find_drift", "find_toolchain"]
 
-TOOLCHAINS: Mapping[str, Toolchain] = {"tvm": tvm, "iree": iree, "python": python}
+TOOLCHAINS: Mapping[str, Toolchain] = {"tvm": tvm, "iree": iree, "python": PlainPython()}
 
 ALL_FAILURES = unite_vocabularies(toolchain.FAILURES for toolchain in TOOLCHAINS.values())
 """For a report, which is read before its compiler is known."""

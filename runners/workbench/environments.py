@@ -11,7 +11,7 @@ from runners.core.failure.oracle import get_last_output
 from runners.core.protocol import Exited, Limits, NotRun, Testcase
 from runners.environments.resolve import Unresolvable
 from runners.environments.store import Environment
-from runners.probe.canary import canary_name, why_not
+from runners.probe.canary import explain_failed_canary, make_canary_key
 from runners.probe.task import PLAIN
 from runners.toolchains import find_toolchain, make_canary_testcase
 from runners.workbench.machine import Machine
@@ -31,8 +31,8 @@ def find_environment(machine: Machine, version: str, testcase: Testcase) -> Envi
         return NotRun(why=str(reason), cause="infra")
     toolchain = find_toolchain(environment.toolchain)
     program = make_canary_testcase(toolchain, environment.version)
-    name = canary_name(environment, machine.engine, program, toolchain.VARIABLES)
-    return machine.canaries.ask(name, lambda: run_canary(machine, environment, program)) or environment
+    name = make_canary_key(environment, machine.engine, program, toolchain.VARIABLES)
+    return machine.canaries.check_once(name, lambda: run_canary(machine, environment, program)) or environment
 
 
 def find_release(machine: Machine, toolchain: str, version: str) -> Release:
@@ -62,4 +62,4 @@ def run_canary(machine: Machine, environment: Environment, program: Testcase) ->
     if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
         return None
     said = get_last_output(probe.steps).strip().splitlines()[-1:]
-    return why_not(f"{toolchain.TITLE} {environment.version}", probe.ended, said[0] if said else "")
+    return explain_failed_canary(f"{toolchain.TITLE} {environment.version}", probe.ended, said[0] if said else "")

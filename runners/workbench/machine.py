@@ -12,7 +12,7 @@ from runners.core.toolchain.facts import VULKAN
 from runners.environments.store import Store
 from runners.hardware.lavapipe import Driver
 from runners.probe.canary import Canaries
-from runners.probe.sessions import Rooms
+from runners.probe.sessions import SessionPool
 from runners.sandbox.contract import Engine
 
 
@@ -26,7 +26,7 @@ class Machine:
     progress: Sink
     run_id: str
     canaries: Canaries
-    sessions: Rooms = field(default_factory=Rooms)
+    sessions: SessionPool = field(default_factory=SessionPool)
     """Sandboxes that stay open between the runs of one plan."""
     driver: Driver | None = None
     """The software Vulkan driver, if the machine has one."""

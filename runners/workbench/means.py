@@ -11,8 +11,8 @@ from runners.core.runs import Execute, RunRequest
 from runners.core.toolchain.diagnosis import Means
 from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
 from runners.investigation.state import make_cell
-from runners.rewrite.retarget import retarget
-from runners.workbench.cells import run_cell
+from runners.probe.observe import observe_cell
+from runners.rewrite.testcase import retarget_testcase
 
 
 def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USUAL) -> Means:
@@ -21,7 +21,7 @@ def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USU
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
         cell = make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
         progress.cell(cell, None)
-        seen = run_cell(execute, plan, cell, 1)
+        seen = observe_cell(execute, plan, cell, 1)
         progress.cell(cell, seen)
         return seen
 
@@ -32,7 +32,7 @@ def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USU
         )
         return execute(request).hook_file or ""
 
-    return Means(run=run, run_hook=run_hook, retarget=retarget)
+    return Means(run=run, run_hook=run_hook, retarget=retarget_testcase)
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:

@@ -12,9 +12,9 @@ from runners.core.toolchain.facts import NVIDIA
 from runners.environments.store import Environment, default_root
 from runners.hardware import gpu, lavapipe
 from runners.hardware.detect import Absent, detect_hardware
-from runners.probe.layout import layout_of, task_of
+from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
-from runners.probe.task import Conditions, Probe, conditions_of
+from runners.probe.task import Conditions, ProbeResult, derive_conditions
 from runners.sandbox.contract import Engine
 from runners.sandbox.process import Stopped
 from runners.toolchains import find_device, find_toolchain
@@ -56,7 +56,7 @@ def _describe_fork(machine: Machine, request: RunRequest) -> str:
 
 
 def choose_conditions(request: RunRequest) -> Conditions:
-    chosen = conditions_of(request.varied, request.attempt)
+    chosen = derive_conditions(request.varied, request.attempt)
     return Conditions(
         scripts=chosen.scripts,
         fork=chosen.fork and request.may_fork,
@@ -67,7 +67,7 @@ def choose_conditions(request: RunRequest) -> Conditions:
     )
 
 
-def run_on_device(machine: Machine, environment: Environment, request: RunRequest) -> Probe:
+def run_on_device(machine: Machine, environment: Environment, request: RunRequest) -> ProbeResult:
     """Run a testcase, alone on the GPU if its device is one that is here. A GPU left ill is our failure."""
     device = find_device(find_toolchain(request.testcase.toolchain), request.device)
     conditions = choose_conditions(request)
@@ -79,7 +79,7 @@ def run_on_device(machine: Machine, environment: Environment, request: RunReques
         card = gpu.choose_gpu(os.environ)
         with gpu.lock_gpu(card, default_root() / "gpus", GPU_WAIT_S):
             before = gpu.read_health(card)
-            alone = conditions_of(request.varied, 2)
+            alone = derive_conditions(request.varied, 2)
             probe = run_once(
                 machine, environment, request.testcase, request.limits, alone, with_hook=request.hook,
                 devices=card.nodes,
@@ -99,15 +99,15 @@ def run_once(
     *,
     with_hook: bool = False,
     devices: tuple[str, ...] = (),
-) -> Probe:
+) -> ProbeResult:
     """Run a testcase in a session, forked where possible; ``with_hook`` brings back the file of a guest program.
 
     A confirming run, which leaves no record of the script, has a sandbox of its own: forks share the layout of their
     address space, which new processes do not.
     """
-    run = machine.sessions.probe if conditions.scripts else partial(run_probe, devices=devices)
+    run = machine.sessions.run if conditions.scripts else partial(run_probe, devices=devices)
     driver = machine.driver
-    task = task_of(
+    task = make_task(
         environment,
         testcase,
         limits,
@@ -115,7 +115,7 @@ def run_once(
         more_variables=({} if driver is None else driver.environment) | (HOOK_VARIABLES if with_hook else {}),
         probe_file=HOOK_FILE if with_hook else None,
     )
-    layout = layout_of(environment, extra=() if driver is None else driver.mounts)
+    layout = make_layout(environment, extra=() if driver is None else driver.mounts)
     try:
         return run(machine.engine, layout, task, run_id=machine.run_id)
     except Stopped:
@@ -124,5 +124,5 @@ def run_once(
         return _report_not_run(machine.engine, NotRun(why=str(reason)))
 
 
-def _report_not_run(engine: Engine, reason: NotRun) -> Probe:
-    return Probe(steps=(), ended=reason, seconds=0.0, peak_bytes=0, engine=engine.name)
+def _report_not_run(engine: Engine, reason: NotRun) -> ProbeResult:
+    return ProbeResult(steps=(), ended=reason, seconds=0.0, peak_bytes=0, engine=engine.name)

@@ -13,10 +13,9 @@ from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
 from runners.diagnosis.diagnose import diagnose
 from runners.investigation.state import BuildSearch, Tools
-from runners.rewrite.port import port
-from runners.rewrite.retarget import retarget
+from runners.probe.observe import observe_cell
+from runners.rewrite.testcase import port_testcase, retarget_testcase
 from runners.toolchains import find_toolchain
-from runners.workbench.cells import run_cell
 from runners.workbench.means import make_means, run_under
 
 
@@ -44,9 +43,9 @@ def make_tools(
         return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
 
     return Tools(
-        run=lambda cell, attempt: run_cell(execute, plan, cell, attempt),
+        run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt),
         port=lambda testcase, version: _port(testcase, version, toolchain),
-        retarget=retarget,
+        retarget=retarget_testcase,
         diagnose=look_for_cause,
         compare=compare,
         executor=executor,
@@ -57,7 +56,7 @@ def make_tools(
 
 
 def _port(testcase: Testcase, version: str, toolchain: Toolchain) -> tuple[Testcase, tuple[str, ...]] | None:
-    ported = port(testcase, version, toolchain)
+    ported = port_testcase(testcase, version, toolchain)
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)

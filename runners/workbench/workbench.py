@@ -29,10 +29,10 @@ from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate
 from runners.investigation.state import BuildSearch, make_cell
-from runners.minimization.minimize import minimize
+from runners.minimization.minimize import minimize_testcase
+from runners.probe.observe import observe_cell
 from runners.sandbox.process import handle_stop_signals
 from runners.toolchains import find_toolchain
-from runners.workbench.cells import run_cell
 from runners.workbench.environments import find_environment, prepare_build
 from runners.workbench.machine import Machine
 from runners.workbench.probes import make_run
@@ -100,13 +100,13 @@ class Workbench(Machine):
             nonlocal limits
             asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
             cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
-            seen = run_cell(self.execute, asked, cell, 1)
+            seen = observe_cell(self.execute, asked, cell, 1)
             if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # cutting may make an endless loop
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen
 
         with handle_stop_signals(), self.progress.stage(f"cutting the testcase down on {version}"):
-            return minimize(
+            return minimize_testcase(
                 plan.testcase,
                 plan.claim,
                 version,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from runners.core.protocol import Observation, Testcase, Variant
 from runners.core.toolchain.diagnosis import Diagnoser, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose
-from runners.rewrite.retarget import retarget
+from runners.rewrite.testcase import retarget_testcase
 
 Run = Callable[[str, Variant, Testcase, str], Observation]
 
@@ -18,7 +18,7 @@ def _run_nothing(version: str, variant: Variant, testcase: Testcase, device: str
 
 def make_means(run: Run = _run_nothing, *, hook: Callable[[str, Testcase], str] = lambda _v, _t: "") -> Means:
     """Means that retarget as the workbench does; ``hook`` returns the lines of a guest program."""
-    return Means(run=run, run_hook=hook, retarget=retarget)
+    return Means(run=run, run_hook=hook, retarget=retarget_testcase)
 
 
 def diagnose_once(diagnosers: Sequence[Diagnoser], failure: Failure, means: Means) -> Diagnosis:

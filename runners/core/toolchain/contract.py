@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Protocol
 
 from runners.core.toolchain.diagnosis import Comparison, Diagnoser
-from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
+from runners.core.toolchain.facts import HOST_CPU, QUIET, Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.core.toolchain.guest import GuestFacts
 from runners.core.toolchain.reports import ReportVocabulary
@@ -16,84 +17,115 @@ from runners.core.toolchain.rewriting import Rewriting
 
 
 class Toolchain(Protocol):
-    """The contract of a toolchain module. Everything is a fact; nothing here runs anything."""
+    """The facts about one compiler. Nothing here runs anything.
+
+    Three facts are required: ``NAME``, ``CANARY`` and ``list_distributions``. A class that inherits from `Toolchain`
+    gets a default for each other fact. A module that has all of these names is a toolchain as well.
+    """
 
     @property
+    @abstractmethod
     def NAME(self) -> str:
         """Short name on the command line and in the JSON."""
 
     @property
+    @abstractmethod
+    def CANARY(self) -> Canary:
+        """The program that must run in an environment before a testcase is run there."""
+
+    @abstractmethod
+    def list_distributions(self, version: str) -> tuple[str, ...]:
+        """Return the pinned distributions of a version. The first one has the toolchain's version number."""
+
+    @property
     def TITLE(self) -> str:
         """Name in prose."""
+        return self.NAME
 
     @property
     def REPOSITORY(self) -> str | None:
-        """``owner/name`` of its history."""
+        """The repository on GitHub with the toolchain's history, as ``owner/name``."""
+        return None
+
+    def find_tag(self, version: str) -> str | None:
+        """Return the git tag of a version by the project's naming scheme. The tag may not exist."""
+        return None
+
+    def read_build_info(self, site_packages: Traversable) -> tuple[str | None, str | None]:
+        """Return the version and the full commit sha that the wheel was built from.
+
+        Both are read from files as text. The wheel is never imported.
+        """
+        return None, None
 
     @property
     def COMPANIONS(self) -> tuple[str, ...]:
-        """Requirements that every environment of it gets besides its distributions."""
+        """Requirements that every environment gets besides the toolchain's distributions."""
+        return ()
 
     @property
     def PROVIDES(self) -> frozenset[str]:
-        """Modules that every environment of it has, for which a testcase's import asks for nothing more."""
+        """Modules that every environment has. A testcase that imports them needs no further requirement."""
+        return frozenset()
 
     @property
     def VARIABLES(self) -> Mapping[str, str]:
-        """Process environment that makes it talk and keeps it still."""
+        """Environment variables of every run. They make output complete and deterministic."""
+        return QUIET
+
+    def list_tools(self, site_packages: Path) -> dict[str, tuple[str, ...]]:
+        """Return the programs that the steps of a testcase may start: name → argv prefix.
+
+        The first word ``python`` is the interpreter; any other is a path relative to ``site_packages``. The path
+        names the program itself, because its console script would hide a signal behind an exit status.
+        """
+        return {"python": ("python",)}
+
+    def find_bundle(self, version: str) -> Bundle | None:
+        """Return the layout of a version that another project's wheel carries; None for the toolchain's own."""
+        return None
 
     @property
-    def DEVICES(self) -> Sequence[Device]: ...
-
-    @property
-    def DRIFT(self) -> Sequence[DriftEntry]: ...
-
-    @property
-    def CANARY(self) -> Canary: ...
-
-    @property
-    def FAILURES(self) -> FailureVocabulary:
-        """How its failures read."""
-
-    @property
-    def GUEST(self) -> GuestFacts:
-        """How its programs are watched."""
-
-    @property
-    def REWRITING(self) -> Rewriting:
-        """How its testcases are brought to another release or device."""
-
-    @property
-    def REPORTS(self) -> ReportVocabulary:
-        """The words by which issues speak of the compiler; `bot.extract` knows a compiler by these alone."""
-
-    @property
-    def DIAGNOSERS(self) -> Sequence[Diagnoser]:
-        """Ways to look for the cause of a failure, cheapest first."""
-
-    @property
-    def COMPARISONS(self) -> Sequence[Comparison]:
-        """Ways to find where a run with a wrong result parts from another run."""
+    def DEVICES(self) -> Sequence[Device]:
+        """The devices that programs can be compiled for."""
+        return (HOST_CPU,)
 
     @property
     def STAND_INS(self) -> Sequence[str]:
-        """Devices of any machine: a testcase whose own device is not here runs on them. The most telling is first."""
+        """Devices that every machine has. A testcase for an absent device runs on them, in this order."""
+        return ()
 
-    def list_distributions(self, version: str) -> tuple[str, ...]:
-        """The pinned distributions of a version; the first names the toolchain's versions."""
+    @property
+    def DRIFT(self) -> Sequence[DriftEntry]:
+        """The names that moved between releases."""
+        return ()
 
-    def find_tag(self, version: str) -> str | None:
-        """The git ref of a version, by the project's custom; it may not exist."""
+    @property
+    def REPORTS(self) -> ReportVocabulary:
+        """The words by which issues speak of the compiler. `bot.extract` knows a compiler by these words alone."""
+        return ReportVocabulary()
 
-    def find_bundle(self, version: str) -> Bundle | None:
-        """How a version that another project's wheel carries is laid out; None for the toolchain's own."""
+    @property
+    def FAILURES(self) -> FailureVocabulary:
+        """The patterns of the compiler's failure messages."""
+        return FailureVocabulary()
 
-    def list_tools(self, site_packages: Path) -> dict[str, tuple[str, ...]]:
-        """Programs in an environment: name → argv prefix.
+    @property
+    def GUEST(self) -> GuestFacts:
+        """The facts by which the compiler's programs are watched."""
+        return GuestFacts()
 
-        A first word ``python`` stands for the interpreter; any other is a path relative to ``site_packages``. It is
-        the program itself rather than its console script, which would hide a signal behind an exit status.
-        """
+    @property
+    def REWRITING(self) -> Rewriting:
+        """The rules that bring a testcase to another release or device."""
+        return Rewriting()
 
-    def read_build_info(self, site_packages: Traversable) -> tuple[str | None, str | None]:
-        """Version and full commit sha that the wheel says it was built from; read as text, never imported."""
+    @property
+    def DIAGNOSERS(self) -> Sequence[Diagnoser]:
+        """The ways to look for the cause of a failure, cheapest first."""
+        return ()
+
+    @property
+    def COMPARISONS(self) -> Sequence[Comparison]:
+        """The ways to find where a run with a wrong result diverges from another run."""
+        return ()

@@ -89,6 +89,10 @@ class Device:
         return self.hardware.words if self.linked else f"{self.hardware.words}, and a build with its runtime"
 
 
+HOST_CPU = Device(name="cpu", aliases=frozenset({"host", "x86_64"}))
+"""The processor of any machine."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftEntry:
     """A name that a release took away (or brought): what it is called on the other side of that release."""

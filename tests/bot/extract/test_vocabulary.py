@@ -17,12 +17,11 @@ ROOT = Path(__file__).parents[3]
 
 INVENTED = """
 import re
-from types import SimpleNamespace
-
 from runners.core.toolchain.reports import CommandLineTools
 from runners.core.toolchain.facts import Device
 from runners.core.toolchain.reports import FailureWords, PythonNames, ReportVocabulary, VersionWords
-from runners.toolchains import TOOLCHAINS, python
+from runners.toolchains import TOOLCHAINS
+from runners.toolchains.python import PlainPython
 
 words = ReportVocabulary(
     called=("zed",),
@@ -44,8 +43,12 @@ words = ReportVocabulary(
     ),
     mlir_functions=("zed.func",),
 )
-facts = {**vars(python), "NAME": "zed", "DEVICES": (Device(name="z1", aliases=frozenset()),), "REPORTS": words}
-TOOLCHAINS["zed"] = SimpleNamespace(**facts)
+class Zed(PlainPython):
+    NAME = "zed"
+    DEVICES = (Device(name="z1", aliases=frozenset()),)
+    REPORTS = words
+
+TOOLCHAINS["zed"] = Zed()
 # Imported only here: the modules join the vocabularies on import.
 from bot.extract import extract
 from tests.bot.extract.reading import make_issue

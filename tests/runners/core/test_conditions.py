@@ -14,7 +14,7 @@ from runners.core.conditions import (
     set_threads,
 )
 from runners.core.protocol import Varied
-from runners.probe.task import conditions_of
+from runners.probe.task import derive_conditions
 from runners.toolchains import iree, tvm
 
 
@@ -58,6 +58,6 @@ def test_the_number_of_threads_is_set_in_the_variables_that_the_toolchain_reads(
 
 def test_a_zygote_serves_only_its_own_hash_seed() -> None:
     """The seed is fixed when an interpreter starts: a fork would have the usual one and say another."""
-    assert conditions_of(Varied(fill=0x55), 1).fork
-    assert not conditions_of(Varied(hash_seed=1), 1).fork
-    assert not conditions_of(USUAL, 2).scripts
+    assert derive_conditions(Varied(fill=0x55), 1).fork
+    assert not derive_conditions(Varied(hash_seed=1), 1).fork
+    assert not derive_conditions(USUAL, 2).scripts

@@ -23,10 +23,10 @@ from runners.core.protocol import (
     TestcaseKind,
     Variant,
 )
-from runners.minimization.ddmin import Pass, shrink
-from runners.minimization.minimize import CONFIRMATIONS, minimize
+from runners.minimization.ddmin import Pieces, remove_pieces
+from runners.minimization.minimize import CONFIRMATIONS, minimize_testcase
 from runners.minimization.mlir import reduce_mlir
-from runners.minimization.python import reduce_python, unbound_names
+from runners.minimization.python import find_unbound_names, reduce_python
 from runners.toolchains import tvm
 
 CRASH = Signature(type="InternalError", message="Check failed: (slot->value_computed) is false")
@@ -58,7 +58,7 @@ class Lab:
 
     def cut(self, testcase: Testcase, claim: Claim = CLAIM, **options: object) -> Smaller:
         keywords: dict[str, Any] = {"vocabulary": tvm.FAILURES, **options}
-        return minimize(testcase, claim, "0.27.0", self.run, **keywords)
+        return minimize_testcase(testcase, claim, "0.27.0", self.run, **keywords)
 
 
 def says(*words: str) -> Callable[[Testcase], bool]:
@@ -72,8 +72,8 @@ def says(*words: str) -> Callable[[Testcase], bool]:
 def test_what_is_needed_stays_and_all_else_goes(pieces: int, data: st.DataObject) -> None:
     """For any set of pieces that a failure needs, exactly that set is left."""
     needed = data.draw(st.frozensets(st.integers(0, pieces - 1)))
-    part = Pass(pieces, lambda gone: frozenset(range(pieces)) - gone)
-    left = shrink(part, lambda kept: needed <= kept)
+    part = Pieces(pieces, lambda gone: frozenset(range(pieces)) - gone)
+    left = remove_pieces(part, lambda kept: needed <= kept)
     assert (frozenset(range(pieces)) if left is None else left) == needed
 
 
@@ -116,7 +116,7 @@ def test_a_script_is_cut_to_the_statements_that_matter() -> None:
     assert "relax.boom(" in left
     assert len(left.splitlines()) <= 4
     assert "#" not in left
-    assert unbound_names(left) == frozenset()
+    assert find_unbound_names(left) == frozenset()
 
 
 def test_every_text_that_is_tried_is_a_program_with_its_names() -> None:
@@ -129,7 +129,7 @@ def test_every_text_that_is_tried_is_a_program_with_its_names() -> None:
 
     reduce_python(SCRIPT, keeps)
     assert tried
-    assert {unbound_names(text) for text in tried} == {frozenset()}
+    assert {find_unbound_names(text) for text in tried} == {frozenset()}
 
 
 @pytest.mark.parametrize("source", ["def (", "", "x = 1", "\tif x:\n  y"])

@@ -10,7 +10,7 @@ import pytest
 
 from runners.core.protocol import Exited, NotRun, Signalled, Testcase, TimedOut
 from runners.environments.store import Environment, Store
-from runners.probe.canary import Canaries, canary_name, why_not
+from runners.probe.canary import Canaries, explain_failed_canary, make_canary_key
 from runners.sandbox.unprotected import Unprotected
 from runners.toolchains import find_toolchain, make_canary_testcase
 from tests.runners.environments.test_store import RELEASE, build_wheel, make_store
@@ -39,15 +39,15 @@ def store(tmp_path: Path) -> Store:
 
 
 def name_of(environment: Environment, program: Testcase = PROGRAM) -> str:
-    return canary_name(environment, Unprotected(), program, {})
+    return make_canary_key(environment, Unprotected(), program, {})
 
 
 def test_a_canary_that_lived_is_not_asked_again(tmp_path: Path) -> None:
     """Not by this process, nor by the next one."""
     run = Asked([None])
     for canaries in (Canaries(tmp_path), Canaries(tmp_path)):
-        assert canaries.ask("a~1", run) is None
-        assert canaries.ask("a~1", run) is None
+        assert canaries.check_once("a~1", run) is None
+        assert canaries.check_once("a~1", run) is None
     assert run.times == 1
 
 
@@ -56,9 +56,9 @@ def test_a_canary_that_died_is_asked_again_by_the_next_process(tmp_path: Path) -
     dead = NotRun(why="it fails", cause="unavailable")
     run = Asked([dead, None])
     first = Canaries(tmp_path)
-    assert first.ask("a~1", run) == dead
-    assert first.ask("a~1", run) == dead
-    assert Canaries(tmp_path).ask("a~1", run) is None
+    assert first.check_once("a~1", run) == dead
+    assert first.check_once("a~1", run) == dead
+    assert Canaries(tmp_path).check_once("a~1", run) is None
     assert run.times == 2
 
 
@@ -66,8 +66,8 @@ def test_our_own_failure_is_no_answer(tmp_path: Path) -> None:
     """It is given once, and asked again at once."""
     run = Asked([NotRun(why="no disk", cause="infra"), None])
     canaries = Canaries(tmp_path)
-    assert canaries.ask("a~1", run) is not None
-    assert canaries.ask("a~1", run) is None
+    assert canaries.check_once("a~1", run) is not None
+    assert canaries.check_once("a~1", run) is None
 
 
 def test_an_answer_is_of_one_copy_of_an_environment(store: Store) -> None:
@@ -88,9 +88,9 @@ def test_an_answer_is_of_one_program_and_engine(store: Store) -> None:
     names = {
         name_of(environment),
         name_of(environment, other),
-        canary_name(environment, Unprotected(), PROGRAM, {"A": "1"}),
-        canary_name(environment, Unprotected(name="other"), PROGRAM, {}),
-        canary_name(environment, Unprotected(image="sha256:1"), PROGRAM, {}),
+        make_canary_key(environment, Unprotected(), PROGRAM, {"A": "1"}),
+        make_canary_key(environment, Unprotected(name="other"), PROGRAM, {}),
+        make_canary_key(environment, Unprotected(image="sha256:1"), PROGRAM, {}),
     }
     assert len(names) == 5
 
@@ -98,7 +98,7 @@ def test_an_answer_is_of_one_program_and_engine(store: Store) -> None:
 def test_answers_go_with_their_environment(store: Store) -> None:
     """What is trimmed leaves no word of having worked."""
     environment = store.get_environment(RELEASE)
-    Canaries(store.root).ask(name_of(environment), Asked([None]))
+    Canaries(store.root).check_once(name_of(environment), Asked([None]))
     assert list((store.root / "canaries").iterdir())
     os.utime(environment.folder, (1, 1))
     store.trim(0)
@@ -108,16 +108,16 @@ def test_answers_go_with_their_environment(store: Store) -> None:
 def test_a_store_that_cannot_be_written_costs_a_canary_only(tmp_path: Path) -> None:
     """The answer is given all the same."""
     (tmp_path / "canaries").write_text("in the way")
-    assert Canaries(tmp_path).ask("a~1", Asked([None])) is None
+    assert Canaries(tmp_path).check_once("a~1", Asked([None])) is None
 
 
 def test_a_canary_that_was_too_slow_says_nothing_of_its_build() -> None:
     """Ours to try again, and told apart from its last words; one that dies makes the build unavailable."""
-    slow = why_not("Apache TVM 0.27.0", TimedOut(where="step 1"), "canary ok 0.27.0")
+    slow = explain_failed_canary("Apache TVM 0.27.0", TimedOut(where="step 1"), "canary ok 0.27.0")
     assert slow.cause == "infra"
     assert slow.why == (
         "Apache TVM 0.27.0 fails its canary here: it ran out of time, having printed: canary ok 0.27.0"
     )
     for ended, how in ((Exited(code=1), "exits with 1"), (Signalled(code=11), "is killed by signal 11")):
-        died = why_not("Apache TVM 0.27.0", ended, "")
+        died = explain_failed_canary("Apache TVM 0.27.0", ended, "")
         assert (died.cause, died.why) == ("unavailable", f"Apache TVM 0.27.0 fails its canary here: it {how}")

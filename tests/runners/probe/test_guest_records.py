@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from runners.core.protocol import Frame, Phase, Record
 from runners.core.toolchain.guest import GuestFacts
-from runners.probe.guest_records import StepRecord, read_record, without_our_frames
+from runners.probe.guest_records import StepRecord, build_record, remove_own_frames
 from runners.toolchains import iree, tvm
 
 sys.path.append(str(Path("runners/guest").resolve()))  # the guest's modules import each other by name
@@ -27,7 +27,7 @@ def step(**changes: Any) -> StepRecord:
 
 
 def read(facts: GuestFacts = tvm.GUEST, **changes: Any) -> Record:
-    return read_record(step(**changes), facts, script="repro.py")
+    return build_record(step(**changes), facts, script="repro.py")
 
 
 def lines(*objects: object) -> str:
@@ -161,7 +161,7 @@ def test_our_own_frames_are_no_part_of_what_a_testcase_prints() -> None:
         '  File "/work/repro.py", line 1, in f\n    g()\n'
         '  File "/opt/reprobot/runners/guest/script/zygote.py", line 9 in main\nend\n'
     )
-    assert without_our_frames(text) == 'x\n  File "/work/repro.py", line 1, in f\n    g()\nend\n'
+    assert remove_own_frames(text) == 'x\n  File "/work/repro.py", line 1, in f\n    g()\nend\n'
 
 
 # ------------------------------------------------------------------------------------------- as the guest writes it

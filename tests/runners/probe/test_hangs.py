@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.core.protocol import Hang, Testcase, TestcaseKind, TimedOut
-from runners.probe.task import Probe
+from runners.probe.task import ProbeResult
 from runners.sandbox.bubblewrap import Bubblewrap
 from tests.runners.guest.script import hangs
 from tests.runners.guest.tvm import sweep
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.compilers, pytest.mark.sandbox]
 VERSION = "0.27.0"
 
 
-def stopped(testcase: Testcase, version: str, *, wall_s: float) -> tuple[Probe, Hang]:
+def stopped(testcase: Testcase, version: str, *, wall_s: float) -> tuple[ProbeResult, Hang]:
     if (why := Bubblewrap().find_problem()) is not None:
         pytest.skip(why)
     probe = hangs.stopped(testcase, version, wall_s=wall_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.probe.imports import hides_the_library, leading_imports
+from runners.probe.imports import find_leading_imports, hides_stdlib
 
 
 def leading(code: str, **files: str) -> tuple[str, ...]:
@@ -15,7 +15,7 @@ def leading(code: str, **files: str) -> tuple[str, ...]:
         files={"repro.py": code, **{f"{name}.py": text for name, text in files.items()}},
         steps=(("python", "repro.py"),),
     )
-    return leading_imports(testcase, "repro.py")
+    return find_leading_imports(testcase, "repro.py")
 
 
 def test_the_imports_at_the_start_are_taken_in_their_order() -> None:
@@ -60,4 +60,4 @@ def test_a_file_that_python_would_find_before_a_module_of_its_own(name: str, hid
     """By what it can import: other files of such names are in nobody's way."""
     files = {"repro.py": "import json\n", name: ""}
     testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files=files, steps=(("python", "repro.py"),))
-    assert hides_the_library(testcase) is hides
+    assert hides_stdlib(testcase) is hides

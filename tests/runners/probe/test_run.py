@@ -24,7 +24,7 @@ from runners.core.protocol import (
 )
 from runners.probe.layout import GUEST_ENV, Layout
 from runners.probe.run import run_probe
-from runners.probe.task import Probe, Task
+from runners.probe.task import ProbeResult, Task
 from runners.sandbox.contract import EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cpu_time
 from runners.toolchains import Toolchain, iree, tvm
@@ -84,7 +84,7 @@ def layout(prefix: str = "/somewhere/private/3.11.7", extra: tuple[Mount, ...] =
     )
 
 
-def probe(engine: Scripted, steps: int = 1, **changes: Any) -> Probe:
+def probe(engine: Scripted, steps: int = 1, **changes: Any) -> ProbeResult:
     testcase = Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain="tvm",

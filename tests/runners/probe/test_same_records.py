@@ -15,9 +15,9 @@ import pytest
 from runners.core.catalogue import load_catalogue
 from runners.core.protocol import Limits, Record, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
-from runners.probe.layout import layout_of, task_of
-from runners.probe.run import Room, open_room, run_probe
-from runners.probe.task import PLAIN, Conditions, Probe
+from runners.probe.layout import make_layout, make_task
+from runners.probe.run import ProbeSession, open_probe_session, run_probe
+from runners.probe.task import PLAIN, Conditions, ProbeResult
 from runners.sandbox.bubblewrap import Bubblewrap
 
 pytestmark = [pytest.mark.compilers, pytest.mark.sandbox]
@@ -129,25 +129,25 @@ def written(toolchain: str, code: str) -> Testcase:
 
 
 @pytest.fixture(scope="module", params=["tvm", "iree"])
-def room(request: pytest.FixtureRequest) -> Iterator[tuple[str, Room]]:
+def room(request: pytest.FixtureRequest) -> Iterator[tuple[str, ProbeSession]]:
     if (why := Bubblewrap().find_problem()) is not None:
         pytest.skip(why)
-    layout = layout_of(environment(request.param))
-    with open_room(Bubblewrap(), layout, limits=LIMITS, run_id="same") as room:
+    layout = make_layout(environment(request.param))
+    with open_probe_session(Bubblewrap(), layout, limits=LIMITS, run_id="same") as room:
         yield request.param, room
 
 
-def forked(room: Room, toolchain: str, code: str) -> Probe:
-    return room.probe(task_of(environment(toolchain), written(toolchain, code), LIMITS, conditions=FORKED))
+def forked(room: ProbeSession, toolchain: str, code: str) -> ProbeResult:
+    return room.run(make_task(environment(toolchain), written(toolchain, code), LIMITS, conditions=FORKED))
 
 
-def alone(toolchain: str, code: str, conditions: Conditions) -> Probe:
+def alone(toolchain: str, code: str, conditions: Conditions) -> ProbeResult:
     used = environment(toolchain)
-    task = task_of(used, written(toolchain, code), LIMITS, conditions=conditions)
-    return run_probe(Bubblewrap(), layout_of(used), task, run_id="same")
+    task = make_task(used, written(toolchain, code), LIMITS, conditions=conditions)
+    return run_probe(Bubblewrap(), make_layout(used), task, run_id="same")
 
 
-def shown(probe: Probe) -> tuple[object, str, str]:
+def shown(probe: ProbeResult) -> tuple[object, str, str]:
     """How it ended and what it printed, without addresses and clocks; of a native stack the innermost frames.
 
     Further out it shows how the interpreter came to run the script, which is all that may differ.
@@ -158,7 +158,7 @@ def shown(probe: Probe) -> tuple[object, str, str]:
     return probe.ended, step.stdout, head + native + "".join(stack.splitlines(keepends=True)[:NATIVE_FRAMES])
 
 
-def told(probe: Probe) -> Record:
+def told(probe: ProbeResult) -> Record:
     """What it says of itself, without what one run has and another has not: times, and who had imported what."""
     record = probe.steps[0].record
     assert record is not None
@@ -166,7 +166,7 @@ def told(probe: Probe) -> Record:
     return msgspec.structs.replace(record, seconds=None, peak_bytes=0, forked=False, not_forked="", phases=phases)
 
 
-def test_forked_and_plain_show_the_same(room: tuple[str, Room]) -> None:
+def test_forked_and_plain_show_the_same(room: tuple[str, ProbeSession]) -> None:
     """Status, output, errors; and between a fork and our runner's own process the record as well."""
     toolchain, open_one = room
     different = []
@@ -174,7 +174,7 @@ def test_forked_and_plain_show_the_same(room: tuple[str, Room]) -> None:
         if of != toolchain:
             continue
         one = forked(open_one, of, code)
-        assert not open_one.over, (name, open_one.over)
+        assert not open_one.spent, (name, open_one.spent)
         assert one.steps[0].record is not None
         assert one.steps[0].record.forked or "error" in name, (name, one.steps[0].record.not_forked)
         different += difference(name, shown(one), shown(alone(of, code, PLAIN)))

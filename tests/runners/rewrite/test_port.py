@@ -12,10 +12,10 @@ from hypothesis import given, strategies as st
 from runners.core.catalogue import load_catalogue
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Store, open_store
-from runners.probe.layout import layout_of, task_of
+from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
-from runners.probe.task import Probe
-from runners.rewrite.port import port
+from runners.probe.task import ProbeResult
+from runners.rewrite.testcase import port_testcase
 from runners.rewrite.text import port_mlir
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
@@ -36,7 +36,7 @@ def command(*step: str, mlir: str = "") -> Testcase:
 
 
 def ported(code: str, version: str) -> str:
-    done = port(python(code), version, tvm)
+    done = port_testcase(python(code), version, tvm)
     assert done is not None
     return done.testcase.files["r.py"]
 
@@ -167,7 +167,7 @@ def test_what_is_not_the_compilers_name_stays() -> None:
 )
 def test_what_cannot_be_ported_is_left_alone(code: str) -> None:
     """Not Python, nothing that is known to have moved, or deeper than a parser bears."""
-    assert port(python(code), "0.27.0", tvm) is None
+    assert port_testcase(python(code), "0.27.0", tvm) is None
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_what_cannot_be_ported_is_left_alone(code: str) -> None:
 )
 def test_what_nothing_replaces_is_not_ported_in_part(code: str) -> None:
     """A text that could not run is worth no run."""
-    assert port(python(code), "0.27.0", tvm) is None
+    assert port_testcase(python(code), "0.27.0", tvm) is None
 
 
 # ---------------------------------------------------------------------------------------------- TVMScript, strings
@@ -260,13 +260,13 @@ def test_options_are_names_where_a_configuration_is_read() -> None:
 def test_targets_are_dictionaries(old: str, new: str) -> None:
     """Written like a command line until 0.24.0."""
     assert ported(old, "0.25.0") == new
-    assert port(python(old), "0.17.dev0", tvm) is None
+    assert port_testcase(python(old), "0.17.dev0", tvm) is None
 
 
 @pytest.mark.parametrize("text", ["llvm", "print -x", "llvm is -fast", "nvidia/nvidia-a100", "-mcpu=x"])
 def test_other_strings_are_no_targets(text: str) -> None:
     """Only a known kind with options."""
-    assert port(python(f"import tvm\ntarget = {text!r}\n"), "0.27.0", tvm) is None
+    assert port_testcase(python(f"import tvm\ntarget = {text!r}\n"), "0.27.0", tvm) is None
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_what_compiles_on_releases_without_compile(use: str, build: str) -> None
 
 def test_every_substitution_is_recorded_with_its_place() -> None:
     """The comment lists them."""
-    done = port(python("from tvm import tir\nimport tvm\ntvm.arith.Analyzer()\n"), "0.27.0", tvm)
+    done = port_testcase(python("from tvm import tir\nimport tvm\ntvm.arith.Analyzer()\n"), "0.27.0", tvm)
     assert done is not None
     assert {(s.old, s.new, s.where) for s in done.substitutions} == {
         ("tvm.tir", "tvm.tirx", "r.py:1"),
@@ -296,19 +296,19 @@ def test_every_substitution_is_recorded_with_its_place() -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_porting_a_port_changes_nothing(name: str, version: str) -> None:
     """Idempotence; and the result is still Python, with the same comments."""
-    once = port(python(PROGRAMS[name]), version, tvm)
+    once = port_testcase(python(PROGRAMS[name]), version, tvm)
     if once is not None:
         text = once.testcase.files["r.py"]
         ast.parse(text)
         assert text.splitlines()[:2] == PROGRAMS[name].splitlines()[:2]
-        assert port(once.testcase, version, tvm) is None
+        assert port_testcase(once.testcase, version, tvm) is None
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_ported_or_left_alone(text: str) -> None:
     """The testcase is a stranger's."""
-    port(python(text), "0.27.0", tvm)
-    port(command("iree-compile", text, mlir=text), "3.13.0", iree)
+    port_testcase(python(text), "0.27.0", tvm)
+    port_testcase(command("iree-compile", text, mlir=text), "3.13.0", iree)
 
 
 # ---------------------------------------------------------------------------------------------- command lines, MLIR
@@ -326,16 +326,16 @@ def test_any_text_is_ported_or_left_alone(text: str) -> None:
 )
 def test_a_flag_is_renamed_and_its_value_kept(version: str, old: str, new: str) -> None:
     """Where it stands."""
-    done = port(command("iree-compile", "m.mlir", old, "-o", "m.vmfb"), version, iree)
+    done = port_testcase(command("iree-compile", "m.mlir", old, "-o", "m.vmfb"), version, iree)
     assert done is not None
     assert done.testcase.steps == (("iree-compile", "m.mlir", new, "-o", "m.vmfb"),)
     assert done.substitutions[0].where == "step 1"
-    assert port(done.testcase, version, iree) is None
+    assert port_testcase(done.testcase, version, iree) is None
 
 
 def test_a_value_behind_a_space_belongs_to_its_flag() -> None:
     """Both spellings are one."""
-    done = port(command("iree-compile", "--iree-hal-target-device", "llvm-cpu", "m.mlir"), "3.13.0", iree)
+    done = port_testcase(command("iree-compile", "--iree-hal-target-device", "llvm-cpu", "m.mlir"), "3.13.0", iree)
     assert done is not None
     assert done.testcase.steps == (("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir"),)
 
@@ -351,7 +351,7 @@ def test_a_value_behind_a_space_belongs_to_its_flag() -> None:
 )
 def test_flags_that_work_and_flags_that_nothing_replaces_stay(version: str, words: tuple[str, ...]) -> None:
     """A part of a port is none."""
-    assert port(command("iree-compile", *words, "m.mlir"), version, iree) is None
+    assert port_testcase(command("iree-compile", *words, "m.mlir"), version, iree) is None
 
 
 def test_an_operation_is_renamed_in_code_and_not_in_comments() -> None:
@@ -361,7 +361,7 @@ def test_an_operation_is_renamed_in_code_and_not_in_comments() -> None:
         '%1 = "flow.dispatch.tensor.load"(%a)\n'
         "%2 = myflow.dispatch.tensor.load %a, flow.dispatch.tensors\n"
     )
-    done = port(command("iree-opt", "m.mlir", mlir=mlir), "3.5.0", iree)
+    done = port_testcase(command("iree-opt", "m.mlir", mlir=mlir), "3.5.0", iree)
     assert done is not None
     assert done.testcase.files["m.mlir"] == (
         '%0 = iree_tensor_ext.dispatch.tensor.load %a {s = "// none"} : !iree_tensor_ext.dispatch.tensor<4xf32>'
@@ -370,7 +370,7 @@ def test_an_operation_is_renamed_in_code_and_not_in_comments() -> None:
         "%2 = myflow.dispatch.tensor.load %a, flow.dispatch.tensors\n"
     )
     assert [s.where for s in done.substitutions] == ["m.mlir:1", "m.mlir:2"]
-    back = port(done.testcase, "3.3.0", iree)
+    back = port_testcase(done.testcase, "3.3.0", iree)
     assert back is not None
     assert back.testcase.files["m.mlir"] == mlir
 
@@ -389,17 +389,17 @@ def store() -> Store:
     return open_store()
 
 
-def run(store: Store, version: str, testcase: Testcase) -> Probe:
+def run(store: Store, version: str, testcase: Testcase) -> ProbeResult:
     environment = store.get_environment(load_catalogue().find("tvm", version))
-    task = task_of(environment, testcase, Limits())
-    return run_probe(select_engine("auto"), layout_of(environment), task, run_id=make_name())
+    task = make_task(environment, testcase, Limits())
+    return run_probe(select_engine("auto"), make_layout(environment), task, run_id=make_name())
 
 
 def promised(name: str) -> list[str]:
     return PROGRAMS[name].splitlines()[1].removeprefix("# prints: ").split(" | ")
 
 
-def printed(seen: Probe) -> list[str]:
+def printed(seen: ProbeResult) -> list[str]:
     return seen.steps[-1].stdout.strip().splitlines() if seen.ended == Exited(code=0) else []
 
 
@@ -409,7 +409,7 @@ def printed(seen: Probe) -> list[str]:
 @pytest.mark.parametrize("name", ["call-tir", "new-call-tir", "tir-matmul-sched", "target-cli"])
 def test_a_port_computes_what_the_original_does(store: Store, name: str, version: str) -> None:
     """On the oldest build and on the newest, whichever of the two the program was written for."""
-    done = port(python(PROGRAMS[name]), version, tvm)
+    done = port_testcase(python(PROGRAMS[name]), version, tvm)
     testcase = done.testcase if done is not None else python(PROGRAMS[name])
     assert printed(run(store, version, testcase)) == promised(name)
 
@@ -419,7 +419,7 @@ def test_a_port_computes_what_the_original_does(store: Store, name: str, version
 @pytest.mark.parametrize("version", ["0.25.0.post1", "0.26.0", "0.27.0.post1"])
 def test_nine_in_ten_programs_run_ported(store: Store, version: str) -> None:
     """In the names of 0.17 … 0.27: what fails is what nothing replaces, and nothing prints another result."""
-    ported_programs = {name: port(python(text), version, tvm) for name, text in PROGRAMS.items()}
+    ported_programs = {name: port_testcase(python(text), version, tvm) for name, text in PROGRAMS.items()}
     seen = {
         name: run(store, version, done.testcase if done else python(PROGRAMS[name]))
         for name, done in ported_programs.items()

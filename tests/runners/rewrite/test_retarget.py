@@ -7,7 +7,7 @@ import pytest
 
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.guest import make_launch_step
-from runners.rewrite.retarget import in_words, retarget
+from runners.rewrite.testcase import describe_retarget, retarget_testcase
 from runners.toolchains.iree.rewriting import BACKENDS
 
 HIP = Testcase(
@@ -35,7 +35,7 @@ def with_steps(*steps: tuple[str, ...]) -> Testcase:
 
 def test_target_and_device_are_replaced_and_the_old_backends_flags_left_out() -> None:
     """Everything else is as posted."""
-    moved = retarget(HIP, "vmvx")
+    moved = retarget_testcase(HIP, "vmvx")
     assert moved is not None
     assert moved.steps == (
         ("iree-compile", "--iree-hal-target-backends=vmvx", "-O2", "m.mlir", "-o", "m.vmfb"),
@@ -50,24 +50,24 @@ def test_target_and_device_are_replaced_and_the_old_backends_flags_left_out() ->
 )
 def test_every_spelling_of_a_flag_is_understood(words: tuple[str, ...]) -> None:
     """One dash, two dashes, a value behind a space."""
-    moved = retarget(with_steps(("iree-compile", *words, "m.mlir")), "llvm-cpu")
+    moved = retarget_testcase(with_steps(("iree-compile", *words, "m.mlir")), "llvm-cpu")
     assert moved is not None
     assert moved.steps == (("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir"),)
 
 
 def test_what_names_no_target_is_not_retargeted() -> None:
     """There is nothing to replace, and nothing is invented."""
-    assert retarget(with_steps(("iree-opt", "--canonicalize", "m.mlir")), "vmvx") is None
-    assert retarget(HIP, "tpu") is None
+    assert retarget_testcase(with_steps(("iree-opt", "--canonicalize", "m.mlir")), "vmvx") is None
+    assert retarget_testcase(HIP, "tpu") is None
     python = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": ""}, steps=(("python", "a.py"),))
-    assert retarget(python, "vmvx") is None
+    assert retarget_testcase(python, "vmvx") is None
 
 
 def test_retargeting_twice_changes_nothing_more() -> None:
     """Idempotence."""
-    once = retarget(HIP, "vmvx")
+    once = retarget_testcase(HIP, "vmvx")
     assert once is not None
-    assert retarget(once, "vmvx") is None
+    assert retarget_testcase(once, "vmvx") is None
 
 
 def test_flags_of_the_backend_stay_with_it() -> None:
@@ -76,7 +76,7 @@ def test_flags_of_the_backend_stay_with_it() -> None:
         ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host", "m.mlir"),
         ("iree-run-module", "--device=local-task", "--module=m.vmfb"),
     )
-    moved = retarget(cpu, "local-sync")
+    moved = retarget_testcase(cpu, "local-sync")
     assert moved is not None
     assert moved.steps == (cpu.steps[0], ("iree-run-module", "--device=local-sync", "--module=m.vmfb"))
 
@@ -86,7 +86,7 @@ def test_a_value_behind_a_space_goes_with_its_flag_and_a_file_stays() -> None:
     gpu = with_steps(
         ("iree-compile", "--iree-hip-target", "gfx942", "--iree-hal-target-device", "hip", "--iree-hip-x", "m.mlir"),
     )
-    moved = retarget(gpu, "vmvx")
+    moved = retarget_testcase(gpu, "vmvx")
     assert moved is not None
     assert moved.steps == (("iree-compile", "--iree-hal-target-backends=vmvx", "m.mlir"),)
 
@@ -97,7 +97,7 @@ def test_what_runs_on_the_default_device_is_told_the_other() -> None:
         ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir", "-o", "m.vmfb"),
         ("iree-run-module", "--module=m.vmfb"),
     )
-    moved = retarget(cpu, "vulkan")
+    moved = retarget_testcase(cpu, "vulkan")
     assert moved is not None
     assert moved.steps[1] == ("iree-run-module", "--module=m.vmfb", "--device=vulkan")
 
@@ -106,13 +106,13 @@ def test_input_that_names_its_own_target_is_not_retargeted() -> None:
     """It would override the flags."""
     text = 'module attributes {hal.device.targets = [#hal.device.target<"hip">]} {}'
     own = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"m.mlir": text}, steps=HIP.steps)
-    assert retarget(own, "vmvx") is None
+    assert retarget_testcase(own, "vmvx") is None
 
 
 @pytest.mark.parametrize("device", sorted(BACKENDS))
 def test_a_retargeted_testcase_is_of_its_device(device: str) -> None:
     """Its command lines name that device's backend and runtime, and no other."""
-    moved = retarget(HIP, device) or HIP
+    moved = retarget_testcase(HIP, device) or HIP
     flags = [word for step in moved.steps for word in step if word.startswith(("--iree-hal-target", "--device"))]
     assert {flag.partition("=")[2].partition(":")[0] for flag in flags} == set(BACKENDS[device])
 
@@ -127,19 +127,19 @@ TVM = Testcase(
 
 def test_a_tvm_testcase_keeps_its_text() -> None:
     """The hook that runs it is given the target; what the reporter wrote is what runs."""
-    moved = retarget(TVM, "llvm")
+    moved = retarget_testcase(TVM, "llvm")
     assert moved is not None
     assert moved.files == TVM.files
     assert moved.steps == (make_launch_step("tvm.retarget", "llvm", "repro.py", "--size", "4"),)
-    assert "every target is llvm" in in_words(moved)[0]
+    assert "every target is llvm" in describe_retarget(moved)[0]
 
 
 @pytest.mark.parametrize("testcase", [HIP, TVM])
 def test_a_toolchain_that_retargets_nothing_leaves_every_testcase(testcase: Testcase) -> None:
     """Neither a command line nor Python means a certain compiler."""
-    assert retarget(msgspec.structs.replace(testcase, toolchain="python"), "vulkan") is None
+    assert retarget_testcase(msgspec.structs.replace(testcase, toolchain="python"), "vulkan") is None
     other = "tvm" if testcase is HIP else "iree"
-    assert retarget(msgspec.structs.replace(testcase, toolchain=other), "vulkan") is None
+    assert retarget_testcase(msgspec.structs.replace(testcase, toolchain=other), "vulkan") is None
 
 
 def test_a_tvm_testcase_for_the_cpu_is_not_moved_there() -> None:
@@ -147,5 +147,5 @@ def test_a_tvm_testcase_for_the_cpu_is_not_moved_there() -> None:
     plain = Testcase(
         kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "import tvm"}, steps=(("python", "a.py"),)
     )
-    assert retarget(plain, "llvm") is None
-    assert retarget(plain, "toaster") is None
+    assert retarget_testcase(plain, "llvm") is None
+    assert retarget_testcase(plain, "toaster") is None

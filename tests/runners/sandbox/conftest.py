@@ -12,7 +12,7 @@ import pytest
 from runners.core.protocol import Limits, Testcase, TestcaseKind
 from runners.probe.layout import Layout
 from runners.probe.run import run_probe
-from runners.probe.task import Probe, Task
+from runners.probe.task import ProbeResult, Task
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import list_sandboxes
 from tests.runners.sandbox.kit.attack import LIMITS
@@ -72,7 +72,7 @@ def run_source(
     limits: Limits = LIMITS,
     steps: tuple[tuple[str, ...], ...] = (("python", "attack.py"),),
     probe_file: str | None = None,
-) -> Probe:
+) -> ProbeResult:
     """Run one probe of ``source``, with the kit as a second file."""
     files = {"attack.py": source, "kit.py": KIT.read_text()}
     task = Task(

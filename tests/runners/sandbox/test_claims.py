@@ -28,8 +28,8 @@ from runners.core.protocol import (
     TimedOut,
 )
 from runners.probe.layout import Layout
-from runners.probe.run import Room, open_room, run_probe
-from runners.probe.task import PLAIN, Conditions, Probe, Task
+from runners.probe.run import ProbeSession, open_probe_session, run_probe
+from runners.probe.task import PLAIN, Conditions, ProbeResult, Task
 from runners.sandbox.contract import Engine
 from runners.toolchains import ALL_FAILURES
 from tests.runners.sandbox.conftest import TOOLS
@@ -178,17 +178,17 @@ def task(code: str, conditions: Conditions, files: dict[str, str] | None = None,
     return Task(testcase=testcase, tools=TOOLS, variables=variables, limits=limits, conditions=conditions)
 
 
-def run(room: Room, code: str, files: dict[str, str] | None = None) -> Probe:
-    return room.probe(task(code, FORKED, files, QUICK))
+def run(room: ProbeSession, code: str, files: dict[str, str] | None = None) -> ProbeResult:
+    return room.run(task(code, FORKED, files, QUICK))
 
 
 @pytest.fixture
-def room(engine: Engine, layout: Layout) -> Iterator[Room]:
-    with open_room(engine, layout, limits=LIMITS, run_id="claims") as room:
+def room(engine: Engine, layout: Layout) -> Iterator[ProbeSession]:
+    with open_probe_session(engine, layout, limits=LIMITS, run_id="claims") as room:
         yield room
 
 
-def test_forged_record_changes_neither_end_nor_outcome(room: Room) -> None:
+def test_forged_record_changes_neither_end_nor_outcome(room: ProbeSession) -> None:
     """The forgeries run one after another in one session. After each one, a probe finds the zygote unchanged."""
     first = run(room, SEEN).steps[0].stdout
     for name, one in FORGERIES.items():
@@ -199,7 +199,7 @@ def test_forged_record_changes_neither_end_nor_outcome(room: Room) -> None:
         assert record.forked, (name, record.not_forked)
         seen = classify_run(probe.ended, probe.steps, OracleContext(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome
         assert (seen is Outcome.MATCH) is one.match, (name, seen, record)
-        assert room.over == "", name
+        assert room.spent == "", name
         assert run(room, SEEN).steps[0].stdout == first, name
 
 
@@ -226,7 +226,7 @@ def test_testcase_file_that_a_library_imports_does_not_run_in_the_zygote(
         (layout.site_packages / f"{name}.py").write_text(how + "\n")
     poison = {"settings_of.py": "import sys\nsys.poisoned = True\n"}
     code = "import {name}\nimport sys\nprint(hasattr(sys, 'poisoned'))\n"
-    with open_room(engine, layout, limits=LIMITS, run_id="claims") as room:
+    with open_probe_session(engine, layout, limits=LIMITS, run_id="claims") as room:
         for name in ("strict", "lenient"):
             attack = run(room, code.format(name=name), poison)
             assert (attack.ended, attack.steps[0].stdout) == (Exited(code=0), "True\n"), name  # as a plain run has it
@@ -240,7 +240,7 @@ def test_testcase_file_that_a_library_imports_does_not_run_in_the_zygote(
 
 
 @pytest.mark.parametrize("name", ["json", "warnings", "ast", "random", "signal"])
-def test_testcase_file_named_like_a_standard_module_runs_plain(name: str, room: Room) -> None:
+def test_testcase_file_named_like_a_standard_module_runs_plain(name: str, room: ProbeSession) -> None:
     """Our guest programs would import the file instead of Python's module, so such a testcase is run plain."""
     probe = run(room, f"import {name}\nprint({name}.VALUE)\n", {f"{name}.py": "VALUE = 3\n"})
     assert (probe.ended, probe.steps[0].stdout, probe.steps[0].stderr) == (Exited(code=0), "3\n", "")

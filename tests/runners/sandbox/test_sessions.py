@@ -13,9 +13,9 @@ import pytest
 from runners.core.errors import InfraError
 from runners.core.protocol import Exited, Limits, NotRun, Signalled, Testcase, TestcaseKind, TimedOut
 from runners.probe.layout import Layout
-from runners.probe.run import Room, open_room, run_probe
-from runners.probe.sessions import Rooms
-from runners.probe.task import PLAIN, Conditions, Probe, Task
+from runners.probe.run import ProbeSession, open_probe_session, run_probe
+from runners.probe.sessions import SessionPool
+from runners.probe.task import PLAIN, Conditions, ProbeResult, Task
 from runners.sandbox.contract import Engine
 from runners.sandbox.limits import cgroup
 from runners.sandbox.select import remove_leftovers
@@ -181,8 +181,8 @@ def program(code: str) -> Testcase:
     )
 
 
-def probe(room: Room, code: str, conditions: Conditions = FORKED, limits: Limits = QUICK) -> Probe:
-    return room.probe(task(code, limits, conditions))
+def probe(room: ProbeSession, code: str, conditions: Conditions = FORKED, limits: Limits = QUICK) -> ProbeResult:
+    return room.run(task(code, limits, conditions))
 
 
 def task(code: str, limits: Limits, conditions: Conditions = PLAIN) -> Task:
@@ -192,12 +192,12 @@ def task(code: str, limits: Limits, conditions: Conditions = PLAIN) -> Task:
 
 
 @pytest.fixture
-def room(engine: Engine, layout: Layout) -> Iterator[Room]:
-    with open_room(engine, layout, limits=LIMITS, run_id="rooms") as room:
+def room(engine: Engine, layout: Layout) -> Iterator[ProbeSession]:
+    with open_probe_session(engine, layout, limits=LIMITS, run_id="rooms") as room:
         yield room
 
 
-def test_fork_finds_the_same_state_as_a_new_process(engine: Engine, layout: Layout, room: Room) -> None:
+def test_fork_finds_the_same_state_as_a_new_process(engine: Engine, layout: Layout, room: ProbeSession) -> None:
     """Arguments, directories, environment, limits, signals, ``__main__``: no difference shows."""
     alone = run_probe(engine, layout, task(INSPECT, LIMITS), run_id="rooms")
     forked = probe(room, INSPECT)
@@ -209,13 +209,13 @@ def test_fork_finds_the_same_state_as_a_new_process(engine: Engine, layout: Layo
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_probe_does_not_affect_the_next_one(name: str, room: Room, engine: Engine, layout: Layout) -> None:
+def test_probe_does_not_affect_the_next_one(name: str, room: ProbeSession, engine: Engine, layout: Layout) -> None:
     """Each attack's end is reported truthfully. The next probe finds the initial state, or the session is over."""
     code, ended, survives = ATTACKS[name]
     before = probe(room, INSPECT).steps[0].stdout
     attack = probe(room, FIRST + code)
     assert attack.ended == ended or (isinstance(ended, type) and isinstance(attack.ended, ended)), attack
-    assert bool(room.over) is not survives, room.over
+    assert bool(room.spent) is not survives, room.spent
     if survives:
         after = probe(room, INSPECT, limits=LIMITS)
         assert after.ended == Exited(code=0), after
@@ -224,10 +224,10 @@ def test_probe_does_not_affect_the_next_one(name: str, room: Room, engine: Engin
 
 def test_sessions_stay_truthful_through_all_attacks_in_a_row(engine: Engine, layout: Layout) -> None:
     """The probes always give the same answer, and no trace is left at the end."""
-    rooms = Rooms()
+    rooms = SessionPool()
 
-    def ask(code: str) -> Probe:
-        return rooms.probe(engine, layout, task(code, QUICK, FORKED), run_id="rooms")
+    def ask(code: str) -> ProbeResult:
+        return rooms.run(engine, layout, task(code, QUICK, FORKED), run_id="rooms")
 
     shown = set()
     try:
@@ -240,14 +240,14 @@ def test_sessions_stay_truthful_through_all_attacks_in_a_row(engine: Engine, lay
     assert traces(os.getpid()) == []
 
 
-def test_out_of_memory_ends_the_session_and_is_reported(room: Room) -> None:
+def test_out_of_memory_ends_the_session_and_is_reported(room: ProbeSession) -> None:
     """As without a session, the engine reports it. Other processes that the kernel may have killed do not matter."""
     found = probe(room, FIRST + "\nx = []\nwhile True: x.append(b'x' * 2**20)\n", limits=LIMITS)
     assert not isinstance(found.ended, Exited | NotRun), found.ended
-    assert room.over or isinstance(found.ended, Signalled)
+    assert room.spent or isinstance(found.ended, Signalled)
 
 
-def test_testcase_that_cannot_be_forked_gets_its_own_process_with_a_reason(room: Room) -> None:
+def test_testcase_that_cannot_be_forked_gets_its_own_process_with_a_reason(room: ProbeSession) -> None:
     """Threads of an import would be missing in a fork. A failing import fails in its own process."""
     for code, why in (
         ("import ctypes\nimport nothing_of_that_name\n", "ModuleNotFoundError"),
@@ -261,7 +261,7 @@ def test_testcase_that_cannot_be_forked_gets_its_own_process_with_a_reason(room:
         assert bool(found.steps[0].stderr) == ("import this" not in code)
 
 
-def test_memory_fills_and_late_variables_reach_a_fork(room: Room) -> None:
+def test_memory_fills_and_late_variables_reach_a_fork(room: ProbeSession) -> None:
     """New memory has the pattern, and the variable has its value."""
     code = FIRST + (
         "import ctypes, os\nlibc = ctypes.CDLL(None)\nlibc.malloc.restype = ctypes.c_void_p\n"
@@ -296,11 +296,11 @@ def test_attack_leaves_traces_when_its_check_is_removed(
     engine = find_usable("bubblewrap")
     attack, weaken = WEAKENED[name]
     weaken(monkeypatch, tmp_path)
-    with open_room(engine, layout, limits=LIMITS, run_id="rooms") as room:
+    with open_probe_session(engine, layout, limits=LIMITS, run_id="rooms") as room:
         before = probe(room, INSPECT).steps[0].stdout
         try:
             probe(room, FIRST + ATTACKS[attack][0])
-            assert not room.over
+            assert not room.spent
             after = probe(room, INSPECT).steps[0].stdout
         except InfraError as error:  # the files of the next probe are there already
             after = str(error)
@@ -310,12 +310,13 @@ def test_attack_leaves_traces_when_its_check_is_removed(
 HOST = """
 import sys, time
 from pathlib import Path
-from runners.probe.run import open_room
+from runners.probe.run import open_probe_session
 from runners.sandbox.select import select_engine
 from tests.runners.sandbox.kit.attack import LIMITS
 from tests.runners.sandbox.conftest import python_layout
 from tests.runners.sandbox.test_sessions import INSPECT, probe
-with open_room(select_engine(sys.argv[1]), python_layout(Path(sys.argv[2])), limits=LIMITS, run_id="rooms") as room:
+engine, layout = select_engine(sys.argv[1]), python_layout(Path(sys.argv[2]))
+with open_probe_session(engine, layout, limits=LIMITS, run_id="rooms") as room:
     probe(room, INSPECT)
     print("open", flush=True)
     time.sleep(600)

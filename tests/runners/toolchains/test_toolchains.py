@@ -14,10 +14,10 @@ from runners.core.catalogue import load_catalogue
 from runners.core.errors import UserError
 from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, Store, open_store
-from runners.probe.layout import layout_of, task_of
+from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
-from runners.probe.task import Probe
-from runners.rewrite.names import names_in
+from runners.probe.task import ProbeResult
+from runners.rewrite.names import build_names
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import (
@@ -199,10 +199,10 @@ def store() -> Store:
     return open_store()
 
 
-def probe(environment: Environment, testcase: Testcase) -> Probe:
+def probe(environment: Environment, testcase: Testcase) -> ProbeResult:
     """A testcase in the best sandbox of this machine."""
-    task = task_of(environment, testcase, Limits())
-    return run_probe(select_engine("auto"), layout_of(environment), task, run_id=make_name())
+    task = make_task(environment, testcase, Limits())
+    return run_probe(select_engine("auto"), make_layout(environment), task, run_id=make_name())
 
 
 @pytest.mark.compilers
@@ -235,7 +235,7 @@ def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
     assert seen.ended == Exited(code=0), seen.steps
     there = set(json.loads(seen.steps[-1].stdout.splitlines()[-1]))
     assert not [e.old for e in entries if e.affects(version) and e.old in there]
-    successors = names_in(version, entries).successor
+    successors = build_names(version, entries).find_successor
     assert not [
         e.new for e in entries if e.exact and e.new and not e.is_too_new(version) and successors(e.new) not in there
     ]

@@ -28,7 +28,7 @@ from runners.core.protocol import (
     Signature,
     StepResult,
 )
-from runners.probe.guest_records import StepRecord, read_record
+from runners.probe.guest_records import StepRecord, build_record
 from runners.toolchains import ALL_FAILURES, tvm
 
 LAUNCHER = Path("runners/guest/launch.py").resolve()
@@ -83,7 +83,7 @@ def run(folder: Path, text: str, *, keep: slice | None = None) -> StepResult:
         stdout="" if keep else done.stdout,
         stderr=done.stderr[keep] if keep else done.stderr,
         truncated=keep is not None,
-        record=read_record(whole, tvm.GUEST, script="repro.py"),
+        record=build_record(whole, tvm.GUEST, script="repro.py"),
     )
 
 

@@ -22,7 +22,7 @@ from runners.core.protocol import (
 )
 from runners.core.toolchain.diagnosis import ComparedRun, Failure
 from runners.diagnosis.nondeterminism import rerun_varied
-from runners.rewrite.retarget import retarget
+from runners.rewrite.testcase import retarget_testcase
 from runners.toolchains.iree.diagnosis.dispatch_matching import Parting, first_parting
 from runners.toolchains.iree.diagnosis.dispatch_traces import Trace
 from runners.toolchains.iree.diagnosis.dispatches import trace_run
@@ -108,7 +108,7 @@ def _plan(testcase: Testcase, claim: Claim) -> Plan:
 
 
 def _side(bench: Workbench, plan: Plan, version: str, device: str) -> ComparedRun:
-    testcase = retarget(plan.testcase, device) or plan.testcase
+    testcase = retarget_testcase(plan.testcase, device) or plan.testcase
     return ComparedRun(
         testcase=testcase,
         seen=make_means(bench.execute, bench.progress, plan).run(version, Variant.CONTROL, testcase, device),

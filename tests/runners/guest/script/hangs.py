@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from runners.core.catalogue import load_catalogue
 from runners.core.protocol import Hang, Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
-from runners.probe.layout import layout_of, task_of
+from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
-from runners.probe.task import Conditions, Probe
+from runners.probe.task import Conditions, ProbeResult
 from runners.sandbox.bubblewrap import Bubblewrap
 from tests.runners.guest.iree.faults import compiled, executed
 from tests.runners.guest.tvm.sweep import PROGRAMS, environment
@@ -94,13 +94,13 @@ def used_by(testcase: Testcase, version: str) -> Environment:
     return open_store().get_environment(load_catalogue().find(testcase.toolchain, version))
 
 
-def stopped(testcase: Testcase, version: str, *, wall_s: float, conditions: Conditions = FORKED) -> Probe:
+def stopped(testcase: Testcase, version: str, *, wall_s: float, conditions: Conditions = FORKED) -> ProbeResult:
     """One probe, as long as it may take."""
     used = used_by(testcase, version)
-    task = task_of(used, testcase, Limits(wall_s=wall_s), conditions=conditions)
-    return run_probe(Bubblewrap(), layout_of(used), task, run_id="hangs")
+    task = make_task(used, testcase, Limits(wall_s=wall_s), conditions=conditions)
+    return run_probe(Bubblewrap(), make_layout(used), task, run_id="hangs")
 
 
-def where(probe: Probe) -> Hang | None:
+def where(probe: ProbeResult) -> Hang | None:
     record = probe.steps[-1].record if probe.steps else None
     return record.hang if record is not None else None

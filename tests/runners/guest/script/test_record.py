@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runners.probe.guest_records import StepRecord, read_record
+from runners.probe.guest_records import StepRecord, build_record
 from runners.toolchains import tvm
 from tests.runners.guest.tvm.guilty import COMPILE, MODEL, RUN
 from tests.runners.guest.tvm.sweep import LAUNCHER, ROOT, environment, variables
@@ -55,7 +55,7 @@ def told(
         argv=("python", "repro.py"), status=1, timed_out=False, seconds=1.0, maxrss_bytes=1, stdout="", stderr="",
         truncated=False, claims="\n".join(lines),
     )  # fmt: skip
-    record = read_record(step, tvm.GUEST, script="repro.py")
+    record = build_record(step, tvm.GUEST, script="repro.py")
     said = [json.loads(line) for line in lines]
     assert len(record.chain) == len(said[-1].get("failed", []))  # the host reads what the guest writes
     return said, done

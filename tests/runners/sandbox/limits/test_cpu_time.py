@@ -6,7 +6,7 @@ import pytest
 
 from runners.core.protocol import Exited, Limits, TimedOut
 from runners.probe.layout import Layout
-from runners.probe.run import open_room
+from runners.probe.run import open_probe_session
 from runners.sandbox import bubblewrap
 from runners.sandbox.contract import Engine, SessionEngine
 from runners.sandbox.limits import cgroup, cpu_time
@@ -70,7 +70,7 @@ def test_each_probe_of_a_session_has_its_own_processor_time(engine: Engine, layo
     assert isinstance(engine, SessionEngine)
     limits = Limits(wall_s=20, cpu_s=1.5, memory_bytes=LIMITS.memory_bytes, disk_bytes=LIMITS.disk_bytes)
     busy = "import time\nwhile time.process_time() < 0.5: pass\n"
-    with open_room(engine, layout, limits=limits, run_id="conformance") as room:
+    with open_probe_session(engine, layout, limits=limits, run_id="conformance") as room:
         ends = [probe(room, code, limits=limits).ended for code in (*[busy] * 5, SPIN)]
     assert ends[:-1] == [Exited(code=0)] * 5
     assert isinstance(ends[-1], TimedOut)

@@ -1,4 +1,4 @@
-"""The programs of the sandbox, compiled beforehand."""
+"""The programs of the sandbox, compile_guest beforehand."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from runners.probe import bytecode as module
-from runners.probe.bytecode import compiled
-from runners.probe.layout import GUEST
+from runners.probe import layout as module
+from runners.probe.layout import GUEST, compile_guest
 
 PYTHON = Path(sys.executable).resolve()
 
 
 def test_python_takes_the_byte_code_that_is_there(tmp_path: Path) -> None:
-    """Nothing but the first, small file is compiled when a supervisor starts, and nothing else is changed."""
-    place = compiled(GUEST, PYTHON, tmp_path)
+    """Nothing but the first, small file is compile_guest when a supervisor starts, and nothing else is changed."""
+    place = compile_guest(GUEST, PYTHON, tmp_path)
     words = [str(PYTHON), "-I", "-S", "-v", str(place / "launch.py"), "probe.supervisor"]
     said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stderr
     assert f"matches {place}/probe/supervisor.py" in said
@@ -35,12 +34,12 @@ def test_a_change_of_the_programs_is_another_folder(tmp_path: Path) -> None:
         source = tmp_path / str(number)
         source.mkdir()
         (source / "one.py").write_text(text)
-    first, second = (compiled(tmp_path / name, PYTHON, tmp_path / "cache") for name in ("0", "1"))
+    first, second = (compile_guest(tmp_path / name, PYTHON, tmp_path / "cache") for name in ("0", "1"))
     assert first != second
     assert (second / "one.py").read_text() == "X = 2"
 
 
 def test_without_byte_code_the_programs_themselves_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interpreter that cannot compile, or a cache that cannot be written, costs time and no probe."""
-    monkeypatch.setattr(module, "_make", lambda *_: (_ for _ in ()).throw(OSError("read-only")))
-    assert compiled(GUEST, PYTHON, tmp_path) == GUEST
+    monkeypatch.setattr(module, "_compile_copy", lambda *_: (_ for _ in ()).throw(OSError("read-only")))
+    assert compile_guest(GUEST, PYTHON, tmp_path) == GUEST

@@ -1,0 +1,85 @@
+"""Bring a testcase to another release (port) or to another device (retarget). Pure.
+
+Porting replaces names that moved between releases, in both directions, where the replacement is exact. A ported
+testcase is a text of its own: it is run and shown as such, with every replacement, and never takes the original's
+place. A testcase that cannot be written exactly in the other release's names is not ported at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from runners.core.protocol import Testcase
+from runners.core.toolchain.contract import Toolchain
+from runners.core.toolchain.guest import is_launch_step
+from runners.core.toolchain.rewriting import Idioms
+from runners.rewrite.names import Names, build_names
+from runners.rewrite.python import port_python
+from runners.rewrite.text import NameChange, Unportable, port_mlir, port_steps
+from runners.toolchains import find_toolchain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Substitution:
+    """A name replaced by another. ``where`` is ``file:line``, or ``step N`` (1-based) of the command lines."""
+
+    old: str
+    new: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ported:
+    """A testcase written for another release, and each replacement that was made."""
+
+    testcase: Testcase
+    substitutions: tuple[Substitution, ...]
+
+
+def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain) -> Ported | None:
+    """Write a testcase in the names of a release.
+
+    Return None if no name in the testcase has moved, if a name has no exact replacement, or if the testcase cannot be
+    parsed.
+    """
+    names, idioms = build_names(version, toolchain.DRIFT), toolchain.REWRITING.idioms(version)
+    try:
+        steps, changes = port_steps(testcase.steps, names.flags)
+        done = [_locate_change(change, f"step {change.line}") for change in changes]
+        files = dict(testcase.files)
+        for name, text in testcase.files.items():
+            files[name], changes = _port_file(name, text, names, idioms)
+            done += [_locate_change(change, f"{name}:{change.line}") for change in changes]
+    except Unportable:
+        return None
+    if not done:
+        return None
+    ported = msgspec.structs.replace(testcase, files=files, steps=steps)
+    return Ported(testcase=ported, substitutions=tuple(dict.fromkeys(done)))
+
+
+def _port_file(name: str, text: str, names: Names, idioms: Idioms) -> tuple[str, list[NameChange]]:
+    if name.endswith(".py"):
+        return port_python(text, names, idioms)
+    if name.endswith(".mlir"):
+        return port_mlir(text, names.words)
+    return text, []
+
+
+def _locate_change(change: NameChange, where: str) -> Substitution:
+    return Substitution(old=change.old, new=change.new, where=where)
+
+
+def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
+    """Return the testcase for ``device`` with its inputs untouched; None if that is impossible or not needed."""
+    return find_toolchain(testcase.toolchain).REWRITING.retarget(testcase, device)
+
+
+def describe_retarget(testcase: Testcase) -> tuple[str, ...]:
+    """Describe how a retargeted testcase differs: its new command lines, or the effect of the hook."""
+    if any(map(is_launch_step, testcase.steps)):
+        target = testcase.steps[0][3]
+        return (f"while it runs, every target is {target} and every device the one that goes with it",)
+    return tuple(" ".join(step)[:500] for step in testcase.steps)
