@@ -26,7 +26,7 @@ from bot.report.quote import quote_block, quote_code
 
 MAX_NOTE = 4_000
 MAX_HISTORY = 12
-MAX_BODY_BYTES = MAX_BYTES - 20_000
+MAX_BODY_BYTES = MAX_BYTES - 24_000
 """Limit for the body, so that all parts together stay below ``MAX_BYTES``."""
 
 _NOTE = ("<!-- reprobot:note -->", "<!-- reprobot:end-note -->")
@@ -127,7 +127,7 @@ def _render_history(record: IssueRecord) -> str:
     if len(past) < 2:
         return ""
     rows = [
-        f"- {run.at:%Y-%m-%d %H:%M} UTC: {run.verdict} for testcase `{run.testcase[:12]}`"
+        f"- {run.at:%Y-%m-%d %H:%M} UTC: {run.verdict} for testcase `{run.testcase}`"
         + (f" ({quote_code(run.asked, 80)})" if run.asked else "")
         + (f", [log]({run.url})" if _is_plain_url(run.url) else "")
         for run in reversed(past[-MAX_HISTORY:])

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from bot.extract import Repro
 from bot.forge.contract import Forge, Gone, IssueState
-from bot.forge.run_record import IssueRecord, RunState, shorten_digest
+from bot.forge.run_record import IssueRecord, RunState
 from bot.forge.sticky_comment import (
     MAX_BODY_BYTES,
     StickyComment,
@@ -125,7 +125,7 @@ def _note_edit(case: Case, state: IssueState) -> str:
     extraction = extract_with_blocks(now, toolchain=case.toolchain, allow=case.options.allowed)
     digest = digest_of(extraction.testcase) if isinstance(extraction, Repro) else ""
     assert case.run is not None
-    if shorten_digest(digest) == case.run.testcase:
+    if digest == case.run.testcase:
         return ""
     return (
         "> The issue was edited after this run began: this is about the text before. `/repro run` runs it as it is."

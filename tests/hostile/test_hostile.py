@@ -80,7 +80,7 @@ def test_in_the_sheet_that_is_taken_apart_again(text: str) -> None:
         else None
     )
     run = RecordedRun(
-        id="1", at=datetime(2026, 11, 21, tzinfo=UTC), by="ada", testcase="0" * 16, counted=True, state=RunState.DONE
+        id="1", at=datetime(2026, 11, 21, tzinfo=UTC), by="ada", testcase="0" * 64, counted=True, state=RunState.DONE
     )
     sticky = StickyComment(
         note=f"> {escape_prose(text)}: said by {quote_code(text)}",
