@@ -61,6 +61,10 @@ DROP_CODE = "drop-code"
 program: such a testcase gives no verdict that rests on clean runs."""
 
 
+DEFINITIONS_ONLY = "definitions-only"
+"""The kind of the note that a program only defines names. A clean run of it does not show that their use is clean."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """A part of the testcase that the issue does not give."""
@@ -93,6 +97,11 @@ class Repro:
     def left_out(self) -> tuple[str, ...]:
         """What was left out of the program although it may be code; empty for a whole program."""
         return tuple(repair.detail for repair in self.repairs if repair.kind == DROP_CODE)
+
+    @property
+    def only_defines(self) -> bool:
+        """True if the program defines names, and the code that uses them is not in the report."""
+        return any(repair.kind == DEFINITIONS_ONLY for repair in self.repairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,7 @@ def assemble_report(
         findings=seen.findings,
         trail=seen.trail,
         left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
+        only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
     )
     verdict = judge(evidence)
     found = find_bisections(evidence, verdict.kind, catalogue)

@@ -38,6 +38,8 @@ class Evidence:
     """Builds between releases along which was searched, where there were any."""
     left_out: tuple[str, ...] = ()
     """What the testcase leaves out of the reporter's text although it may be code."""
+    only_defines: bool = False
+    """True if the testcase defines names, and the code that uses them is not in the report."""
 
     def combine_answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
         """One answer for each release that was probed, on the testcase's own device unless another is named."""

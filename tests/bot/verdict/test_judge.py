@@ -646,6 +646,15 @@ def test_a_part_of_the_program_gives_no_verdict_on_clean_runs(outcomes: tuple[Ou
     assert any("left out" in reason for reason in partial.reasons)
 
 
+def test_definitions_alone_can_fail_but_are_never_clean() -> None:
+    """A clean run of definitions says nothing about their use. A definition that failed and no longer fails is fixed."""
+    clean, fixed = evidence((P, P, P, P)), evidence((M, M, P, P))
+    withheld = judge(replace(clean, only_defines=True))
+    assert withheld.kind is VerdictKind.INCONCLUSIVE
+    assert any("only defines" in reason for reason in withheld.reasons)
+    assert judge(replace(fixed, only_defines=True)) == judge(fixed)
+
+
 @pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (I, I, I, I)])
 def test_a_failure_of_a_part_of_the_program_is_a_failure(outcomes: tuple[Outcome, ...]) -> None:
     """The reported failure was seen, whatever else the program would have done."""

@@ -318,3 +318,18 @@ def test_the_word_run_may_stand_before_a_command() -> None:
         "IREE: failed to legalize",
     )
     assert "--iree-hal-target-backends=vmvx" in found.testcase.steps[0]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "iree-compile crashes with input MLIR of an unranked tensor as function parameter.",
+        "iree-opt prints the module and then dies in canonicalize.mlir processing, see below",
+    ],
+)
+def test_a_sentence_that_begins_with_a_program_is_no_command(sentence: str) -> None:
+    body = f"{sentence}\n\n{MLIR}\n    `iree-compile --iree-hal-target-backends=llvm-cpu twice.mlir -o a.vmfb`\n"
+    found = extract_repro(body, TITLE)
+    assert not found.missing
+    assert [step[0] for step in found.testcase.steps] == ["iree-compile"]
+    assert "twice.mlir" in found.testcase.files

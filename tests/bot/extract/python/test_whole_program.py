@@ -116,3 +116,46 @@ def test_an_unfenced_program_that_goes_on_is_recorded(below: str) -> None:
 def test_prose_below_an_unfenced_program_is_no_code(below: str) -> None:
     """The rest of an issue is no part of the program."""
     assert not extract_repro(f"tvm fails.\n\n{HEAD}{below}").left_out
+
+
+DEFINITION = """from tvm.script import relax as R
+from tvm.script import ir as I
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("Segfault while parsing a module", "Segmentation fault (core dumped)"),
+        ("Crash with a module", "error: no len()\n --> repro.py:7:12\n    |\nSegmentation fault (core dumped)"),
+    ],
+)
+def test_a_definition_that_the_parser_refuses_is_a_program(title: str, said: str) -> None:
+    """The compiler parses a decorated definition when the script is loaded: nothing has to use the definition."""
+    found = extract_repro(f"tvm: {title}.\n\n```python\n{DEFINITION}```\n\n```\n{said}\n```\n")
+    assert not found.missing
+    assert found.only_defines
+
+
+def test_a_plain_definition_needs_its_driver() -> None:
+    found = extract_repro(
+        "tvm crashes.\n\n```python\nimport tvm\n\ndef build(mod):\n    return tvm.build(mod)\n```\n"
+    )
+    assert [entry.kind for entry in found.missing] == ["code"]
+    assert not found.only_defines
+
+
+@pytest.mark.parametrize(
+    "before", ["Expected it to just work.", "I expected this to work fine:", "It should simply run without error."]
+)
+def test_a_hope_before_the_program_does_not_call_it_the_working_one(before: str) -> None:
+    """A block is a working variant only if the text says that it works, not that it should."""
+    other = "```python\ndef load(path):\n    return parse(path)\n\n\nmodule = load(config.path)\n```"
+    found = extract_repro(f"{before}\n\n{fence(HEAD)}\n\nI normally use a wrapper around this:\n\n{other}\n")
+    assert found.testcase.files["repro.py"] == HEAD
