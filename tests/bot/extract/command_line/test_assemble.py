@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.bot.extract.reading import extract_no_repro, extract_repro, list_missing, list_repairs
@@ -328,7 +330,8 @@ def test_the_word_run_may_stand_before_a_command() -> None:
     ],
 )
 def test_a_sentence_that_begins_with_a_program_is_no_command(sentence: str) -> None:
-    body = f"{sentence}\n\n{MLIR}\n    `iree-compile --iree-hal-target-backends=llvm-cpu twice.mlir -o a.vmfb`\n"
+    command = "`iree-compile --iree-hal-target-backends=llvm-cpu twice.mlir -o a.vmfb`"
+    body = f"{sentence}\n\n{textwrap.dedent(MLIR)}\n{command}\n"
     found = extract_repro(body, TITLE)
     assert not found.missing
     assert [step[0] for step in found.testcase.steps] == ["iree-compile"]
