@@ -179,7 +179,7 @@ def test_a_late_answer_does_not_replace_a_later_runs() -> None:
     assert forge.ours()[0].partition("<!-- reprobot:history")[0] == before.partition("<!-- reprobot:record")[0]
 
 
-@pytest.mark.parametrize("body", ["How do I install it?", "It crashes. Thanks for looking into it!"])
+@pytest.mark.parametrize("body", ["It ends with an error.", "It crashes. Thanks for looking into it!"])
 def test_an_issue_without_code_gets_no_comment(body: str) -> None:
     """Unless the settings want one request for code, or a command asks."""
     forge = forge_of(body)
@@ -192,6 +192,21 @@ def test_an_issue_without_code_gets_no_comment(body: str) -> None:
     assert len(forge.ours()) == 1
     assert "Could you add" in forge.ours()[0]
     assert forge.writes == 1
+
+
+@pytest.mark.parametrize("body", ["How do I install it?", f"Would be nice:\n\n{CODE}\n\nHow can I do that?"])
+def test_a_text_without_a_claim_gets_no_comment_unless_a_command_asks(body: str) -> None:
+    """With code and without, whatever the settings say of issues without code."""
+    forge = forge_of(body)
+    forge.issues[7] = replace(forge.issues[7], title="[Feature request] Print faster")
+    for _ in range(2):
+        handled = ask(forge, "issues", issue_event("opened"), file=b"without-code: ask")
+        assert isinstance(handled, HandledRequest)
+        assert handled.sealed is None
+    assert forge.writes == 0
+    asked = says(forge, "wil", "/repro run")
+    assert (asked.sealed is not None) is (CODE in body)
+    assert forge.ours()
 
 
 def test_a_missing_file_is_asked_for_once_by_default() -> None:

@@ -647,7 +647,7 @@ def test_a_part_of_the_program_gives_no_verdict_on_clean_runs(outcomes: tuple[Ou
 
 
 def test_definitions_alone_can_fail_but_are_never_clean() -> None:
-    """A clean run of definitions says nothing about their use. A definition that failed and no longer fails is fixed."""
+    """A clean run says nothing about the use of a definition. A definition that no longer fails is fixed."""
     clean, fixed = evidence((P, P, P, P)), evidence((M, M, P, P))
     withheld = judge(replace(clean, only_defines=True))
     assert withheld.kind is VerdictKind.INCONCLUSIVE

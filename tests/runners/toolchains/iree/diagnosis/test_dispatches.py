@@ -124,7 +124,7 @@ def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeyp
         asked += len(a.values)
         return find_differing_values(a, b, share)
 
-    monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.differing", counted)
+    monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.find_differing_values", counted)
     monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.MAX_VALUES", 1_000)
     these = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 2 3 4"], ["i32=1"]) for at in range(80)]
     those = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 9 3 4"], ["i32=2"]) for at in range(80)]
