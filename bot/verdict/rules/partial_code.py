@@ -17,7 +17,7 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
     A program that only defines names can still be fixed: a definition that failed as reported is accepted later.
     """
     if evidence.left_out and verdict.kind in _REST_ON_CLEAN_RUNS:
-        why = "text that may be code was left out of the testcase, so a clean run does not show that the failure is gone"
+        why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
         return _withhold(verdict, why, "the program alone, in one code block, would settle it")
     if evidence.only_defines and verdict.kind is VerdictKind.NOT_REPRODUCED:
         why = "the testcase only defines functions, so a clean run does not show that their use is clean"
