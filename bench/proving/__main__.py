@@ -20,8 +20,9 @@ from bench.first_looks.score import list_rounds, load_round
 from bench.proving.dummies import list_dummies
 from bench.proving.grades import HEAD, render_misses, render_reliability, render_row
 from bench.proving.play import Done, Job, play_jobs
+from bench.proving.recordings import load
 from bench.proving.telling import AXES
-from bench.proving.trials import list_corpus
+from bench.proving.trials import CORPUS, list_corpus
 
 SETS = ("corpus", "retellings", "planted", "pairs", "first-looks")
 
@@ -90,6 +91,8 @@ def main() -> int:
             graded = [one.graded for one in done if (one.set, one.judge) == (name, judge)]
             if graded:
                 write(render_row(name if judge == judges[0] else f"{name}, {judge}", graded))
+    runs = load(CORPUS)
+    write(f"\n{len(runs.runs)} recorded runs, {len(runs.list_stale())} of them made with other guest programs.")
     write("\n" + render_reliability(one.graded for one in product))
     if "retellings" in sets:
         write("\n" + render_options(product))

@@ -187,3 +187,12 @@ def test_recordings_belong_to_cases_of_the_corpus() -> None:
     names = {trial.name for trial in list_corpus()}
     folder = recorded.FOLDER / CORPUS
     assert {str(path.relative_to(folder)).removesuffix(".jsonl.xz") for path in folder.rglob("*.xz")} <= names
+
+
+def test_recordings_of_other_guest_programs_are_reported_as_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = RunRequest(version="0.26.0", device="llvm", testcase=EMPTY)
+    runs = Recordings()
+    Replay(runs, lambda _: _result("once"))(request)
+    assert runs.list_stale() == []
+    monkeypatch.setattr(recorded, "digest_guest", lambda: "0" * 16)
+    assert [one.key for one in runs.list_stale()] == [request.key]
