@@ -7,7 +7,7 @@ import sys
 import traceback
 
 from bot.cli.app import app
-from bot.report.quote import clean, disarm
+from bot.report.quote import clean_text, escape_commands
 from runners.core.errors import ReprobotError
 
 INTERRUPTED = 130
@@ -47,7 +47,7 @@ def _exit_on_usage_error(error: Exception) -> None:
 
 
 def _print_error(text: str) -> None:
-    sys.stderr.write(disarm(clean(text)) + "\n")
+    sys.stderr.write(escape_commands(clean_text(text)) + "\n")
 
 
 if __name__ == "__main__":

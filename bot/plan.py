@@ -44,6 +44,8 @@ class RunOptions:
     """A clone of the toolchain's repository, in the form of ``--history``."""
     minutes: float | None = None
     """Time limit of a search between two ends."""
+    anyway: bool = False
+    """Run a testcase even if the text around it reports no failure."""
     minimize: bool = False
     """Also reduce the testcase to the part that its failure needs."""
     budget: Budget = field(default_factory=Budget)

@@ -165,7 +165,7 @@ class Ours:
 
     def _believes(self, line: Line, goals: Goals, events: Sequence[Event]) -> bool:
         state = assess_search(line, goals, events)
-        return isinstance(state, State) and state.gap()[2] >= self.publish
+        return isinstance(state, State) and state.find_gap()[2] >= self.publish
 
 
 ALONE = Ours(publish=0.95, verified=False)

@@ -13,109 +13,64 @@ import argparse
 import json
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from bot.verdict.rules.rate import interval
-
-FOLDER = Path(__file__).parent
-SILENT = "silent"
-"""The verdict on a text that claims no failure: the product stays quiet."""
-HUMBLE = frozenset({"inconclusive", "untestable", "incomplete", "no-repro", SILENT})
-"""Verdicts that accuse neither the compiler nor the testcase."""
-
-Grade = Literal["right", "accepted", "useless", "wrong", "harmful"]
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """One report: its label, the product's answer and the grade."""
-
-    label: dict[str, Any]
-    verdict: str
-    confidence: float
-    headline: str
-    grade: Grade
-
-    @property
-    def name(self) -> str:
-        return f"{self.label['repository'].partition('/')[2]}#{self.label['number']}"
-
-
-def grade(label: dict[str, Any], verdict: str) -> Grade:
-    if verdict == label["truth"]:
-        return "right"
-    if verdict in label["accept"]:
-        return "accepted"
-    if verdict in label["never"]:
-        return "harmful"
-    return "useless" if verdict in HUMBLE else "wrong"
-
-
-def score(labels: Sequence[dict[str, Any]], outputs: dict[str, dict[str, Any]]) -> list[Scored]:
-    scored = []
-    for label in labels:
-        key = f"{label['repository']}#{label['number']}"
-        if (output := outputs.get(key)) is not None:
-            verdict = output["verdict"]
-            scored.append(Scored(label, verdict, output["confidence"], output["headline"], grade(label, verdict)))
-    return scored
-
-
-# ---------------------------------------------------------------------------------------------- tables
-
-
-def render_row(name: str, scored: Sequence[Scored]) -> str:
-    """One Markdown row: n, each grade, right or accepted with its interval, wrong or harmful with its interval."""
-    counts = Counter(one.grade for one in scored)
-    n = len(scored)
-    good, bad = counts["right"] + counts["accepted"], counts["wrong"] + counts["harmful"]
-    sure = [one for one in scored if one.confidence >= 0.9 and one.verdict not in HUMBLE]
-    sure_wrong = sum(one.grade in ("wrong", "harmful") for one in sure)
-    decidable = [one for one in scored if one.label.get("decidable") and one.label["truth"] != SILENT]
-    decided = sum(one.grade in ("right", "accepted") and one.verdict != "inconclusive" for one in decidable)
-    grades = " | ".join(str(counts[name]) for name in ("right", "accepted", "useless", "wrong", "harmful"))
-    return (
-        f"| {name} | {n} | {grades} | {_share(good, n)} | {_share(bad, n)} | {sure_wrong} of {len(sure)} "
-        f"| {_share(decided, len(decidable))} |"
-    )
-
-
-HEAD = (
-    "| set | n | right | accepted | useless | wrong | harmful | right or accepted | wrong or harmful "
-    "| wrong at ≥ .9 | decidable decided |\n| --- | --: | --: | --: | --: | --: | --: | --- | --- | --- | --- |"
+from bench.proving.grades import (
+    HEAD,
+    SILENT,
+    Answer,
+    Graded,
+    Label,
+    count_classes,
+    grade_answer,
+    render_misses,
+    render_reliability,
+    render_row,
 )
 
-
-def _share(part: int, whole: int) -> str:
-    low, high = interval(part, whole)
-    return f"{part} of {whole}, {100 * part / max(1, whole):.0f} % ({100 * low:.0f}–{100 * high:.0f})"
+FOLDER = Path(__file__).parent
 
 
-def render_reliability(scored: Sequence[Scored]) -> str:
-    """Confidence in bins, beside the share that was right or accepted; verdicts that claim something only."""
-    rows = ["| confidence | n | right or accepted |", "| --- | --: | --- |"]
-    for low, high in ((0.0, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 1.01)):
-        bin_ = [one for one in scored if low <= one.confidence < high and one.verdict not in HUMBLE]
-        good = sum(one.grade in ("right", "accepted") for one in bin_)
-        rows.append(f"| {low:.1f} – {min(high, 1.0):.1f} | {len(bin_)} | {_share(good, len(bin_))} |")
-    return "\n".join(rows)
+def grade_round(labels: Sequence[dict[str, Any]], outputs: dict[str, dict[str, Any]]) -> dict[str, list[Graded]]:
+    """The graded answers by repository; reports without an answer are left out."""
+    graded: dict[str, list[Graded]] = {}
+    for entry in labels:
+        output = outputs.get(f"{entry['repository']}#{entry['number']}")
+        if output is None:
+            continue
+        label = Label(
+            verdict=entry["truth"],
+            accepted=tuple(entry["accept"]),
+            never=tuple(entry["never"]),
+            classes=tuple(entry.get("class", ())),
+            decidable=bool(entry.get("decidable")),
+        )
+        verdict = SILENT if output["verdict"] == "no-claim" else output["verdict"]
+        answer = Answer(verdict=verdict, confidence=output["confidence"], headline=output["headline"])
+        name = f"{entry['repository'].partition('/')[2]}#{entry['number']}"
+        graded.setdefault(entry["repository"], []).append(
+            Graded(name=name, label=label, answer=answer, grade=grade_answer(label, answer))
+        )
+    return graded
 
 
-def render_misses(scored: Sequence[Scored]) -> str:
-    rows = []
-    for one in sorted(scored, key=lambda it: it.grade):
-        if one.grade not in ("right", "accepted"):
-            classes = ", ".join(one.label.get("class", ()))
-            rows.append(
-                f"- {one.grade}: {one.name} is {one.label['truth']}, got {one.verdict} at {one.confidence:.2f} "
-                f"({classes}): {one.headline[:160]}"
-            )
-    return "\n".join(rows)
+def load_round(number: int | str, outputs: Path | None = None) -> dict[str, list[Graded]]:
+    """The graded answers of a recorded round.
+
+    Raises:
+        FileNotFoundError: the round has no labels, or has not been run.
+    """
+    labels = json.loads((FOLDER / f"round-{number}.json").read_text(encoding="utf-8"))
+    answers = json.loads((outputs or FOLDER / f"round-{number}.outputs.json").read_text(encoding="utf-8"))["answers"]
+    return grade_round(labels, answers)
+
+
+def list_rounds() -> list[str]:
+    """The numbers of the rounds that have been run, in order."""
+    return sorted(path.name.removeprefix("round-").partition(".")[0] for path in FOLDER.glob("round-*.outputs.json"))
 
 
 # ---------------------------------------------------------------------------------------------- running
@@ -156,19 +111,14 @@ def main() -> int:
     parser.add_argument("--run", type=Path, help="folder with REPOSITORY-NUMBER.md; run the product first")
     parser.add_argument("--outputs", type=Path, help="answers to score instead of the round's own")
     chosen = parser.parse_args()
-    labels = json.loads((FOLDER / f"round-{chosen.round}.json").read_text(encoding="utf-8"))
-    outputs = chosen.outputs or FOLDER / f"round-{chosen.round}.outputs.json"
     if chosen.run is not None:
-        answers = run_product(labels, chosen.run, outputs)
-    else:
-        answers = json.loads(outputs.read_text(encoding="utf-8"))["answers"]
-    scored = score(labels, answers)
-    sets = {"all": scored} | {
-        name: [one for one in scored if one.label["repository"] == name]
-        for name in sorted({one.label["repository"] for one in scored})
-    }
-    rows = [HEAD, *(render_row(name, part) for name, part in sets.items())]
-    sys.stdout.write("\n".join([*rows, "", render_reliability(scored), "", render_misses(scored)]) + "\n")
+        labels = json.loads((FOLDER / f"round-{chosen.round}.json").read_text(encoding="utf-8"))
+        run_product(labels, chosen.run, chosen.outputs or FOLDER / f"round-{chosen.round}.outputs.json")
+    graded = load_round(chosen.round, chosen.outputs)
+    every = [one for part in graded.values() for one in part]
+    rows = [HEAD, render_row("all", every), *(render_row(name, part) for name, part in sorted(graded.items()))]
+    tables = ["\n".join(rows), render_reliability(every), count_classes(every), render_misses(every)]
+    sys.stdout.write("\n\n".join(tables) + "\n")
     return 0
 
 

@@ -35,9 +35,9 @@ from typing import TypeVar
 
 from bench.pairs import fresh_rooms, late_rooms, mixed_rooms
 from runners.core.catalogue import load_catalogue
-from runners.core.failure.array_mismatch import unequal
-from runners.core.failure.compare import SAME, compare
-from runners.core.failure.oracle import Context, rule
+from runners.core.failure.array_mismatch import parse_mismatch
+from runners.core.failure.compare import SAME, compare_signatures
+from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Claim, ClaimKind, Exited, Outcome, Signalled, Signature, StepResult, TimedOut
 from runners.environments.store import open_store
@@ -355,7 +355,7 @@ def pairs(failures: Sequence[Failure]) -> list[tuple[Failure, Failure]]:
 
 def by_signature(a: Failure, b: Failure) -> bool:
     first, second = read(a), read(b)
-    return first is not None and second is not None and compare(first, second, ALL_FAILURES).score >= SAME
+    return first is not None and second is not None and compare_signatures(first, second, ALL_FAILURES).score >= SAME
 
 
 @cache
@@ -376,7 +376,9 @@ def by_ruling(a: Failure, b: Failure) -> bool:
         return False
     step = StepResult(argv=("python", "a.py"), ended=ended(b), stderr=b.output)
     claim = Claim(kind=_kind(reported), signature=reported)
-    return rule(step.ended, [step], Context(claim=claim, vocabulary=ALL_FAILURES)).outcome is Outcome.MATCH
+    return (
+        classify_run(step.ended, [step], OracleContext(claim=claim, vocabulary=ALL_FAILURES)).outcome is Outcome.MATCH
+    )
 
 
 def _kind(reported: Signature) -> ClaimKind:
@@ -438,7 +440,7 @@ def tells(failure: Failure) -> bool:
 
 
 def _nan(seen: Signature) -> bool:
-    arrays = unequal(seen.message)
+    arrays = parse_mismatch(seen.message)
     return arrays is not None and arrays.kind == "NaN positions"
 
 

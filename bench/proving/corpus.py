@@ -10,6 +10,7 @@ from typing import Any, get_args
 from bench.proving.recordings import Recordings
 from bench.proving.story import Claim, Story
 from bot.issue import Issue
+from bot.plan import RunOptions
 from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
 from runners.core.protocol import StepResult, Testcase
@@ -17,6 +18,7 @@ from runners.core.runs import RunRequest, RunResult
 from tests.corpus.cases import Case, cases
 
 MAX_FAILURE_LINES = 60
+HANG_TIMEOUT_S = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,12 @@ def list_cases() -> Iterator[CorpusCase]:
     for case in cases():
         if case.expected.get("verdict"):
             yield CorpusCase(issue=case.issue, truth=_read_truth(case), expected=case.expected)
+
+
+def choose_options(case: CorpusCase) -> RunOptions:
+    """The options of every run of a case. A program that hangs is stopped early: it would cost a minute per run."""
+    kinds = case.expected.get("claim", {}).get("kind") or ""
+    return RunOptions(timeout_s=HANG_TIMEOUT_S if "hang" in kinds else None)
 
 
 def _read_truth(case: Case) -> Truth:

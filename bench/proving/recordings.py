@@ -1,8 +1,8 @@
 """Recorded runs: extraction, planning and judging over real outputs, in seconds and without a compiler.
 
 A recording is a line of JSON: the key of a request, which of several equal requests it answers, and the result. Files
-are compressed (``bench/proving/recordings/NAME.jsonl.xz``). Each line carries the digests of the testcase, of the
-guest programs and, in the result, of the environment, so that a stale recording can be told.
+are compressed, one per story (``bench/proving/recordings/SET/STORY.jsonl.xz``). Each line carries the digests of the
+testcase, of the guest programs and, in the result, of the environment, so that a stale recording can be told.
 """
 
 from __future__ import annotations
@@ -87,9 +87,19 @@ def digest_guest() -> str:
 
 
 def load(name: str, folder: Path = FOLDER) -> Recordings:
-    """The recordings of a set; none if the file does not exist."""
-    path = folder / f"{name}.jsonl.xz"
+    """The recordings of all stories of a set; none if the folder does not exist."""
+    paths = sorted((folder / name).rglob("*.jsonl.xz"))
+    return Recordings(one for path in paths for one in _read(path))
+
+
+def load_story(name: str, story: str, folder: Path = FOLDER) -> Recordings:
+    """The recordings of one story of a set; none if there is no file."""
+    path = _find_file(name, story, folder)
     return Recordings(_read(path) if path.exists() else ())
+
+
+def _find_file(name: str, story: str, folder: Path) -> Path:
+    return folder / name / f"{story}.jsonl.xz"
 
 
 def _read(path: Path) -> Iterator[Recording]:
@@ -98,10 +108,10 @@ def _read(path: Path) -> Iterator[Recording]:
             yield msgspec.json.decode(line, type=Recording)
 
 
-def save(name: str, recordings: Recordings, folder: Path = FOLDER) -> Path:
-    """Write the recordings sorted, whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.jsonl.xz"
+def save_story(name: str, story: str, recordings: Recordings, folder: Path = FOLDER) -> Path:
+    """Write the recordings of one story, sorted, whole or not at all."""
+    path = _find_file(name, story, folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     with lzma.open(part, "wb", preset=6) as lines:
         for _, one in sorted(recordings.runs.items()):

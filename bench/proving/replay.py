@@ -10,7 +10,7 @@ from bot.extract import extract
 from bot.extract.types import Extraction, Repro
 from bot.issue import Issue
 from bot.plan import RunOptions, make_plan
-from bot.report.assemble import Asked, assemble_report, report_without_run
+from bot.report.assemble import ReportInput, assemble_report, make_unrun_report
 from bot.verdict.verdict import Report
 from runners.core.catalogue import Catalogue
 from runners.core.progress import Silent
@@ -49,8 +49,8 @@ def replay_issue(
     """
     chosen = options or RunOptions()
     read = extraction if extraction is not None else extract(issue)
-    asked = Asked(issue=issue, toolchain=None, options=chosen, extraction=read)
-    if (report := report_without_run(asked)) is not None:
+    asked = ReportInput(issue=issue, toolchain=None, options=chosen, extraction=read)
+    if (report := make_unrun_report(asked)) is not None:
         return report
     assert isinstance(read, Repro)
     planned = make_plan(read, catalogue, chosen)

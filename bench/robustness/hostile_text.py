@@ -15,8 +15,8 @@ import tracemalloc
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from runners.core.failure.compare import compare
-from runners.core.failure.normalize import MAX_MESSAGE_CHARS, normalise
+from runners.core.failure.compare import compare_signatures
+from runners.core.failure.normalize import MAX_MESSAGE_CHARS, normalize_message
 from runners.core.failure.parse import MAX_PARSED_CHARS, parse_signature
 from runners.core.protocol import Exited, Signature
 from runners.toolchains import ALL_FAILURES
@@ -109,11 +109,11 @@ def comparing() -> None:
         for size in (MAX_MESSAGE_CHARS // 2, MAX_MESSAGE_CHARS):
             said, seen = (_message(piece, size, offset) for piece, offset in ((left, 0), (right, 7)))
             one, other = (Signature(type="ValueError", message=text) for text in (said, seen))
-            times.append(_seconds(partial(compare, one, other, ALL_FAILURES)))
+            times.append(_seconds(partial(compare_signatures, one, other, ALL_FAILURES)))
         sys.stdout.write(
             f"| {name} | {times[0] * 1e3:.1f} ms | {times[1] * 1e3:.1f} ms | {times[1] / times[0]:.1f} |\n"
         )
-    longest = max(_seconds(partial(normalise, make(2_000))) for make in TEXTS.values())
+    longest = max(_seconds(partial(normalize_message, make(2_000))) for make in TEXTS.values())
     sys.stdout.write(f"\nNormalising one line, at worst: {longest * 1e3:.1f} ms\n")
 
 

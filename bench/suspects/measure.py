@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from bot.report.sections.ranges import related
+from bot.report.sections.ranges import render_suspects
 from bot.suspects.rank import ReportQuery, Weights, compute_beliefs, rank_commits, select_suspects
 from runners.builds.commit_log import CommitLog
 from runners.core.protocol import Commit, CommitRange
@@ -87,7 +87,7 @@ def not_bugs(cases: Sequence[Case]) -> int:
     for one in cases:
         commits = CommitRange(start=one.row["start"], end=one.row["end"], count=len(one.commits))
         shown = select_suspects(one.query, one.commits, "fixed")
-        text = related(commits, shown, "have to do with it").casefold()
+        text = render_suspects(commits, shown, "have to do with it").casefold()
         accused += any(word in text for word in ACCUSING) or "no evidence" not in text
         first = rank_commits(one.query, one.commits, "fixed")
         share = compute_beliefs(first)[first[0].commit.sha]

@@ -24,7 +24,7 @@ from bot.cli.context import (
 from bot.extract import extract
 from bot.issue import is_remote
 from bot.plan import RunOptions
-from bot.report.document import dumps, extract_document, smaller_document, suspects_document
+from bot.report.document import format_json, make_extract_document, make_smaller_document, make_suspects_document
 from bot.report.files import Outputs, write_file, write_report
 from bot.verdict.verdict import Report
 from runners.builds.commit_log import CommitLog
@@ -142,6 +142,9 @@ def run_reproduce(
     minimize: Annotated[
         bool, typer.Option("--minimize", help="Also reduce the testcase to the part that its failure needs.")
     ] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Run the testcase even if the text reports no failure.")
+    ] = False,
     json: JsonOption = None,
     html: HtmlOption = None,
     comment: CommentOption = None,
@@ -157,6 +160,7 @@ def run_reproduce(
         wheels=_make_absolute(wheels),
         history=str(history or ""),
         minimize=minimize,
+        anyway=anyway,
     )
     check_names(toolchain, options.sandbox, options.allowed)
     read = read_issue(issue, toolchain, attach=fetch_attachments)
@@ -245,7 +249,7 @@ def run_suspects(
         dated=is_remote(issue) or read.created < get_now().date(),
     )
     if json is not None:
-        write_file(json, dumps(suspects_document(commits, related)))
+        write_file(json, format_json(make_suspects_document(commits, related)))
     terminal.show_suspects(commits, related)
 
 
@@ -290,7 +294,7 @@ def run_minimize(
             seconds=60 * minutes,
         )
     if json is not None:
-        write_file(json, dumps(smaller_document(read, smaller)))
+        write_file(json, format_json(make_smaller_document(read, smaller)))
     if out is not None:
         write_file(out, max(smaller.testcase.files.values(), key=len, default=""))
     terminal.show_smaller(smaller)
@@ -307,7 +311,7 @@ def run_extract(
     """Only read an issue: its testcase, its missing parts, and the reporter's claim. Runs no testcase."""
     read = read_issue(issue, toolchain, attach=fetch_attachments)
     extraction = extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))
-    text = dumps(extract_document(read, extraction))
+    text = format_json(make_extract_document(read, extraction))
     if json is None:
         terminal.write_stdout(text + "\n")
     else:
@@ -319,7 +323,7 @@ def run_doctor(json: JsonOption = None) -> None:
     """Check this machine: which parts of Reprobot work here, and why the others do not."""
     checks = check_machine_parts()
     if json is not None:
-        write_file(json, dumps({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
+        write_file(json, format_json({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
     terminal.show_checks(checks)
 
 

@@ -21,7 +21,7 @@ from bot.cli.context import (
 from bot.forge import actions
 from bot.forge.github import open_forge
 from bot.report.files import Outputs, write_file, write_report
-from bot.report.quote import prose
+from bot.report.quote import escape_prose
 from bot.requests.conversation import HandledRequest, RequestContext
 from bot.requests.deliver import deliver_failure, deliver_report
 from bot.requests.handle import handle_request
@@ -98,7 +98,7 @@ def _plan_event(step: actions.ActionsStep) -> HandledRequest:
 
 def report_ignored(event: IgnoredEvent) -> HandledRequest:
     """Return why an event is ignored as Markdown for the job's summary. The reason may quote the event."""
-    return HandledRequest(number=0, messages=(f"nothing to do: {prose(event.why)}",))
+    return HandledRequest(number=0, messages=(f"nothing to do: {escape_prose(event.why)}",))
 
 
 def _plan_source(source: str, file: Path | None, step: actions.ActionsStep) -> HandledRequest:

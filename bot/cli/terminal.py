@@ -1,6 +1,7 @@
 """Print progress on stderr and the result on stdout: live on a terminal, plain lines in a log or a pipe.
 
-All text passes ``clean``, and rich's markup is off: strangers' words can neither move the cursor nor colour a line.
+All text passes ``clean_text``, and rich's markup is off: strangers' words can neither move the cursor nor colour a
+line.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from rich.markdown import Markdown
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from bot.report.comment import sections
-from bot.report.matrix import MARK, said
-from bot.report.quote import clean, log_line
-from bot.report.sections.headline import headline
-from bot.report.sections.ranges import related
+from bot.report.comment import list_sections
+from bot.report.matrix import MARKS, describe_run
+from bot.report.quote import clean_text, format_log_line
+from bot.report.sections.headline import render_headline
+from bot.report.sections.ranges import render_suspects
 from bot.report.sections.shape import Section
-from bot.report.sections.testcase import cut_down
+from bot.report.sections.testcase import render_cut_down
 from bot.verdict.verdict import Report
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, CommitRange, Observation, Smaller, Suspect, Variant
@@ -51,7 +52,7 @@ def make_spinners(console: Console, *, refresh: bool = True) -> Progress:
 
 def print_message(message: str) -> None:
     """Print one line on stderr, escaped so that GitHub's runner does not read it as a workflow command."""
-    sys.stderr.write(log_line(message) + "\n")
+    sys.stderr.write(format_log_line(message) + "\n")
 
 
 def show_report(report: Report, comment: str) -> None:
@@ -82,11 +83,11 @@ def stop_commands(text: str, environment: Mapping[str, str]) -> str:
 
 def print_report(report: Report, console: Console) -> None:
     """Print the comment's open sections, and the titles of its folded ones."""
-    parts = list(sections(report))
+    parts = list(list_sections(report))
     if title := _clean_line(report.issue.title):
         console.print(Text(title, style="dim"))
-    console.print(_make_markdown("\n\n".join([headline(report.verdict), *map(_render_open, parts)])))
-    if folded := [clean(part.title) for part in parts if part.folded]:
+    console.print(_make_markdown("\n\n".join([render_headline(report.verdict), *map(_render_open, parts)])))
+    if folded := [clean_text(part.title) for part in parts if part.folded]:
         console.print(Text(f"\nIn the full comment (--comment FILE, --html FILE): {'; '.join(folded)}", style="dim"))
 
 
@@ -104,7 +105,7 @@ def _make_markdown(text: str) -> Markdown:
 def show_suspects(commits: CommitRange, suspects: Sequence[Suspect]) -> None:
     """Print the commits most related to a report on stdout, worded as in the comment."""
     text = (
-        related(commits, suspects, "have to do with it")
+        render_suspects(commits, suspects, "have to do with it")
         or f"None of the {commits.count} commits shares a word with it."
     )
     console = Console(highlight=False)
@@ -116,7 +117,7 @@ def show_suspects(commits: CommitRange, suspects: Sequence[Suspect]) -> None:
 
 def show_smaller(smaller: Smaller) -> None:
     """Print a reduced testcase on stdout."""
-    text = f"{smaller.after} lines instead of {smaller.before}.\n\n{cut_down(smaller)}"
+    text = f"{smaller.after} lines instead of {smaller.before}.\n\n{render_cut_down(smaller)}"
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(_make_markdown(text))
@@ -144,7 +145,7 @@ def show_checks(checks: Sequence[CheckResult]) -> None:
     for check in checks:
         mark, style = ("ok", "green") if check.works else ("no", "yellow")
         line = Text(f"{mark}  ", style=style).append(f"{check.area} {check.name}".ljust(width + 2), style="bold")
-        console.print(line.append(clean(check.detail), style=""), soft_wrap=not console.is_terminal)
+        console.print(line.append(clean_text(check.detail), style=""), soft_wrap=not console.is_terminal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +206,8 @@ def _describe_cell(cell: Cell) -> str:
 
 
 def _describe_end(cell: Cell, seen: Observation) -> str:
-    return _clean_line(f"{MARK[seen.answer]} {_describe_cell(cell)}: {said(seen)}, {seen.seconds:.1f} s")
+    return _clean_line(f"{MARKS[seen.answer]} {_describe_cell(cell)}: {describe_run(seen)}, {seen.seconds:.1f} s")
 
 
 def _clean_line(text: str) -> str:
-    return log_line(text, 300)
+    return format_log_line(text, 300)

@@ -12,7 +12,7 @@ from bot.extract import extract
 from bot.extract.types import Repro
 from bot.issue import Issue
 from bot.plan import RunOptions, make_plan, plan_commit_search
-from bot.report.assemble import Asked, assemble_report, refuse_mere_infrastructure, report_without_run
+from bot.report.assemble import ReportInput, assemble_report, make_unrun_report, require_testcase_runs
 from bot.suspects.ranges import CommitHistory
 from bot.suspects.rank import compute_beliefs, make_query, rank_commits, select_suspects
 from bot.verdict.judge import judge_without_running
@@ -46,7 +46,7 @@ def reproduce_issue(
         InfraError: no run was possible, through no fault of the testcase.
     """
     asked = _read_testcase(issue, toolchain, options)
-    if (report := report_without_run(asked)) is not None:
+    if (report := make_unrun_report(asked)) is not None:
         return report
     assert isinstance(asked.extraction, Repro)
     planned = make_plan(asked.extraction, catalogue, options)
@@ -71,7 +71,7 @@ def bisect_issue(
     """
     assert options.ends is not None
     asked = _read_testcase(issue, toolchain, options)
-    if (report := report_without_run(asked)) is not None:
+    if (report := make_unrun_report(asked)) is not None:
         return report
     assert isinstance(asked.extraction, Repro)
     bench = open_bench()
@@ -106,7 +106,7 @@ def minimize_testcase(
     control = catalogue.find(plan.testcase.toolchain, good).version if good else ""
     bench = open_bench()
     seen = bench.run(plan)
-    refuse_mere_infrastructure(seen.observations)
+    require_testcase_runs(seen.observations)
     version, passing = choose_releases(plan, seen.observations)
     return bench.minimize(plan, version, control=control, passing=passing, probes=probes, seconds=seconds)
 
@@ -141,12 +141,12 @@ def find_suspects(
     return commits, select_suspects(query, between, "introduced" if is_late else "fixed")
 
 
-def _read_testcase(issue: Issue, toolchain: str | None, options: RunOptions) -> Asked:
+def _read_testcase(issue: Issue, toolchain: str | None, options: RunOptions) -> ReportInput:
     extraction = extract(issue, toolchain=toolchain, allowed=parse_allowance(options.allowed))
-    return Asked(issue=issue, toolchain=toolchain, options=options, extraction=extraction)
+    return ReportInput(issue=issue, toolchain=toolchain, options=options, extraction=extraction)
 
 
-def _make_prior(asked: Asked) -> Prior:
+def _make_prior(asked: ReportInput) -> Prior:
     """Return the prior of a search between commits: the commits most related to the report first."""
     query = make_query(asked.issue, asked.extraction)
     return lambda commits, direction: compute_beliefs(rank_commits(query, commits, direction))

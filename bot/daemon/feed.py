@@ -147,6 +147,8 @@ def _make_issue_events(
 
 
 def _may_hold_command(comment: PostedComment, login: str) -> bool:
+    if comment.updated > comment.created:
+        return False  # an edit gives no commands, and a maintainer can edit the words of any account
     return comment.author != login and PREFIX in comment.body and "/pull/" not in comment.url
 
 

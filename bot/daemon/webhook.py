@@ -2,25 +2,34 @@
 
 GitHub waits ten seconds for the answer and does not deliver again by itself, so an event is on disk before it is
 acknowledged. The signature covers the raw body, and is checked before the body is parsed.
+
+Anybody can connect. A request has one deadline, head and body together, and the number of requests that are read at
+the same time is limited. Above the limit the oldest is closed: slow clients lose their connection, and a delivery,
+which arrives at once, does not.
 """
 
 from __future__ import annotations
 
 import hmac
+import io
 import re
+import socket
+import sys
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import BoundedSemaphore
 from typing import Any
 
-from bot.requests.request import MAX_EVENT
-
-SECONDS = 10
-"""Limit for one request, head and body: a slow request holds one of a few threads."""
-MAX_REQUESTS = 8
-"""Requests at the same time."""
+SECONDS = 10.0
+"""Deadline of one request, head, body and answer together."""
+MAX_CONNECTIONS = 16
+"""Requests that are being read at the same time."""
+MAX_BODY = 4 * 1024 * 1024
+"""Bytes. The events for us hold at most three texts of 65,536 characters, of at most twelve bytes each."""
 
 Receive = Callable[[str, bytes], bool]
 """Name and payload of an event → True if the event is new. Returns only after the event is on disk."""
@@ -40,27 +49,26 @@ def open_server(address: tuple[str, int], secret: bytes, receive: Receive) -> Th
     """
     if not secret:
         raise ValueError("a webhook needs a secret: without one anybody could send events")
-    slots = BoundedSemaphore(MAX_REQUESTS)
+    reading = _ReadingConnections()
 
     class Handler(BaseHTTPRequestHandler):
-        timeout = SECONDS
         server_version, sys_version = "reprobot", ""
 
+        def setup(self) -> None:
+            super().setup()
+            self.rfile = io.BufferedReader(_DeadlineReader(self.connection, time.monotonic() + SECONDS))
+
         def do_POST(self) -> None:
-            if not slots.acquire(blocking=False):
-                return self._send_answer(HTTPStatus.SERVICE_UNAVAILABLE)
-            try:
-                self._send_answer(self._receive_event())
-            finally:
-                slots.release()
+            self._send_answer(self._receive_event())
 
         def _receive_event(self) -> HTTPStatus:
             length = self.headers.get("Content-Length", "")
             if not re.fullmatch(r"\d{1,10}", length, re.ASCII):
                 return HTTPStatus.LENGTH_REQUIRED
-            if int(length) > MAX_EVENT:
+            if int(length) > MAX_BODY:
                 return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             body = self.rfile.read(int(length))
+            reading.remove(self.connection)
             if len(body) != int(length) or not has_valid_signature(
                 secret, body, self.headers.get("X-Hub-Signature-256", "")
             ):
@@ -80,6 +88,59 @@ def open_server(address: tuple[str, int], secret: bytes, receive: Receive) -> Th
         def log_message(self, format: str, *args: Any) -> None:
             pass  # a stranger wrote the request line
 
-    server = ThreadingHTTPServer(address, Handler)
-    server.daemon_threads = True
-    return server
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 4 * MAX_CONNECTIONS
+
+        def process_request(self, request: Any, client_address: Any) -> None:
+            reading.add(request)
+            super().process_request(request, client_address)
+
+        def shutdown_request(self, request: Any) -> None:
+            reading.remove(request)
+            super().shutdown_request(request)
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            if not isinstance(sys.exception(), OSError):  # a stranger can close a connection, and fill no log with it
+                super().handle_error(request, client_address)
+
+    return Server(address, Handler)
+
+
+class _ReadingConnections:
+    """The connections whose request is being read, oldest first."""
+
+    def __init__(self) -> None:
+        self._open: dict[socket.socket, None] = {}
+        self._lock = threading.Lock()
+
+    def add(self, connection: socket.socket) -> None:
+        """Add a connection. Close the oldest above the limit."""
+        with self._lock:
+            self._open[connection] = None
+            while len(self._open) > MAX_CONNECTIONS:
+                oldest = next(iter(self._open))
+                del self._open[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # wakes its thread, which closes it
+
+    def remove(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._open.pop(connection, None)
+
+
+class _DeadlineReader(io.RawIOBase):
+    """Reads a socket until a deadline. A timeout of the socket alone begins anew with each byte."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self._connection, self._deadline = connection, deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request took too long")
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)

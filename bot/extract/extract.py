@@ -10,6 +10,7 @@ from bot.extract.attachments import explain_gaps, fill_gaps, read_attached_piece
 from bot.extract.blocks.pieces import Kind
 from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
+from bot.extract.intent import read_intent
 from bot.extract.links import find_links
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
@@ -33,7 +34,9 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
         return NoRepro(reason=reason, claim=Claim(), toolchain=toolchain)
     parsed = read_pieces(issue, toolchain)
     found = _extract_text(parsed, allowed)
-    return _add_attachments(parsed, found, allowed) if issue.attachments or issue.refused else found
+    if issue.attachments or issue.refused:
+        found = _add_attachments(parsed, found, allowed)
+    return replace(found, intent=read_intent(parsed, found.claim))
 
 
 def _add_attachments(parsed: ParsedIssue, found: Extraction, allowed: Mapping[str, str] | None) -> Extraction:

@@ -3,8 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from runners.core.protocol import Claim, Testcase
+
+
+class Intent(StrEnum):
+    """What the author of a text wants."""
+
+    FAILURE = "failure"
+    QUESTION = "question"
+    FEATURE = "feature"
+    """A feature, a change of design, or a removal that is proposed."""
+    TRACKING = "tracking"
+    """A list of work: an epic, a release plan, a roadmap."""
+    DOCUMENTATION = "documentation"
+    BUILD = "build"
+    """Building the compiler from source, installing it, or its continuous integration."""
+
+
+DESCRIPTIONS = {
+    Intent.FAILURE: "reports a failure",
+    Intent.QUESTION: "asks a question",
+    Intent.FEATURE: "proposes a change",
+    Intent.TRACKING: "tracks work",
+    Intent.DOCUMENTATION: "is about the documentation",
+    Intent.BUILD: "is about a build or a CI job",
+}
+"""Predicates of the sentence "The text …"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +52,17 @@ class Repair:
     """One change to the reporter's text, made so that the text can run. Every change is recorded and shown."""
 
     kind: str
-    """``add-import``, ``join-blocks``, ``strip-prompt``, ``dedent``, ``add-compile-step`` …"""
+    """``add-import``, ``join-blocks``, ``strip-prompt``, ``dedent``, ``add-compile-step``, `DROP_CODE` …"""
     detail: str
+
+
+DROP_CODE = "drop-code"
+"""The kind of a repair that left out text which may be code. A clean run then says nothing about the reporter's
+program: such a testcase gives no verdict that rests on clean runs."""
+
+
+DEFINITIONS_ONLY = "definitions-only"
+"""The kind of the note that a program only defines names. A clean run of it does not show that their use is clean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +89,19 @@ class Repro:
     missing: tuple[Missing, ...] = ()
     device: str = "cpu"
     """The device that the testcase asks for, in the toolchain's words (``llvm``, ``llvm-cpu``, ``hip`` …)."""
+    intent: Intent = Intent.FAILURE
     controls: tuple[Testcase, ...] = ()
     """Variants that the reporter says work. ``testcase`` is the variant said to fail."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What was left out of the program although it may be code; empty for a whole program."""
+        return tuple(repair.detail for repair in self.repairs if repair.kind == DROP_CODE)
+
+    @property
+    def only_defines(self) -> bool:
+        """True if the program defines names, and the code that uses them is not in the report."""
+        return any(repair.kind == DEFINITIONS_ONLY for repair in self.repairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +112,7 @@ class NoRepro:
     claim: Claim
     toolchain: str | None
     missing: tuple[Missing, ...] = ()
+    intent: Intent = Intent.FAILURE
 
 
 Extraction = Repro | NoRepro

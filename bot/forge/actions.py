@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.report.quote import cut
+from bot.report.quote import cut_end
 from bot.settings import INPUTS
 from runners.core.errors import UserError
 
@@ -84,6 +84,6 @@ def set_outputs(step: ActionsStep, values: Mapping[str, str]) -> None:
 def add_summary(step: ActionsStep, markdown: str) -> None:
     """Append to the summary on the job's page."""
     if step.summary:
-        data = cut(markdown, MAX_SUMMARY // 4) + "\n"
+        data = cut_end(markdown, MAX_SUMMARY // 4) + "\n"
         with Path(step.summary).open("a", encoding="utf-8") as file:
             file.write(data)

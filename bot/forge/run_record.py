@@ -1,4 +1,4 @@
-"""The record in our comment: which account caused which run of which testcase, and whether the verdict was voided.
+"""The record in our comment: its runs with testcase and requester, its approvals, and its voided verdict.
 
 The record is a hidden line of our own comment. Only we and the repository's maintainers can change that comment, so
 budgets counted from the record hold: a stranger may delete a command, but not its runs. The record is read only from
@@ -16,7 +16,8 @@ from typing import Annotated
 import msgspec
 
 MAX_RUNS = 16
-MAX_LINE = 16 * 1024
+MAX_APPROVALS = 16
+MAX_LINE = 24 * 1024
 
 
 class RunState(StrEnum):
@@ -27,15 +28,17 @@ class RunState(StrEnum):
 
 
 _Short = Annotated[str, msgspec.Meta(max_length=100)]
+_Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
+"""A whole sha256. Two testcases that share a part of their digests can be made in an hour."""
 
 
 class RecordedRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run. ``id`` is unique to the run; ``testcase`` is the first 16 digits of the testcase's sha256."""
+    """One run. ``id`` is unique to the run; ``testcase`` is the sha256 of the testcase."""
 
     id: _Short
     at: datetime
     by: _Short
-    testcase: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{16}$")]
+    testcase: _Digest
     counted: bool
     """True if the run counts against the budgets: an account without triage permission caused it."""
     state: RunState = RunState.RUNNING
@@ -57,17 +60,33 @@ class VoidedVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     why: Annotated[str, msgspec.Meta(max_length=400)]
 
 
+class RecordedApproval(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A maintainer approved a testcase. It stands while the comment stands unedited and ``by`` may still approve."""
+
+    testcase: _Digest
+    by: _Short
+    comment: int
+    """Id of the comment that holds the command."""
+
+
 class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The runs of one issue, and its voided verdict."""
+    """The runs of one issue, its approvals, and its voided verdict."""
 
     runs: tuple[RecordedRun, ...] = ()
     """The last ``MAX_RUNS``, oldest first."""
     void: VoidedVerdict | None = None
+    approvals: tuple[RecordedApproval, ...] = ()
+    """The last ``MAX_APPROVALS``, oldest first. Only an account that may approve adds one."""
 
     def add_run(self, run: RecordedRun) -> IssueRecord:
         """Return the record with ``run`` at its end; a run of the same id is replaced."""
         others = tuple(old for old in self.runs if old.id != run.id)
-        return IssueRecord(runs=(*others, run)[-MAX_RUNS:], void=self.void)
+        return msgspec.structs.replace(self, runs=(*others, run)[-MAX_RUNS:])
+
+    def add_approval(self, approval: RecordedApproval) -> IssueRecord:
+        """Return the record with ``approval`` at its end, once."""
+        others = tuple(old for old in self.approvals if old != approval)
+        return msgspec.structs.replace(self, approvals=(*others, approval)[-MAX_APPROVALS:])
 
     def end_run(self, id: str, state: RunState, verdict: str = "") -> IssueRecord:
         """Return the record with the run ``id`` in its last state. A cancelled run stays cancelled.
@@ -80,11 +99,11 @@ class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             else run
             for run in self.runs
         )
-        return IssueRecord(runs=runs, void=None if state is RunState.DONE else self.void)
+        return msgspec.structs.replace(self, runs=runs, void=None if state is RunState.DONE else self.void)
 
     def remove_run(self, id: str) -> IssueRecord:
         """Return the record without the run ``id``."""
-        return IssueRecord(runs=tuple(run for run in self.runs if run.id != id), void=self.void)
+        return msgspec.structs.replace(self, runs=tuple(run for run in self.runs if run.id != id))
 
     def find_run(self, id: str) -> RecordedRun | None:
         return next((run for run in self.runs if run.id == id), None)
@@ -121,13 +140,11 @@ def remove_record(comment: str) -> str:
 def merge_records(records: Iterable[IssueRecord]) -> IssueRecord:
     """Return one record of several comments on one issue, oldest comment first: each run once, in its last state."""
     runs: dict[str, RecordedRun] = {}
+    approvals: dict[RecordedApproval, None] = {}
     void = None
     for record in records:
         runs |= {run.id: run for run in record.runs}
+        approvals |= dict.fromkeys(record.approvals)
         void = record.void
-    return IssueRecord(runs=tuple(sorted(runs.values(), key=lambda run: run.at))[-MAX_RUNS:], void=void)
-
-
-def shorten_digest(sha256_hex: str) -> str:
-    """Return the part of a digest that people compare and type: its first 16 digits."""
-    return sha256_hex[:16]
+    last = tuple(sorted(runs.values(), key=lambda run: run.at))[-MAX_RUNS:]
+    return IssueRecord(runs=last, void=void, approvals=tuple(approvals)[-MAX_APPROVALS:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -81,7 +82,7 @@ def parse_issue(data: bytes, *, source: str, today: date) -> Issue:
         created=_read_date(front.get("created"), today),
         author=str(front.get("author", ""))[:100],
         repository=str(front.get("repository", ""))[:200],
-        number=front["number"] if isinstance(front.get("number"), int) else None,
+        number=_read_number(front.get("number"), source),
         labels=tuple(str(label)[:100] for label in _list_items(front.get("labels"))),
         comments=tuple(
             Comment(author=str(c.get("author", ""))[:100], body=str(c.get("body", "")))
@@ -100,7 +101,9 @@ def _split_front_matter(text: str, source: str) -> tuple[dict[str, Any], str]:
     if len(head) > MAX_FRONT_MATTER or head.count("*") > 20:  # aliases multiply: a small file can expand to gigabytes
         raise UserError(f"the front matter of {source} is too large or full of aliases: keep to plain keys")
     try:
-        front = yaml.safe_load(head)
+        # Every scalar stays text: YAML's own numbers (``1:1:1`` is base 60), dates and tags raise errors of many
+        # types, and an integer of 5,000 digits can neither be shown nor written as JSON.
+        front = yaml.BaseLoader(head).get_single_data()
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         problem = getattr(error, "problem", None) or "it is not YAML"
         raise UserError(f"the front matter of {source} cannot be read: {problem}") from None
@@ -120,12 +123,23 @@ def _list_items(value: object) -> list[Any]:
     return value[:100] if isinstance(value, list) else []
 
 
+def _read_number(value: object, source: str) -> int | None:
+    """Read the issue's number. A number that no forge gives is refused: the report would name another issue."""
+    if value is None or value in ("", "null", "~"):
+        return None
+    if isinstance(value, str) and re.fullmatch(r"[1-9]\d{0,17}", value, re.ASCII):
+        return int(value)
+    raise UserError(f"the number in the front matter of {source} is {str(value)[:40]!r}: write digits, such as 12")
+
+
 def _read_date(value: object, today: date) -> date:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).date() if value.tzinfo else value.date()
-    if isinstance(value, date):
-        return value
+    text = str(value or "")
     try:
-        return date.fromisoformat(str(value)[:10]) if value else today
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return date.fromisoformat(text[:10])
     except ValueError:
         return today

@@ -22,11 +22,11 @@ from bot.forge.run_record import (
     remove_record,
 )
 from bot.report.comment import MAX_BYTES, format_marker, read_marker
-from bot.report.quote import code, fence
+from bot.report.quote import quote_block, quote_code
 
 MAX_NOTE = 4_000
 MAX_HISTORY = 12
-MAX_BODY_BYTES = MAX_BYTES - 20_000
+MAX_BODY_BYTES = MAX_BYTES - 24_000
 """Limit for the body, so that all parts together stay below ``MAX_BYTES``."""
 
 _NOTE = ("<!-- reprobot:note -->", "<!-- reprobot:end-note -->")
@@ -116,8 +116,9 @@ def _wrap_lines(lines: tuple[str, str], text: str) -> str:
 
 def _render_void(void: VoidedVerdict) -> str:
     """Return the text above a verdict that was withdrawn."""
-    reason = "\n".join(f"> {line}" for line in fence(void.why).splitlines())
-    return f"> **Voided** by {code(void.by)} on {void.at:%Y-%m-%d}. The answer below no longer stands:\n>\n{reason}"
+    reason = "\n".join(f"> {line}" for line in quote_block(void.why).splitlines())
+    header = f"> **Voided** by {quote_code(void.by)} on {void.at:%Y-%m-%d}. The answer below no longer stands:"
+    return f"{header}\n>\n{reason}"
 
 
 def _render_history(record: IssueRecord) -> str:
@@ -126,8 +127,8 @@ def _render_history(record: IssueRecord) -> str:
     if len(past) < 2:
         return ""
     rows = [
-        f"- {run.at:%Y-%m-%d %H:%M} UTC: {run.verdict} for testcase `{run.testcase[:12]}`"
-        + (f" ({code(run.asked, 80)})" if run.asked else "")
+        f"- {run.at:%Y-%m-%d %H:%M} UTC: {run.verdict} for testcase `{run.testcase}`"
+        + (f" ({quote_code(run.asked, 80)})" if run.asked else "")
         + (f", [log]({run.url})" if _is_plain_url(run.url) else "")
         for run in reversed(past[-MAX_HISTORY:])
     ]

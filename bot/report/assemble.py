@@ -9,12 +9,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.extract.types import Extraction, Missing
+from bot.extract.types import Extraction, Missing, Repro
 from bot.issue import Issue, is_remote
 from bot.plan import RunOptions
 from bot.suspects.ranges import CommitHistory, RankedRanges, rank_ranges
 from bot.suspects.rank import make_query
-from bot.verdict.bisections import bisections
+from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import Report
@@ -24,7 +24,7 @@ from runners.core.protocol import Answer, Finding, FindingKind, Investigation, O
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReportInput:
     """An issue, what was read from it, and what the caller wants to know."""
 
     issue: Issue
@@ -34,18 +34,18 @@ class Asked:
 
     @property
     def command(self) -> str:
-        return repeat_command(self.issue, self.toolchain, self.options)
+        return format_command(self.issue, self.toolchain, self.options)
 
 
-def report_without_run(asked: Asked) -> Report | None:
+def make_unrun_report(asked: ReportInput) -> Report | None:
     """The report of an issue in which there is nothing to run; None when there is."""
-    if (verdict := judge_without_running(asked.extraction)) is None:
+    if (verdict := judge_without_running(asked.extraction, anyway=asked.options.anyway)) is None:
         return None
     return Report(
         issue=asked.issue,
         extraction=asked.extraction,
         observations=(),
-        findings=tuple(_missing(item) for item in asked.extraction.missing),
+        findings=tuple(_make_missing_finding(item) for item in asked.extraction.missing),
         bisections=(),
         verdict=verdict,
         command=asked.command,
@@ -53,7 +53,7 @@ def report_without_run(asked: Asked) -> Report | None:
 
 
 def assemble_report(
-    asked: Asked,
+    asked: ReportInput,
     plan: Plan,
     seen: Investigation,
     *,
@@ -66,10 +66,17 @@ def assemble_report(
     Raises:
         InfraError: nothing could be run, through no fault of the testcase.
     """
-    refuse_mere_infrastructure(seen.observations)
-    evidence = Evidence(plan=plan, observations=seen.observations, findings=seen.findings, trail=seen.trail)
+    require_testcase_runs(seen.observations)
+    evidence = Evidence(
+        plan=plan,
+        observations=seen.observations,
+        findings=seen.findings,
+        trail=seen.trail,
+        left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
+        only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
+    )
     verdict = judge(evidence)
-    found = bisections(evidence, verdict.kind, catalogue)
+    found = find_bisections(evidence, verdict.kind, catalogue)
     ranked = RankedRanges(bisections=found)
     if history is not None:
         query = make_query(asked.issue, asked.extraction)
@@ -82,19 +89,19 @@ def assemble_report(
         bisections=ranked.bisections,
         verdict=verdict,
         command=asked.command,
-        notes=(*notes, *seen.conditions, *_stand_for_hardware(seen.observations), *ranked.notes),
+        notes=(*notes, *seen.conditions, *_list_software_devices(seen.observations), *ranked.notes),
         likely=ranked.likely,
         smaller=seen.smaller,
     )
 
 
-def _stand_for_hardware(observations: Sequence[Observation]) -> tuple[str, ...]:
+def _list_software_devices(observations: Sequence[Observation]) -> tuple[str, ...]:
     """Devices of the matrix that are software here."""
     used = {seen.device: seen.driver for seen in observations if seen.driver}
     return tuple(f"{device} here is {driver}" for device, driver in used.items())
 
 
-def _missing(item: Missing) -> Finding:
+def _make_missing_finding(item: Missing) -> Finding:
     return Finding(
         kind=FindingKind.MISSING,
         summary=f"the testcase needs the {item.kind} {item.name}, which the report does not give"
@@ -103,7 +110,7 @@ def _missing(item: Missing) -> Finding:
     )
 
 
-def refuse_mere_infrastructure(observations: Sequence[Observation]) -> None:
+def require_testcase_runs(observations: Sequence[Observation]) -> None:
     """Without any answer, and mostly failures of ours, there is no verdict to give, only an apology."""
     originals = [seen for seen in observations if seen.variant is Variant.ORIGINAL]
     ours = [seen for seen in originals if seen.outcome is Outcome.INFRA]
@@ -112,7 +119,7 @@ def refuse_mere_infrastructure(observations: Sequence[Observation]) -> None:
         raise InfraError(ours[0].why)
 
 
-def repeat_command(issue: Issue, toolchain: str | None, options: RunOptions) -> str:
+def format_command(issue: Issue, toolchain: str | None, options: RunOptions) -> str:
     """The shell line that repeats the run, with every option that shaped it."""
     verb = "reproduce" if options.ends is None else "bisect"
     words = ["reprobot", verb, issue.source if issue.source != "standard input" else "-"]
@@ -124,6 +131,7 @@ def repeat_command(issue: Issue, toolchain: str | None, options: RunOptions) -> 
     words += ["--devices", ",".join(options.devices)] if options.devices else []
     words += [] if options.bisect else ["--no-bisect"]
     words += ["--minimize"] if options.minimize else []
+    words += ["--anyway"] if options.anyway else []
     words += ["--sandbox", options.sandbox] if options.sandbox != "auto" else []
     words += ["--timeout", f"{options.timeout_s:g}"] if options.timeout_s is not None else []
     words += [word for name in options.allowed for word in ("--allow", name)]

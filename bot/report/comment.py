@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.report.matrix import by_version
-from bot.report.quote import code, cut, fence, prose
-from bot.report.run_again import by_hand
-from bot.report.sections.failures import compared, outputs
+from bot.report.matrix import sort_versions
+from bot.report.quote import cut_end, escape_prose, quote_block, quote_code
+from bot.report.run_again import list_shell_lines
+from bot.report.sections.failures import render_comparison, render_outputs
 from bot.report.sections.findings import list_findings, render_findings
-from bot.report.sections.headline import headline
-from bot.report.sections.ranges import changes, likely_fix
-from bot.report.sections.request import request
+from bot.report.sections.headline import render_headline
+from bot.report.sections.ranges import render_changes, render_likely_fix
+from bot.report.sections.request import render_request
 from bot.report.sections.shape import DETAILS, Detail, Section
-from bot.report.sections.table import table
-from bot.report.sections.testcase import derived, smaller_testcase, what_ran
+from bot.report.sections.table import render_table
+from bot.report.sections.testcase import render_derived, render_smaller, render_testcase
 from bot.verdict.verdict import Report
 
 MAX_BYTES = 60_000
@@ -30,20 +30,24 @@ _MARKER_PATTERN = re.compile(_MARKER.format(verdict="([a-z-]+)", issue="([0-9a-f
 def render_comment(report: Report, limit: int = MAX_BYTES) -> str:
     """The whole comment: Markdown of at most ``limit`` bytes in UTF-8, ending with our hidden marker."""
     for detail in DETAILS:
-        parts = [headline(report.verdict), *map(_render, sections(report, detail)), marker(report)]
+        parts = [
+            render_headline(report.verdict),
+            *map(_render_section, list_sections(report, detail)),
+            render_marker(report),
+        ]
         text = "\n\n".join(parts) + "\n"
         if len(text.encode()) <= limit:
             return text
-    return f"{headline(report.verdict)}\n\n{marker(report)}\n"
+    return f"{render_headline(report.verdict)}\n\n{render_marker(report)}\n"
 
 
-def _render(section: Section) -> str:
+def _render_section(section: Section) -> str:
     if section.folded:
         return f"<details><summary>{section.title}</summary>\n\n{section.body}\n\n</details>"
     return f"**{section.title}**\n\n{section.body}" if section.title else section.body
 
 
-def marker(report: Report) -> str:
+def render_marker(report: Report) -> str:
     """The hidden last line by which we find our own comment again."""
     sha256 = report.issue.sha256.lower()
     return format_marker(report.verdict.kind, sha256 if _is_hex(sha256) else "")
@@ -67,51 +71,53 @@ def read_marker(comment: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
-def sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
+def list_sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
     """Everything under the first line, in the order of a reader's questions; nothing empty."""
     candidates = (
-        request(report, detail),
-        Section("", table(report.observations, detail)),
-        Section("", "\n\n".join(changes(report))),
-        Section("", likely_fix(report.likely)),
+        render_request(report, detail),
+        Section("", render_table(report.observations, detail)),
+        Section("", "\n\n".join(render_changes(report))),
+        Section("", render_likely_fix(report.likely)),
         Section("Findings", render_findings(list_findings(report), detail)),
-        Section("Reported and observed", compared(report, detail)),
-        Section("Changed to run elsewhere", derived(report.observations, detail)),
-        smaller_testcase(report.smaller, detail),
-        Section("Run it again", run_again(report)),
-        what_ran(report, detail),
-        Section("Output of the runs", outputs(report.observations, detail), folded=True),
-        Section("How this was decided", _conditions(report, detail), folded=True),
+        Section("Reported and observed", render_comparison(report, detail)),
+        Section("Changed to run elsewhere", render_derived(report.observations, detail)),
+        render_smaller(report.smaller, detail),
+        Section("Run it again", render_run_again(report)),
+        render_testcase(report, detail),
+        Section("Output of the runs", render_outputs(report.observations, detail), folded=True),
+        Section("How this was decided", _render_decision(report, detail), folded=True),
     )
     return (section for section in candidates if section.body)
 
 
-def run_again(report: Report) -> str:
+def render_run_again(report: Report) -> str:
     """The command that repeats all of it; where runs disagree, also one that failed and one that was clean."""
     if not report.observations:
         return ""
-    lines = by_hand(report)
-    own = f"By hand, in the folder of the testcase:\n\n{fence(cut(lines, 4_000), 'sh')}" if lines else ""
-    return "\n\n".join(filter(None, (fence(cut(report.command, 2_000), "sh"), own)))
+    lines = list_shell_lines(report)
+    own = f"By hand, in the folder of the testcase:\n\n{quote_block(cut_end(lines, 4_000), 'sh')}" if lines else ""
+    return "\n\n".join(filter(None, (quote_block(cut_end(report.command, 2_000), "sh"), own)))
 
 
-def _conditions(report: Report, detail: Detail) -> str:
-    lines = [prose(text) for text in said_of_the_decision(report)[: detail.entries]]
+def _render_decision(report: Report, detail: Detail) -> str:
+    lines = [escape_prose(text) for text in list_decision_notes(report)[: detail.entries]]
     built = {f"{seen.toolchain} {seen.version}": seen.environment for seen in report.observations if seen.environment}
-    digests = [f"{code(build)} {code(built[build][:19])}" for build in by_version(built)[: detail.entries]]
+    digests = [
+        f"{quote_code(build)} {quote_code(built[build][:19])}" for build in sort_versions(built)[: detail.entries]
+    ]
     lines += [f"Environments: {', '.join(digests)}"] if digests else []
     return "\n".join(f"- {line}" for line in lines)
 
 
-def said_of_the_decision(report: Report) -> tuple[str, ...]:
+def list_decision_notes(report: Report) -> tuple[str, ...]:
     """The verdict's reasons and the conditions of the run, each once; empty where nothing ran. Not yet escaped."""
     if not report.observations:
         return ()
     engines = dict.fromkeys(f"sandbox: {seen.engine}" for seen in report.observations if seen.engine)
     said = dict.fromkeys((*report.verdict.reasons, *report.notes, *engines))
-    return tuple(_sentence(text) for text in said)
+    return tuple(_capitalize(text) for text in said)
 
 
-def _sentence(text: str) -> str:
+def _capitalize(text: str) -> str:
     """With a capital, unless it begins with a name in code: ``tvm.script.tir``, ``call_tir``."""
     return text if re.match(r"[\w-]+[._(][\w]", text) else text[:1].upper() + text[1:]

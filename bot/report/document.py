@@ -23,15 +23,15 @@ SCHEMA = 1
 Json = dict[str, Any]
 
 
-def document(report: Report, comment: str) -> Json:
+def make_document(report: Report, comment: str) -> Json:
     """Everything a report knows, in the contract's order; ``None`` where it is not known."""
     return {
-        **extract_document(report.issue, report.extraction),
-        "observations": [_observation(seen) for seen in report.observations],
+        **make_extract_document(report.issue, report.extraction),
+        "observations": [_dump_observation(seen) for seen in report.observations],
         "findings": [msgspec.to_builtins(finding) for finding in report.findings],
-        "bisection": _bisection(report.bisections),
-        "likely_fix": _likely(report.likely),
-        "smaller": None if report.smaller is None else _smaller(report.smaller),
+        "bisection": _dump_bisections(report.bisections),
+        "likely_fix": _dump_likely_fix(report.likely),
+        "smaller": None if report.smaller is None else _dump_smaller(report.smaller),
         "verdict": {
             "kind": report.verdict.kind.value,
             "confidence": report.verdict.confidence,
@@ -46,51 +46,51 @@ def document(report: Report, comment: str) -> Json:
     }
 
 
-def extract_document(issue: Issue, extraction: Extraction) -> Json:
+def make_extract_document(issue: Issue, extraction: Extraction) -> Json:
     """The parts that reading an issue gives, without running anything: issue, repro, missing and claim."""
     return {
         "schema": SCHEMA,
-        "issue": _issue(issue),
-        "repro": _repro(extraction) if isinstance(extraction, Repro) else None,
+        "issue": _dump_issue(issue),
+        "repro": _dump_repro(extraction) if isinstance(extraction, Repro) else None,
         "reason": extraction.reason if isinstance(extraction, NoRepro) else None,
-        "missing": [_missing(missing) for missing in extraction.missing],
-        "claim": _claim(extraction.claim),
+        "missing": [_dump_missing(missing) for missing in extraction.missing],
+        "claim": _dump_claim(extraction.claim),
     }
 
 
-def dumps(value: Json) -> str:
+def format_json(value: Json) -> str:
     """Readable UTF-8 JSON with a closing line end; the same document always gives the same text."""
-    return json.dumps(_sayable(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(_make_serializable(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _sayable(value: Any) -> Any:
+def _make_serializable(value: Any) -> Any:
     match value:
         case str():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         case float() if not math.isfinite(value):
             return str(value)
         case msgspec.Struct():
-            return _sayable(msgspec.to_builtins(value))
+            return _make_serializable(msgspec.to_builtins(value))
         case dict():
-            return {_sayable(str(key)): _sayable(inner) for key, inner in value.items()}
+            return {_make_serializable(str(key)): _make_serializable(inner) for key, inner in value.items()}
         case list() | tuple():
-            return [_sayable(inner) for inner in value]
+            return [_make_serializable(inner) for inner in value]
         case _:
             return value
 
 
-def _issue(issue: Issue) -> Json:
+def _dump_issue(issue: Issue) -> Json:
     return {
         "source": issue.source,
         "title": issue.title,
         "sha256": issue.sha256,
         "repository": issue.repository or None,
         "number": issue.number,
-        "attachments": [_attachment(one) for one in issue.attachments],
+        "attachments": [_dump_attachment(one) for one in issue.attachments],
     }
 
 
-def _attachment(attachment: Attachment) -> Json:
+def _dump_attachment(attachment: Attachment) -> Json:
     return {
         "name": attachment.name,
         "archive": attachment.archive or None,
@@ -99,7 +99,7 @@ def _attachment(attachment: Attachment) -> Json:
     }
 
 
-def _missing(missing: Missing) -> Json:
+def _dump_missing(missing: Missing) -> Json:
     return {
         "kind": missing.kind,
         "name": missing.name,
@@ -108,29 +108,29 @@ def _missing(missing: Missing) -> Json:
     }
 
 
-def _span(span: Span) -> Json:
+def _dump_span(span: Span) -> Json:
     plain: Json = {"file": span.file, "block": span.block, "lines": list(span.lines)}
     return {**plain, "attachment": span.attachment} if span.attachment else plain
 
 
-def _repro(repro: Repro) -> Json:
+def _dump_repro(repro: Repro) -> Json:
     testcase = repro.testcase
     return {
         "kind": testcase.kind.value,
         "toolchain": testcase.toolchain,
         "files": dict(testcase.files),
         "steps": [list(step) for step in testcase.steps],
-        "spans": [_span(span) for span in repro.spans],
+        "spans": [_dump_span(span) for span in repro.spans],
         "repairs": [{"kind": repair.kind, "detail": repair.detail} for repair in repro.repairs],
         "requirements": list(testcase.requirements),
         "device": repro.device,
     }
 
 
-def _claim(claim: Claim) -> Json:
+def _dump_claim(claim: Claim) -> Json:
     return {
         "kind": claim.kind.value,
-        "signature": _signature(claim.signature),
+        "signature": _dump_signature(claim.signature),
         "versions": list(claim.versions),
         "devices": list(claim.devices),
         "actual": claim.actual,
@@ -138,19 +138,19 @@ def _claim(claim: Claim) -> Json:
     }
 
 
-def _signature(signature: Signature | None) -> Json | None:
+def _dump_signature(signature: Signature | None) -> Json | None:
     if signature is None:
         return None
     return {"type": signature.type, "message": signature.message, "frames": list(signature.frames)}
 
 
-def _observation(seen: Observation) -> Json:
+def _dump_observation(seen: Observation) -> Json:
     """The wire's own fields, with ``ended.code`` present (null) for endings that have none."""
     plain: Json = msgspec.to_builtins(seen)
     return {**plain, "ended": {"code": None, **plain["ended"]}}
 
 
-def _bisection(bisections: tuple[Bisection, ...]) -> Json | None:
+def _dump_bisections(bisections: tuple[Bisection, ...]) -> Json | None:
     """The bisection that decides, with the ends that only the other direction knows filled in; all under ``all``."""
     if not bisections:
         return None
@@ -159,29 +159,34 @@ def _bisection(bisections: tuple[Bisection, ...]) -> Json | None:
         name: next((found for one in bisections if (found := getattr(one, name)) is not None), None)
         for name in ("last_good", "first_bad", "last_bad", "first_good")
     }
-    return {"direction": first.direction, **ends, **_weight(first), "all": [_one(each) for each in bisections]}
+    return {
+        "direction": first.direction,
+        **ends,
+        **_dump_weight(first),
+        "all": [_dump_bisection(each) for each in bisections],
+    }
 
 
-def _one(bisection: Bisection) -> Json:
+def _dump_bisection(bisection: Bisection) -> Json:
     ends = {name: getattr(bisection, name) for name in ("last_good", "first_bad", "last_bad", "first_good")}
-    return {"direction": bisection.direction, **ends, **_weight(bisection)}
+    return {"direction": bisection.direction, **ends, **_dump_weight(bisection)}
 
 
-def _weight(bisection: Bisection) -> Json:
+def _dump_weight(bisection: Bisection) -> Json:
     return {
         "skipped": list(bisection.skipped),
         "untested": list(bisection.untested),
         "confidence": bisection.confidence,
         "probes": bisection.probes,
-        "commits": None if bisection.commits is None else _range(bisection.commits),
+        "commits": None if bisection.commits is None else _dump_range(bisection.commits),
         "culprit": bisection.culprit,
-        "suspects": [_suspect(one) for one in bisection.suspects],
+        "suspects": [_dump_suspect(one) for one in bisection.suspects],
         "between_releases": bisection.deep,
         "notes": list(bisection.notes),
     }
 
 
-def _range(commits: CommitRange) -> Json:
+def _dump_range(commits: CommitRange) -> Json:
     return {
         "from": commits.start,
         "to": commits.end,
@@ -190,31 +195,31 @@ def _range(commits: CommitRange) -> Json:
     }
 
 
-def _suspect(suspect: Suspect) -> Json:
+def _dump_suspect(suspect: Suspect) -> Json:
     return {"commit": suspect.commit, "subject": suspect.subject, "score": suspect.score, "why": list(suspect.why)}
 
 
-def _likely(likely: LikelyFix | None) -> Json | None:
+def _dump_likely_fix(likely: LikelyFix | None) -> Json | None:
     if likely is None:
         return None
     return {
-        "commits": _range(likely.commits),
+        "commits": _dump_range(likely.commits),
         "first_good": likely.first_good,
-        "suspects": [_suspect(one) for one in likely.suspects],
+        "suspects": [_dump_suspect(one) for one in likely.suspects],
     }
 
 
-def suspects_document(commits: CommitRange, suspects: Sequence[Suspect]) -> Json:
+def make_suspects_document(commits: CommitRange, suspects: Sequence[Suspect]) -> Json:
     """What `reprobot suspects` writes: the range as it was asked for, and its commits most related to the report."""
-    return {"schema": SCHEMA, "range": _range(commits), "suspects": [_suspect(one) for one in suspects]}
+    return {"schema": SCHEMA, "range": _dump_range(commits), "suspects": [_dump_suspect(one) for one in suspects]}
 
 
-def smaller_document(issue: Issue, smaller: Smaller) -> Json:
+def make_smaller_document(issue: Issue, smaller: Smaller) -> Json:
     """What `reprobot minimize` writes: the issue, and its testcase cut down."""
-    return {"schema": SCHEMA, "issue": _issue(issue), "smaller": _smaller(smaller)}
+    return {"schema": SCHEMA, "issue": _dump_issue(issue), "smaller": _dump_smaller(smaller)}
 
 
-def _smaller(smaller: Smaller) -> Json:
+def _dump_smaller(smaller: Smaller) -> Json:
     return {
         "kind": smaller.testcase.kind.value,
         "toolchain": smaller.testcase.toolchain,
@@ -224,7 +229,7 @@ def _smaller(smaller: Smaller) -> Json:
         "version": smaller.version,
         "device": smaller.device,
         "control": smaller.control or None,
-        "signature": _signature(smaller.signature),
+        "signature": _dump_signature(smaller.signature),
         "lines": {"before": smaller.before, "after": smaller.after},
         "probes": smaller.probes,
         "seconds": smaller.seconds,

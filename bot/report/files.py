@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.report.comment import render_comment
-from bot.report.document import document, dumps
+from bot.report.document import format_json, make_document
 from bot.report.page import render_page
 from bot.verdict.verdict import Report
 from runners.core.errors import UserError
@@ -31,7 +31,7 @@ def write_report(report: Report, outputs: Outputs) -> str:
     if outputs.comment is not None:
         write_file(outputs.comment, comment)
     if outputs.json is not None:
-        write_file(outputs.json, dumps(document(report, comment)))
+        write_file(outputs.json, format_json(make_document(report, comment)))
     if outputs.html is not None:
         write_file(outputs.html, render_page(report))
     return comment

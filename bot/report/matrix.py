@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from runners.core.protocol import Answer, Exited, Observation, Outcome, Variant
 
-MARK = {Answer.GOOD: "✅", Answer.BAD: "❌", Answer.SKIP: "⚪"}
+MARKS = {Answer.GOOD: "✅", Answer.BAD: "❌", Answer.SKIP: "⚪"}
 
 WORDS = {
     Outcome.MATCH: "reported failure",
@@ -24,7 +24,7 @@ WORDS = {
 }
 
 
-def said(seen: Observation) -> str:
+def describe_run(seen: Observation) -> str:
     """How one run ended, in words; a run to the end that nobody can call right or wrong is no failure."""
     if seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0):
         return "runs, result untold"
@@ -32,29 +32,29 @@ def said(seen: Observation) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class RunTally:
     """How often one answer was seen in one place of the table: ``times`` of ``runs``."""
 
     answer: Answer
     outcome: Outcome
-    said: str
+    text: str
     times: int
     runs: int
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """``❌ reported failure``, with ``(2 of 5)`` as soon as it ran more than once."""
         count = f" ({self.times} of {self.runs})" if self.runs > 1 else ""
-        return f"{MARK[self.answer]} {self.said}{count}"
+        return f"{MARKS[self.answer]} {self.text}{count}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One build and one text; ``places`` go with ``Matrix.devices``, empty where nothing ran."""
+    """One build and one text; ``cells`` go with ``Matrix.devices``, empty where nothing ran."""
 
     toolchain: str
     version: str
     variant: Variant
-    places: tuple[tuple[Tally, ...], ...]
+    cells: tuple[tuple[RunTally, ...], ...]
     fork: str = ""
     """Of a build that is no release: the fork's commit and the wheel carrying it."""
 
@@ -65,22 +65,23 @@ class Matrix:
     rows: tuple[Row, ...]
 
 
-def matrix(observations: Sequence[Observation]) -> Matrix:
+def make_matrix(observations: Sequence[Observation]) -> Matrix:
     """The table of ``observations``: toolchains by name, versions oldest first, the reporter's text before others."""
     devices = tuple(dict.fromkeys(seen.device for seen in observations))
     builds = {(seen.toolchain, seen.version, seen.variant) for seen in observations}
     return Matrix(
-        devices=devices, rows=tuple(_row(build, devices, observations) for build in sorted(builds, key=_order))
+        devices=devices,
+        rows=tuple(_make_row(build, devices, observations) for build in sorted(builds, key=_get_row_key)),
     )
 
 
-def _order(build: tuple[str, str, Variant]) -> tuple[str, bool, Version, str, int]:
+def _get_row_key(build: tuple[str, str, Variant]) -> tuple[str, bool, Version, str, int]:
     toolchain, version, variant = build
-    known, parsed = _version(version)
+    known, parsed = _parse_version(version)
     return toolchain, not known, parsed, version, list(Variant).index(variant)
 
 
-def _version(text: str) -> tuple[bool, Version]:
+def _parse_version(text: str) -> tuple[bool, Version]:
     """Whether ``text`` is a version, and which; the names of bundles and commits come after all releases."""
     try:
         return True, Version(text)
@@ -88,28 +89,28 @@ def _version(text: str) -> tuple[bool, Version]:
         return False, Version("0")
 
 
-def by_version(versions: Iterable[str]) -> list[str]:
+def sort_versions(versions: Iterable[str]) -> list[str]:
     """Each version once, oldest first; a toolchain's name may stand before it."""
-    return sorted(set(versions), key=_build_order)
+    return sorted(set(versions), key=_get_build_key)
 
 
-def _build_order(text: str) -> tuple[str, bool, Version, str]:
+def _get_build_key(text: str) -> tuple[str, bool, Version, str]:
     toolchain, _, version = text.rpartition(" ")
-    known, parsed = _version(version)
+    known, parsed = _parse_version(version)
     return toolchain, not known, parsed, text
 
 
-def _row(build: tuple[str, str, Variant], devices: Sequence[str], observations: Sequence[Observation]) -> Row:
+def _make_row(build: tuple[str, str, Variant], devices: Sequence[str], observations: Sequence[Observation]) -> Row:
     toolchain, version, variant = build
     mine = [seen for seen in observations if (seen.toolchain, seen.version, seen.variant) == build]
-    places = tuple(_tallies([seen for seen in mine if seen.device == device]) for device in devices)
+    cells = tuple(_count_tallies([seen for seen in mine if seen.device == device]) for device in devices)
     fork = next((seen.fork for seen in mine if seen.fork), "")
-    return Row(toolchain=toolchain, version=version, variant=variant, places=places, fork=fork)
+    return Row(toolchain=toolchain, version=version, variant=variant, cells=cells, fork=fork)
 
 
-def _tallies(seen: Sequence[Observation]) -> tuple[Tally, ...]:
-    counts = Counter((one.answer, one.outcome, said(one)) for one in seen)
+def _count_tallies(seen: Sequence[Observation]) -> tuple[RunTally, ...]:
+    counts = Counter((one.answer, one.outcome, describe_run(one)) for one in seen)
     return tuple(
-        Tally(answer=answer, outcome=outcome, said=words, times=times, runs=len(seen))
-        for (answer, outcome, words), times in counts.most_common()
+        RunTally(answer=answer, outcome=outcome, text=text, times=times, runs=len(seen))
+        for (answer, outcome, text), times in counts.most_common()
     )

@@ -17,23 +17,23 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from bot.extract.types import Repro
-from bot.report.comment import render_comment, said_of_the_decision
-from bot.report.document import document, dumps
-from bot.report.matrix import matrix, said
-from bot.report.quote import clean, prose
-from bot.report.run_again import by_hand
-from bot.report.sections.failures import compared, ended
+from bot.report.comment import list_decision_notes, render_comment
+from bot.report.document import format_json, make_document
+from bot.report.matrix import describe_run, make_matrix
+from bot.report.quote import clean_text, escape_prose
+from bot.report.run_again import list_shell_lines
+from bot.report.sections.failures import describe_ending, render_comparison
 from bot.report.sections.findings import list_findings, render_findings
-from bot.report.sections.headline import TITLES, under_its_label
-from bot.report.sections.ranges import changes, likely_fix
-from bot.report.sections.request import request
-from bot.report.sections.table import VARIANTS
-from bot.report.sections.testcase import derived, provenance, smaller_testcase
+from bot.report.sections.headline import TITLES, render_sentence
+from bot.report.sections.ranges import render_changes, render_likely_fix
+from bot.report.sections.request import render_request
+from bot.report.sections.table import VARIANT_NOTES
+from bot.report.sections.testcase import describe_provenance, render_derived, render_smaller
 from bot.verdict.verdict import Report
 from runners.core.conditions import describe_conditions
 from runners.core.protocol import Answer
 
-GLYPH = {Answer.GOOD: "✓", Answer.BAD: "✗", Answer.SKIP: "–"}
+GLYPHS = {Answer.GOOD: "✓", Answer.BAD: "✗", Answer.SKIP: "–"}
 """A page cannot bring a font for the comment's emoji, and not every machine that opens it has one."""
 
 
@@ -42,37 +42,37 @@ def render_page(report: Report) -> str:
     verdict = report.verdict
     style = files("bot.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
-        _environment()
+        _make_environment()
         .get_template("page.html.j2")
         .render(
             report=report,
             repro=report.extraction if isinstance(report.extraction, Repro) else None,
-            matrix=matrix(report.observations),
+            matrix=make_matrix(report.observations),
             label=TITLES[verdict.kind],
-            headline=_html(under_its_label(verdict)),
-            request=_html(request(report).body),
-            changes=[_html(text) for text in _below_the_table(report) if text],
-            compared=_html(compared(report)),
-            findings=_html(render_findings(list_findings(report), folds=False)),
-            derived=_html(derived(report.observations)),
-            by_hand=by_hand(report),
-            decided=[_html(prose(text)) for text in said_of_the_decision(report)],
+            headline=_render_html(render_sentence(verdict)),
+            request=_render_html(render_request(report).body),
+            changes=[_render_html(text) for text in _render_below_table(report) if text],
+            compared=_render_html(render_comparison(report)),
+            findings=_render_html(render_findings(list_findings(report), folds=False)),
+            derived=_render_html(render_derived(report.observations)),
+            by_hand=list_shell_lines(report),
+            decided=[_render_html(escape_prose(text)) for text in list_decision_notes(report)],
             style=Markup(style),
-            policy=_policy(style),
-            data=_embedded(dumps(document(report, render_comment(report)))),
+            policy=_make_policy(style),
+            data=_escape_json(format_json(make_document(report, render_comment(report)))),
         )
     )
 
 
-def _below_the_table(report: Report) -> tuple[str, ...]:
+def _render_below_table(report: Report) -> tuple[str, ...]:
     """Where the behaviour changes, who may have changed it back, and the smaller testcase."""
-    smaller = smaller_testcase(report.smaller)
+    smaller = render_smaller(report.smaller)
     cut = f"**{smaller.title}**\n\n{smaller.body}" if smaller.body else ""
-    return (*changes(report), likely_fix(report.likely), cut)
+    return (*render_changes(report), render_likely_fix(report.likely), cut)
 
 
 @cache
-def _environment() -> Environment:
+def _make_environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("bot.report", ""),
         autoescape=True,
@@ -81,27 +81,27 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        clean=clean,
-        provenance=lambda span: provenance(span, clean),
+        clean=clean_text,
+        provenance=lambda span: describe_provenance(span, clean_text),
         shell=shlex.join,
-        ended=lambda how: ended(how, clean),
+        ended=lambda how: describe_ending(how, clean_text),
         conditions=describe_conditions,
     )
-    environment.globals.update(GLYPH=GLYPH, said=said, VARIANTS=VARIANTS)
+    environment.globals.update(GLYPHS=GLYPHS, describe_run=describe_run, VARIANT_NOTES=VARIANT_NOTES)
     return environment
 
 
-def _html(markdown: str) -> Markup:
+def _render_html(markdown: str) -> Markup:
     """Our own Markdown, in which strangers' words stand in code alone; raw HTML in it would be shown, not used."""
     return Markup(MarkdownIt("commonmark", {"html": False}).render(markdown)) if markdown else Markup("")
 
 
-def _policy(style: str) -> str:
+def _make_policy(style: str) -> str:
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-def _embedded(json: str) -> Markup:
+def _escape_json(json: str) -> Markup:
     """JSON that no text in it can end: in a data block only ``<`` could, and escapes of it mean the same in JSON."""
     for character in "<>&\u2028\u2029":
         json = json.replace(character, f"\\u{ord(character):04x}")

@@ -37,16 +37,16 @@ _OPENING = re.compile(r"^(\d*)([-+=.:)])")  # a list, a rule or an underline, at
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>()#!|~$&])")
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """``text`` without terminal sequences, control, bidirectional, zero-width and unassigned characters.
 
     Line ends of every kind become ``\\n``; lone surrogates become U+FFFD, so the result always encodes to UTF-8.
     """
     text = _LINE_ENDS.sub("\n", _ESCAPES.sub("", text))
-    return _UNUSUAL.sub(_visible, text)
+    return _UNUSUAL.sub(_drop_invisible, text)
 
 
-def _visible(found: re.Match[str]) -> str:
+def _drop_invisible(found: re.Match[str]) -> str:
     character = found[0]
     category = unicodedata.category(character)
     if category == "Cs":
@@ -54,12 +54,12 @@ def _visible(found: re.Match[str]) -> str:
     return "" if category in ("Cc", "Cf", "Cn") or character in _BLANK_LETTERS else character
 
 
-def hides_characters(text: str) -> bool:
-    """Whether ``clean`` takes anything but line ends out of ``text``."""
-    return len(clean(text)) != len(_LINE_ENDS.sub("\n", text))
+def has_hidden_characters(text: str) -> bool:
+    """Whether ``clean_text`` takes anything but line ends out of ``text``."""
+    return len(clean_text(text)) != len(_LINE_ENDS.sub("\n", text))
 
 
-def cut(text: str, limit: int) -> str:
+def cut_end(text: str, limit: int) -> str:
     """The first ``limit`` characters; a cut is said, inside the limit when there is room for it."""
     if len(text) <= limit:
         return text
@@ -77,7 +77,7 @@ def cut_middle(text: str, limit: int) -> str:
     return text[:head] + note + (text[-tail:] if tail else "")
 
 
-def unmention(text: str, language: str = "") -> str:
+def break_mentions(text: str, language: str = "") -> str:
     """``text`` in which no ``@name`` is left, still the same program where the language has another spelling.
 
     Python allows a space after a decorator's ``@``, MLIR a quoted symbol name, and a shell an empty pair of quotes
@@ -95,47 +95,49 @@ def unmention(text: str, language: str = "") -> str:
     return _MENTION.sub("@" + ZERO_WIDTH_SPACE, text)
 
 
-def quoted(text: str, language: str = "") -> str:
+def quote_text(text: str, language: str = "") -> str:
     """``text`` cleaned, without mentions, and unable to pass for our own marker."""
-    return _MARKER.sub("<!" + ZERO_WIDTH_SPACE, unmention(clean(text), language))
+    return _MARKER.sub("<!" + ZERO_WIDTH_SPACE, break_mentions(clean_text(text), language))
 
 
-def fence(text: str, language: str = "text") -> str:
+def quote_block(text: str, language: str = "text") -> str:
     """A Markdown code block that ``text`` cannot leave. ``language`` is ours, never the reporter's."""
-    body = quoted(text, language).strip("\n")
+    body = quote_text(text, language).strip("\n")
     ticks = "`" * max(3, 1 + max((len(run) for run in _RUNS.findall(body)), default=0))
     return f"{ticks}{language}\n{body}\n{ticks}"
 
 
-def code(text: str, limit: int = 200) -> str:
+def quote_code(text: str, limit: int = 200) -> str:
     """A Markdown code span on one line, safe inside a table cell; runs of blanks become one space."""
-    line = one_line(quoted(text[: 4 * limit]), limit) or "(empty)"
+    line = join_lines(quote_text(text[: 4 * limit]), limit) or "(empty)"
     line = _BACKLINK.sub(ZERO_WIDTH_SPACE, line).replace("|", "¦")  # a table ends its cell at | even inside a span
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{ticks}{pad}{line}{pad}{ticks}"
 
 
-def prose(text: str, limit: int = 600) -> str:
+def escape_prose(text: str, limit: int = 600) -> str:
     """A sentence of ours as Markdown text: what stands between backticks is a span, the rest has no markup at all."""
-    parts = _SPAN.split(one_line(quoted(text[: 4 * limit]), limit))
-    return _OPENING.sub(r"\1\\\2", "".join(code(part) if i % 2 else _plain(part) for i, part in enumerate(parts)))
+    parts = _SPAN.split(join_lines(quote_text(text[: 4 * limit]), limit))
+    return _OPENING.sub(
+        r"\1\\\2", "".join(quote_code(part) if i % 2 else _escape_markdown(part) for i, part in enumerate(parts))
+    )
 
 
-def one_line(text: str, limit: int) -> str:
+def join_lines(text: str, limit: int) -> str:
     """``text`` on one line of at most ``limit`` characters, runs of blanks as one space; not cleaned."""
-    return cut(" ".join(text.split()), limit)
+    return cut_end(" ".join(text.split()), limit)
 
 
-def log_line(text: str, limit: int = 600) -> str:
+def format_log_line(text: str, limit: int = 600) -> str:
     """One line for a log that GitHub's runner reads along, with nothing in it that it would obey."""
-    return disarm(one_line(clean(text[: 4 * limit]), limit))
+    return escape_commands(join_lines(clean_text(text[: 4 * limit]), limit))
 
 
-def disarm(text: str) -> str:
+def escape_commands(text: str) -> str:
     """``text`` without commands of GitHub's runner: ``::command::`` at a line's start, ``##[command]`` anywhere."""
     return _COMMANDS.sub(r"\1| \2", text.replace("##[", "##" + ZERO_WIDTH_SPACE + "["))
 
 
-def _plain(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     return _PUNCTUATION.sub(r"\\\1", _BACKLINK.sub(ZERO_WIDTH_SPACE, text))

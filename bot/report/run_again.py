@@ -11,27 +11,27 @@ from runners.core.protocol import Answer, Observation, Variant
 from runners.toolchains import find_toolchain
 
 
-def by_hand(report: Report) -> str:
+def list_shell_lines(report: Report) -> str:
     """One run that failed and one of the same build that was clean, each with the variables that it had.
 
     Empty where every build fails as usual, if it fails. The words are ours and the testcase's steps: for a fence.
     """
     repro = report.extraction
     originals = [seen for seen in report.observations if seen.variant is Variant.ORIGINAL]
-    pair = next(filter(None, (_pair(originals, one.version) for one in reversed(originals))), ())
+    pair = next(filter(None, (_find_pair(originals, one.version) for one in reversed(originals))), ())
     if not isinstance(repro, Repro) or not pair:
         return ""
-    return "\n".join(line for seen in pair for line in _lines(seen, repro.testcase.steps))
+    return "\n".join(line for seen in pair for line in _format_run(seen, repro.testcase.steps))
 
 
-def _pair(originals: list[Observation], version: str) -> tuple[Observation, ...]:
+def _find_pair(originals: list[Observation], version: str) -> tuple[Observation, ...]:
     """The run that failed and the clean one that were made under the most usual conditions; none where all agree."""
     own = sorted((seen for seen in originals if seen.version == version), key=lambda seen: seen.attempt)
     bad, good = (next((seen for seen in own if seen.answer is one), None) for one in (Answer.BAD, Answer.GOOD))
     return (bad, good) if bad is not None and good is not None else ()
 
 
-def _lines(seen: Observation, steps: tuple[tuple[str, ...], ...]) -> list[str]:
+def _format_run(seen: Observation, steps: tuple[tuple[str, ...], ...]) -> list[str]:
     answer = "failed" if seen.answer is Answer.BAD else "ran cleanly"
     under = "as usual" if seen.varied == USUAL else f"with {describe_conditions(seen.varied)}"
     toolchain = find_toolchain(seen.toolchain)

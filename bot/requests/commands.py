@@ -14,7 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from bot.forge.contract import Permission
-from bot.report.quote import code
+from bot.report.quote import quote_code
 from bot.requests.markdown_lines import CodeBlock, SlashLine, find_command_lines
 
 PREFIX = "/repro"
@@ -230,7 +230,7 @@ def _parse_line(line: SlashLine) -> SlashCommand | Mistake:
         verb = Verb(verb_text.lower() or Verb.HELP)
     except ValueError:
         return Mistake(
-            line=line.number, why=f"there is no command {code(verb_text, 40)}{_suggest_name(verb_text, Verb)}"
+            line=line.number, why=f"there is no command {quote_code(verb_text, 40)}{_suggest_name(verb_text, Verb)}"
         )
     if VERBS[verb].words:
         return _check_command(verb, {}, rest.strip(), line)
@@ -242,9 +242,9 @@ def _parse_line(line: SlashLine) -> SlashCommand | Mistake:
     for argument in arguments:
         name, equals, value = argument.removeprefix("--").partition("=")
         if not equals:
-            return Mistake(line=line.number, why=f"{code(argument, 40)} has no value: options are `name=value`")
+            return Mistake(line=line.number, why=f"{quote_code(argument, 40)} has no value: options are `name=value`")
         if name in options:
-            return Mistake(line=line.number, why=f"{code(name, 40)} is given twice")
+            return Mistake(line=line.number, why=f"{quote_code(name, 40)} is given twice")
         options[name] = value
     return _check_command(verb, options, "", line)
 
@@ -253,10 +253,10 @@ def _check_command(verb: Verb, options: Mapping[str, str], words: str, line: Sla
     spec = VERBS[verb]
     for name, value in options.items():
         if name not in spec.options:
-            why = f"`{verb}` has no option {code(name, 40)}{_suggest_name(name, spec.options)}"
+            why = f"`{verb}` has no option {quote_code(name, 40)}{_suggest_name(name, spec.options)}"
             return Mistake(line=line.number, why=why)
         if OPTIONS[name].pattern.fullmatch(value) is None:
-            why = f"{code(value, 60)} is no value for `{name}`; `{name}={OPTIONS[name].hint}` is one"
+            why = f"{quote_code(value, 60)} is no value for `{name}`; `{name}={OPTIONS[name].hint}` is one"
             return Mistake(line=line.number, why=why)
     if lacking := [name for name in spec.required if name not in options]:
         return Mistake(line=line.number, why=f"`{verb}` needs `{lacking[0]}=…`: {OPTIONS[lacking[0]].help}")

@@ -21,7 +21,7 @@ from bot.forge.sticky_comment import (
     read_records,
 )
 from bot.issue import Issue
-from bot.report.quote import code
+from bot.report.quote import quote_code
 from bot.requests.commands import PREFIX, SlashCommand
 from bot.requests.labels import update_labels
 from bot.requests.permissions import Requester, count_use
@@ -153,9 +153,8 @@ def describe_status(conversation: IssueConversation) -> str:
 def cancel_run(conversation: IssueConversation) -> None:
     """Mark the active run as cancelled, so that its answer is not posted."""
     active = conversation.find_active_run()
-    note = (
-        f"> The run under way was cancelled by {code(conversation.request.actor)}; `{PREFIX} rerun` starts another."
-    )
+    actor = quote_code(conversation.request.actor)
+    note = f"> The run under way was cancelled by {actor}; `{PREFIX} rerun` starts another."
     if conversation.sticky.note == note:
         return  # this very command did it, before the process was killed
     if active is None:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from bot.extract import Repro
 from bot.forge.contract import Forge, Gone, IssueState
-from bot.forge.run_record import IssueRecord, RunState, shorten_digest
+from bot.forge.run_record import IssueRecord, RunState
 from bot.forge.sticky_comment import (
     MAX_BODY_BYTES,
     StickyComment,
@@ -22,7 +22,7 @@ from bot.forge.sticky_comment import (
     read_records,
 )
 from bot.report.comment import render_comment
-from bot.report.quote import prose
+from bot.report.quote import escape_prose
 from bot.requests.labels import update_labels
 from bot.requests.plan_file import Case
 from bot.requests.testcase import extract_with_blocks
@@ -78,7 +78,7 @@ def deliver_failure(forge: Forge, case: Case, why: str) -> Delivery:
         return current
     assert case.run is not None
     record = current.sticky.record.end_run(case.run.id, RunState.FAILED)
-    note = f"> The run did not come to an end, through no fault of the testcase: {prose(why, 500)}\n>\n"
+    note = f"> The run did not come to an end, through no fault of the testcase: {escape_prose(why, 500)}\n>\n"
     note += "> `/repro rerun` tries it once more."
     sticky = replace(current.sticky, record=record, note=note)
     posted = publish_comment(forge, case.issue.repository, _get_number(case), sticky, login=current.login)
@@ -125,7 +125,7 @@ def _note_edit(case: Case, state: IssueState) -> str:
     extraction = extract_with_blocks(now, toolchain=case.toolchain, allow=case.options.allowed)
     digest = digest_of(extraction.testcase) if isinstance(extraction, Repro) else ""
     assert case.run is not None
-    if shorten_digest(digest) == case.run.testcase:
+    if digest == case.run.testcase:
         return ""
     return (
         "> The issue was edited after this run began: this is about the text before. `/repro run` runs it as it is."

@@ -18,10 +18,6 @@ from bot.requests.commands import VERBS, SlashCommand, Verb, read_commands
 from bot.settings import Budgets
 
 DAY = timedelta(hours=24)
-MIN_DIGEST = 12
-"""Least hexadecimal digits in an approval: 48 bits, about 2^48 attempts for a second testcase with these digits."""
-MAX_APPROVERS = 10
-"""Accounts whose permission is looked up for one decision: each costs a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,37 +96,48 @@ def check_budgets(budgets: Budgets, used: BudgetUse, requester: Requester) -> De
 # ---------------------------------------------------------------------------------------------- approvals
 
 
-_DIGEST = re.compile(rf"[0-9a-f]{{{MIN_DIGEST},64}}", re.ASCII)
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 def check_approval(command: SlashCommand, testcase: str) -> Denied | None:
-    """Return a refusal if an ``approve`` does not name this testcase. ``testcase`` is its full sha256."""
+    """Return a refusal if an ``approve`` does not name this testcase by its whole sha256, ``testcase``.
+
+    A prefix is refused: a stranger can make a harmless and a harmful testcase that share 16 digits in an hour.
+    """
     word = command.words.split(" ", 1)[0].lower()
     if _DIGEST.fullmatch(word) is None:
-        return Denied(why=f"an approval names the testcase by the first {MIN_DIGEST} or more digits of its sha256")
-    if not testcase.startswith(word):
+        return Denied(why="an approval names the testcase by all 64 digits of its sha256; fewer are not accepted")
+    if word != testcase:
         return Denied(why="that is not the testcase as it stands now: look at it again, then approve this one")
     return None
 
 
-def find_approvers(comments: Iterable[PostedComment], testcase: str) -> tuple[str, ...]:
-    """Return the accounts whose unedited comments approve this testcase, in order, with or without permission."""
-    found: dict[str, None] = {}
-    for comment in comments:
-        if comment.updated > comment.created:
-            continue  # maintainers can edit comments of other accounts, so the words may not be the author's
-        commands = read_commands(comment.body).commands
-        if any(c.verb is Verb.APPROVE and check_approval(c, testcase) is None for c in commands):
-            found.setdefault(comment.author)
-    return tuple(found)[:MAX_APPROVERS]
+def is_approved(commands: Iterable[SlashCommand], testcase: str) -> bool:
+    """True if one of the commands approves this testcase. The account's permission is checked elsewhere."""
+    return any(one.verb is Verb.APPROVE and check_approval(one, testcase) is None for one in commands)
 
 
 def find_approval(
-    comments: Iterable[PostedComment], testcase: str, fetch_permission: Callable[[str], Permission]
+    record: IssueRecord,
+    comments: Iterable[PostedComment],
+    testcase: str,
+    fetch_permission: Callable[[str], Permission],
 ) -> str | None:
-    """Return the first maintainer whose approval of this testcase stands; None without one."""
+    """Return a maintainer whose recorded approval of this testcase stands; None without one.
+
+    The comments alone would not do: each account that approves costs a request for its permission, so their number
+    needs a limit, and strangers could fill that limit. Only an account that may approve gets into the record.
+    """
+    standing = {one.id: one for one in comments if one.updated <= one.created}  # a maintainer can edit any comment
+    candidates: dict[str, None] = {}
+    for approval in record.approvals:
+        comment = standing.get(approval.comment)
+        if approval.testcase != testcase or comment is None or comment.author != approval.by:
+            continue
+        if is_approved(read_commands(comment.body).commands, testcase):
+            candidates.setdefault(approval.by)
     needs = VERBS[Verb.APPROVE].needs
-    return next((login for login in find_approvers(comments, testcase) if fetch_permission(login) >= needs), None)
+    return next((login for login in candidates if fetch_permission(login) >= needs), None)
 
 
 def select_machines(machines: Mapping[str, Sequence[str]], devices: Iterable[str]) -> tuple[str, ...]:

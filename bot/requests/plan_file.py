@@ -17,7 +17,7 @@ from bot.extract import Repro
 from bot.forge.run_record import RecordedRun
 from bot.issue import Issue
 from bot.plan import PlanWithNotes, RunOptions, make_plan
-from bot.report.assemble import Asked, assemble_report, report_without_run
+from bot.report.assemble import ReportInput, assemble_report, make_unrun_report
 from bot.requests.commands import SlashCommand, Verb
 from bot.requests.markdown_lines import CodeBlock
 from bot.requests.result_files import JobResults
@@ -97,7 +97,7 @@ def decode_case(plan: JobPlan) -> Case:
 
 
 def make_case(
-    asked: Asked,
+    asked: ReportInput,
     planned: PlanWithNotes,
     settings: Settings,
     *,
@@ -124,7 +124,7 @@ def plan_issue(issue: Issue, settings: Settings, catalogue: Catalogue) -> Report
         UserError: the settings name a version or device that does not exist, or the testcase is too large.
     """
     asked = read_testcase(issue, settings, SlashCommand(verb=Verb.RUN))
-    if (report := report_without_run(asked)) is not None:
+    if (report := make_unrun_report(asked)) is not None:
         return report
     assert isinstance(asked.extraction, Repro)
     return seal_plan(make_case(asked, make_plan(asked.extraction, catalogue, asked.options), settings))
@@ -187,7 +187,7 @@ def judge_results(case: Case, results: JobResults, catalogue: Catalogue) -> Repo
         raise InfraError("; ".join(f"{one.cell}: {one.why}" for one in results.problems))
     missing = (f"a part of the runs is missing ({one.cell}): {one.why[:300]}" for one in results.problems)
     return assemble_report(
-        Asked(issue=case.issue, toolchain=case.toolchain, options=case.options, extraction=extraction),
+        ReportInput(issue=case.issue, toolchain=case.toolchain, options=case.options, extraction=extraction),
         case.plan,
         results.seen,
         notes=(*case.notes, *missing),

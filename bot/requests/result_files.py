@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from runners.core.failure.oracle import answer_of
+from runners.core.failure.oracle import get_answer
 from runners.core.protocol import SCHEMA, BuildRange, CellResult, Investigation, JobCell, Plan, Smaller
 from runners.toolchains import find_toolchain
 
@@ -130,7 +130,7 @@ def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterato
             yield "it claims runs of a release that was not planned"
         if run.device not in devices:
             yield "it claims runs on a device that was not planned"
-        if run.answer is not answer_of(run.outcome):
+        if run.answer is not get_answer(run.outcome):
             yield "an answer in it is not what its outcome means"
         if run.attempt < 1 or not _is_duration(run.seconds) or run.peak_bytes < 0:
             yield "a number in it is none that a run can have"

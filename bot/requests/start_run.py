@@ -7,13 +7,14 @@ from dataclasses import replace
 from hashlib import sha256
 
 from bot.extract import Repro
+from bot.forge.contract import Permission
 from bot.forge.payloads import replace_surrogates
-from bot.forge.run_record import RecordedRun, RunState, shorten_digest
+from bot.forge.run_record import IssueRecord, RecordedApproval, RecordedRun, RunState
 from bot.forge.sticky_comment import MAX_BODY_BYTES, parse_report, read_records
 from bot.plan import PlanWithNotes, make_plan
-from bot.report.assemble import report_without_run
+from bot.report.assemble import make_unrun_report
 from bot.report.comment import render_comment
-from bot.report.quote import code, prose
+from bot.report.quote import escape_prose, quote_code
 from bot.requests.commands import PREFIX, VERBS, SlashCommand, Verb
 from bot.requests.conversation import IssueConversation, link_log
 from bot.requests.labels import update_labels
@@ -25,6 +26,7 @@ from bot.requests.permissions import (
     check_budgets,
     count_use,
     find_approval,
+    is_approved,
     select_machines,
 )
 from bot.requests.plan_file import SealedPlan, make_case, seal_plan
@@ -43,8 +45,8 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     issue = conversation.issue
     if settings.attachments:
         issue = replace_surrogates(conversation.context.attach(issue))
-    asked = read_testcase(issue, settings, command)
-    if (report := report_without_run(asked)) is not None:
+    asked = read_testcase(issue, settings, command, anyway=conversation.request.asked)
+    if (report := make_unrun_report(asked)) is not None:
         _answer_without_run(conversation, report)
         return None
     assert isinstance(asked.extraction, Repro)
@@ -54,7 +56,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     try:
         planned = make_plan(asked.extraction, conversation.context.catalogue, asked.options)
     except UserError as error:
-        conversation.refuse_command(f"{prose(str(error))}.")
+        conversation.refuse_command(f"{escape_prose(str(error))}.")
         return None
     if command.verb is Verb.APPROVE and not _select_machines(conversation, planned):
         conversation.refuse_command(
@@ -68,12 +70,12 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     try:
         sealed = seal_plan(case, machines)
     except UserError as error:
-        conversation.refuse_command(f"{prose(str(error))}.")
+        conversation.refuse_command(f"{escape_prose(str(error))}.")
         return None
-    record = conversation.record.add_run(run)
+    record = _record_approval(conversation, testcase, requester).add_run(run)
     note = _render_progress(planned, run, notes)
     conversation.publish_sticky(replace(conversation.sticky, record=record, note=note))
-    actor = code(requester.login or "the clock")
+    actor = quote_code(requester.login or "the clock")
     conversation.messages.append(f"planned {len(sealed.cells)} job(s) for {conversation.request.trigger} by {actor}")
     return sealed
 
@@ -81,7 +83,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
 def _refuse_run(conversation: IssueConversation, command: SlashCommand, requester: Requester, testcase: str) -> bool:
     """Reply and return True if the run is refused, or unnecessary after an earlier run. False otherwise."""
     if command.verb is Verb.APPROVE and (denied := check_approval(command, testcase)) is not None:
-        conversation.refuse_command(f"{_format_denial(denied)} Its sha256 begins with `{shorten_digest(testcase)}`.")
+        conversation.refuse_command(f"{_format_denial(denied)} Its sha256 is `{testcase}`.")
         return True
     if why := _find_earlier_run(conversation, command, testcase):
         conversation.add_reply(why)
@@ -104,7 +106,7 @@ def _record_run(
         id=context.run_id,
         at=context.now,
         by=requester.login[:100],
-        testcase=shorten_digest(testcase),
+        testcase=testcase,
         counted=not requester.is_trusted,
         machines=machines,
         asked=_format_options(command),
@@ -116,8 +118,10 @@ def _record_run(
 def _answer_without_run(conversation: IssueConversation, report: Report) -> None:
     """Ask for the missing parts in our comment, if the settings or a command want an answer. Else stay silent."""
     kind, when = report.verdict.kind, conversation.settings.without_code
-    is_wanted = when is WithoutCode.ASK or (when is WithoutCode.INCOMPLETE and kind is VerdictKind.INCOMPLETE)
-    conversation.messages.append(f"nothing to run: {prose(report.verdict.headline)}")
+    is_wanted = (when is WithoutCode.ASK and kind is not VerdictKind.NO_CLAIM) or (
+        when is WithoutCode.INCOMPLETE and kind is VerdictKind.INCOMPLETE
+    )
+    conversation.messages.append(f"nothing to run: {escape_prose(report.verdict.headline)}")
     if not (conversation.request.asked or is_wanted):
         return
     sticky = parse_report(render_comment(report, MAX_BODY_BYTES))
@@ -135,9 +139,7 @@ def _find_earlier_run(conversation: IssueConversation, command: SlashCommand, te
     others = [run for run in conversation.record.runs if run.id != conversation.context.run_id]
     if cause and any(run.cause == cause for run in others):
         return "This was asked for already."
-    same = [
-        run for run in others if run.testcase == shorten_digest(testcase) and run.asked == _format_options(command)
-    ]
+    same = [run for run in others if run.testcase == testcase and run.asked == _format_options(command)]
     if command.verb is Verb.APPROVE:
         same = [run for run in same if run.machines]  # earlier runs without machines do not answer an approval
     active = conversation.find_active_run()
@@ -193,14 +195,36 @@ def _choose_machines(
     machines = _select_machines(conversation, planned)
     if not machines:
         return (), ()
-    may_approve = requester.permission >= VERBS[Verb.APPROVE].needs
-    if command.verb is Verb.APPROVE or (bool(command.blocks) and may_approve):
+    if _approves_now(conversation, testcase, requester) or (bool(command.blocks) and _may_approve(requester)):
         return machines, ()
     forge, repository = conversation.forge, conversation.repository
-    if find_approval(conversation.comments, testcase, lambda login: forge.fetch_permission(repository, login)):
+
+    def fetch_permission(login: str) -> Permission:
+        return forge.fetch_permission(repository, login)
+
+    if find_approval(conversation.record, conversation.comments, testcase, fetch_permission):
         return machines, ()
-    ask = f"after a look at it, a maintainer lets it run with `{PREFIX} approve {shorten_digest(testcase)}`"
+    ask = f"after a look at it, a maintainer lets it run with `{PREFIX} approve {testcase}`"
     return (), (f"not run on {', '.join(machines)}, which needs approval for each testcase: {ask}",)
+
+
+def _may_approve(requester: Requester) -> bool:
+    return requester.permission >= VERBS[Verb.APPROVE].needs
+
+
+def _approves_now(conversation: IssueConversation, testcase: str, requester: Requester) -> bool:
+    """True if the comment that is being handled approves this testcase, perhaps beside another command."""
+    return _may_approve(requester) and is_approved(conversation.request.commands, testcase)
+
+
+def _record_approval(conversation: IssueConversation, testcase: str, requester: Requester) -> IssueRecord:
+    """Return the record, with the approval that the comment being handled gives, so that later runs find it."""
+    comment = conversation.request.comment
+    if comment is None or not _approves_now(conversation, testcase, requester):
+        return conversation.record
+    return conversation.record.add_approval(
+        RecordedApproval(testcase=testcase, by=requester.login[:100], comment=comment)
+    )
 
 
 def _note_other_code(command: SlashCommand) -> tuple[str, ...]:
@@ -211,13 +235,13 @@ def _note_other_code(command: SlashCommand) -> tuple[str, ...]:
 
 def _render_progress(planned: PlanWithNotes, run: RecordedRun, notes: Sequence[str]) -> str:
     title = find_toolchain(planned.plan.testcase.toolchain).TITLE
-    requester = f" for {code(run.by)}" if run.by else ""
+    requester = f" for {quote_code(run.by)}" if run.by else ""
     count = len(planned.plan.order)
     releases = f"{count} release{'' if count == 1 else 's'} of {title}"
     lines = [
         f"> **Running** the testcase{requester} on up to {releases}{link_log(run.url)}. "
         "This comment will hold the answer.",
-        *(f"> {prose(note[:1].upper() + note[1:])}." for note in notes),
+        *(f"> {escape_prose(note[:1].upper() + note[1:])}." for note in notes),
     ]
     return "\n>\n".join(lines)
 

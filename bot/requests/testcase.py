@@ -10,7 +10,7 @@ import msgspec
 from bot.extract import Extraction, NoRepro, Repro, extract
 from bot.issue import Issue
 from bot.plan import RunOptions
-from bot.report.assemble import Asked
+from bot.report.assemble import ReportInput
 from bot.requests.commands import SlashCommand, Verb
 from bot.requests.markdown_lines import CodeBlock
 from bot.settings import Settings
@@ -18,7 +18,7 @@ from runners.core.protocol import Budget, Claim, ClaimKind
 from runners.core.requirements import parse_allowance
 
 
-def choose_options(settings: Settings, command: SlashCommand) -> RunOptions:
+def choose_options(settings: Settings, command: SlashCommand, *, anyway: bool = False) -> RunOptions:
     """Return the command's options; where it names none, those of the settings."""
     given = command.options
     versions = given.get("versions", settings.versions)
@@ -31,6 +31,7 @@ def choose_options(settings: Settings, command: SlashCommand) -> RunOptions:
         versions=versions,
         devices=devices,
         bisect=settings.bisect or command.verb is Verb.BISECT,
+        anyway=anyway,
         minimize=command.verb is Verb.MINIMIZE,
         timeout_s=float(timeout) if timeout is not None else None,
         sandbox=settings.sandbox,
@@ -39,12 +40,15 @@ def choose_options(settings: Settings, command: SlashCommand) -> RunOptions:
     )
 
 
-def read_testcase(issue: Issue, settings: Settings, command: SlashCommand) -> Asked:
-    """Extract the testcase that a command is about, and choose the options of its run."""
-    return Asked(
+def read_testcase(issue: Issue, settings: Settings, command: SlashCommand, *, anyway: bool = False) -> ReportInput:
+    """Extract the testcase that a command is about, and choose the options of its run.
+
+    ``anyway``: somebody asked for the run, so that it does not matter what the text wants.
+    """
+    return ReportInput(
         issue=issue,
         toolchain=settings.toolchain,
-        options=choose_options(settings, command),
+        options=choose_options(settings, command, anyway=anyway),
         extraction=extract_with_blocks(
             issue, toolchain=settings.toolchain, blocks=command.blocks, allow=settings.allow
         ),

@@ -85,7 +85,7 @@ def _parse_file(file: bytes) -> dict[str, Any]:
         value = yaml.safe_load(text)
     except UnicodeDecodeError as error:
         raise UserError(f"{PATH} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, ArithmeticError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f" in line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or type(error).__name__
@@ -97,12 +97,23 @@ def _parse_file(file: bytes) -> dict[str, Any]:
     return value
 
 
+_EXTREME_NUMBER = re.compile(r"[-+]?(?:[\d_]+(?::[\d_.]+)+|[\d_]{19,}|0[box_][\w]*)", re.ASCII)
+
+
 def _check_structure(text: str) -> None:
-    """Refuse aliases and depth. A small file of aliases can expand without bound, and settings need neither."""
+    """Refuse aliases, tags and depth. Settings need none of them.
+
+    A small file of aliases can expand without bound, and a tag on a wrong value raises errors of any type. A number
+    that YAML reads in base 60 (``1:1:1``) is refused too: no setting is written so.
+    """
     depth = 0
     for nodes, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
         if isinstance(event, yaml.AliasEvent):
             raise UserError(f"{PATH} uses an alias (`*…`): write the value out")
+        if isinstance(event, yaml.NodeEvent) and getattr(event, "tag", None) is not None:
+            raise UserError(f"{PATH} is not valid YAML for settings: it uses a tag (`!…`); write the plain value")
+        if isinstance(event, yaml.ScalarEvent) and event.style is None and _EXTREME_NUMBER.fullmatch(event.value):
+            raise UserError(f"{PATH} has the number {event.value[:40]!r}: write at most 18 decimal digits")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         if isinstance(event, yaml.CollectionEndEvent):

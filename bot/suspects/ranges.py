@@ -81,7 +81,7 @@ def _find_likely_fix(
     evidence: Evidence, query: ReportQuery, catalogue: Catalogue, history: CommitHistory
 ) -> LikelyFix | None:
     """Rank the commits from the reported version to the oldest newer release that passes."""
-    for version in evidence.versions(Answer.GOOD):
+    for version in evidence.find_versions(Answer.GOOD):
         release = catalogue.find(evidence.plan.testcase.toolchain, version)
         end = release.commit or release.near or release.tag
         if end is None:

@@ -18,8 +18,8 @@ from bot.forge.contract import IssueBrief
 from bot.forge.payloads import replace_surrogates
 from bot.issue import Issue
 from bot.report.files import Outputs, write_report
-from bot.report.quote import code
-from bot.report.sections.headline import under_its_label
+from bot.report.quote import quote_code
+from bot.report.sections.headline import render_sentence
 from bot.requests.plan_file import judge_results, plan_issue
 from bot.requests.result_files import read_results
 from bot.settings import Settings
@@ -85,7 +85,9 @@ def _answer_issue(sweep: TrackerSweep, number: int) -> str:
 
 def _add_to_index(sweep: TrackerSweep, issue: Issue, number: int, report: Report) -> None:
     """Append a line to ``index.md``. If an issue was run twice, its last line counts."""
-    line = f"- #{number} {code(issue.title, 100)}: **{report.verdict.kind}**. {under_its_label(report.verdict)}\n"
+    line = (
+        f"- #{number} {quote_code(issue.title, 100)}: **{report.verdict.kind}**. {render_sentence(report.verdict)}\n"
+    )
     with (sweep.out / "index.md").open("a", encoding="utf-8") as file:
         file.write(line)
     sweep.log(f"{sweep.repository}#{number}: {report.verdict.kind}")

@@ -13,19 +13,19 @@ from runners.core.errors import UserError
 from runners.core.protocol import Bisection, CommitRange, Variant
 
 
-def bisections(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> tuple[Bisection, ...]:
+def find_bisections(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> tuple[Bisection, ...]:
     """The changes seen, the one that decides the verdict first, found between releases before found among them.
 
     Where runs of one build disagree releases tell nothing; a search between them was made for that.
     """
-    deep = evidence.narrowed()
-    return (*((deep,) if isinstance(deep, Bisection) else ()), *_among_releases(evidence, kind, catalogue))
+    deep = evidence.narrow_range()
+    return (*((deep,) if isinstance(deep, Bisection) else ()), *_find_among_releases(evidence, kind, catalogue))
 
 
-def _among_releases(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> tuple[Bisection, ...]:
-    if evidence.disagreeing() or evidence.plan.trail is not None:
+def _find_among_releases(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> tuple[Bisection, ...]:
+    if evidence.find_disagreeing() or evidence.plan.trail is not None:
         return ()
-    answers, order = evidence.answers(), evidence.plan.order
+    answers, order = evidence.combine_answers(), evidence.plan.order
     went, came = search.find_fix(order, answers), search.find_introduction(order, answers)
     if went is not None and went.newer is None:
         went = None  # still bad: nothing changed there
@@ -34,14 +34,14 @@ def _among_releases(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue)
     found = []
     if came is not None and (came.older is not None or went is not None):
         ends = {"last_good": came.older, "first_bad": came.newer}
-        found.append(_bisection(evidence, catalogue, came, "introduced", ends))
+        found.append(_make_bisection(evidence, catalogue, came, "introduced", ends))
     if went is not None:
         ends = {"last_bad": went.older, "first_good": went.newer}
-        found.append(_bisection(evidence, catalogue, went, "fixed", ends))
+        found.append(_make_bisection(evidence, catalogue, went, "fixed", ends))
     return tuple(sorted(found, key=lambda b: (b.direction == "fixed") is not (kind is VerdictKind.FIXED)))
 
 
-def _bisection(
+def _make_bisection(
     evidence: Evidence,
     catalogue: Catalogue,
     edge: search.Edge,
@@ -56,32 +56,32 @@ def _bisection(
         first_good=ends.get("first_good"),
         skipped=edge.skipped,
         untested=edge.untested,
-        confidence=_confidence(evidence, edge),
-        probes=_probes(evidence),
-        commits=_commits(evidence, catalogue, edge),
+        confidence=_rate_confidence(evidence, edge),
+        probes=_count_runs(evidence),
+        commits=_find_commits(evidence, catalogue, edge),
     )
 
 
-def _probes(evidence: Evidence) -> int:
+def _count_runs(evidence: Evidence) -> int:
     return sum(seen.variant is Variant.ORIGINAL for seen in evidence.observations)
 
 
-def _confidence(evidence: Evidence, edge: search.Edge) -> float:
+def _rate_confidence(evidence: Evidence, edge: search.Edge) -> float:
     """Both ends seen twice is as sure as releases make it; a change that other builds hide is less so."""
     if edge.older is None or edge.newer is None:
         return 0.5
-    twice = all(evidence.runs(version) > 1 for version in (edge.older, edge.newer))
-    unsteady = search.count_changes(evidence.plan.order, evidence.answers()) > 2
+    twice = all(evidence.count_runs(version) > 1 for version in (edge.older, edge.newer))
+    unsteady = search.count_changes(evidence.plan.order, evidence.combine_answers()) > 2
     return (0.98 if twice else 0.9) - (0.2 if unsteady else 0.0)
 
 
-def _commits(evidence: Evidence, catalogue: Catalogue, edge: search.Edge) -> CommitRange | None:
-    older = _release(evidence, catalogue, edge.older)
-    newer = _release(evidence, catalogue, edge.newer)
+def _find_commits(evidence: Evidence, catalogue: Catalogue, edge: search.Edge) -> CommitRange | None:
+    older = _find_release(evidence, catalogue, edge.older)
+    newer = _find_release(evidence, catalogue, edge.newer)
     return catalogue.get_commit_range(older, newer) if older is not None and newer is not None else None
 
 
-def _release(evidence: Evidence, catalogue: Catalogue, version: str | None) -> Release | None:
+def _find_release(evidence: Evidence, catalogue: Catalogue, version: str | None) -> Release | None:
     try:
         return catalogue.find(evidence.plan.testcase.toolchain, version) if version else None
     except UserError:

@@ -36,48 +36,56 @@ class Evidence:
     findings: tuple[Finding, ...]
     trail: BuildRange | None = None
     """Builds between releases along which was searched, where there were any."""
+    left_out: tuple[str, ...] = ()
+    """What the testcase leaves out of the reporter's text although it may be code."""
+    only_defines: bool = False
+    """True if the testcase defines names, and the code that uses them is not in the report."""
 
-    def answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
+    def combine_answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
         """One answer for each release that was probed, on the testcase's own device unless another is named."""
         return search.combine_answers(self.observations, variant, device or self.plan.device)
 
-    def versions(self, answer: Answer, variant: Variant = Variant.ORIGINAL) -> tuple[str, ...]:
+    def find_versions(self, answer: Answer, variant: Variant = Variant.ORIGINAL) -> tuple[str, ...]:
         """Releases that gave this answer, oldest first."""
-        answers = self.answers(variant)
+        answers = self.combine_answers(variant)
         return tuple(version for version in self.plan.order if answers.get(version) is answer)
 
-    def disagreeing(self) -> tuple[str, ...]:
+    def find_disagreeing(self) -> tuple[str, ...]:
         """Releases on which one run was good and another bad."""
         return search.find_disagreeing(self.plan.order, self.observations, Variant.ORIGINAL, self.plan.device)
 
-    def causes(self) -> dict[str, str]:
+    def find_causes(self) -> dict[str, str]:
         """Why results differ from run to run, by release, where a diagnosis found out. Of several for one release the
         one that tells most; random numbers of the testcase's own come last, as they take nothing from a failure."""
         found = [f.evidence for f in self.findings if f.kind is FindingKind.NONDETERMINISTIC]
         return {str(one.get("version")): cause for cause in CAUSES for one in found if one.get("cause") == cause}
 
-    def rate(self, version: str) -> tuple[int, int]:
+    def count_failures(self, version: str) -> tuple[int, int]:
         """How many of a release's runs that answered were bad, and how many there were."""
-        answers = [seen.answer for seen in self.originals() if seen.version == version]
+        answers = [seen.answer for seen in self.list_originals() if seen.version == version]
         spoken = [answer for answer in answers if answer is not Answer.SKIP]
         return spoken.count(Answer.BAD), len(spoken)
 
-    def indices(self, *versions: str, variants: Collection[Variant] = (Variant.ORIGINAL,)) -> tuple[int, ...]:
+    def find_indices(self, *versions: str, variants: Collection[Variant] = (Variant.ORIGINAL,)) -> tuple[int, ...]:
         """Which runs on these releases a verdict rests on: of the text as posted, unless it rests on others too."""
         own = self.plan.device
         return tuple(
             i
             for i, seen in enumerate(self.observations)
-            if seen.version in versions and seen.variant in variants and _is_at_home(seen, own)
+            if seen.version in versions and seen.variant in variants and _is_on_own_device(seen, own)
         )
 
-    def runs(self, version: str) -> int:
+    def count_runs(self, version: str) -> int:
         """How many runs of the original on this release answered; one that is told of twice is one run."""
         return len(
-            {seen.attempt for seen in self.originals() if seen.version == version and seen.answer is not Answer.SKIP}
+            {
+                seen.attempt
+                for seen in self.list_originals()
+                if seen.version == version and seen.answer is not Answer.SKIP
+            }
         )
 
-    def originals(self) -> list[Observation]:
+    def list_originals(self) -> list[Observation]:
         """Runs of the text as posted on its own device, oldest release first: however they came in.
 
         A record that comes twice, equal to the last byte, is one run: two runs differ in their attempt at least.
@@ -90,7 +98,7 @@ class Evidence:
         )
         return [seen for _, seen in ordered]
 
-    def names_its_release(self) -> bool:
+    def has_reported_release(self) -> bool:
         """Whether the first version that the report names is the release that stands for it, not one near it."""
         named, reported = self.plan.claim.versions, self.plan.reported
         try:
@@ -98,15 +106,15 @@ class Evidence:
         except InvalidVersion:
             return False
 
-    def narrowed(self) -> Bisection | str | None:
+    def narrow_range(self) -> Bisection | str | None:
         """Where it changes between releases, or why that cannot be told; None without such a search."""
         return None if self.trail is None else narrow_range(self.trail, self.observations, self.plan.device)
 
-    def skips(self) -> Counter[Outcome]:
+    def count_skips(self) -> Counter[Outcome]:
         """Why the releases that answered nothing did not."""
-        return Counter(seen.outcome for seen in self.originals() if seen.answer is Answer.SKIP)
+        return Counter(seen.outcome for seen in self.list_originals() if seen.answer is Answer.SKIP)
 
 
-def _is_at_home(seen: Observation, device: str) -> bool:
+def _is_on_own_device(seen: Observation, device: str) -> bool:
     """On the testcase's own device, which only a retargeted run is not."""
     return seen.device == device or seen.variant is Variant.RETARGETED

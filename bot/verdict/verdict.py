@@ -23,6 +23,7 @@ class VerdictKind(StrEnum):
     UNTESTABLE = "untestable"
     INCONCLUSIVE = "inconclusive"
     NO_REPRO = "no-repro"
+    NO_CLAIM = "no-claim"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +52,11 @@ LABELS = {
     VerdictKind.UNTESTABLE: ("repro: untestable",),
     VerdictKind.INCONCLUSIVE: ("repro: inconclusive",),
     VerdictKind.NO_REPRO: (),
+    VerdictKind.NO_CLAIM: (),
 }
 
 
-def conclude(
+def make_verdict(
     kind: VerdictKind, confidence: float, headline: str, reasons: Sequence[str] = (), evidence: Sequence[int] = ()
 ) -> Verdict:
     """A verdict with the labels of its kind; reasons that are empty are left out."""

@@ -1,6 +1,6 @@
-"""Every build of a toolchain that can be had: names, dates, commits. A committed snapshot, refreshed on demand.
+"""The catalogue of all available builds: versions, dates, commits. Snapshots that are committed with the code.
 
-Nothing here touches the network: `runners.environments.refresh` writes newer snapshots into the user's cache
+This module never uses the network. `runners.environments.refresh` writes newer snapshots into the user's cache
 directory.
 """
 
@@ -22,60 +22,58 @@ from packaging.version import InvalidVersion, Version
 from runners.core.errors import UserError
 from runners.core.protocol import CommitRange
 
-"""Folder of this package with the committed snapshot: one JSON file per toolchain."""
-
 AS_OF_MARGIN = timedelta(days=2)
-"""A release and the dependencies published with it arrive within about a day of each other."""
+"""Time after a release in which the dependencies published with it arrive: within about a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One build that can be installed. Frozen facts; `ordinal` and `ahead` come from the toolchain's history."""
+    """One build that can be installed. `ordinal` and `ahead` come from the history of the toolchain's repository."""
 
     toolchain: str
     version: str
     released: date
-    """When the last of its distributions was published."""
+    """Day on which the last of its distributions was published."""
     distributions: tuple[str, ...]
     """Pinned, as ``name==version``."""
     pythons: tuple[str, ...]
-    """CPython minors for which it and its dependencies have wheels, as of its date."""
+    """CPython minor versions for which the build and its dependencies have wheels, as of its date."""
     prerelease: bool = False
     commit: str | None = None
-    """Full sha that the build was made from."""
+    """Full sha of the build's source."""
     tag: str | None = None
     """Git ref of that commit, where one exists."""
     built: str | None = None
     """The version the wheel was first published under, such as a nightly promoted to a release."""
     ordinal: int | None = None
-    """First-parent commits on main up to where this build's history joins it."""
+    """Number of first-parent commits on main up to the commit at which this build's history joins main."""
     ahead: int = 0
-    """Commits of its own branch after that."""
+    """Number of commits on the build's own branch after that commit."""
     pins: tuple[str, ...] = ()
-    """Requirements that the date alone does not get right."""
+    """Requirements for which resolution by date gives a wrong version."""
     source: Literal["index", "bundle", "wheels", "machine"] = "index"
-    """Where it comes from: the package index, a wheel of another project there, a place of the operator's with wheels
-    (``links``), or the machine itself (CPython)."""
+    """Origin: the package index, a wheel of another project on the index, the operator's own wheels (``links``), or
+    the machine itself (CPython)."""
     fork: str | None = None
     """Abbreviated commit of the fork that a bundle carries."""
     near: str | None = None
-    """Full sha of the commit of the toolchain's own history that the fork is nearest to."""
+    """Full sha of the commit of the toolchain's own history that is nearest to the fork."""
     links: tuple[str, ...] = ()
-    """Pages and folders that list its wheels, looked at before the package index (uv's ``--find-links``)."""
+    """Pages and folders that list the wheels; they precede the package index (uv's ``--find-links``)."""
 
     @property
     def is_off_main(self) -> bool:
-        """Whether the build is off main: nothing newer descends from it."""
+        """True if the build lies on a branch of its own: no later build descends from it."""
         return self.ahead > 0
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether it is run unasked: a release proper, neither a candidate nor a fork of the toolchain."""
+        """True for a release proper, which runs without being named: no candidate, and no fork of the toolchain."""
         return not self.prerelease and self.source != "bundle"
 
     @property
     def label(self) -> str:
-        """Its version, and for a fork that it is one: never to be taken for a release."""
+        """The version; for a fork, with its commit and its wheel, so that a reader does not take it for a release."""
         if self.source != "bundle":
             return self.version
         return f"{self.version} (a fork at {self.fork}, carried by {self.distributions[0].replace('==', ' ')})"
@@ -86,9 +84,9 @@ class Release:
 
     @property
     def as_of(self) -> datetime | None:
-        """Resolve its dependencies as they were then, in UTC: newer ones break older releases.
+        """The time, in UTC, as of which dependencies are resolved: newer dependencies break older releases.
 
-        None for what comes from this machine: its packages are today's.
+        None for CPython of this machine, which gets today's packages.
         """
         if self.source == "machine":
             return None
@@ -96,12 +94,12 @@ class Release:
 
     @property
     def built_on(self) -> date:
-        """The day its sources are from: the nightly it was promoted from, else its publishing date."""
+        """The day of the sources: that of the nightly that was promoted, else the day of publication."""
         return parse_nightly_date(self.built or self.version) or self.released
 
 
 class NearestBuild(NamedTuple):
-    """The build that stands in for a version as someone wrote it, and why that one."""
+    """The build that stands for a version as written in a report, and the reason for this choice."""
 
     release: Release | None
     reason: str
@@ -109,7 +107,7 @@ class NearestBuild(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """One toolchain's builds, ascending. ``taken`` is the day the index was asked."""
+    """The builds of one toolchain, ascending. ``taken`` is the day of the snapshot."""
 
     toolchain: str
     repository: str | None
@@ -120,15 +118,15 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """All listings, by toolchain."""
+    """The listings of all toolchains, by name of the toolchain."""
 
     listings: Mapping[str, Listing]
 
     def get_listing(self, toolchain: str) -> Listing:
-        """The builds of one toolchain.
+        """Return the builds of one toolchain.
 
         Raises:
-            UserError: it isn't one we know.
+            UserError: the toolchain is unknown.
         """
         try:
             return self.listings[toolchain]
@@ -137,49 +135,50 @@ class Catalogue:
             raise UserError(f"unknown toolchain {toolchain!r}: choose one of {known}") from None
 
     def list_releases(self, toolchain: str, *, prereleases: bool = False) -> tuple[Release, ...]:
-        """Ascending by version; with ``prereleases`` also what must be asked for by name, candidates and forks."""
+        """List the releases, ascending. ``prereleases`` adds candidates, nightlies and forks."""
         every = self.get_listing(toolchain).releases
         return tuple(r for r in every if prereleases or r.is_ordinary)
 
     def find(self, toolchain: str, version: str) -> Release:
-        """Exactly this version (``v`` prefix and trailing zeros aside).
+        """Return the build of exactly this version; a ``v`` prefix and trailing zeros do not matter.
 
         Raises:
-            UserError: there is no such build; names the nearest.
+            UserError: the build does not exist. The message names the nearest build.
         """
-        release = self._exact(toolchain, version)
+        release = self._find_exact(toolchain, version)
         if release is not None:
             return release
         near = self.find_nearest(toolchain, version)
         hint = f"nearest is {near.release.label} ({near.reason})" if near.release else near.reason
         raise UserError(f"there is no {toolchain} {version}: {hint}")
 
-    def _exact(self, toolchain: str, version: str) -> Release | None:
+    def _find_exact(self, toolchain: str, version: str) -> Release | None:
         wanted = parse_version(version)
         return next(
             (r for r in self.get_listing(toolchain).releases if wanted is not None and r.order == wanted), None
         )
 
     def find_nearest(self, toolchain: str, text: str) -> NearestBuild:
-        """The build nearest to a version as people write it: a wheel's name, a nightly, a commit, ``main`` …"""
-        return _nearest(self.get_listing(toolchain), text)
+        """Return the build nearest to a version as reports write it: a wheel, a nightly, a commit, ``main``."""
+        return _find_nearest(self.get_listing(toolchain), text)
 
     def select(self, toolchain: str, spec: str) -> tuple[Release, ...]:
-        """The builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``; ascending.
+        """Return the builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``; ascending.
 
         Raises:
-            UserError: nothing matches, or a version named in it doesn't exist.
+            UserError: no build matches, or a named version does not exist.
         """
         text = spec.strip()
         if text[:1] in {"<", ">", "=", "!", "~"}:
-            chosen = set(self._by_specifier(toolchain, text))
+            chosen = set(self._select_specifier(toolchain, text))
         else:
-            chosen = {r for part in text.split(",") if part.strip() for r in self._by_word(toolchain, part.strip())}
+            words = filter(None, map(str.strip, text.split(",")))
+            chosen = {release for word in words for release in self._select_word(toolchain, word)}
         if not chosen:
-            raise UserError(f"no {toolchain} version matches {spec!r}: there are {self._span(toolchain)}")
+            raise UserError(f"no {toolchain} version matches {spec!r}: there are {self._describe_span(toolchain)}")
         return tuple(sorted(chosen, key=lambda r: r.order))
 
-    def _by_word(self, toolchain: str, word: str) -> tuple[Release, ...]:
+    def _select_word(self, toolchain: str, word: str) -> tuple[Release, ...]:
         if word == "all":
             return self.list_releases(toolchain)
         if word in {"latest", "newest"}:
@@ -192,7 +191,7 @@ class Catalogue:
         if low > high:
             raise UserError(f"the range {word} is empty: write the older version first, {last}..{first}")
         inside = self.list_releases(toolchain, prereleases=True)
-        # Between two nightlies lie nightlies; between a candidate and its release nothing that was not asked for.
+        # A range of two nightlies includes nightlies. A range from a candidate to its release does not.
         nightlies = all(end.prerelease and end.source == "wheels" for end in (oldest, newest))
         return tuple(
             r
@@ -201,7 +200,7 @@ class Catalogue:
             or (low < r.order < high and (r.is_ordinary or (nightlies and r.source == "wheels")))
         )
 
-    def _by_specifier(self, toolchain: str, text: str) -> Iterator[Release]:
+    def _select_specifier(self, toolchain: str, text: str) -> Iterator[Release]:
         try:
             wanted = SpecifierSet(text)
         except InvalidSpecifier:
@@ -209,25 +208,28 @@ class Catalogue:
         every = self.list_releases(toolchain, prereleases=bool(wanted.prereleases))
         return (r for r in every if wanted.contains(r.order, prereleases=True))
 
-    def _span(self, toolchain: str) -> str:
+    def _describe_span(self, toolchain: str) -> str:
         stable = self.list_releases(toolchain)
         return f"{stable[0].version} … {stable[-1].version}" if stable else "none"
 
     def get_commit_range(self, old: Release, new: Release) -> CommitRange:
-        """The commits between two builds, with a compare link where the toolchain's history is public."""
+        """Return the commits between two builds, with a compare link if the toolchain's repository is public."""
         repository = self.get_listing(new.toolchain).repository
         start, end = old.tag or old.commit or old.near, new.tag or new.commit or new.near
         link = f"https://github.com/{repository}/compare/{start}...{end}" if repository and start and end else ""
         return CommitRange(
             start=old.commit or old.near or old.tag or old.version,
             end=new.commit or new.near or new.tag or new.version,
-            count=_count(old, new),
+            count=_count_commits(old, new),
             compare_url=link,
         )
 
 
-def _count(old: Release, new: Release) -> int | None:
-    """Commits from ``old`` to ``new``; None from a leaf, whose cherry-picks would be counted a second time."""
+def _count_commits(old: Release, new: Release) -> int | None:
+    """Count the commits from ``old`` to ``new``.
+
+    None if ``old`` lies on a branch of its own: its cherry-picks would be counted twice.
+    """
     if old.ordinal is None or new.ordinal is None or old.is_off_main:
         return None
     return new.ordinal - old.ordinal + new.ahead
@@ -243,14 +245,15 @@ _VERSION = re.compile(
 _SHA = re.compile(r"(?<![0-9a-z])g?(?P<sha>(?=[0-9a-f]*[0-9])[0-9a-f]{7,40})(?![0-9a-z])", re.IGNORECASE)
 _NIGHTLY = re.compile(r"(?:rc|dev)\.?(?P<day>20\d{6})")
 _DAY = re.compile(r"(?<!\d)(?P<y>20[12]\d)(?P<sep>[-./]?)(?P<m>[01]\d)(?P=sep)(?P<d>[0-3]\d)(?!\d)")
-"""A day by itself: ``nightly 2025-11-07``, ``candidate-20251107``, or a version that is one, ``20230815.614``."""
+"""A day by itself: ``nightly 2025-11-07``, ``candidate-20251107``, or as a version, ``20230815.614``."""
 _FARTHEST = timedelta(days=45)
-"""So long before the first release a build has little to do with it: releases come every four to eight weeks."""
+"""Longest time before the first release in which that release may stand for a build. Releases come every four to
+eight weeks."""
 _MOVING = frozenset({"main", "master", "head", "trunk", "tot", "nightly", "latest", "newest", "top of tree"})
 
 
 def parse_version(text: str) -> Version | None:
-    """A version with or without its ``v``; None when it isn't one."""
+    """Parse a version with or without its ``v``; None if the text is no version."""
     try:
         return Version(text.strip())
     except InvalidVersion:
@@ -258,7 +261,7 @@ def parse_version(text: str) -> Version | None:
 
 
 def parse_nightly_date(version: str) -> date | None:
-    """The day in a nightly's name: ``3.7.0rc20250904`` → 2025-09-04."""
+    """Return the day in the version of a nightly: ``3.7.0rc20250904`` → 2025-09-04."""
     found = _NIGHTLY.search(version)
     if found is None:
         return None
@@ -268,22 +271,22 @@ def parse_nightly_date(version: str) -> date | None:
         return None
 
 
-def _nearest(listing: Listing, text: str) -> NearestBuild:
+def _find_nearest(listing: Listing, text: str) -> NearestBuild:
     words = text.strip().lower()
     wheel = _WHEEL.match(words)
-    by_commit = _by_commit(listing, words)
+    by_commit = _match_commit(listing, words)
     if by_commit is not None:
         return by_commit
     found = _VERSION.search(wheel["version"] if wheel else words)
     version = parse_version(found["version"]) if found else None
-    day = _day(words)
+    day = _find_day(words)
     if version is not None and not (day and version.major >= day.year):
-        return _by_version(listing, version)
+        return _match_version(listing, version)
     if day is not None:
-        return _by_day(_stable(listing), f"a build of {day}", day)
+        return _match_day(_list_stable(listing), f"a build of {day}", day)
     moving = next((word for word in sorted(_MOVING) if re.search(rf"\b{word}\b", words)), None)
     if moving is not None:
-        newest = _stable(listing)[-1]
+        newest = _list_stable(listing)[-1]
         return NearestBuild(newest, f"{moving}, for which {newest.version} stands, the newest release here")
     sha = _SHA.search(words)
     what = (
@@ -294,7 +297,7 @@ def _nearest(listing: Listing, text: str) -> NearestBuild:
     return NearestBuild(None, what)
 
 
-def _by_commit(listing: Listing, words: str) -> NearestBuild | None:
+def _match_commit(listing: Listing, words: str) -> NearestBuild | None:
     shas = [m["sha"].lower() for m in _SHA.finditer(words)]
     for release in listing.releases:
         if release.commit and any(release.commit.startswith(sha) for sha in shas):
@@ -302,39 +305,39 @@ def _by_commit(listing: Listing, words: str) -> NearestBuild | None:
     return None
 
 
-def _by_version(listing: Listing, version: Version) -> NearestBuild:
+def _match_version(listing: Listing, version: Version) -> NearestBuild:
     exact = next((r for r in listing.releases if r.order == version or r.built == str(version)), None)
     if exact is not None:
-        return NearestBuild(exact, _stands_in(exact, version))
-    stable = _stable(listing)
+        return NearestBuild(exact, _explain_match(exact, version))
+    stable = _list_stable(listing)
     own = [r for r in listing.releases if r.source != "bundle"]
     if version < own[0].order:
-        return _by_fork(listing, version, f"{own[0].version} … {own[-1].version}")
+        return _match_fork(listing, version, f"{own[0].version} … {own[-1].version}")
     if version > listing.releases[-1].order:
         return NearestBuild(
             stable[-1], f"{version} is newer than every build here; {stable[-1].version} is the newest"
         )
     day = parse_nightly_date(str(version))
     if day is not None:
-        return _by_day(stable, f"nightly {version}", day)
-    return _between(stable, version)
+        return _match_day(stable, f"nightly {version}", day)
+    return _match_neighbour(stable, version)
 
 
-def _stands_in(release: Release, version: Version) -> str:
+def _explain_match(release: Release, version: Version) -> str:
     if release.source == "bundle":
         return f"{version} itself is not at hand; {release.label} calls itself so"
     return f"{release.label} is that build"
 
 
-def _by_fork(listing: Listing, version: Version, span: str) -> NearestBuild:
-    """Before the first release only forks are left; one of the same development cycle is near enough."""
+def _match_fork(listing: Listing, version: Version, span: str) -> NearestBuild:
+    """Match a version before the first release: a fork of the same development cycle may stand for it."""
     older = f"{version} is older than every release here ({span})"
     cycle = version.release[:2]
     fork = next((r for r in listing.releases if r.source == "bundle" and r.order.release[:2] == cycle), None)
     return NearestBuild(fork, f"{older}; {fork.label} is of its development cycle" if fork else older)
 
 
-def _by_day(stable: tuple[Release, ...], what: str, day: date) -> NearestBuild:
+def _match_day(stable: tuple[Release, ...], what: str, day: date) -> NearestBuild:
     if day < stable[0].built_on - _FARTHEST:
         return NearestBuild(
             None, f"{what} is older than every release here ({stable[0].version} is of {stable[0].built_on})"
@@ -345,16 +348,16 @@ def _by_day(stable: tuple[Release, ...], what: str, day: date) -> NearestBuild:
     return NearestBuild(near, f"{what} is not at hand; {near.version} was built {when}")
 
 
-def _day(words: str) -> date | None:
-    """The first day named in a text."""
+def _find_day(words: str) -> date | None:
+    """Return the first day that a text names."""
     for found in _DAY.finditer(words):
         with contextlib.suppress(ValueError):  # the 31st of February
             return date(int(found["y"]), int(found["m"]), int(found["d"]))
     return None
 
 
-def _between(stable: tuple[Release, ...], version: Version) -> NearestBuild:
-    """A development version stands for what it became; a missing patch release for the one before it."""
+def _match_neighbour(stable: tuple[Release, ...], version: Version) -> NearestBuild:
+    """Match a development version with the release after it, a missing patch release with the release before it."""
     above = next((r for r in stable if r.order > version), stable[-1])
     below = next((r for r in reversed(stable) if r.order < version), stable[0])
     if version.is_prerelease:
@@ -362,7 +365,7 @@ def _between(stable: tuple[Release, ...], version: Version) -> NearestBuild:
     return NearestBuild(below, f"{version} is not at hand; {below.version} is the last release before it")
 
 
-def _stable(listing: Listing) -> tuple[Release, ...]:
+def _list_stable(listing: Listing) -> tuple[Release, ...]:
     return tuple(r for r in listing.releases if r.is_ordinary) or listing.releases
 
 
@@ -370,27 +373,27 @@ def _stable(listing: Listing) -> tuple[Release, ...]:
 
 
 def load_catalogue(refreshed: Path | None = None) -> Catalogue:
-    """The committed snapshot, and what the folder ``refreshed`` has besides.
+    """Load the committed snapshots, and add the builds of the snapshots in the folder ``refreshed``.
 
-    A refreshed file that cannot be read is ignored: the committed one always works.
+    A refreshed file that cannot be read is ignored.
     """
     listings = {listing.toolchain: listing for listing in load_committed()}
     for path in sorted(refreshed.glob("*.json")) if refreshed else ():
         listing = _read_refreshed(path)
         if listing is not None and listing.toolchain in listings:
-            listings[listing.toolchain] = _merged(listings[listing.toolchain], listing)
+            listings[listing.toolchain] = _merge_listings(listings[listing.toolchain], listing)
     return Catalogue(listings)
 
 
-def _merged(ours: Listing, refreshed: Listing) -> Listing:
-    """Ours knows more of a version that both have: its commit and its place in history."""
+def _merge_listings(ours: Listing, refreshed: Listing) -> Listing:
+    """Unite two listings. For a version in both, the committed entry wins: it has the commit and the ordinal."""
     releases = {r.order: r for r in (*refreshed.releases, *ours.releases)}
     ascending = tuple(releases[order] for order in sorted(releases))
     return replace(ours, taken=max(ours.taken, refreshed.taken), releases=ascending)
 
 
 def load_committed() -> tuple[Listing, ...]:
-    """The listings that ship with the package."""
+    """Load the listings that are committed with the code."""
     folders = (resources.files("runners") / "toolchains").iterdir()
     files = (folder / "releases.json" for folder in folders)
     return tuple(decode_listing(file.read_bytes()) for file in files if file.is_file())
@@ -404,27 +407,32 @@ def _read_refreshed(path: Path) -> Listing | None:
 
 
 def decode_listing(data: bytes) -> Listing:
-    """One snapshot file → its listing, ascending."""
+    """Decode a snapshot file.
+
+    Raises:
+        msgspec.MsgspecError: the file is no listing.
+        InvalidVersion: a version of the file is none.
+    """
     listing = msgspec.json.decode(data, type=Listing)
     return replace(listing, releases=tuple(sorted(listing.releases, key=lambda r: r.order)))
 
 
 def encode_listing(listing: Listing) -> bytes:
-    """The inverse: stable, diffable JSON. Defaults are left out."""
-    return msgspec.json.format(msgspec.json.encode(_plain(listing)), indent=1) + b"\n"
+    """Encode a listing as stable, diffable JSON. Defaults are left out."""
+    return msgspec.json.format(msgspec.json.encode(_flatten_listing(listing)), indent=1) + b"\n"
 
 
-def _plain(listing: Listing) -> dict[str, object]:
+def _flatten_listing(listing: Listing) -> dict[str, object]:
     return {
         "toolchain": listing.toolchain,
         "repository": listing.repository,
         "taken": listing.taken,
-        "releases": [_plain_release(r) for r in listing.releases],
+        "releases": [_flatten_release(r) for r in listing.releases],
     }
 
 
-def _plain_release(release: Release) -> dict[str, object]:
-    """Without what a reader would assume anyway."""
+def _flatten_release(release: Release) -> dict[str, object]:
+    """Return the fields of a release that differ from their defaults."""
     assumed = {f.name: msgspec.to_builtins(f.default) for f in fields(release) if f.default is not MISSING}
     plain = msgspec.to_builtins(release)
     return {name: value for name, value in plain.items() if name not in assumed or value != assumed[name]}

@@ -1,6 +1,10 @@
-"""What runs inside the sandbox, beside the testcase. Every word of this ring is a claim.
+"""Programs that run inside the sandbox, beside the testcase. All their output is a claim.
 
-Standard library only; the hooks of a compiler may import that compiler. Python 3.10 or newer.
+- ``probe/`` supervises the steps of a probe; start with ``supervisor.py``.
+- ``script/`` runs a testcase's script and records how it ended; start with ``run.py``.
+- ``tvm/`` and ``iree/`` hold the diagnosers of each compiler; start with ``session.py`` and ``pass_bisect.py``.
+
+Standard library only; the modules of a compiler may import that compiler. Python 3.10 or newer.
 """
 
 import os
@@ -16,7 +20,7 @@ def is_ours(file: str) -> bool:
 
 
 def forget_modules() -> None:
-    """Remove our modules from ``sys.modules``: a testcase with modules of the same names must find its own."""
+    """Remove this package from ``sys.modules``, so that a testcase finds its own module of the same name."""
     for name in list(sys.modules):
         if name.partition(".")[0] == "runners":
             del sys.modules[name]

@@ -1,6 +1,6 @@
-"""Run one of our programs inside the sandbox: ``python launch.py script.run ARGUMENT…``.
+"""Run a program of this package inside the sandbox: ``python launch.py script.run ARGUMENT…``.
 
-Python compiles the file that it is told to run at every start. The modules that this file imports have bytecode
+Python compiles its main file at every start. The modules that this file imports have bytecode
 (``runners/probe/layout.py``).
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runners.core.bisection import releases
-from runners.core.failure.tensor_difference import device_findings
+from runners.core.failure.tensor_difference import find_device_differences
 from runners.core.protocol import Answer, BuildRange, Finding, Investigation, Observation, Plan, Variant
 from runners.core.toolchain.diagnosis import Failure
 from runners.investigation.bisect_builds import search_builds
@@ -37,7 +37,7 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
         rerun_flaky(state, state.original, findings)
         run_on_stand_ins(state)
         findings = (*findings, *compare_results(state))
-    found = [*findings, *device_findings(state.seen, plan.order), *_list_findings_of_runs(state.seen)]
+    found = [*findings, *find_device_differences(state.seen, plan.order), *_list_findings_of_runs(state.seen)]
     with tools.progress.stage("between releases"):
         build_range = _bisect_between_releases(state)
     return Investigation(observations=tuple(state.seen), findings=_drop_repeated(found), trail=build_range)

@@ -17,7 +17,7 @@ import msgspec
 
 from runners.core.bench import MOST_PROBES, MOST_SECONDS, Bench
 from runners.core.errors import NotReducible
-from runners.core.failure.compare import SAME, compare
+from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.protocol import Claim, ClaimKind, Observation, Outcome, Plan, Signature, Smaller, Testcase, Variant
 from runners.core.toolchain.failures import FailureVocabulary
 from runners.minimization.ddmin import Pieces, remove_pieces
@@ -162,7 +162,7 @@ def _shows_failure(goal: Goal, seen: Observation) -> bool:
         return goal.signature is seen.signature
     if goal.signature.type != seen.signature.type:
         return False
-    return compare(goal.signature, seen.signature, goal.vocabulary).score >= SAME
+    return compare_signatures(goal.signature, seen.signature, goal.vocabulary).score >= SAME
 
 
 def _confirm_failure(testcase: Testcase, goal: Goal, run: Run) -> tuple[Observation, int]:

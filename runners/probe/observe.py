@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from runners.core.failure import api_drift
-from runners.core.failure.missing_device import device_trouble, missing_device
-from runners.core.failure.oracle import Context, Drift, last_output, rule
+from runners.core.failure.missing_device import find_device_trouble, find_missing_device
+from runners.core.failure.oracle import Drift, OracleContext, classify_run, get_last_output
 from runners.core.findings import add_refutation
 from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
 from runners.core.runs import Execute, RunRequest, RunResult
@@ -29,17 +29,17 @@ def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int) -> Obse
 def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Observation:
     """Return the observation of a run of the cell's testcase: the ruling by the claim, and the facts of the run."""
     toolchain = find_toolchain(cell.toolchain)
-    text = last_output(run.steps)
-    moved = api_drift.explain(text, cell.testcase, toolchain, cell.version)
-    ruling = rule(
+    text = get_last_output(run.steps)
+    moved = api_drift.find_drift(text, cell.testcase, toolchain, cell.version)
+    ruling = classify_run(
         run.ended,
         run.steps,
-        Context(
+        OracleContext(
             claim=plan.claim,
             vocabulary=toolchain.FAILURES,
             drift=moved,
-            missing_device=missing_device(text, toolchain.FAILURES),
-            device_trouble=device_trouble(text, toolchain.FAILURES),
+            missing_device=find_missing_device(text, toolchain.FAILURES),
+            device_trouble=find_device_trouble(text, toolchain.FAILURES),
             checks_itself=plan.checks_itself,
             renames={e.old: e.new for e in toolchain.DRIFT if e.exact and e.new and not e.of},
         ),

@@ -1,6 +1,8 @@
 """Name containers, control groups and temporary directories after the process that made them.
 
-The name tells whether the maker still runs, so a later run can find and remove the leftovers of a killed one.
+The name tells whether the maker still runs, so a later run can find and remove the leftovers of a killed one. A
+process id means nothing in another PID namespace, such as a container that shares this machine's engine, nor after
+another boot. So the name has both, and names from elsewhere are judged by their age alone.
 """
 
 from __future__ import annotations
@@ -11,13 +13,18 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 PREFIX = "reprobot"
 
+MAX_LIFE_S = 24 * 3600.0
+"""Age at which a name from another PID namespace or boot counts as a leftover. No sandbox lives that long: a session
+ends after an hour, a build of a compiler after its own time limit (an hour by default)."""
+
 _serial = itertools.count(1)
-_NAME = re.compile(rf"^{PREFIX}-(\d+)-(\d+)-\d+$")
+_PATTERN = rf"{PREFIX}-(\d+)-(\d+)-([0-9a-f]+\.\d+)-(\d+)-\d+"
 
 
 def _read_start_ticks(pid: int) -> int | None:
@@ -33,16 +40,34 @@ def _read_start_ticks(pid: int) -> int | None:
     return int(text.rpartition(")")[2].split()[19])
 
 
+def _read_process_space() -> str:
+    """Return ``BOOT.NAMESPACE``: the boot of the machine and the PID namespace in which our process ids are valid.
+
+    The kernel reuses the number of a namespace that is gone. The process id and its start then still tell the maker.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+    return f"{boot}.{os.stat('/proc/self/ns/pid').st_ino}"
+
+
 def make_name() -> str:
-    """Return a name for the resources of one probe: ``reprobot-PID-START-SERIAL``, unique since boot."""
+    """Return a name for the resources of one probe: ``reprobot-PID-START-SPACE-SECONDS-SERIAL``."""
     pid = os.getpid()
-    return f"{PREFIX}-{pid}-{_read_start_ticks(pid)}-{next(_serial)}"
+    words = (PREFIX, pid, _read_start_ticks(pid), _read_process_space(), int(time.time()), next(_serial))
+    return "-".join(map(str, words))
 
 
 def is_leftover(name: str) -> bool:
-    """True if ``name`` is from `make_name` and its maker is dead. A reused process id has another start."""
-    match = _NAME.match(name)
-    return match is not None and _read_start_ticks(int(match[1])) != int(match[2])
+    """True if ``name`` is from `make_name` and its maker is dead. A reused process id has another start.
+
+    The maker of a name from another PID namespace or boot cannot be seen; its resources are left for `MAX_LIFE_S`.
+    """
+    match = re.fullmatch(_PATTERN, name)
+    if match is None:
+        return False
+    pid, start, space, made = match.groups()
+    if space != _read_process_space():
+        return time.time() - int(made) > MAX_LIFE_S
+    return _read_start_ticks(int(pid)) != int(start)
 
 
 @contextlib.contextmanager
@@ -63,7 +88,7 @@ def find_leftover_processes(program: str) -> list[int]:
         with contextlib.suppress(OSError):
             words = (path / "cmdline").read_bytes().decode("utf-8", "replace")
             mine = words.startswith(f"{program}\0") and path.stat().st_uid == os.geteuid()
-            if mine and any(map(is_leftover, re.findall(rf"{PREFIX}-\d+-\d+-\d+", words))):
+            if mine and any(is_leftover(found[0]) for found in re.finditer(_PATTERN, words)):
                 found.append(int(path.name))
     return found
 

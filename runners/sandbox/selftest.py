@@ -71,7 +71,7 @@ sys.path.append("/opt/guest")
 from runners.guest.probe import processes, supervisor
 supervisor.become_untouchable()
 _, records = supervisor.take_streams()
-step = processes.start(["/bin/sh", "-c", sys.argv[1]], dict(os.environ), {"file_bytes": 65536}, (records, 2))
+step = processes.start_process(["/bin/sh", "-c", sys.argv[1]], dict(os.environ), {"file_bytes": 65536}, (records, 2))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(step, 0)[1]))
 """
 _REACH = """

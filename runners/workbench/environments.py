@@ -7,7 +7,7 @@ import contextlib
 from runners.builds.source import Unbuildable
 from runners.core.catalogue import Release
 from runners.core.errors import InfraError, ReprobotError
-from runners.core.failure.oracle import last_output
+from runners.core.failure.oracle import get_last_output
 from runners.core.protocol import Exited, Limits, NotRun, Testcase
 from runners.environments.resolve import Unresolvable
 from runners.environments.store import Environment
@@ -61,5 +61,5 @@ def run_canary(machine: Machine, environment: Environment, program: Testcase) ->
         return probe.ended
     if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
         return None
-    said = last_output(probe.steps).strip().splitlines()[-1:]
+    said = get_last_output(probe.steps).strip().splitlines()[-1:]
     return explain_failed_canary(f"{toolchain.TITLE} {environment.version}", probe.ended, said[0] if said else "")

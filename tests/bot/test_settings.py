@@ -14,6 +14,7 @@ from bot.settings import PROFILES, Settings, WithoutCode, load_settings, make_sc
 from bot.verdict.verdict import VerdictKind
 from runners.core.errors import UserError
 from runners.toolchains import find_device, find_toolchain
+from tests.bot.forge.test_source import EXTREMES
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -80,6 +81,23 @@ def test_any_bytes_are_settings_or_a_user_error(file: bytes) -> None:
     """No other exception is raised."""
     with suppress(UserError):
         load_settings(file)
+
+
+@pytest.mark.parametrize("field", ["limits: {timeout: %s}", "bisect: %s", "toolchain: %s", "versions: %s", "%s: 1"])
+@pytest.mark.parametrize("value", [value for value in EXTREMES if not value.startswith("true")])
+def test_extreme_values_are_faults(field: str, value: str) -> None:
+    """Base 60, thousands of digits and tags are refused with a message, or are plain text where text is due."""
+    with suppress(UserError):
+        settings = load_settings(field.replace("%s", value).encode())
+        assert isinstance(settings.limits.timeout, int | None)
+        msgspec.json.encode(settings)
+
+
+@pytest.mark.parametrize("value", [":".join("1" * 3000), ":".join("1" * 300) + ".5", "9" * 5000, "0x" + "f" * 9000])
+def test_an_extreme_number_is_no_setting(value: str) -> None:
+    """The message shows the beginning of the number."""
+    with pytest.raises(UserError, match="at most 18 decimal digits"):
+        load_settings(f"limits: {{timeout: {value}}}\n".encode())
 
 
 def test_every_key_is_described_and_has_a_default() -> None:

@@ -84,7 +84,7 @@ def test_what_does_not_exist_is_named_with_what_does(options: tuple[str, ...], s
 def test_an_issue_without_code_is_a_verdict(tmp_path: Path) -> None:
     """Exit code 0: a verdict was reached, and nothing was run for it."""
     out = tmp_path / "out.json"
-    done = reprobot("reproduce", "-", "--json", str(out), stdin=b"# Add bfloat16\n\nIt would be nice.\n")
+    done = reprobot("reproduce", "-", "--json", str(out), stdin=b"# bfloat16 fails\n\nIt crashes.\n")
     assert done.returncode == 0, done.stderr
     document = json.loads(out.read_text())
     assert document["verdict"]["kind"] == "no-repro"

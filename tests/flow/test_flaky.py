@@ -7,7 +7,7 @@ import pytest
 from bot.cli import verbs
 from bot.plan import RunOptions
 from bot.report.comment import render_comment
-from bot.report.run_again import by_hand
+from bot.report.run_again import list_shell_lines
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.catalogue import load_catalogue
 from runners.core.progress import Silent
@@ -44,7 +44,7 @@ def test_what_decides_a_failure_that_comes_and_goes_is_in_the_verdict(name: str)
     assert explained(report, name)
     assert len(report.observations) == 10
     assert report.observations[0].varied == Varied()
-    assert by_hand(report) in render_comment(report)
+    assert list_shell_lines(report) in render_comment(report)
     bad = [seen for seen in report.observations if seen.answer is Answer.BAD]
     assert {seen.varied.hash_seed for seen in bad} == FAILING.get(name, {seen.varied.hash_seed for seen in bad})
 

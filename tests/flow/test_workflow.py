@@ -125,7 +125,7 @@ def test_a_machine_of_ones_own_runs_what_was_approved(machines: Path, github: Fa
     }
     (comment,) = github.ours(7)
     assert "`vulkan`" not in comment
-    asked = re.search(r"/repro approve ([0-9a-f]{16})", comment)
+    asked = re.search(r"/repro approve ([0-9a-f]{64})", comment)
     assert asked is not None
     stranger = github.say(7, "ada", f"/repro approve {asked[1]}")
     refused = play(machines, github, "issue_comment", github.event("created", 7, comment=stranger), 107, workflow=GPU)

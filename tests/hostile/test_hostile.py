@@ -22,7 +22,7 @@ from bot.forge.sticky_comment import (
 )
 from bot.report.comment import MAX_BYTES, read_marker, render_comment
 from bot.report.page import render_page
-from bot.report.quote import clean, code, fence, log_line, prose
+from bot.report.quote import clean_text, escape_prose, format_log_line, quote_block, quote_code
 from tests.bot.report import reports
 from tests.bot.report.test_comment import WORDS, outside_code, poisoned
 from tests.bot.report.test_page import Reader
@@ -47,7 +47,7 @@ def check_markdown(comment: str) -> None:
     """What GitHub would make of it: our own markup, no mention, no reference, no address, nothing unseen."""
     assert len(comment.encode("utf-8", "strict")) <= MAX_BYTES
     assert not re.search(r"@\w", comment)
-    assert clean(comment).replace("\u200b", "") == comment.replace("\u200b", "")
+    assert clean_text(comment).replace("\u200b", "") == comment.replace("\u200b", "")
     tokens = MARKDOWN.parse(comment)
     blocks = "".join(token.content for token in tokens if token.type == "html_block")
     assert "<" not in OUR_TAGS.sub("", blocks)
@@ -80,10 +80,10 @@ def test_in_the_sheet_that_is_taken_apart_again(text: str) -> None:
         else None
     )
     run = RecordedRun(
-        id="1", at=datetime(2026, 11, 21, tzinfo=UTC), by="ada", testcase="0" * 16, counted=True, state=RunState.DONE
+        id="1", at=datetime(2026, 11, 21, tzinfo=UTC), by="ada", testcase="0" * 64, counted=True, state=RunState.DONE
     )
     sticky = StickyComment(
-        note=f"> {prose(text)}: said by {code(text)}",
+        note=f"> {escape_prose(text)}: said by {quote_code(text)}",
         body=parse_report(render_comment(report, MAX_BODY_BYTES)).body,
         record=IssueRecord(runs=(run,), void=void),
         verdict="regression",
@@ -140,7 +140,7 @@ def test_on_a_terminal(text: str) -> None:
 def test_in_a_log_that_a_runner_reads(text: str) -> None:
     """One line, no command in either syntax, whatever stands around it."""
     for said in (text, f"reading {text}", f"{text} and {text}"):
-        line = log_line(said)
+        line = format_log_line(said)
         assert len(line.splitlines()) <= 1
         assert not line.lstrip().startswith("::")
         assert "##[" not in line
@@ -150,8 +150,8 @@ def test_in_a_log_that_a_runner_reads(text: str) -> None:
 @each
 def test_in_a_fence_and_in_a_span(text: str) -> None:
     """One block, one span."""
-    assert [token.type for token in MARKDOWN.parse(fence(text))] == ["fence"]
-    (inline,) = [token for token in MARKDOWN.parse(f"x {code(text)} y") if token.type == "inline"]
+    assert [token.type for token in MARKDOWN.parse(quote_block(text))] == ["fence"]
+    (inline,) = [token for token in MARKDOWN.parse(f"x {quote_code(text)} y") if token.type == "inline"]
     assert [child.type for child in inline.children or ()] == ["text", "code_inline", "text"]
 
 
@@ -160,7 +160,7 @@ def test_in_a_fence_and_in_a_span(text: str) -> None:
 def test_any_mixture_of_them_in_a_sheet(text: str) -> None:
     """Pieces of tricks put together at random, in the comment as it is posted."""
     report = parse_report(render_comment(poisoned(reports.fixed_crash(), text), MAX_BODY_BYTES))
-    sticky = StickyComment(note=f"> {prose(text)}.", body=report.body, verdict="fixed", issue="")
+    sticky = StickyComment(note=f"> {escape_prose(text)}.", body=report.body, verdict="fixed", issue="")
     back = parse_sticky_comment(render_sticky_comment(sticky))
     assert (back.note, back.body, back.record) == (sticky.note, sticky.body.strip(), sticky.record)
 
@@ -169,7 +169,7 @@ def test_any_mixture_of_them_in_a_sheet(text: str) -> None:
 @given(text=WORDS)
 def test_any_mixture_of_them_in_a_log(text: str) -> None:
     """As above, for the line of a log."""
-    line = log_line(text)
+    line = format_log_line(text)
     assert "\n" not in line
     assert "##[" not in line
     assert not line.startswith("::")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from runners.core.failure.oracle import answer_of
+from runners.core.failure.oracle import get_answer
 from runners.core.protocol import (
     Claim,
     ClaimKind,
@@ -32,6 +32,6 @@ def observe(version: str, outcome: Outcome, **more: object) -> Observation:
     """The first run of the original on TVM's ``llvm``, answered as the oracle would; ``more``: fields."""
     run = Observation(
         toolchain="tvm", version=version, device="llvm", attempt=1, variant=Variant.ORIGINAL, outcome=outcome,
-        answer=answer_of(outcome), ended=Exited(code=0 if outcome is Outcome.PASS else 1), why="seen",
+        answer=get_answer(outcome), ended=Exited(code=0 if outcome is Outcome.PASS else 1), why="seen",
     )  # fmt: skip
     return msgspec.structs.replace(run, **more)

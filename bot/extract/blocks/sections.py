@@ -76,11 +76,17 @@ def read_cue(intro: str) -> Cue:
     announced = bool(sentences) and sentences[-1].rstrip().endswith(":")
     for text in reversed(sentences[-1:] if announced else sentences[-2:]):
         for cue, pattern in _CUES:
-            if pattern.search(text):
+            if pattern.search(text) and not (cue in (Cue.WORKS, Cue.EXPECTED) and _HOPE.search(text)):
                 return cue
     return Cue.NONE
 
 
+_HOPE = re.compile(
+    r"\b(?:expect(?:ed|ing|s)?|should|ought|hop(?:ed?|ing)|suppos\w+|would|want(?:ed)?)\b[^.\n]{0,40}"
+    r"\b(?:work|run|pass|compile|build|succeed|be (?:fine|ok|accepted|supported))\b",
+    re.I,
+)
+"""What should work: neither a statement that the block below works, nor an announcement of expected output."""
 _CUE_WORDS = (
     (
         Cue.FAILS,

@@ -11,7 +11,7 @@ from bot.extract.blocks.markdown import Document, find_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
 from bot.extract.vocabulary import join_words
-from runners.core.failure.array_mismatch import figures
+from runners.core.failure.array_mismatch import extract_figures
 from runners.core.failure.parse import NATIVE, parse_signature
 from runners.core.protocol import Signature
 from runners.toolchains import ALL_FAILURES
@@ -130,7 +130,7 @@ _SANITIZER = re.compile(r"(?:Address|Memory|Thread|Leak|UndefinedBehavior)Saniti
 def _read_mismatch(text: str) -> Signature | None:
     """Return NumPy's report of unequal arrays with its line of figures. The exception's name may be missing."""
     header = _MISMATCH_HEADER.search(text)
-    if header is not None and (found := figures(text[header.end() : header.end() + 2_000].splitlines())):
+    if header is not None and (found := extract_figures(text[header.end() : header.end() + 2_000].splitlines())):
         return Signature(type="AssertionError", message=f"{header[0].strip()} | {found}")
     older = _MISMATCH_FIGURES.search(text, header.end(), header.end() + 500) if header else _FIGURES.search(text)
     if header is None and older is None:

@@ -31,7 +31,8 @@ def find_commands(
             ignored += left_out
     calls = _keep_useful(calls)
     shown = {call.argv[0] for call, _ in calls}
-    in_prose = _keep_useful([(call, None) for text in _find_in_prose(document) for call in parse_commands(text)[0]])
+    told = (call for text in _find_in_prose(document) for call in parse_commands(text)[0])
+    in_prose = _keep_useful([(call, None) for call in told if not _is_sentence(call)])
     calls += [located for located in in_prose if located[0].argv[0] not in shown]
     if not any(call.argv[0] in tools.compilers for call, _ in calls):
         texts = [(text, piece) for piece in pieces for text in _find_hidden(piece, tools)]
@@ -57,7 +58,17 @@ def _keep_useful(calls: Iterable[LocatedCall]) -> list[LocatedCall]:
 
 def _is_argument(word: str) -> bool:
     """True for a flag, a file name or a placeholder; False for a word of a sentence."""
-    return word.startswith(("-", "<", "$")) or "." in word or word == "%s"
+    return word.startswith(("-", "<", "$")) or "." in word.rstrip(".") or word == "%s"
+
+
+def _is_sentence(call: ToolCall) -> bool:
+    """True if the words after the program's name are a sentence: "iree-compile crashes on this input"."""
+    return sum(bool(_PLAIN_WORD.match(word)) for word in call.argv[1:]) > MAX_PLAIN_WORDS
+
+
+MAX_PLAIN_WORDS = 2
+"""Bare words that a command may have: a file without an extension, the value of a flag."""
+_PLAIN_WORD = re.compile(r"[A-Za-z][a-z'’]*[.,:;!?]*$")
 
 
 _STEP = re.compile(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
@@ -55,13 +55,35 @@ def split_statements(text: str) -> list[Statement]:
     rows = text.split("\n")
     if rows and rows[-1] == "":
         rows.pop()
-    return list(iter_statements(rows))
+    # The parser knows best where the statements of valid code begin; the scanner is for text that is not.
+    tree = None if "\r" in text else parse_python(text)
+    return list(_cut_statements(rows, _list_node_rows(tree)) if tree and tree.body else iter_statements(rows))
+
+
+def _list_node_rows(tree: ast.Module) -> list[int]:
+    """Return the rows where the top-level statements begin, decorators included, and row 0."""
+    starts = {0}
+    free = 0
+    for node in tree.body:
+        decorators = node.decorator_list if isinstance(node, _DECORATED) else []
+        begin = min(node.lineno, *(d.lineno for d in decorators)) - 1 if decorators else node.lineno - 1
+        if begin >= free:  # else it shares a row with the statement before: ``a = 1; b = 2``
+            starts.add(begin)
+        free = max(free, node.end_lineno or node.lineno)
+    return sorted(starts)
+
+
+_DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def iter_statements(rows: Sequence[str]) -> Iterator[Statement]:
     """Yield the statements of ``rows`` one by one. A caller that stops early pays only for the rows read so far."""
+    return _cut_statements(rows, _find_statement_rows(rows))
+
+
+def _cut_statements(rows: Sequence[str], starts: Iterable[int]) -> Iterator[Statement]:
     begin = 0
-    for end in chain(islice(_find_statement_rows(rows), 1, None), [len(rows)] if rows else []):
+    for end in chain(islice(starts, 1, None), [len(rows)] if rows else []):
         piece = "\n".join(rows[begin:end]) + "\n"
         yield Statement(text=piece, row=begin, rows=end - begin, tree=parse_python(piece))
         begin = end

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 
-from bot.extract.claim.failure import fails_at_definition
+from bot.extract.claim.failure import fails_at_definition, list_failure_pieces
 from bot.extract.claim.versions import Passage, find_versions
 from bot.extract.links import add_addresses
 from bot.extract.parsed_issue import ParsedIssue, choose_device, make_claim, make_span
@@ -18,8 +18,9 @@ from bot.extract.python.assemble import (
     assemble_program,
     collect_words,
 )
-from bot.extract.types import Extraction, Missing, NoRepro, Repro
-from runners.core.protocol import ClaimKind, Testcase, TestcaseKind
+from bot.extract.types import DEFINITIONS_ONLY, Extraction, Missing, NoRepro, Repair, Repro
+from bot.extract.vocabulary import vocabulary_of
+from runners.core.protocol import Claim, ClaimKind, Testcase, TestcaseKind
 from runners.core.toolchain.reports import DeviceText, ReportAge
 
 
@@ -72,12 +73,19 @@ def _make_repro(parsed: ParsedIssue, toolchain: str, program: Program, controls:
     devices = parsed.vocabulary.read_devices(text)
     spans = [make_span(MAIN_FILE, unit.piece) for unit in program.units]
     spans += [make_span(name, unit.piece) for name, unit in program.extra_files.items()]
-    missing = (*program.missing, *_find_missing_driver(parsed, program))
+    driver = _find_missing_driver(parsed, program)
+    claim = make_claim(parsed, program.code, devices.named)
+    repairs = program.repairs
+    if driver and _is_about_parser(parsed, claim) and _compiles_definitions(program, toolchain):
+        # The compiler reads a decorated definition when the script is loaded: the failure shows without a driver.
+        repairs = (*repairs, Repair(kind=DEFINITIONS_ONLY, detail="the code that uses the definitions"))
+        driver = ()
+    missing = (*program.missing, *driver)
     return Repro(
         testcase=_make_testcase(program, toolchain),
-        claim=make_claim(parsed, program.code, devices.named),
+        claim=claim,
         spans=tuple(spans),
-        repairs=program.repairs,
+        repairs=repairs,
         missing=add_addresses(missing, parsed.issue.body),
         device=choose_device(toolchain, devices),
         controls=tuple(_make_testcase(control, toolchain) for control in controls),
@@ -94,6 +102,41 @@ def _find_missing_driver(parsed: ParsedIssue, program: Program) -> tuple[Missing
     if signature is not None and fails_at_definition(signature):
         return ()
     return (Missing(kind="code", name="the code that uses these definitions"),)
+
+
+def _is_about_parser(parsed: ParsedIssue, claim: Claim) -> bool:
+    """True if the text says that reading a definition fails: it names the parser, or quotes its diagnostic."""
+    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR):
+        return False
+    quoted = "\n".join(piece.text for piece in list_failure_pieces(parsed.pieces))
+    return bool(_PARSER.search(f"{parsed.issue.title}\n{parsed.prose}") or _PARSER_DIAGNOSTIC.search(quoted))
+
+
+_PARSER = re.compile(r"\bpars(?:e[sdr]?|ing|able)\b", re.I)
+_PARSER_DIAGNOSTIC = re.compile(r"^ *--> \S.{0,200}:\d+:\d+", re.M)
+
+
+def _compiles_definitions(program: Program, toolchain: str) -> bool:
+    """True if a decorator of the compiler reads a definition of the program."""
+    packages = vocabulary_of(toolchain).python.packages
+    trees = [unit.tree for unit in program.units if unit.tree is not None]
+    aliases: set[str] = set()
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        match node:
+            case ast.ImportFrom(module=str(module)) if module.partition(".")[0] in packages:
+                aliases.update(alias.asname or alias.name for alias in node.names)
+            case ast.Import():
+                names = (alias for alias in node.names if alias.name.partition(".")[0] in packages)
+                aliases.update(alias.asname or alias.name.partition(".")[0] for alias in names)
+    definitions = (n for tree in trees for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef))
+    return any(_find_root(decorator) in aliases for n in definitions for decorator in n.decorator_list)
+
+
+def _find_root(expression: ast.expr) -> str:
+    """Return ``T`` for ``T.prim_func(private=True)``; empty if the expression begins with something else."""
+    while isinstance(expression, ast.Attribute | ast.Call):
+        expression = expression.value if isinstance(expression, ast.Attribute) else expression.func
+    return expression.id if isinstance(expression, ast.Name) else ""
 
 
 def _make_testcase(program: Program, toolchain: str) -> Testcase:

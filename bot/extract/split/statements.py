@@ -12,7 +12,7 @@ from bot.extract.blocks.pieces import Kind, Piece, cut_rows
 from bot.extract.python.names import read_dotted_name
 from bot.extract.python.parse import Statement, is_docstring, parse_python, split_statements
 from bot.extract.python.repair import dedent_text, repair_text
-from bot.extract.types import Repair
+from bot.extract.types import DROP_CODE, Repair
 from bot.extract.vocabulary import any_of, list_vocabularies
 
 PYTHON_INFO = {"python", "py", "python3", "py3", "pycon", "ipython", "ipynb", "pyhton", "pythn", "phyton"}
@@ -46,15 +46,35 @@ def may_be_python(text: str, word: str) -> bool:
     return good >= 2 and good * 2 >= sum(s.rows for s in statements)
 
 
-_SUBSTANTIVE = (
-    *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.With, ast.For, ast.Assign, ast.Assert, ast.Try),
-    *(ast.While, ast.If, ast.AugAssign),
+def is_substantive(node: ast.stmt) -> bool:
+    """True for a statement that output and prose do not parse as by accident."""
+    match node:
+        case ast.Expr(value=ast.List() | ast.Tuple() | ast.Set() | ast.Dict()):
+            return False  # ``[tensor(1.), tensor(2.)]`` is the printed value far more often than a statement
+        case ast.Expr(value=value):
+            return any(isinstance(inner, ast.Call | ast.Await | ast.NamedExpr) for inner in ast.walk(value))
+        case ast.AnnAssign(value=None) | ast.Raise(exc=None):
+            return False
+        case _:
+            return not isinstance(node, _LONE_WORDS)
+
+
+_LONE_WORDS = (ast.Pass, ast.Break, ast.Continue, ast.Return, ast.Global, ast.Nonlocal)
+"""Statements without an effect at the top level of a program that compiles."""
+
+_PLAIN_VALUES = (
+    *(ast.Expr, ast.AnnAssign, ast.Constant, ast.Name, ast.List, ast.Tuple, ast.Set, ast.Dict),
+    *(ast.UnaryOp, ast.USub, ast.UAdd, ast.expr_context),
 )
 
 
-def is_substantive(node: ast.stmt) -> bool:
-    """True for a statement that output and prose do not parse as by accident."""
-    return isinstance(node, _SUBSTANTIVE) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+def has_effect(node: ast.stmt) -> bool:
+    """True unless the program means the same without the statement: a word, a literal, ``name: word``."""
+    if isinstance(node, _LONE_WORDS):
+        return False
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        return True
+    return not all(isinstance(inner, _PLAIN_VALUES) for inner in ast.walk(node))
 
 
 def split_python(piece: Piece, word: str) -> list[Piece]:
@@ -76,8 +96,23 @@ def split_python(piece: Piece, word: str) -> list[Piece]:
     if rest.text.strip():
         detail = f"line {rest.lines[0]} on is output, not code"
         code = replace(code, repairs=(*code.repairs, Repair(kind="cut-output", detail=detail)))
+    code = record_left_out(code, (*statements[:begin], *statements[end:]))
     around = [replace(p, kind=classify_text(p.text), repairs=()) for p in (before, rest) if p.text.strip()]
     return sorted([code, *around], key=lambda p: p.lines)
+
+
+def record_left_out(code: Piece, statements: Sequence[Statement]) -> Piece:
+    """Record the ``statements`` that have an effect, or are damaged code: the program is not the reporter's then."""
+    repairs = [
+        Repair(kind=DROP_CODE, detail=f"left out {statement.text.strip()[:80]!r}")
+        for statement in statements
+        if any(has_effect(node) for node in statement.body) or (statement.tree is None and is_damaged_code(statement))
+    ]
+    return replace(code, repairs=(*code.repairs, *repairs[:MAX_RECORDED])) if repairs else code
+
+
+MAX_RECORDED = 20
+"""One statement left out decides as much as a thousand."""
 
 
 def _drop_foreign(code: Piece, statements: Sequence[Statement], first: int) -> Piece:
@@ -85,14 +120,16 @@ def _drop_foreign(code: Piece, statements: Sequence[Statement], first: int) -> P
     magics = [s for s in statements if s.tree is None and _MAGIC.match(s.text)]
     omissions = [s for s in statements if _is_omission(s)]
     output = [
-        s for s in statements if s.tree is None and s not in magics and s not in omissions and not _is_damaged_code(s)
+        s for s in statements if s.tree is None and s not in magics and s not in omissions and not is_damaged_code(s)
     ]
     dropped: set[int] = set()
     repairs = list(code.repairs)
     for kind, foreign in (("drop-magic", magics), ("elision", omissions), ("drop-lines", output)):
         for statement in foreign:
             dropped.update(range(statement.row - first, statement.row - first + statement.rows))
-            repairs.append(Repair(kind=kind, detail=f"left out {statement.text.strip()[:80]!r}"))
+            runs_code = kind == "drop-magic" and not _SETUP_MAGIC.match(statement.text)
+            detail = f"left out {statement.text.strip()[:80]!r}"
+            repairs.append(Repair(kind=DROP_CODE if runs_code else kind, detail=detail))
     if not dropped:
         return code
     kept = [row for i, row in enumerate(code.text.split("\n")) if i not in dropped]
@@ -100,6 +137,11 @@ def _drop_foreign(code: Piece, statements: Sequence[Statement], first: int) -> P
 
 
 _MAGIC = re.compile(r"[!%]\s?[A-Za-z]")
+_SETUP_MAGIC = re.compile(
+    r"[!%]\s?(?:pip3?|conda|mamba|uv|apt|apt-get|python3? -m pip|matplotlib|load_ext|reload_ext|autoreload|config|env"
+    r"|set_env|cd|pwd|ls|cat|nvidia-smi|uname|lscpu|which|git)\b"
+)
+"""Magics and shell lines that prepare or describe the machine. Any other (``%timeit f(x)``) runs code."""
 _OMISSION = re.compile(
     r"\s*(?:<[\w .:,'-]{2,60}>|[\[(]\.{3,}[\])]|…|\[…\]|\.{4,}"
     r"|\.{3} ?[A-Za-z][\w ,'.-]{2,80}(?: ?\.{3})?)\s*$"
@@ -130,7 +172,7 @@ def _find_code(statements: Sequence[Statement]) -> tuple[int, int]:
         elif _is_omission(statements[i]) or _MAGIC.match(statements[i].text):
             continue
         elif statements[i].tree is None and (_is_stop(statements[i]) or not _has_more_code(good, i)):
-            if _is_damaged_code(statements[i]):
+            if is_damaged_code(statements[i]):
                 end = i + 1
             break
     return begin, end
@@ -157,12 +199,12 @@ def _has_more_code(good: Sequence[bool], at: int) -> bool:
 
 
 _CODE_START = re.compile(
-    r"\s*(?:@|(?:async )?def |class |import |from |with |for |while |if |try:|return |assert |[\w.]+\(.*"
-    r"|[\w.\[\], ]+ ?[-+*/]?= ?\S)"
+    r"\s*(?:@|(?:async )?(?:def|with|for) |class |import |from |while |if |try:|return |assert |[\w.]+\(.*"
+    r"|raise \w|del \w|await \w|match .*:\s*$|[\w.\[\], ]+ ?[-+*/]?= ?\S)"
 )
 
 
-def _is_damaged_code(statement: Statement) -> bool:
+def is_damaged_code(statement: Statement) -> bool:
     """True for code that does not parse. The code stays in the testcase, which is then incomplete."""
     return bool(_CODE_START.match(statement.text)) and not _is_stop(statement)
 

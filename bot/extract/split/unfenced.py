@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 
 from bot.extract.blocks.markdown import Document, Shape
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading, read_cue
-from bot.extract.python.parse import iter_statements
+from bot.extract.python.parse import Statement, iter_statements
 from bot.extract.python.repair import make_dedent_repair
-from bot.extract.split.statements import is_substantive
+from bot.extract.split.statements import is_damaged_code, is_substantive, record_left_out
 from bot.extract.vocabulary import any_of, any_word, join_words
 
 _IMPORT_ROW = re.compile(
@@ -41,18 +42,39 @@ def find_unfenced_code(document: Document) -> Iterator[Piece]:
     """
     context = _Context(document)
     steps = _find_step_rows(document)
+    headings = sorted(prose.lines[0] - 1 for prose in document.prose if prose.heading)
     for begin, end in _find_open_ranges(document):
-        row = begin
-        while row < end:
-            line = document.source[row]
-            if _IMPORT_ROW.match(line) or (row in steps and _CODE_ROW.match(line)):
-                piece, row = _read_python(document, row, end)
-            elif _MLIR_ROW.match(line):
-                piece, row = _read_mlir(document, row, end)
-            else:
-                piece, row = None, row + 1
-            if piece is not None:
-                yield context.describe_piece(piece)
+        pieces = list(_read_range(document, steps, begin, end))
+        for piece, below in zip_longest(pieces, pieces[1:]):
+            stop = below.lines[0] - 1 if below else end
+            heading = headings[at] if (at := bisect_left(headings, piece.lines[1])) < len(headings) else end
+            lost = document.source[piece.lines[1] : min(stop, heading)]
+            yield context.describe_piece(_record_lost_rows(piece, lost))
+
+
+def _read_range(document: Document, steps: frozenset[int], begin: int, end: int) -> Iterator[Piece]:
+    row = begin
+    while row < end:
+        line = document.source[row]
+        if _IMPORT_ROW.match(line) or (row in steps and _CODE_ROW.match(line)):
+            piece, row = _read_python(document, row, end)
+        elif _MLIR_ROW.match(line):
+            piece, row = _read_mlir(document, row, end)
+        else:
+            piece, row = None, row + 1
+        if piece is not None:
+            yield piece
+
+
+def _record_lost_rows(piece: Piece, rows: Sequence[str]) -> Piece:
+    """Record code among the ``rows`` below a program: the program may go on after a sentence."""
+    if piece.kind is not Kind.PYTHON or not any(row.strip() for row in rows):
+        return piece
+    statements = list(iter_statements(rows))
+    substantive = [s for s in statements if any(is_substantive(node) for node in s.body)]
+    adjacent = statements[0] if rows[0].strip() and statements[0].tree is None else None
+    damaged = (adjacent,) if adjacent is not None and is_damaged_code(adjacent) else ()
+    return record_left_out(piece, (*damaged, *substantive))
 
 
 def _find_step_rows(document: Document) -> frozenset[int]:
@@ -120,8 +142,9 @@ def _read_python(document: Document, begin: int, end: int) -> tuple[Piece | None
         window = [row[margin:] if not row[:margin].strip() else row for row in window]
     kept = list(takewhile(lambda s: s.tree is not None, iter_statements(window)))
     next_row = begin + max(1, sum(s.rows for s in kept))
+    popped: list[Statement] = []
     while kept and not any(is_substantive(n) for n in kept[-1].body):
-        kept.pop()
+        popped.append(kept.pop())
     acts = any(not isinstance(n, ast.Import | ast.ImportFrom) for s in kept for n in s.body)
     rows = list(window[: kept[-1].row + kept[-1].rows]) if kept else []
     while rows and (not rows[-1].strip() or rows[-1].startswith("#")):
@@ -132,7 +155,7 @@ def _read_python(document: Document, begin: int, end: int) -> tuple[Piece | None
     piece = _make_piece(Kind.PYTHON, rows, begin)
     if margin:
         piece = replace(piece, repairs=(make_dedent_repair(margin),))
-    return piece, begin + len(rows)
+    return record_left_out(piece, popped), begin + len(rows)
 
 
 def _read_mlir(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:

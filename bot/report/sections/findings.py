@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from bot.report.quote import code, cut, fence
+from bot.report.quote import cut_end, quote_block, quote_code
 from bot.report.sections.shape import DETAILS, Detail
 from bot.verdict.verdict import Report
 from runners.core.findings import DIFFERENCE, KINDS, LEVEL, REFUTED_BY, clears_passes, render_title
@@ -22,7 +22,7 @@ def list_findings(report: Report) -> tuple[Finding, ...]:
 
 def render_findings(findings: Sequence[Finding], detail: Detail = DETAILS[0], *, folds: bool = True) -> str:
     """Each finding as Markdown. ``folds``: put long parts into ``<details>``, which takes HTML."""
-    return "\n\n".join(_render(one, detail, folds=folds) for one in _select(findings)[: detail.entries])
+    return "\n\n".join(_render_finding(one, detail, folds=folds) for one in _select(findings)[: detail.entries])
 
 
 def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -31,14 +31,14 @@ def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
     return telling if any(KINDS[one.kind].is_cause for one in telling) else findings
 
 
-def _render(finding: Finding, detail: Detail, *, folds: bool) -> str:
+def _render_finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
     title = render_title(finding)
-    said = f"{title}: {code(finding.summary, 400)}" if finding.summary else title
+    said = f"{title}: {quote_code(finding.summary, 400)}" if finding.summary else title
     shown = _select_evidence(finding)
     evidence = "\n".join(f"{_NAMES.get(name, name)}: {_format_value(value)}" for name, value in shown.items())
     parts = [
         said,
-        fence(cut(evidence, min(1_500, 200 + detail.excerpt))) if shown else "",
+        quote_block(cut_end(evidence, min(1_500, 200 + detail.excerpt))) if shown else "",
         _render_difference(finding, detail, folds=folds),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -59,10 +59,10 @@ def _render_difference(finding: Finding, detail: Detail, *, folds: bool) -> str:
     lines = finding.evidence.get(DIFFERENCE)
     if not isinstance(lines, list | tuple) or not lines:
         return ""
-    text = cut("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
+    text = cut_end("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
     changed = any(str(line).startswith(("+", "-")) for line in lines)
     title = KINDS[finding.kind].difference if changed else "The module that it was given"
-    shown = fence(text, "diff")
+    shown = quote_block(text, "diff")
     return f"<details><summary>{title}</summary>\n\n{shown}\n\n</details>" if folds else f"{title}:\n\n{shown}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.report.quote import prose
+from bot.report.quote import escape_prose
 from bot.verdict.verdict import Verdict, VerdictKind
 
 TITLES = {
@@ -17,31 +17,32 @@ TITLES = {
     VerdictKind.UNTESTABLE: "Not testable here",
     VerdictKind.INCONCLUSIVE: "Inconclusive",
     VerdictKind.NO_REPRO: "No repro found",
+    VerdictKind.NO_CLAIM: "No failure reported",
 }
-UNJUDGED = frozenset({VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO})
+UNJUDGED = frozenset({VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO, VerdictKind.NO_CLAIM})
 """Nothing was weighed, so a confidence would be noise."""
 
 
-def headline(verdict: Verdict) -> str:
+def render_headline(verdict: Verdict) -> str:
     """``**Regression.** It passes on … Confidence: high.``; a headline that repeats the label is not doubled."""
-    label, text = TITLES[verdict.kind], prose(verdict.headline)
+    label, text = TITLES[verdict.kind], escape_prose(verdict.headline)
     if text.casefold().startswith(label.casefold()):
         line = f"**{text[: len(label)]}**{text[len(label) :]}"
     else:
         line = f"**{label}.** {text}".rstrip()
-    return line + confidence(verdict)
+    return line + format_confidence(verdict)
 
 
-def under_its_label(verdict: Verdict) -> str:
+def render_sentence(verdict: Verdict) -> str:
     """The headline for a place where the label stands already: it is not said twice."""
-    label, text = TITLES[verdict.kind], prose(verdict.headline)
+    label, text = TITLES[verdict.kind], escape_prose(verdict.headline)
     if text.casefold().startswith(f"{label}: ".casefold()):
         text = text[len(label) + 2 :]
         text = text[:1].upper() + text[1:]
-    return text + confidence(verdict)
+    return text + format_confidence(verdict)
 
 
-def confidence(verdict: Verdict) -> str:
+def format_confidence(verdict: Verdict) -> str:
     """A last, short sentence with the confidence in a word; empty where nothing was weighed."""
     if verdict.kind in UNJUDGED:
         return ""

@@ -5,92 +5,95 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from bot.report.quote import code, prose
+from bot.report.quote import escape_prose, quote_code
 from bot.verdict.verdict import LikelyFix, Report, VerdictKind
 from runners.core.protocol import Bisection, CommitRange, Observation, Suspect
 
 _COMPARE = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/compare/[\w.+-]+\.\.\.[\w.+-]+", re.ASCII)
 
 
-def forks(observations: Sequence[Observation]) -> Mapping[str, str]:
+def map_forks(observations: Sequence[Observation]) -> Mapping[str, str]:
     """Version → what it really is, of the builds that are no releases."""
     return {seen.version: seen.fork for seen in observations if seen.fork}
 
 
-def changes(report: Report) -> tuple[str, ...]:
+def render_changes(report: Report) -> tuple[str, ...]:
     """Every change that was found; none for a testcase at fault, whose undefined result no commit breaks or mends."""
     if report.verdict.kind is VerdictKind.INVALID_REPRO:
         return ()
-    return tuple(change(one, forks(report.observations)) for one in report.bisections)
+    return tuple(render_change(one, map_forks(report.observations)) for one in report.bisections)
 
 
-def change(bisection: Bisection, forks: Mapping[str, str]) -> str:
+def render_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
     """``Last good A → first bad B`` with what lies between; of a change whose other end nobody saw, what is known."""
 
     def named(version: str) -> str:
         fork = forks.get(version, "").partition(",")[0]
-        return f"{code(version)} (fork {code(fork)})" if fork else code(version)
+        return f"{quote_code(version)} (fork {quote_code(fork)})" if fork else quote_code(version)
 
     match bisection:
         case Bisection(direction="introduced", last_good=str(good), first_bad=str(bad)):
-            ends = f"Last good {named(good)} → first bad {named(bad)}{_commits(bisection.commits)}"
+            ends = f"Last good {named(good)} → first bad {named(bad)}{_link_commits(bisection.commits)}"
         case Bisection(direction="fixed", last_bad=str(bad), first_good=str(good)):
-            ends = f"Last bad {named(bad)} → first good {named(good)}{_commits(bisection.commits)}"
+            ends = f"Last bad {named(bad)} → first good {named(good)}{_link_commits(bisection.commits)}"
         case Bisection(direction="introduced", first_bad=str(bad)):
             ends = f"Bad since {named(bad)} or earlier"
         case Bisection(direction="fixed", first_good=str(good)):
             ends = f"Good since {named(good)} or earlier"
         case _:
             return ""
-    silent = _named("Neither good nor bad", bisection.skipped) + _named("Not run", bisection.untested)
-    said = f"{ends}.{silent}{_between_releases(bisection)}"
-    return "\n\n".join(filter(None, (said, related(bisection.commits, bisection.suspects, "have changed it"))))
+    silent = _list_builds("Neither good nor bad", bisection.skipped) + _list_builds("Not run", bisection.untested)
+    said = f"{ends}.{silent}{_describe_search(bisection)}"
+    return "\n\n".join(
+        filter(None, (said, render_suspects(bisection.commits, bisection.suspects, "have changed it")))
+    )
 
 
-def _named(what: str, builds: Sequence[str]) -> str:
-    return f" {what}: {', '.join(map(code, builds[:8]))}{' …' if builds[8:] else ''}." if builds else ""
+def _list_builds(what: str, builds: Sequence[str]) -> str:
+    return f" {what}: {', '.join(map(quote_code, builds[:8]))}{' …' if builds[8:] else ''}." if builds else ""
 
 
-def _between_releases(bisection: Bisection) -> str:
+def _describe_search(bisection: Bisection) -> str:
     """Of a change found along nightlies or commits: how sure it is, and on what runs that rests."""
     if not bisection.deep:
         return ""
     sure = f"{min(99.9, int(1000 * bisection.confidence) / 10):g} %"
     first = "First commit with it" if bisection.direction == "introduced" else "First commit without it"
-    named = f" {first}: {code(bisection.culprit)}." if bisection.culprit else ""
-    notes = "".join(f" {prose(note[:1].upper() + note[1:])}." for note in bisection.notes)
+    named = f" {first}: {quote_code(bisection.culprit)}." if bisection.culprit else ""
+    notes = "".join(f" {escape_prose(note[:1].upper() + note[1:])}." for note in bisection.notes)
     return f" Found in {bisection.probes} runs, certain to {sure}.{named}{notes}"
 
 
-def likely_fix(likely: LikelyFix | None) -> str:
+def render_likely_fix(likely: LikelyFix | None) -> str:
     """Commits that may have fixed what no build at hand shows; empty when none is known."""
     if likely is None:
         return ""
-    said = f"No build at hand shows the failure; {code(likely.first_good)} is the oldest newer one that passes."
-    return f"{said}\n\n{related(likely.commits, likely.suspects, 'have fixed it')}"
+    said = f"No build at hand shows the failure; {quote_code(likely.first_good)} is the oldest newer one that passes."
+    return f"{said}\n\n{render_suspects(likely.commits, likely.suspects, 'have fixed it')}"
 
 
-def related(commits: CommitRange | None, suspects: Sequence[Suspect], did: str) -> str:
+def render_suspects(commits: CommitRange | None, suspects: Sequence[Suspect], did: str) -> str:
     """``One of 187 commits …; most related to the report:`` and at most five of them, accusing none."""
     if commits is None or not suspects:
         return ""
     count = f"{commits.count} commits" if commits.count else "the commits"
-    span = f"{code(commits.start[:12])}..{code(commits.end[:12])}"
+    span = f"{quote_code(commits.start[:12])}..{quote_code(commits.end[:12])}"
     lines = (
-        f"- {_commit(one.commit, commits.compare_url)} {code(one.subject, 120)}: {prose(', '.join(one.why))}"
+        f"- {_link_commit(one.commit, commits.compare_url)} {quote_code(one.subject, 120)}:"
+        f" {escape_prose(', '.join(one.why))}"
         for one in suspects[:5]
     )
     ranked = "Ranked by words, dates and files alone, which is no evidence against any of them."
     return f"One of {count} in {span} may {did}; most related to the report:\n\n" + "\n".join(lines) + f"\n\n{ranked}"
 
 
-def _commit(sha: str, compare_url: str) -> str:
+def _link_commit(sha: str, compare_url: str) -> str:
     if not _COMPARE.fullmatch(compare_url):
-        return code(sha[:10])
-    return f"[{code(sha[:10])}](<{compare_url.partition('/compare/')[0]}/commit/{sha}>)"
+        return quote_code(sha[:10])
+    return f"[{quote_code(sha[:10])}](<{compare_url.partition('/compare/')[0]}/commit/{sha}>)"
 
 
-def _commits(commits: CommitRange | None) -> str:
+def _link_commits(commits: CommitRange | None) -> str:
     if commits is None:
         return ""
     words = (
@@ -98,4 +101,4 @@ def _commits(commits: CommitRange | None) -> str:
     )
     if _COMPARE.fullmatch(commits.compare_url):
         return f", [{words}](<{commits.compare_url}>)"
-    return f", {words}: {code(commits.start)} to {code(commits.end)}"
+    return f", {words}: {quote_code(commits.start)} to {quote_code(commits.end)}"

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.confidence import UNATTRIBUTED, UNDEFINED_INPUT
-from bot.verdict.rules.phrases import span, versions_of
+from bot.verdict.rules.phrases import format_span, list_versions
 from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.findings import clears_passes
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, FindingKind, Variant
 
 
-def naming_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
+def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
     """A build that is no release is never named as if it were one."""
     headline = verdict.headline
     for version, fork in {seen.version: seen.fork for seen in evidence.observations if seen.fork}.items():
@@ -21,7 +21,7 @@ def naming_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
     return replace(verdict, headline=headline)
 
 
-def contrasted(verdict: Verdict, evidence: Evidence) -> Verdict:
+def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
     """What the reporter's own control adds: it bears the report out, or takes the contrast away that it rests on."""
     if verdict.kind not in _RESTS_ON_A_FAILURE:
         return verdict
@@ -33,7 +33,7 @@ def contrasted(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not controls:
         return verdict
     failing = [seen for seen in controls if seen.answer is not Answer.GOOD]
-    where = span(versions_of(evidence.plan, failing or controls))
+    where = format_span(list_versions(evidence.plan, failing or controls))
     if not failing:
         said = f"what the report says works does run cleanly on {where}"
         return replace(verdict, reasons=(*verdict.reasons, said))
@@ -44,7 +44,7 @@ def contrasted(verdict: Verdict, evidence: Evidence) -> Verdict:
 _RESTS_ON_A_FAILURE = {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED}
 
 
-def unattributed(verdict: Verdict, evidence: Evidence) -> Verdict:
+def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
     """A wrong result that no release is free of and no pass brings in may be the testcase's own: seen, not explained.
 
     An error or a crash is the compiler's doing whoever provoked it; that a value is wrong, only the report says.
@@ -57,7 +57,7 @@ def unattributed(verdict: Verdict, evidence: Evidence) -> Verdict:
     return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
 
 
-def undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
+def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
     """A wrong value of a testcase that reads what it never wrote: its own, unless it stays once that is mended."""
     wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in evidence.findings):
@@ -74,7 +74,7 @@ _CHECKS_ITS_ARGUMENTS = re.compile(
 on a tensor handed to the VM."""
 
 
-def refused(verdict: Verdict, evidence: Evidence) -> Verdict:
+def mention_argument_check(verdict: Verdict, evidence: Evidence) -> Verdict:
     """An error that a check of the arguments raises, on every release: seen as reported, and maybe right."""
     if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
         return verdict

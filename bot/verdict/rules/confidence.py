@@ -37,23 +37,23 @@ OTHERWISE = 0.7
 """Fails, but not as reported: the weakest verdict. Two of two were wrong at a first look, names that had moved."""
 
 
-def certainty(evidence: Evidence, version: str) -> float:
+def rate_confidence(evidence: Evidence, version: str) -> float:
     """From how often the failure was seen, and how specifically the report describes it."""
-    sure = SEEN_TWICE if evidence.runs(version) > 1 else SEEN_ONCE
-    if _vague(evidence.plan.claim) or _by_its_signal_alone(evidence, version):
+    sure = SEEN_TWICE if evidence.count_runs(version) > 1 else SEEN_ONCE
+    if _is_vague(evidence.plan.claim) or _has_only_signal(evidence, version):
         sure -= VAGUELY
     return round(sure, 2)
 
 
-def _vague(claim: Claim) -> bool:
+def _is_vague(claim: Claim) -> bool:
     """The report gives neither a message nor frames nor output: only a kind to match."""
     told = claim.signature is not None and bool(claim.signature.message or claim.signature.frames)
     return not told and not claim.actual
 
 
-def _by_its_signal_alone(evidence: Evidence, version: str) -> bool:
+def _has_only_signal(evidence: Evidence, version: str) -> bool:
     """It crashed as reported and left no stack and no words: any other crash would have matched too."""
-    bad = [seen for seen in evidence.originals() if seen.version == version and seen.answer is Answer.BAD]
+    bad = [seen for seen in evidence.list_originals() if seen.version == version and seen.answer is Answer.BAD]
     told = [seen.signature for seen in bad if seen.signature is not None]
     crashed = [one for one in told if one.type in NATIVE]
     return bool(bad) and len(crashed) == len(bad) and not any(one.frames or one.message for one in crashed)

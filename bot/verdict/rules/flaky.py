@@ -7,52 +7,52 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.confidence import CLEAN_ELSEWHERE, SOMETIMES, SOMETIMES_EXPLAINED, UNSTEADY
-from bot.verdict.rules.phrases import listed, span
-from bot.verdict.rules.rate import in_words
-from bot.verdict.verdict import Verdict, VerdictKind, conclude
+from bot.verdict.rules.phrases import format_span, join_names
+from bot.verdict.rules.rate import format_rate
+from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.protocol import Answer, Varied
 
 
-def along_the_trail(evidence: Evidence) -> Verdict | None:
+def judge_build_range(evidence: Evidence) -> Verdict | None:
     """What a search along builds that the caller named shows: it was made for runs that disagree."""
-    found = evidence.narrowed()
+    found = evidence.narrow_range()
     if evidence.plan.trail is None or found is None:
         return None
     if isinstance(found, str):
-        return conclude(VerdictKind.INCONCLUSIVE, 0.5, f"Inconclusive: {found}.")
+        return make_verdict(VerdictKind.INCONCLUSIVE, 0.5, f"Inconclusive: {found}.")
     older, newer = (found.last_good or found.last_bad), (found.first_bad or found.first_good)
     ends = [name for name in (older, newer) if name is not None]
     where = f"with commit {found.culprit[:12]}" if found.culprit else f"between {older} and {newer}"
     came = found.direction == "introduced"
-    return conclude(
+    return make_verdict(
         VerdictKind.REGRESSION if came else VerdictKind.FIXED,
         found.confidence,
         f"Reproduced on {evidence.plan.order[-1]}; it came in {where}."
         if came
         else f"Already fixed: reproduced on {evidence.plan.order[0]}; it went away {where}.",
         found.notes,
-        evidence.indices(*ends),
+        evidence.find_indices(*ends),
     )
 
 
-def flaky(evidence: Evidence) -> Verdict | None:
+def judge_flaky(evidence: Evidence) -> Verdict | None:
     """One build was seen failing and running cleanly: that is the verdict, with what decides where it was found."""
-    disagreeing = evidence.disagreeing()
+    disagreeing = evidence.find_disagreeing()
     if not disagreeing:
         return None
-    causes = evidence.causes()
+    causes = evidence.find_causes()
     version = ([one for one in disagreeing if one in causes] or disagreeing)[-1]
     cause = causes.get(version, "")
     said = _SOMETIMES.get(cause, "The same build gives different results: on {version} it fails in {rate}.")
-    return conclude(
+    return make_verdict(
         VerdictKind.FLAKY,
         SOMETIMES_EXPLAINED if cause in _SOMETIMES else SOMETIMES,
-        said.format(version=version, rate=in_words(*evidence.rate(version))),
+        said.format(version=version, rate=format_rate(*evidence.count_failures(version))),
         (
-            _decided_by(evidence, version, cause),
-            f"runs of one build disagree on {span(disagreeing)}, so they tell of no change between releases",
+            _describe_condition(evidence, version, cause),
+            f"runs of one build disagree on {format_span(disagreeing)}, so they tell of no change between releases",
         ),
-        evidence.indices(*disagreeing),
+        evidence.find_indices(*disagreeing),
     )
 
 
@@ -68,17 +68,17 @@ _SOMETIMES = {
 """By the cause that a diagnosis found. Only of random numbers is it known that they are the testcase's own."""
 
 
-def _decided_by(evidence: Evidence, version: str, cause: str) -> str:
+def _describe_condition(evidence: Evidence, version: str, cause: str) -> str:
     """With which values of what decides it failed, and with which not; empty where they overlap."""
     if cause not in _VALUES:
         return ""
     what, value = _VALUES[cause]
-    seen = [one for one in evidence.originals() if one.version == version]
+    seen = [one for one in evidence.list_originals() if one.version == version]
     bad, good = (
         list(dict.fromkeys(value(one.varied) for one in seen if one.answer is answer))
         for answer in (Answer.BAD, Answer.GOOD)
     )
-    return "" if set(bad) & set(good) else f"{what} {listed(bad)}: it fails; {listed(good)}: it runs cleanly"
+    return "" if set(bad) & set(good) else f"{what} {join_names(bad)}: it fails; {join_names(good)}: it runs cleanly"
 
 
 _VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
@@ -91,7 +91,7 @@ _VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
 }
 
 
-def repeated(verdict: Verdict, evidence: Evidence) -> Verdict:
+def weigh_repeats(verdict: Verdict, evidence: Evidence) -> Verdict:
     """What repeats add: how often it failed, and that a result which nothing in the testcase decides is less sure.
 
     Random numbers that the testcase draws are its own: a failure that is there for all of them is as sure as any. A
@@ -99,23 +99,26 @@ def repeated(verdict: Verdict, evidence: Evidence) -> Verdict:
     """
     if verdict.kind not in _RESTS_ON_RUNS or evidence.plan.trail is not None:
         return verdict
-    bad = evidence.versions(Answer.BAD)
-    often = bad and evidence.runs(bad[-1]) > 2
-    rate = f"on {bad[-1]} it fails in {in_words(*evidence.rate(bad[-1]))}" if often else ""
-    causes = evidence.causes()
+    bad = evidence.find_versions(Answer.BAD)
+    often = bad and evidence.count_runs(bad[-1]) > 2
+    rate = f"on {bad[-1]} it fails in {format_rate(*evidence.count_failures(bad[-1]))}" if often else ""
+    causes = evidence.find_causes()
     why = [f"on {version}, {_WHY[causes[version]]}" for version in sorted(causes) if causes[version] in _WHY]
-    luck = _by_luck(verdict, evidence)
+    luck = _mention_luck(verdict, evidence)
     sure = min(verdict.confidence, UNSTEADY) if why or luck else verdict.confidence
-    good = evidence.versions(Answer.GOOD)
+    good = evidence.find_versions(Answer.GOOD)
     if verdict.kind is VerdictKind.NOT_REPRODUCED and evidence.plan.claim.sometimes and good:
-        rate, sure = f"on {good[-1]} it fails in {in_words(*evidence.rate(good[-1]))}", min(sure, CLEAN_ELSEWHERE)
+        rate, sure = (
+            f"on {good[-1]} it fails in {format_rate(*evidence.count_failures(good[-1]))}",
+            min(sure, CLEAN_ELSEWHERE),
+        )
     reasons = (*verdict.reasons, *(reason for reason in (rate, *why, luck) if reason))
     return replace(verdict, reasons=reasons, confidence=sure)
 
 
-def _by_luck(verdict: Verdict, evidence: Evidence) -> str:
+def _mention_luck(verdict: Verdict, evidence: Evidence) -> str:
     """What is said to come and go may have been away on one side of a change, or there for all the numbers drawn."""
-    drawn = "randomness" in evidence.causes().values()
+    drawn = "randomness" in evidence.find_causes().values()
     if not evidence.plan.claim.sometimes or not (drawn or verdict.kind in _SAYS_IT_CHANGED):
         return ""
     return "the report says that the failure is not always there, so runs that agree may do so by luck"

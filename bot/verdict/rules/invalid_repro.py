@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.confidence import ANOTHER_VALUE, TRACED, TRACED_UNSTEADILY, WORKED_OUT
-from bot.verdict.rules.phrases import span
-from bot.verdict.verdict import Verdict, VerdictKind, conclude
+from bot.verdict.rules.phrases import format_span
+from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.findings import KINDS, ORIGIN, Blame, explain_proof, get_blame, prints_another_value
 from runners.core.protocol import Answer, Finding, Outcome, Variant
 
 
-def repro_at_fault(evidence: Evidence) -> Verdict | None:
+def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     """A diagnosis shows that the testcase asks for undefined behaviour or calls an API the wrong way."""
-    flaky = bool(evidence.disagreeing())
+    flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, flaky=flaky)), None)
     if blame is None or not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
         return None  # a diagnosis explains a failure that the host saw; without one it explains nothing
-    failing = Variant.ORIGINAL if evidence.versions(Answer.BAD) else Variant.PORTED
-    bad = evidence.versions(Answer.BAD, failing)
-    shown = f" The failure itself shows on {span(bad)}." if bad else ""
-    return conclude(
+    failing = Variant.ORIGINAL if evidence.find_versions(Answer.BAD) else Variant.PORTED
+    bad = evidence.find_versions(Answer.BAD, failing)
+    shown = f" The failure itself shows on {format_span(bad)}." if bad else ""
+    return make_verdict(
         VerdictKind.INVALID_REPRO,
-        round((TRACED_UNSTEADILY if flaky else TRACED) - _doubt(blame), 2),
+        round((TRACED_UNSTEADILY if flaky else TRACED) - _measure_doubt(blame), 2),
         f"The testcase itself is at fault: {KINDS[blame.kind].fault}.{shown}",
         (explain_proof(blame),),
-        evidence.indices(*bad, variants=(failing,)),
+        evidence.find_indices(*bad, variants=(failing,)),
     )
 
 
@@ -33,7 +33,7 @@ def _blames_testcase(finding: Finding, *, flaky: bool) -> bool:
     return get_blame(finding) is Blame.TESTCASE and not (flaky and KINDS[finding.kind].needs_control)
 
 
-def _doubt(finding: Finding) -> float:
+def _measure_doubt(finding: Finding) -> float:
     """The confidence to subtract where the diagnosis shows less than usual."""
     computed = finding.evidence.get(ORIGIN) == "computed-data"
     return (WORKED_OUT if computed else 0.0) + (ANOTHER_VALUE if prints_another_value(finding) else 0.0)

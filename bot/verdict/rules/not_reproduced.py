@@ -13,50 +13,50 @@ from bot.verdict.rules.confidence import (
     CLEAN_ONLY_PORTED,
     OTHERWISE,
 )
-from bot.verdict.rules.phrases import last_words, looked_at, newest_run, span, versions_of
-from bot.verdict.rules.untestable import needs_a_device, on_stand_ins
-from bot.verdict.verdict import Verdict, VerdictKind, conclude
+from bot.verdict.rules.phrases import find_last_reason, find_newest_run, format_span, format_tried, list_versions
+from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
+from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 
 
-def never_seen_failing(evidence: Evidence) -> Verdict:
+def judge_not_reproduced(evidence: Evidence) -> Verdict:
     """No run of any text failed as reported, and that is said with what was seen instead."""
-    good = evidence.versions(Answer.GOOD)
+    good = evidence.find_versions(Answer.GOOD)
     if good:
-        return _not_reproduced(evidence, good)
-    skips = evidence.skips()
+        return _judge_clean(evidence, good)
+    skips = evidence.count_skips()
     if not skips:
-        return conclude(VerdictKind.INCONCLUSIVE, 0.3, "Inconclusive: nothing was run.")
+        return make_verdict(VerdictKind.INCONCLUSIVE, 0.3, "Inconclusive: nothing was run.")
     cannot_run = [kind for kind in (Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE) if skips[kind]]
-    if skips[Outcome.OTHER_FAILURE] and (_failing_at_home(evidence) or not cannot_run):
-        return _only_other_failures(evidence)
+    if skips[Outcome.OTHER_FAILURE] and (_fails_where_reported(evidence) or not cannot_run):
+        return _judge_other_failures(evidence)
     outcome = max(sorted(skips), key=lambda kind: (kind in cannot_run, skips[kind]))
-    newest = newest_run(evidence)
-    why = last_words(evidence, newest)
-    used = evidence.indices(newest)
+    newest = find_newest_run(evidence)
+    why = find_last_reason(evidence, newest)
+    used = evidence.find_indices(newest)
     match outcome:
         case Outcome.INCOMPATIBLE:
-            ported = evidence.versions(Answer.GOOD, Variant.PORTED)
-            clean = f" In the names of today it runs cleanly on {span(ported)}." if ported else ""
-            return conclude(
+            ported = evidence.find_versions(Answer.GOOD, Variant.PORTED)
+            clean = f" In the names of today it runs cleanly on {format_span(ported)}." if ported else ""
+            return make_verdict(
                 VerdictKind.UNTESTABLE,
                 CANNOT_RUN,
                 "No release here can run the testcase as posted: its API has moved "
-                f"(tried {looked_at(evidence)}).{clean}",
+                f"(tried {format_tried(evidence)}).{clean}",
                 (why,),
                 used,
             )
         case Outcome.UNAVAILABLE:
-            return conclude(
+            return make_verdict(
                 VerdictKind.UNTESTABLE,
                 CANNOT_RUN,
-                needs_a_device(evidence) + on_stand_ins(evidence),
+                describe_needs(evidence) + describe_stand_ins(evidence),
                 (why,),
-                evidence.indices(*evidence.plan.order, variants=(Variant.ORIGINAL, Variant.RETARGETED)),
+                evidence.find_indices(*evidence.plan.order, variants=(Variant.ORIGINAL, Variant.RETARGETED)),
             )
         case _:
             named = {Outcome.TIMEOUT: "the time was up", Outcome.OUT_OF_MEMORY: "the memory was used up"}
-            return conclude(
+            return make_verdict(
                 VerdictKind.INCONCLUSIVE,
                 0.4,
                 f"Inconclusive: on every release looked at, {named.get(outcome, 'the run could not be completed')}.",
@@ -65,76 +65,77 @@ def never_seen_failing(evidence: Evidence) -> Verdict:
             )
 
 
-def _not_reproduced(evidence: Evidence, good: Sequence[str]) -> Verdict:
+def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     plan = evidence.plan
-    used = evidence.indices(*good)
+    used = evidence.find_indices(*good)
     if plan.claim.kind is ClaimKind.UNKNOWN:
-        return conclude(
+        return make_verdict(
             VerdictKind.INCONCLUSIVE,
             0.4,
-            f"Inconclusive: it runs to its end on {span(good)}, and the report names no failure to look for.",
+            f"Inconclusive: it runs to its end on {format_span(good)}, and the report names no failure to look for.",
             ("the exact error, or the output that is wrong and the one expected, would settle it",),
             used,
         )
     newest = plan.order[-1]
     silent = [v for v in (plan.reported, newest) if v is not None and v not in good]
-    if silent == [newest] and evidence.answers(Variant.PORTED).get(newest) is Answer.GOOD:
-        return conclude(
+    if silent == [newest] and evidence.combine_answers(Variant.PORTED).get(newest) is Answer.GOOD:
+        return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             CLEAN_ONLY_PORTED,
-            f"Not reproduced: it runs cleanly on {span(good)} and, ported to the API of {newest}, there too.",
-            (f"on {newest}, as posted: {last_words(evidence, newest)}",),
-            used + evidence.indices(newest, variants=(Variant.PORTED,)),
+            f"Not reproduced: it runs cleanly on {format_span(good)} and, ported to the API of {newest}, there too.",
+            (f"on {newest}, as posted: {find_last_reason(evidence, newest)}",),
+            used + evidence.find_indices(newest, variants=(Variant.PORTED,)),
         )
     if silent:
-        why = last_words(evidence, silent[0])
-        return conclude(
+        why = find_last_reason(evidence, silent[0])
+        return make_verdict(
             VerdictKind.INCONCLUSIVE,
             0.5,
-            f"Inconclusive: it runs cleanly on {span(good)}, but {silent[0]} gives no answer.",
+            f"Inconclusive: it runs cleanly on {format_span(good)}, but {silent[0]} gives no answer.",
             (f"on {silent[0]}: {why}" if why else "",),
             used,
         )
     named = bool(plan.claim.versions)
     exact = plan.reported is not None
     if named and not exact:
-        return conclude(
+        return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             CLEAN_ELSEWHERE,
-            f"Not reproduced: it runs cleanly on {span(good)}; the version that the report names is not at hand.",
+            f"Not reproduced: it runs cleanly on {format_span(good)}; the version that the report names is not"
+            " available.",
             ("the failure may have been fixed before the oldest of these",),
             used,
         )
-    return conclude(
+    return make_verdict(
         VerdictKind.NOT_REPRODUCED,
         CLEAN_ON_ITS_RELEASE if exact else CLEAN_NEARBY,
-        f"Not reproduced: it runs cleanly on {span(good)}.",
+        f"Not reproduced: it runs cleanly on {format_span(good)}.",
         (),
         used,
     )
 
 
-def _failing_at_home(evidence: Evidence) -> bool:
+def _fails_where_reported(evidence: Evidence) -> bool:
     """It fails, somehow, where the report is at home: on the very release that it names, or on the newest.
 
     A failure elsewhere (on an older release, or on a build that stands in for the reported one) is no news.
     """
     plan = evidence.plan
     home = {plan.order[-1]}
-    if plan.reported is not None and evidence.names_its_release():
+    if plan.reported is not None and evidence.has_reported_release():
         home.add(plan.reported)
-    return any(s.version in home and s.outcome is Outcome.OTHER_FAILURE for s in evidence.originals())
+    return any(s.version in home and s.outcome is Outcome.OTHER_FAILURE for s in evidence.list_originals())
 
 
-def _only_other_failures(evidence: Evidence) -> Verdict:
+def _judge_other_failures(evidence: Evidence) -> Verdict:
     """It fails, but never as reported: worth a verdict only on the reporter's own release, or on all."""
     plan = evidence.plan
-    failing = [seen for seen in evidence.originals() if seen.outcome is Outcome.OTHER_FAILURE]
+    failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     latest = failing[-1]
     named = latest.signature.type if latest.signature is not None else "a failure"
     used = tuple(i for i, s in enumerate(evidence.observations) if s.outcome is Outcome.OTHER_FAILURE)
-    if all(_ended_clean(s) for s in failing):
-        return conclude(
+    if all(_has_exit_zero(s) for s in failing):
+        return make_verdict(
             VerdictKind.INCONCLUSIVE,
             0.4,
             "Inconclusive: it runs to its end, and nothing tells whether what it prints is right.",
@@ -142,15 +143,15 @@ def _only_other_failures(evidence: Evidence) -> Verdict:
             used,
         )
     claim_is_known = plan.claim.signature is not None and plan.claim.kind is not ClaimKind.UNKNOWN
-    if claim_is_known and _failing_at_home(evidence):
-        return conclude(
+    if claim_is_known and _fails_where_reported(evidence):
+        return make_verdict(
             VerdictKind.DIFFERENT_FAILURE,
             OTHERWISE,
-            f"It fails on {span(versions_of(plan, failing))}, but with {named} and not as reported.",
+            f"It fails on {format_span(list_versions(plan, failing))}, but with {named} and not as reported.",
             (latest.why, "nothing is said here about the reported failure"),
             used,
         )
-    return conclude(
+    return make_verdict(
         VerdictKind.INCONCLUSIVE,
         0.45,
         f"Inconclusive: it ends with {named} on {latest.version}, and that is not what the report describes.",
@@ -159,5 +160,5 @@ def _only_other_failures(evidence: Evidence) -> Verdict:
     )
 
 
-def _ended_clean(seen: Observation) -> bool:
+def _has_exit_zero(seen: Observation) -> bool:
     return isinstance(seen.ended, Exited) and seen.ended.code == 0

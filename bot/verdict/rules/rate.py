@@ -8,7 +8,7 @@ Z = 1.959964
 """Standard deviations on either side that hold 95 % of a normal distribution."""
 
 
-def interval(times: int, runs: int) -> tuple[float, float]:
+def compute_interval(times: int, runs: int) -> tuple[float, float]:
     """The 95 % interval of a rate seen ``times`` in ``runs``: Wilson's, which is right for few runs and for 0 and 1.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
@@ -22,7 +22,7 @@ def interval(times: int, runs: int) -> tuple[float, float]:
     return max(0.0, middle - reach), min(1.0, middle + reach)
 
 
-def in_words(times: int, runs: int) -> str:
+def format_rate(times: int, runs: int) -> str:
     """``3 of 10 runs (95 % interval 11 to 60 %)``."""
-    low, high = interval(times, runs)
+    low, high = compute_interval(times, runs)
     return f"{times} of {runs} runs (95 % interval {100 * low:.0f} to {100 * high:.0f} %)"

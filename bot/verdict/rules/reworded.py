@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
-from runners.core.failure.compare import compare
+from runners.core.failure.compare import compare_signatures
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import ClaimKind, Outcome, Signature, Variant
@@ -11,7 +11,7 @@ from runners.core.toolchain.failures import FailureVocabulary
 from runners.toolchains import find_toolchain
 
 
-def in_other_words(evidence: Evidence, newest_bad: str, newest: str) -> bool:
+def is_reworded(evidence: Evidence, newest_bad: str, newest: str) -> bool:
     """The newest build's error, as posted or ported, is that of a build that failed as reported, reworded.
 
     Messages change from release to release; what leads to them stays. Only an error is judged so, and only where
@@ -19,7 +19,7 @@ def in_other_words(evidence: Evidence, newest_bad: str, newest: str) -> bool:
     """
     if evidence.plan.claim.kind is not ClaimKind.ERROR:
         return False
-    known = [seen.signature for seen in evidence.originals() if seen.version == newest_bad and seen.signature]
+    known = [seen.signature for seen in evidence.list_originals() if seen.version == newest_bad and seen.signature]
     later = [
         seen
         for seen in evidence.observations
@@ -29,7 +29,7 @@ def in_other_words(evidence: Evidence, newest_bad: str, newest: str) -> bool:
     return bool(known and later) and all(
         seen.outcome is Outcome.OTHER_FAILURE
         and seen.signature is not None
-        and _reworded(known[-1], seen.signature, vocabulary)
+        and _is_reworded_signature(known[-1], seen.signature, vocabulary)
         for seen in later
     )
 
@@ -38,17 +38,17 @@ _OWN_TEXT = {Variant.ORIGINAL, Variant.PORTED}
 _FRAMES_THAT_TELL = 3
 
 
-def _reworded(known: Signature, seen: Signature, vocabulary: FailureVocabulary) -> bool:
+def _is_reworded_signature(known: Signature, seen: Signature, vocabulary: FailureVocabulary) -> bool:
     if seen.type in NATIVE or seen.type != known.type or seen.frames != known.frames:
         return False
-    return len(known.frames) >= _FRAMES_THAT_TELL and compare(known, seen, vocabulary).score >= 0.5
+    return len(known.frames) >= _FRAMES_THAT_TELL and compare_signatures(known, seen, vocabulary).score >= 0.5
 
 
-def refusal_by(evidence: Evidence, version: str) -> str | None:
+def find_refusal(evidence: Evidence, version: str) -> str | None:
     """The diagnostic with which a build refuses what others got wrong or died of; None where it fails otherwise."""
     if evidence.plan.claim.kind not in (ClaimKind.WRONG_RESULT, ClaimKind.CRASH):
         return None
-    runs = [seen for seen in evidence.originals() if seen.version == version]
+    runs = [seen for seen in evidence.list_originals() if seen.version == version]
     refused = [seen for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and seen.signature is not None]
     if not runs or len(refused) < len(runs):
         return None

@@ -5,28 +5,28 @@ from __future__ import annotations
 import re
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.phrases import listed, looked_at, span, versions_of
+from bot.verdict.rules.phrases import format_span, format_tried, join_names, list_versions
 from runners.core.protocol import Answer, Outcome, Variant
 from runners.toolchains import find_device, find_toolchain
 
 
-def needs_a_device(evidence: Evidence) -> str:
+def describe_needs(evidence: Evidence) -> str:
     """What was found out without the device, and what it would take to find out more."""
     without = [
         seen
-        for seen in evidence.originals()
+        for seen in evidence.list_originals()
         if seen.outcome is Outcome.UNAVAILABLE and seen.why.endswith("device or runtime here")
     ]
     device = find_device(find_toolchain(evidence.plan.testcase.toolchain), evidence.plan.device)
     if not without or device is None or device.needs is None:
-        return f"Nothing here can run the testcase as posted (tried {looked_at(evidence)})."
+        return f"Nothing here can run the testcase as posted (tried {format_tried(evidence)})."
     words = (word for step in evidence.plan.testcase.steps for word in step)
     chips = list(dict.fromkeys(chip for word in words for chip in _CHIP.findall(word)))[:3]
     needs = f"{device.needs} ({', '.join(chips)})" if chips else device.needs
     compiled = [seen for seen in without if seen.why.startswith("compiles; ")]
     if not compiled:
-        return f"Running the testcase needs {needs}, which is not here (tried {looked_at(evidence)})."
-    where = span(versions_of(evidence.plan, compiled))
+        return f"Running the testcase needs {needs}, which is not here (tried {format_tried(evidence)})."
+    where = format_span(list_versions(evidence.plan, compiled))
     return f"The testcase compiles on {where}; running it needs {needs}, which is not here."
 
 
@@ -34,19 +34,19 @@ _CHIP = re.compile(r"\b(?:gfx[0-9a-f]{3,4}|sm_\d{2,3}a?)\b")
 """An accelerator as target flags name it."""
 
 
-def on_stand_ins(evidence: Evidence) -> str:
+def describe_stand_ins(evidence: Evidence) -> str:
     """What the same program did on devices that are here: evidence, but not of the reported device."""
     alike: dict[str, list[str]] = {}
     for device in sorted({s.device for s in evidence.observations if s.variant is Variant.RETARGETED}):
-        if said := _on_stand_in(evidence, device):
+        if said := _describe_stand_in(evidence, device):
             alike.setdefault(said, []).append(device)
-    return "".join(f" Retargeted to {listed(devices)} it {said}." for said, devices in alike.items())
+    return "".join(f" Retargeted to {join_names(devices)} it {said}." for said, devices in alike.items())
 
 
-def _on_stand_in(evidence: Evidence, device: str) -> str:
-    answers = evidence.answers(Variant.RETARGETED, device)
+def _describe_stand_in(evidence: Evidence, device: str) -> str:
+    answers = evidence.combine_answers(Variant.RETARGETED, device)
     bad = [version for version in evidence.plan.order if answers.get(version) is Answer.BAD]
     good = [version for version in evidence.plan.order if answers.get(version) is Answer.GOOD]
-    fails = f"fails as reported on {span(bad)}" if bad else ""
-    runs = f"runs cleanly on {span(good)}" if good else ""
+    fails = f"fails as reported on {format_span(bad)}" if bad else ""
+    runs = f"runs cleanly on {format_span(good)}" if good else ""
     return " and ".join(part for part in (fails, runs) if part)

@@ -1,4 +1,7 @@
-"""A range of builds and its observations → what to run next, and the answer. Pure: both sides compute it."""
+"""Search a range of builds by its observations: choose the next runs, and compute the answer. Pure.
+
+The runner computes the answer, and the bot computes it again from the recorded observations.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ from runners.core.protocol import (
 )
 
 Prior = Callable[[Sequence[Commit], Literal["introduced", "fixed"]], Mapping[str, float]]
-"""Commits, and what is looked for → by sha, how likely each is to be it; what it leaves out has no weight."""
+"""Commits and the direction of the change → weight by sha. A commit without an entry has the weight 0."""
 
-PROBE_S = 5.0
-"""What a run takes beside having the build, as far as is known beforehand."""
+PROBE_SECONDS = 5.0
+"""Assumed time of a run, without the time to get the build."""
 
 
 def make_line(build_range: BuildRange) -> Line:
@@ -40,7 +43,7 @@ def make_goals(build_range: BuildRange) -> Goals:
 
 
 def select_runs(build_range: BuildRange, observations: Iterable[Observation], device: str) -> list[Observation]:
-    """The runs that count: the text as posted, on its own device; none that failed through us."""
+    """Select the runs that count: the posted text on its own device, without infrastructure failures."""
     names = {build.name for build in build_range.builds}
     return [
         seen
@@ -53,25 +56,28 @@ def select_runs(build_range: BuildRange, observations: Iterable[Observation], de
 
 
 def list_events(build_range: BuildRange, observations: Iterable[Observation], device: str) -> list[Event]:
-    place = {build.name: number for number, build in enumerate(build_range.builds)}
-    return [(place[seen.version], seen.answer) for seen in select_runs(build_range, observations, device)]
+    positions = {build.name: number for number, build in enumerate(build_range.builds)}
+    return [(positions[seen.version], seen.answer) for seen in select_runs(build_range, observations, device)]
 
 
 def list_given_up(
     build_range: BuildRange, observations: Iterable[Observation], device: str, most: int
 ) -> list[Event]:
-    """Builds with so many infrastructure failures that they are taken to answer nothing."""
-    place = {build.name: number for number, build in enumerate(build_range.builds)}
+    """List a skip for each build with ``most`` or more infrastructure failures: such a build is given up."""
+    positions = {build.name: number for number, build in enumerate(build_range.builds)}
     ours = Counter(seen.version for seen in observations if seen.outcome is Outcome.INFRA and seen.device == device)
     return [
-        (place[name], Answer.SKIP) for name, times in ours.items() for _ in range(times - most + 1) if name in place
+        (positions[name], Answer.SKIP)
+        for name, times in ours.items()
+        for _ in range(times - most + 1)
+        if name in positions
     ]
 
 
 def next_builds(
     build_range: BuildRange, events: Sequence[Event], seconds: Mapping[str, float], workers: int
 ) -> tuple[RangeBuild, ...]:
-    """The builds to run now, side by side; none when enough is known. ``seconds``: what having each build takes."""
+    """Return the builds to run now, in parallel; none if the search is over. ``seconds``: time to get each build."""
     step = noisy.choose_next(
         make_line(build_range),
         make_goals(build_range),
@@ -89,7 +95,7 @@ def next_builds(
 def list_candidates(
     build_range: BuildRange, events: Sequence[Event], seconds: Mapping[str, float], under_way: Sequence[RangeBuild]
 ) -> tuple[RangeBuild, ...]:
-    """The builds to prepare while others run: those that the next answers are likely to ask for."""
+    """List the builds to prepare while others run: those that the search needs next for either answer."""
     numbers = [build_range.builds.index(build) for build in under_way]
     wanted = noisy.predict_next(
         make_line(build_range), make_goals(build_range), events, _estimate_seconds(build_range, seconds), numbers
@@ -98,14 +104,14 @@ def list_candidates(
 
 
 def _estimate_seconds(build_range: BuildRange, seconds: Mapping[str, float]) -> list[float]:
-    return [PROBE_S + seconds.get(build.name, 0.0) for build in build_range.builds]
+    return [PROBE_SECONDS + seconds.get(build.name, 0.0) for build in build_range.builds]
 
 
 # ---------------------------------------------------------------------------------------------- the answer
 
 
 def narrow_range(build_range: BuildRange, observations: Iterable[Observation], device: str) -> Bisection | str:
-    """Where the behaviour changes in the range; or the reason why that cannot be told, in words."""
+    """Return the regression range inside the range of builds, or the reason why there is none."""
     events = list_events(build_range, observations, device)
     found = noisy.conclude_search(make_line(build_range), make_goals(build_range), events)
     if isinstance(found, str):
@@ -124,12 +130,12 @@ def narrow_range(build_range: BuildRange, observations: Iterable[Observation], d
         commits=_count_commits(build_range, older, newer),
         culprit=newer.commit if found.single and newer.commit else None,
         deep=True,
-        notes=(*_describe(build_range, found, events), *build_range.notes),
+        notes=(*_describe_evidence(build_range, found, events), *build_range.notes),
     )
 
 
 def _list_unanswered(build_range: BuildRange, found: Conclusion, events: Sequence[Event]) -> tuple[str, ...]:
-    """Builds inside the range that were run and answered nothing; those not run were given up with them."""
+    """List the builds inside the range that were run and only skipped. Builds not run were given up with them."""
     tallies = noisy.count_runs(events)
     inside = range(found.older + 1, found.newer)
     return tuple(build_range.builds[n].name for n in inside if n in tallies and not tallies[n].runs)
@@ -138,30 +144,30 @@ def _list_unanswered(build_range: BuildRange, found: Conclusion, events: Sequenc
 def _count_commits(build_range: BuildRange, older: RangeBuild, newer: RangeBuild) -> CommitRange | None:
     if not older.commit or not newer.commit:
         return None
-    place = f"https://github.com/{build_range.repository}/compare/{older.commit[:12]}...{newer.commit[:12]}"
+    link = f"https://github.com/{build_range.repository}/compare/{older.commit[:12]}...{newer.commit[:12]}"
     return CommitRange(
         start=older.commit,
         end=newer.commit,
         count=newer.commits - older.commits,
-        compare_url=place if build_range.repository else "",
+        compare_url=link if build_range.repository else "",
     )
 
 
-def _describe(build_range: BuildRange, found: Conclusion, events: Sequence[Event]) -> tuple[str, ...]:
+def _describe_evidence(build_range: BuildRange, found: Conclusion, events: Sequence[Event]) -> tuple[str, ...]:
     tallies = noisy.count_runs(events)
     older, newer = tallies[found.older], tallies[found.newer]
     sides = (
         f"{t.fails} of {t.runs} runs fail on {build_range.builds[n].name}"
         for n, t in ((found.older, older), (found.newer, newer))
     )
-    words = [" and ".join(sides)]
+    notes = [" and ".join(sides)]
     if found.unsteady:
         names = ", ".join(build_range.builds[number].name for number in found.unsteady[:4])
-        words.append(
+        notes.append(
             f"it changes more than once: {names} behaves as it does after the change; this is the newest one"
         )
     if not found.verified:
-        words.append("the runs allowed did not suffice to verify both sides")
+        notes.append("the runs allowed did not suffice to verify both sides")
     if build_range.over:
-        words.append(f"every build has {build_range.over}; the rest is its commit's")
-    return tuple(words)
+        notes.append(f"every build has {build_range.over}; the rest is its commit's")
+    return tuple(notes)

@@ -1,12 +1,15 @@
-"""Where a behaviour changes along many builds, when a run may lie and a build may not answer. Pure.
+"""Find where a behaviour changes along many builds, though failures may be flaky and builds may not answer. Pure.
 
-Builds are numbered from the older end, 0, to the newer, n-1; the change point is the first build that behaves like
-the newer end. A run of a bad build fails with probability ``Rates.bad``, one of a good build with ``Rates.good``; a
-skip says nothing. The belief over the change point follows from every answer known (the order of runs doesn't
-matter), and the next run is the one that teaches most per second: for steady failures plain bisection, for unsteady
-ones within some 5 % of what is possible at all (log2 n over the capacity of the channel that such runs are).
+Builds are numbered from the older end, 0, to the newer end, n-1. The change point is the first build that behaves
+like the newer end. A run of a bad build fails with probability ``Rates.bad``, a run of a good build with probability
+``Rates.good``. A skip carries no information.
 
-Nothing is remembered between calls, so a search can be resumed, and checked from its record by someone else.
+The belief is a posterior over the change point, computed from all answers; the order of runs does not matter. The
+next run is the one with the highest expected information per second. For steady failures that is plain bisection. For
+flaky failures the search needs some 5 % more runs than the information-theoretic bound: log2 n divided by the
+capacity of the noisy channel.
+
+The functions keep no state between calls, so a search can be resumed, and can be verified from its record.
 """
 
 from __future__ import annotations
@@ -20,26 +23,26 @@ from dataclasses import dataclass
 from runners.core.protocol import Answer
 
 Event = tuple[int, Answer]
-"""One run: the build's number, and what it answered."""
+"""One run: the number of the build, and its answer."""
 
-FLOOR = 0.1
-"""Share of a prior that is spread evenly: what a ranking is worth at its worst is bounded by it."""
-TOO_CLOSE = 0.15
-"""Failure rates nearer to each other than this cannot be told apart in any number of runs worth paying."""
-SOLID = 1000.0
-"""So much likelier under one behaviour than under the other, a build's runs stand whatever lies around it."""
-MOST_REPEATS = 12
-"""A build whose runs contradict their surroundings is run this often at most."""
-CAUGHT = math.log(20)
-"""Each side of the answer is run until its own runs are so much likelier on that side of the change."""
-_CHOICES = 256
+PRIOR_FLOOR = 0.1
+"""Share of a prior that is spread evenly. It bounds the cost of a ranking that is wrong."""
+MIN_RATE_GAP = 0.15
+"""Minimum difference of the two failure rates. Closer rates would need too many runs to tell apart."""
+CERTAIN_RATIO = 1000.0
+"""Likelihood ratio from which on the runs of a build count as certain, whatever its neighbours show."""
+MAX_REPEATS = 12
+"""Most runs of a build whose answers contradict those of its neighbours."""
+VERIFIED_LOG_RATIO = math.log(20)
+"""Log of the likelihood ratio that the runs of each side of the answer must reach by themselves."""
+_MAX_CHOICES = 256
 _SURE = 1e-9
-"""No rate is believed to be exactly 0 or 1."""
+"""Distance of every rate from 0 and 1: no rate is believed to be exactly 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """How often a run fails as reported: on a bad build, and on a good one."""
+    """The probability that a run fails as reported: on a bad build, and on a good build."""
 
     bad: float
     good: float
@@ -47,13 +50,14 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """What is searched. ``weights`` has one entry for each build but the first: that it is the first changed one."""
+    """The builds to search."""
 
     weights: tuple[float, ...]
+    """Prior probability of each build but the first to be the change point."""
     commits: tuple[int, ...]
-    """Commits from the older end up to each build: 0 first, ascending."""
+    """Commits from the older end up to each build: ascending, the first entry is 0."""
     introduced: bool
-    """The newer end is bad. False: it is good, and what is sought is a fix."""
+    """True if the newer end is bad. False if it is good: then the search is for a fix."""
 
     def __len__(self) -> int:
         return len(self.commits)
@@ -61,53 +65,53 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goals:
-    """When it is enough."""
+    """The thresholds at which a search ends."""
 
     stop: float = 0.95
-    """Belief in a range of builds with which the search ends."""
+    """Belief in a range of builds at which the search ends."""
     publish: float = 0.993
-    """Belief in one commit with which it may be named: at most one wrong name in a hundred, as measured."""
+    """Belief in one commit from which on it may be named. Measured: at most one wrong name in a hundred."""
     calibration: int = 10
-    """Runs of each end, before anything between them is run."""
+    """Runs of each end before any build between them is run."""
     patience: int = 12
-    """Builds in a row that answer nothing, after which those between them are given up."""
+    """Number of consecutive skipped builds after which the builds between them are given up."""
     rates: Rates | None = None
-    """Known beforehand; None: found out by calibration."""
+    """Failure rates known beforehand; None to estimate them from runs of both ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunNext:
-    """Run these builds next, side by side; one may stand there more than once."""
+    """The builds to run next, in parallel. A build may be listed more than once."""
 
     builds: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """Nothing more is worth a run. ``refused`` says why there is no answer; empty when there is one."""
+    """No further run is worth its time. ``refused`` is the reason why there is no answer; empty if there is one."""
 
     refused: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """What the runs say: the change came after ``older`` and with ``newer`` at the latest."""
+    """The result of a search: the change came after ``older``, and with ``newer`` at the latest."""
 
     older: int
     newer: int
     confidence: float
     verified: bool
-    """Both ends were run as often as the failure rates demand, and answered accordingly."""
+    """True if both ends were run as often as the failure rates demand, and answered accordingly."""
     single: bool
-    """One commit lies between them, and the belief in it reaches the publishing threshold."""
+    """True if the ends are one commit apart, and the belief in that commit reaches the publishing threshold."""
     unsteady: tuple[int, ...] = ()
-    """Builds that certainly behave like the newer end and lie before one that certainly does not."""
+    """Builds that certainly behave like the newer end and lie before a build that certainly does not."""
     rates: Rates | None = None
 
 
 @dataclass(slots=True)
 class RunCounts:
-    """Runs of one build."""
+    """Numbers of runs of one build, by answer."""
 
     fails: int = 0
     passes: int = 0
@@ -115,11 +119,12 @@ class RunCounts:
 
     @property
     def runs(self) -> int:
+        """Runs that answered. Skips do not count."""
         return self.fails + self.passes
 
 
 def count_runs(events: Iterable[Event]) -> dict[int, RunCounts]:
-    """What each build that was run answered."""
+    """Count the answers of each build that was run."""
     found: dict[int, RunCounts] = {}
     for build, answer in events:
         one = found.setdefault(build, RunCounts())
@@ -133,8 +138,8 @@ def count_runs(events: Iterable[Event]) -> dict[int, RunCounts]:
     return found
 
 
-def mix_prior(weights: Sequence[float], floor: float = FLOOR) -> tuple[float, ...]:
-    """A prior from any weights, none negative: normalised, and mixed with an even one."""
+def mix_prior(weights: Sequence[float], floor: float = PRIOR_FLOOR) -> tuple[float, ...]:
+    """Return a prior: the weights (0 or more), normalised, mixed with an even prior of share ``floor``."""
     total, even = math.fsum(weights), 1 / len(weights)
     return tuple((1 - floor) * (weight / total if total > 0 else even) + floor * even for weight in weights)
 
@@ -143,16 +148,20 @@ def mix_prior(weights: Sequence[float], floor: float = FLOOR) -> tuple[float, ..
 
 
 def estimate_rates(bad: RunCounts, good: RunCounts) -> Rates | None:
-    """Careful rates from runs of both ends: steadier than it is must not be assumed; None where they are too close.
+    """Return conservative failure rates from runs of both ends; None if the rates are too close to each other.
 
-    Taking a failure for steadier than it is makes half of all answers wrong, flakier costs a few runs (simulated).
+    The estimate leans towards flaky. Simulated: to take a failure for steadier than it is makes half of all answers
+    wrong, to take it for flakier costs a few runs.
     """
-    rates = Rates(bad=_at_least(bad.fails, bad.runs), good=1 - _at_least(good.passes, good.runs))
-    return rates if rates.bad - rates.good >= TOO_CLOSE else None
+    rates = Rates(bad=_bound_rate(bad.fails, bad.runs), good=1 - _bound_rate(good.passes, good.runs))
+    return rates if rates.bad - rates.good >= MIN_RATE_GAP else None
 
 
-def _at_least(hits: int, runs: int) -> float:
-    """The rate that the true one exceeds with 80 % (uniform prior); with nothing but hits near the observed 1."""
+def _bound_rate(hits: int, runs: int) -> float:
+    """Return a lower bound of a rate: the true rate is above it with 80 % (uniform prior).
+
+    If all runs are hits, the bound is close to the observed rate, 1.
+    """
     if runs == 0:
         return 0.0
     if hits == runs:
@@ -161,12 +170,12 @@ def _at_least(hits: int, runs: int) -> float:
     for _ in range(40):
         middle = (low + high) / 2
         # Beta(hits + 1, misses + 1) lies below x as often as hits + 1 or more of runs + 1 trials succeed at x.
-        low, high = (middle, high) if _at_or_above(hits + 1, runs + 1, middle) < 0.2 else (low, middle)
+        low, high = (middle, high) if _compute_tail(hits + 1, runs + 1, middle) < 0.2 else (low, middle)
     return low
 
 
-def _at_or_above(hits: int, runs: int, rate: float) -> float:
-    """Probability of ``hits`` or more successes."""
+def _compute_tail(hits: int, runs: int, rate: float) -> float:
+    """Return the probability of ``hits`` or more successes in ``runs`` trials."""
     return math.fsum(math.comb(runs, n) * rate**n * (1 - rate) ** (runs - n) for n in range(hits, runs + 1))
 
 
@@ -175,50 +184,52 @@ def _at_or_above(hits: int, runs: int, rate: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """``changed[i]``: probability that build i behaves like the newer end; 0 at the older end, 1 at the newer."""
+    """The posterior over the newest change."""
 
     changed: list[float]
+    """Probability of each build to behave like the newer end: 0 at the older end, 1 at the newer end."""
     since: int
-    """The last build that certainly does not: nothing before it matters to the newest change."""
+    """The last build that certainly behaves like the older end. The newest change comes after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """Probability of a failing run before and after the change."""
+    """The probability of a failing run before the change, and after it."""
 
     old: float
     new: float
 
-    def ratio(self, seen: RunCounts) -> float:
-        """log of how much likelier the runs are before the change than after it."""
+    def compute_ratio(self, seen: RunCounts) -> float:
+        """Return the log of the likelihood ratio of the runs: before the change, over after it."""
         return seen.fails * math.log(self.old / self.new) + seen.passes * math.log((1 - self.old) / (1 - self.new))
 
-    def step(self, sign: float) -> float:
-        """What one run adds to the ratio of a build before the change (+1), after it (-1), answering as it should."""
+    def compute_step(self, sign: float) -> float:
+        """Return by how much a run with the expected answer moves the ratio of a build before (+1) or after (-1)
+        the change, in the direction of that side."""
         one = RunCounts(fails=1) if (self.old > self.new) == (sign > 0) else RunCounts(passes=1)
-        return sign * self.ratio(one)
+        return sign * self.compute_ratio(one)
 
 
-def _model(line: Line, rates: Rates) -> _Model:
+def _make_model(line: Line, rates: Rates) -> _Model:
     bad, good = (min(max(rate, _SURE), 1 - _SURE) for rate in (rates.bad, rates.good))
     return _Model(old=good, new=bad) if line.introduced else _Model(old=bad, new=good)
 
 
 def compute_belief(line: Line, rates: Rates, tallies: Mapping[int, RunCounts]) -> Belief:
-    """The posterior over the newest change."""
-    model = _model(line, rates)
-    evidence = {build: model.ratio(seen) for build, seen in tallies.items() if seen.runs}
-    solid = math.log(SOLID)
+    """Return the posterior over the newest change."""
+    model = _make_model(line, rates)
+    evidence = {build: model.compute_ratio(seen) for build, seen in tallies.items() if seen.runs}
+    solid = math.log(CERTAIN_RATIO)
     since = max((b for b, ratio in evidence.items() if ratio >= solid and b < len(line) - 1), default=0)
     steps = [0.0] * (len(line) - since)
     for build, ratio in evidence.items():
         if build > since:
             steps[build - since] = ratio
-    logs = list(itertools.accumulate(steps))  # of the runs up to and including each build, had it not changed yet
+    logs = list(itertools.accumulate(steps))  # log likelihood of the runs up to each build, had it not changed yet
     top = max(logs[:-1])
     mass = [weight * math.exp(log - top) for weight, log in zip(line.weights[since:], logs[:-1], strict=True)]
     total = math.fsum(mass)
-    if total <= 0:  # the prior excludes all that the runs allow: believe the runs
+    if total <= 0:  # the prior excludes every change point that the runs allow: drop the prior
         mass = [math.exp(log - top) for log in logs[:-1]]
         total = math.fsum(mass)
     changed = [0.0] * (since + 1) + [min(part / total, 1.0) for part in itertools.accumulate(mass)]
@@ -226,14 +237,17 @@ def compute_belief(line: Line, rates: Rates, tallies: Mapping[int, RunCounts]) -
     return Belief(changed=changed, since=since)
 
 
-def _entropy(p: float) -> float:
+def _compute_entropy(p: float) -> float:
     return 0.0 if p <= 0 or p >= 1 else -p * math.log2(p) - (1 - p) * math.log2(1 - p)
 
 
 def compute_gain(model: _Model, changed: float) -> float:
-    """Bits that one run of a build is expected to teach, when it is changed with this probability."""
+    """Return the expected information of one run, in bits, of a build that is changed with this probability."""
     fails = changed * model.new + (1 - changed) * model.old
-    return max(0.0, _entropy(fails) - changed * _entropy(model.new) - (1 - changed) * _entropy(model.old))
+    return max(
+        0.0,
+        _compute_entropy(fails) - changed * _compute_entropy(model.new) - (1 - changed) * _compute_entropy(model.old),
+    )
 
 
 # ---------------------------------------------------------------------------------------------- builds that skip
@@ -241,30 +255,31 @@ def compute_gain(model: _Model, changed: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Chances:
-    """How likely each build is to answer, from those that did and did not: skips come in blocks.
+    """The probability of each build to answer, given the builds that were tried. Skips come in blocks.
 
-    Inside a run of r skips the rule of succession says 1 in r + 2; towards a build that answered it rises to 1.
+    Inside a block of r skips the probability is 1 in r + 2 (rule of succession). It rises to 1 towards a build that
+    answered.
     """
 
     tried: list[int]
     answered: dict[int, bool]
     runs: dict[int, int]
-    """Skipped build → how many skips in a row, among the builds that were tried, it is one of."""
+    """Skipped build → number of skips of its block, among the builds that were tried."""
 
-    def of(self, build: int) -> float:
+    def estimate(self, build: int) -> float:
         if build in self.answered:
             return 1.0 if self.answered[build] else 0.0
         at = bisect_left(self.tried, build)
         left, right = self.tried[at - 1], self.tried[at]
-        below, above = self._at(left), self._at(right)
+        below, above = self._estimate_tried(left), self._estimate_tried(right)
         return below + (above - below) * (build - left) / (right - left)
 
-    def _at(self, build: int) -> float:
+    def _estimate_tried(self, build: int) -> float:
         return 1.0 if self.answered[build] else 1 / (self.runs[build] + 2)
 
 
-def _chances(line: Line, tallies: Mapping[int, RunCounts]) -> _Chances | None:
-    """None while nothing was skipped."""
+def _estimate_chances(line: Line, tallies: Mapping[int, RunCounts]) -> _Chances | None:
+    """Return the chances of the builds; None if no build was skipped: then every build is expected to answer."""
     answered = {0: True, len(line) - 1: True}
     answered |= {build: seen.runs > 0 for build, seen in tallies.items() if seen.runs or seen.skips}
     if all(answered.values()):
@@ -282,7 +297,7 @@ def _chances(line: Line, tallies: Mapping[int, RunCounts]) -> _Chances | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """All that follows from the runs so far, computed once for one decision."""
+    """All facts that follow from the runs so far, computed once for each decision."""
 
     line: Line
     goals: Goals
@@ -292,55 +307,57 @@ class State:
     belief: Belief
     chances: _Chances | None
 
-    def chance(self, build: int) -> float:
-        return 1.0 if self.chances is None else self.chances.of(build)
+    def get_chance(self, build: int) -> float:
+        """Return the probability of a build to answer."""
+        return 1.0 if self.chances is None else self.chances.estimate(build)
 
-    def hopeful(self, build: int) -> bool:
-        """Whether a run of it is likely enough to answer."""
-        return self.chances is None or self.chances.of(build) >= 1 / (self.goals.patience + 2)
+    def may_answer(self, build: int) -> bool:
+        """True if a build is likely enough to answer."""
+        return self.chances is None or self.chances.estimate(build) >= 1 / (self.goals.patience + 2)
 
-    def steady(self) -> bool:
-        """Neither end ever answered both ways."""
+    def is_steady(self) -> bool:
+        """True if no end answered both ways."""
         ends = (self.tallies.get(build, RunCounts()) for build in (0, len(self.line) - 1))
         return not any(seen.fails and seen.passes for seen in ends)
 
-    def open_builds(self) -> list[int]:
-        """Builds whose runs can still teach something."""
+    def list_open_builds(self) -> list[int]:
+        """List the builds whose runs can still move the belief."""
         changed = self.belief.changed
         first, last = bisect_right(changed, 1e-6), bisect_left(changed, 1 - 1e-6)
         wanted = range(max(first - 1, self.belief.since, 1), min(last + 1, len(self.line) - 1))
-        return [build for build in wanted if self.hopeful(build)]
+        return [build for build in wanted if self.may_answer(build)]
 
-    def gap(self) -> tuple[int, int, float]:
-        """The neighbours, among builds that answer, between which the change most likely came; and how likely."""
+    def find_gap(self) -> tuple[int, int, float]:
+        """Return the two neighbours, among the builds that answer, between which the change most likely lies, and the
+        belief in that gap."""
         changed = self.belief.changed
-        ends = [self.belief.since, *(b for b in self.open_builds() if b > self.belief.since), len(self.line) - 1]
+        ends = [self.belief.since, *(b for b in self.list_open_builds() if b > self.belief.since), len(self.line) - 1]
         pairs = itertools.pairwise(ends)
         older, newer = max(pairs, key=lambda pair: changed[pair[1]] - changed[pair[0]])
         return older, newer, changed[newer] - changed[older]
 
 
 def assess_search(line: Line, goals: Goals, events: Iterable[Event]) -> State | Finished:
-    """The state of a search whose ends are known; or why there is nothing to search."""
+    """Return the state of a search, or `Finished` with the reason why the ends allow no search."""
     tallies = count_runs(events)
-    rates = goals.rates or _rates(line, tallies)
+    rates = goals.rates or _rate_ends(line, tallies)
     if isinstance(rates, str):
         return Finished(refused=rates)
     if goals.rates is None:
-        rates = _pooled(line, rates, tallies)
+        rates = _pool_rates(line, rates, tallies)
     return State(
         line=line,
         goals=goals,
         rates=rates,
-        model=_model(line, rates),
+        model=_make_model(line, rates),
         tallies=tallies,
         belief=compute_belief(line, rates, tallies),
-        chances=_chances(line, tallies),
+        chances=_estimate_chances(line, tallies),
     )
 
 
-def _pooled(line: Line, rates: Rates, tallies: Mapping[int, RunCounts]) -> Rates:
-    """The rates again, from the runs of every build whose side is certain by now: the ends alone may have misled."""
+def _pool_rates(line: Line, rates: Rates, tallies: Mapping[int, RunCounts]) -> Rates:
+    """Estimate the rates again from the runs of every build whose side is certain: the ends alone may mislead."""
     belief = compute_belief(line, rates, tallies)
     older, newer = RunCounts(), RunCounts()
     for build, seen in tallies.items():
@@ -353,7 +370,8 @@ def _pooled(line: Line, rates: Rates, tallies: Mapping[int, RunCounts]) -> Rates
     return estimate_rates(bad, good) or rates
 
 
-def _rates(line: Line, tallies: Mapping[int, RunCounts]) -> Rates | str:
+def _rate_ends(line: Line, tallies: Mapping[int, RunCounts]) -> Rates | str:
+    """Return the failure rates of both ends, or the reason why they allow no search."""
     older, newer = tallies.get(0, RunCounts()), tallies.get(len(line) - 1, RunCounts())
     bad, good = (newer, older) if line.introduced else (older, newer)
     if not bad.runs or not good.runs:
@@ -375,32 +393,35 @@ def _rates(line: Line, tallies: Mapping[int, RunCounts]) -> Rates | str:
 def choose_next(
     line: Line, goals: Goals, events: Sequence[Event], seconds: Sequence[float], *, workers: int = 1
 ) -> RunNext | Finished:
-    """What to run next. ``seconds``: what a run of each build takes, having the build included."""
-    ends = _uncalibrated(line, goals, count_runs(events)) if goals.rates is None else ()
+    """Return the builds to run next. ``seconds`` is the time of a run of each build, with getting the build."""
+    ends = _list_calibration_runs(line, goals, count_runs(events)) if goals.rates is None else ()
     if ends:
         return RunNext(builds=ends[: max(2, workers)])
     state = assess_search(line, goals, events)
     if isinstance(state, Finished):
         return state
-    older, newer, mass = state.gap()
+    older, newer, mass = state.find_gap()
     if mass >= goals.stop:
-        missing = (*_missing_runs(state, older, newer), *_contradicting(state))
+        missing = (*_list_missing_runs(state, older, newer), *_find_contradicting(state))
         if missing:
             return RunNext(builds=missing[:workers])
-        if mass >= _target(state, older, newer):
+        if mass >= _get_target(state, older, newer):
             return Finished()
-    builds = _batch(state, seconds, workers)
+    builds = _choose_batch(state, seconds, workers)
     return RunNext(builds=builds) if builds else Finished()
 
 
-def _uncalibrated(line: Line, goals: Goals, tallies: Mapping[int, RunCounts]) -> tuple[int, ...]:
-    """Runs that the ends still need, alternating. An end that skips twice and never answers is not run again.
+def _list_calibration_runs(line: Line, goals: Goals, tallies: Mapping[int, RunCounts]) -> tuple[int, ...]:
+    """List the runs that the ends still need, alternating.
 
-    Ends whose rates differ, but not surely enough yet, get up to three times the runs.
+    An end that skips twice and never answers is not run again. Ends whose rates seem to differ, but not certainly,
+    get up to three times the runs.
     """
     older, newer = tallies.get(0, RunCounts()), tallies.get(len(line) - 1, RunCounts())
     wanted = goals.calibration
-    while wanted < 3 * goals.calibration and min(older.runs, newer.runs) >= wanted and _promising(line, older, newer):
+    while (
+        wanted < 3 * goals.calibration and min(older.runs, newer.runs) >= wanted and _may_separate(line, older, newer)
+    ):
         wanted += max(1, goals.calibration // 2)
     needs = [
         [] if seen.skips >= 2 and not seen.runs else [end] * (wanted - seen.runs - seen.skips)
@@ -410,91 +431,95 @@ def _uncalibrated(line: Line, goals: Goals, tallies: Mapping[int, RunCounts]) ->
     return tuple(build for pair in pairs for build in pair if build is not None)
 
 
-def _promising(line: Line, older: RunCounts, newer: RunCounts) -> bool:
+def _may_separate(line: Line, older: RunCounts, newer: RunCounts) -> bool:
+    """True if the observed rates of the ends differ enough, but the conservative rates do not yet."""
     bad, good = (newer, older) if line.introduced else (older, newer)
-    return estimate_rates(bad, good) is None and bad.fails / bad.runs - good.fails / good.runs >= TOO_CLOSE
+    return estimate_rates(bad, good) is None and bad.fails / bad.runs - good.fails / good.runs >= MIN_RATE_GAP
 
 
-def _target(state: State, older: int, newer: int) -> float:
+def _get_target(state: State, older: int, newer: int) -> float:
+    """Return the belief to reach: a range of one commit has a higher threshold, because the commit gets named."""
     one = state.line.commits[newer] - state.line.commits[older] == 1
     return state.goals.publish if one else state.goals.stop
 
 
-def _missing_runs(state: State, older: int, newer: int) -> tuple[int, ...]:
-    """Runs that both sides of the answer still need, by themselves: 19 times of 20 a lying build would be caught."""
+def _list_missing_runs(state: State, older: int, newer: int) -> tuple[int, ...]:
+    """List the runs that both sides of the answer still need, so that a wrong side is noticed 19 times of 20."""
     needs = []
     for build, sign in ((older, 1.0), (newer, -1.0)):
         seen = state.tallies.get(build, RunCounts())
-        lacking = CAUGHT - sign * state.model.ratio(seen)
+        lacking = VERIFIED_LOG_RATIO - sign * state.model.compute_ratio(seen)
         # Where the rates are only estimates, one run is never enough.
         least = 0 if state.goals.rates is not None else 2 - seen.runs
-        needs += [build] * max(math.ceil(lacking / state.model.step(sign)), least)
+        needs += [build] * max(math.ceil(lacking / state.model.compute_step(sign)), least)
     return tuple(needs)
 
 
-def _contradicting(state: State) -> tuple[int, ...]:
-    """Builds whose runs don't fit their side of the answer, until they fit or stand for themselves.
+def _find_contradicting(state: State) -> tuple[int, ...]:
+    """Find the builds whose runs contradict their side of the answer, unless their runs are certain by themselves.
 
-    Where the ends never wavered any contradiction is worth a second run; else only a surprising one.
+    If the ends are steady, any contradiction is worth a second run. Otherwise only an improbable one is.
     """
-    limit = 0.25 if state.goals.rates is None and state.steady() else 0.1
+    limit = 0.25 if state.goals.rates is None and state.is_steady() else 0.1
     return tuple(
         build
         for build, seen in sorted(state.tallies.items())
         if seen.runs
-        and seen.runs < MOST_REPEATS
-        and abs(state.model.ratio(seen)) < math.log(SOLID)
-        and _surprise(state, build, seen) < limit
+        and seen.runs < MAX_REPEATS
+        and abs(state.model.compute_ratio(seen)) < math.log(CERTAIN_RATIO)
+        and _compute_surprise(state, build, seen) < limit
     )
 
 
-def _surprise(state: State, build: int, seen: RunCounts) -> float:
-    """How probable runs at least as contrary are, on the side where the build is believed to be."""
+def _compute_surprise(state: State, build: int, seen: RunCounts) -> float:
+    """Return the probability of runs that contradict at least as much, on the side on which the build is believed
+    to be."""
     changed = state.belief.changed[build] > 0.5
     fails = state.model.new if changed else state.model.old
     contrary = seen.passes if changed == state.line.introduced else seen.fails
     rate = 1 - fails if changed == state.line.introduced else fails
-    return _at_or_above(contrary, seen.runs, rate)
+    return _compute_tail(contrary, seen.runs, rate)
 
 
-def _batch(state: State, seconds: Sequence[float], workers: int) -> tuple[int, ...]:
-    """One build for each worker: the belief is cut into as many overlapping parts, each with its own middle."""
-    builds = _thinned(state.open_builds(), seconds, state.belief.changed)
+def _choose_batch(state: State, seconds: Sequence[float], workers: int) -> tuple[int, ...]:
+    """Choose one build for each worker: the belief is cut into overlapping parts, and each worker gets one part."""
+    builds = _thin_builds(state.list_open_builds(), seconds, state.belief.changed)
     if not builds:
         return ()
     chosen = []
     for worker in range(workers):
         low, high = worker / (workers + 1), (worker + 2) / (workers + 1)
-        chosen.append(max(builds, key=lambda b: _worth(state, b, low, high) / max(seconds[b], 1e-3)))
+        chosen.append(max(builds, key=lambda b: _estimate_value(state, b, low, high) / max(seconds[b], 1e-3)))
     return tuple(chosen)
 
 
-def _thinned(builds: Sequence[int], seconds: Sequence[float], changed: Sequence[float]) -> list[int]:
-    """Of thousands of builds those that differ: by price, by belief, or by lying far from the next one kept."""
-    if len(builds) <= _CHOICES:
+def _thin_builds(builds: Sequence[int], seconds: Sequence[float], changed: Sequence[float]) -> list[int]:
+    """Reduce thousands of builds to those that differ in price or belief, or lie far from the next kept build."""
+    if len(builds) <= _MAX_CHOICES:
         return list(builds)
     kept: dict[int, None] = {}
     last: dict[float, int] = {}
     for before, build in itertools.pairwise((builds[0], *builds)):
         at = last.get(seconds[build])
-        if at is None or build - at > len(builds) // _CHOICES or changed[build] - changed[at] > 1 / _CHOICES:
-            kept |= {before: None, build: None}  # what comes before a step in belief matters as much
+        if at is None or build - at > len(builds) // _MAX_CHOICES or changed[build] - changed[at] > 1 / _MAX_CHOICES:
+            kept |= {before: None, build: None}  # the build before a step in belief matters as much
             last[seconds[build]] = build
     return list(kept)
 
 
-def _worth(state: State, build: int, low: float, high: float) -> float:
-    """Bits expected from a run, seen as if the change were known to lie in that part of the belief."""
+def _estimate_value(state: State, build: int, low: float, high: float) -> float:
+    """Return the expected information of a run, in bits, as if the change were known to lie in the part of the belief
+    from ``low`` to ``high``."""
     changed = state.belief.changed[build]
     part = (changed - low) / (high - low)
     inside = compute_gain(state.model, part) if 0 < part < 1 else 0.0
-    return (inside + 1e-3 * compute_gain(state.model, changed)) * state.chance(build)
+    return (inside + 1e-3 * compute_gain(state.model, changed)) * state.get_chance(build)
 
 
 def predict_next(
     line: Line, goals: Goals, events: Sequence[Event], seconds: Sequence[float], under_way: Sequence[int]
 ) -> tuple[int, ...]:
-    """Builds that will be wanted next whichever way the builds under way answer: worth having ready meanwhile."""
+    """Predict the builds to run after those under way, for both possible answers, so that they can be prepared."""
     wanted: dict[int, None] = {}
     for answer in (Answer.BAD, Answer.GOOD):
         step = choose_next(line, goals, [*events, *((build, answer) for build in under_way)], seconds)
@@ -503,20 +528,20 @@ def predict_next(
     return tuple(build for build in wanted if build not in under_way)
 
 
-# ---------------------------------------------------------------------------------------------- what it means
+# ---------------------------------------------------------------------------------------------- the answer
 
 
 def conclude_search(line: Line, goals: Goals, events: Sequence[Event]) -> Conclusion | str:
-    """The answer as far as the runs carry it; or, in words, why there is none."""
+    """Return the answer that the runs support, or the reason why there is none."""
     state = assess_search(line, goals, events)
     if isinstance(state, Finished):
         return state.refused
-    low, high = _shortest(state.belief, goals.stop)
-    older = max(build for build in _showing(state, old=True) if build <= low)
-    newer = min(build for build in _showing(state, old=False) if build >= high)
+    low, high = _find_shortest_range(state.belief, goals.stop)
+    older = max(build for build in _list_builds_on_side(state, old=True) if build <= low)
+    newer = min(build for build in _list_builds_on_side(state, old=False) if build >= high)
     changed = state.belief.changed
     confidence = changed[newer] - changed[older]
-    verified = not _missing_runs(state, older, newer)
+    verified = not _list_missing_runs(state, older, newer)
     one = line.commits[newer] - line.commits[older] == 1
     return Conclusion(
         older=older,
@@ -524,13 +549,14 @@ def conclude_search(line: Line, goals: Goals, events: Sequence[Event]) -> Conclu
         confidence=confidence,
         verified=verified,
         single=one and verified and confidence >= goals.publish,
-        unsteady=_unsteady(state),
+        unsteady=_find_unsteady(state),
         rates=state.rates,
     )
 
 
-def _shortest(belief: Belief, share: float) -> tuple[int, int]:
-    """The shortest stretch that holds this share of the belief: the change is after the first, by the second."""
+def _find_shortest_range(belief: Belief, share: float) -> tuple[int, int]:
+    """Find the shortest range that holds a share of the belief: the change comes after its first build, and with its
+    second at the latest."""
     changed = belief.changed
     best, newer = (0, len(changed) - 1), 1
     for older in range(len(changed) - 1):
@@ -543,15 +569,16 @@ def _shortest(belief: Belief, share: float) -> tuple[int, int]:
     return best
 
 
-def _showing(state: State, *, old: bool) -> list[int]:
-    """Builds whose own runs speak for one side, and the end that stands for it."""
+def _list_builds_on_side(state: State, *, old: bool) -> list[int]:
+    """List the builds whose own runs support one side, and the end of that side."""
     sign = 1.0 if old else -1.0
-    spoken = [build for build, seen in state.tallies.items() if seen.runs and sign * state.model.ratio(seen) > 0]
-    return [0 if old else len(state.line) - 1, *spoken]
+    ratios = {build: sign * state.model.compute_ratio(seen) for build, seen in state.tallies.items() if seen.runs}
+    return [0 if old else len(state.line) - 1, *(build for build, ratio in ratios.items() if ratio > 0)]
 
 
-def _unsteady(state: State) -> tuple[int, ...]:
-    ratios = {build: state.model.ratio(seen) for build, seen in state.tallies.items() if seen.runs}
-    certain = math.log(SOLID)
+def _find_unsteady(state: State) -> tuple[int, ...]:
+    """Find the builds that certainly behave like the newer end, but come before one that certainly does not."""
+    ratios = {build: state.model.compute_ratio(seen) for build, seen in state.tallies.items() if seen.runs}
+    certain = math.log(CERTAIN_RATIO)
     last_old = max((build for build, ratio in ratios.items() if ratio >= certain), default=0)
     return tuple(sorted(build for build, ratio in ratios.items() if ratio <= -certain and build < last_old))

@@ -1,9 +1,8 @@
-"""Three-valued search for where the behaviour changes in an ordered list of builds. Pure.
+"""Three-valued search for the builds between which a behaviour changes. Pure.
 
-Nothing is remembered between calls: what to probe next, and where the edges lie, are computed from the answers
-known so far. So a search can be resumed, checked by the bot from the recorded observations, and run by any number
-of workers. A build that can answer neither good nor bad stays in the range that is reported: the change may lie on
-either side of it.
+The functions keep no state between calls: the next probes and the edges are computed from the answers so far. So a
+search can be resumed, verified by the bot from the recorded observations, and run by any number of workers. A build
+that answers neither good nor bad stays in the reported range: the change may lie on either side of it.
 """
 
 from __future__ import annotations
@@ -17,30 +16,31 @@ from runners.core.protocol import Answer, Observation, Variant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """One change of behaviour between two builds, older first.
-
-    ``untested`` lie between them and could still narrow it; ``skipped`` lie between them and cannot.
-    ``older`` is None when no build before ``newer`` answers the other way; ``newer`` when none after ``older`` does.
-    """
+    """The regression range of one change of behaviour: two builds, older first."""
 
     older: str | None
+    """None if no build before ``newer`` answers the other way."""
     newer: str | None
+    """None if no build after ``older`` answers the other way."""
     untested: tuple[str, ...]
+    """Builds between the two that could still narrow the range."""
     skipped: tuple[str, ...]
+    """Builds between the two that were run and answered neither good nor bad."""
 
     @property
     def is_narrowed(self) -> bool:
+        """True if no run can narrow the range further."""
         return not self.untested
 
 
 def combine_attempts(answers: Iterable[Answer]) -> Answer:
-    """One answer from several attempts on one build: they must agree. Skips say nothing."""
-    spoken = {answer for answer in answers if answer is not Answer.SKIP}
-    return spoken.pop() if len(spoken) == 1 else Answer.SKIP
+    """Return the answer on which all attempts on one build agree, skips aside; else skip."""
+    decided = {answer for answer in answers if answer is not Answer.SKIP}
+    return decided.pop() if len(decided) == 1 else Answer.SKIP
 
 
 def group_answers(observations: Iterable[Observation], variant: Variant, device: str) -> dict[str, list[Answer]]:
-    """The answers of each build's runs, for one variant of the testcase on one device."""
+    """Group the answers of all runs by build, for one variant of the testcase on one device."""
     grouped: dict[str, list[Answer]] = {}
     for seen in observations:
         if seen.variant is variant and seen.device == device:
@@ -49,7 +49,7 @@ def group_answers(observations: Iterable[Observation], variant: Variant, device:
 
 
 def combine_answers(observations: Iterable[Observation], variant: Variant, device: str) -> dict[str, Answer]:
-    """One answer for each build that was run."""
+    """Return one answer for each build that was run."""
     return {
         build: combine_attempts(answers) for build, answers in group_answers(observations, variant, device).items()
     }
@@ -58,41 +58,42 @@ def combine_answers(observations: Iterable[Observation], variant: Variant, devic
 def find_disagreeing(
     order: Sequence[str], observations: Iterable[Observation], variant: Variant, device: str
 ) -> tuple[str, ...]:
-    """Builds of which one run was good and another bad, oldest first."""
+    """Find the builds with a good run and a bad run, oldest first."""
     grouped = group_answers(observations, variant, device)
     return tuple(build for build in order if {Answer.GOOD, Answer.BAD} <= set(grouped.get(build, ())))
 
 
 def find_introduction(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
-    """good → bad: the last time the failure came in. None without any bad build.
+    """Find the newest change from good to bad. None without any bad build.
 
-    Several changes are possible; this is the newest run of bad builds, which is the one a reader of today cares for.
+    A history may have several changes. The newest concerns the releases in use.
     """
-    bad = _answering(order, answers, Answer.BAD)
+    bad = _list_positions(order, answers, Answer.BAD)
     if not bad:
         return None
-    good = [i for i in _answering(order, answers, Answer.GOOD) if i < bad[-1]]
+    good = [i for i in _list_positions(order, answers, Answer.GOOD) if i < bad[-1]]
     start = good[-1] if good else None
-    return _edge(order, answers, start, min(i for i in bad if start is None or i > start))
+    return _make_edge(order, answers, start, min(i for i in bad if start is None or i > start))
 
 
 def find_fix(order: Sequence[str], answers: Mapping[str, Answer]) -> Edge | None:
-    """bad → good after the newest bad build. None without any bad build."""
-    bad = _answering(order, answers, Answer.BAD)
+    """Find the change from bad to good after the newest bad build. None without any bad build."""
+    bad = _list_positions(order, answers, Answer.BAD)
     if not bad:
         return None
-    good = [i for i in _answering(order, answers, Answer.GOOD) if i > bad[-1]]
-    return _edge(order, answers, bad[-1], good[0] if good else None)
+    good = [i for i in _list_positions(order, answers, Answer.GOOD) if i > bad[-1]]
+    return _make_edge(order, answers, bad[-1], good[0] if good else None)
 
 
-def _answering(order: Sequence[str], answers: Mapping[str, Answer], wanted: Answer) -> list[int]:
+def _list_positions(order: Sequence[str], answers: Mapping[str, Answer], wanted: Answer) -> list[int]:
     return [i for i, version in enumerate(order) if answers.get(version) is wanted]
 
 
-def _edge(order: Sequence[str], answers: Mapping[str, Answer], older: int | None, newer: int | None) -> Edge:
-    """With one end open, only the builds up to the nearest one that cannot answer are worth a probe.
+def _make_edge(order: Sequence[str], answers: Mapping[str, Answer], older: int | None, newer: int | None) -> Edge:
+    """Return the edge between two positions. If one end is open, only the builds up to the nearest skipped build are
+    untested.
 
-    Builds that cannot answer come in blocks (an API that moved): beyond the first of them lie more.
+    Skipped builds come in blocks (an API that moved): beyond the first of them lie more.
     """
     low = -1 if older is None else older
     high = len(order) if newer is None else newer
@@ -110,33 +111,34 @@ def _edge(order: Sequence[str], answers: Mapping[str, Answer], older: int | None
 
 
 def count_changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
-    """How often good and bad alternate along the builds that answered: more than two means an unsteady history."""
-    spoken = [answers[v] for v in order if answers.get(v) in (Answer.GOOD, Answer.BAD)]
-    return sum(a is not b for a, b in itertools.pairwise(spoken))
+    """Count the changes between good and bad along the builds that answered. More than two: an unsteady history."""
+    decided = [answers[v] for v in order if answers.get(v) in (Answer.GOOD, Answer.BAD)]
+    return sum(a is not b for a, b in itertools.pairwise(decided))
 
 
 def choose_probes(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
-    """The builds worth probing next, at most one for each open question; empty when nothing more can be learned.
+    """Choose the builds to probe next, at most one for each edge; empty if no run can add information.
 
-    With a bad build: the middle of each unsettled edge, open ones too (how far back it goes; whether a build before
-    the newest already lacks it). Without: spread over the untested builds, looking for one.
+    With a bad build: the middle of each edge that can be narrowed, edges with an open end too (the oldest build with
+    the failure; a build before the newest that already lacks the failure). Without a bad build: the untested build
+    farthest from the others.
     """
     edges = [edge for edge in (find_introduction(order, answers), find_fix(order, answers)) if edge is not None]
     if not edges:
-        probe = _most_remote(order, answers)
+        probe = _find_most_remote(order, answers)
         return (probe,) if probe else ()
-    return tuple(dict.fromkeys(_middle(edge.untested) for edge in edges if not edge.is_narrowed))
+    return tuple(dict.fromkeys(_pick_middle(edge.untested) for edge in edges if not edge.is_narrowed))
 
 
-WIDE = 3
-"""Builds between two that fail from which on one of them is looked at: with fewer, each is the neighbour of one."""
+MIN_BETWEEN = 3
+"""Builds between two failing builds from which on one of them is run. With fewer, each is next to a failing build."""
 
 
 def choose_between_failures(order: Sequence[str], answers: Mapping[str, Answer]) -> tuple[str, ...]:
-    """The middle of each wide gap between builds that fail, where no build was clean: one may hide there.
+    """Choose the middle of each wide gap between failing builds, if no build was good: a good build may lie there.
 
-    A failure may go and come again (IREE 3.1.0 and 3.2.0 have the only right `math.powf` of sixteen releases), and
-    what every build shows that was run is soon taken for what every build shows.
+    A failure may go and come again: IREE 3.1.0 and 3.2.0 have the only right `math.powf` of sixteen releases. Without
+    these runs, a report would claim for all builds a failure that only the tested builds show.
     """
     if Answer.GOOD in answers.values():
         return ()
@@ -144,17 +146,17 @@ def choose_between_failures(order: Sequence[str], answers: Mapping[str, Answer])
     gaps = [
         (older, newer)
         for older, newer in itertools.pairwise(tested)
-        if answers[order[older]] is answers[order[newer]] is Answer.BAD and newer - older > WIDE
+        if answers[order[older]] is answers[order[newer]] is Answer.BAD and newer - older > MIN_BETWEEN
     ]
     return tuple(order[(older + newer) // 2] for older, newer in gaps)
 
 
-def _middle(versions: Sequence[str]) -> str:
+def _pick_middle(versions: Sequence[str]) -> str:
     return versions[len(versions) // 2]
 
 
-def _most_remote(order: Sequence[str], answers: Mapping[str, Answer]) -> str | None:
-    """The untested build farthest from every tested one: what a short-lived failure would hide behind."""
+def _find_most_remote(order: Sequence[str], answers: Mapping[str, Answer]) -> str | None:
+    """Return the untested build farthest from every tested build: a short-lived failure most likely lies there."""
     tested = [i for i, version in enumerate(order) if version in answers]
     untested = [i for i, version in enumerate(order) if version not in answers]
     if not untested:

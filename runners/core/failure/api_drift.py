@@ -40,23 +40,25 @@ _UNKNOWN_SYNTAX = (
 """Diagnostics of MLIR's parser."""
 
 
-def explain(text: str, testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:
+def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:
     """The moved name behind a failure, or None when no missing name of the testcase's explains it.
 
     ``text`` is the failing step's output (bounded by the probe).
     """
-    for name, owner in _missing_names(text[-60_000:], toolchain.FAILURES):
-        if _used(name, testcase):
-            entry = _entry(name, owner, toolchain.DRIFT, version)
+    for name, owner in _list_missing_names(text[-60_000:], toolchain.FAILURES):
+        if _is_used(name, testcase):
+            entry = _find_entry(name, owner, toolchain.DRIFT, version)
             shown = f"{owner}.{name}" if owner and not name.startswith(owner) else name
             return (
-                _known(entry, version) if entry else Drift(name=shown, successor=None, why=f"no {shown} in {version}")
+                _describe_entry(entry, version)
+                if entry
+                else Drift(name=shown, successor=None, why=f"no {shown} in {version}")
             )
-    drifts = (_retired(text, testcase, notation) for notation in toolchain.FAILURES.retired)
+    drifts = (_find_retired(text, testcase, notation) for notation in toolchain.FAILURES.retired)
     return next((drift for drift in drifts if drift is not None), None)
 
 
-def _retired(text: str, testcase: Testcase, retired: Retired) -> Drift | None:
+def _find_retired(text: str, testcase: Testcase, retired: Retired) -> Drift | None:
     found = retired.message.search(text[-60_000:])
     if found is None or not any(found["text"] in file for file in testcase.files.values()):
         return None
@@ -65,7 +67,7 @@ def _retired(text: str, testcase: Testcase, retired: Retired) -> Drift | None:
     return Drift(name=found["text"], successor=successor, why=why)
 
 
-def _known(entry: DriftEntry, version: str) -> Drift:
+def _describe_entry(entry: DriftEntry, version: str) -> Drift:
     name = f"{entry.of}({entry.old}=…)" if entry.listed and entry.of else entry.old
     # A list says in which build a name was missed first; it may have gone in a release between that is not at hand.
     when = "in every build here from" if entry.listed else "since"
@@ -76,14 +78,14 @@ def _known(entry: DriftEntry, version: str) -> Drift:
     return Drift(name=name, successor=entry.new, why=f"{name} {state}{succession}")
 
 
-def _missing_names(text: str, vocabulary: FailureVocabulary) -> Iterable[tuple[str, str]]:
+def _list_missing_names(text: str, vocabulary: FailureVocabulary) -> Iterable[tuple[str, str]]:
     """(name, owner) of everything that the output says isn't there; owner is empty for flags and ops."""
     for pattern in (*_MISSING_NAME, *vocabulary.missing_names, *_MISSING_FLAG, *_UNKNOWN_SYNTAX):
         for found in pattern.finditer(text):
             yield found["name"], (found.groupdict().get("owner") or "")
 
 
-def _used(name: str, testcase: Testcase) -> bool:
+def _is_used(name: str, testcase: Testcase) -> bool:
     last = name.rpartition(".")[2]
     word = re.compile(rf"(?<!\w)(?<!\w-){re.escape(last)}(?![\w-])")
     return any(word.search(text) for text in testcase.files.values()) or any(
@@ -91,20 +93,22 @@ def _used(name: str, testcase: Testcase) -> bool:
     )
 
 
-def _entry(name: str, owner: str, table: Sequence[DriftEntry], version: str) -> DriftEntry | None:
+def _find_entry(name: str, owner: str, table: Sequence[DriftEntry], version: str) -> DriftEntry | None:
     """The table's line for this name: the longest one that speaks of ``owner.name``, else of ``name`` alone.
 
     A listed line counts only for exactly this name, where the build lacks it, and after those that were read.
     """
     full = f"{owner}.{name}" if owner else name
-    fitting = [e for e in table if not e.listed and (_speaks_of(e.old, full) or _speaks_of(e.old, name))]
-    best = max(fitting, key=lambda e: (_speaks_of(e.old, full), len(e.old)), default=None)
-    if best is not None and _speaks_of(best.old, full):
+    fitting = [e for e in table if not e.listed and (_is_same_name(e.old, full) or _is_same_name(e.old, name))]
+    best = max(fitting, key=lambda e: (_is_same_name(e.old, full), len(e.old)), default=None)
+    if best is not None and _is_same_name(best.old, full):
         return best
-    return next((e for e in table if e.listed and _is_exactly(e, name, owner) and _lacks(version, e)), best)
+    return next(
+        (e for e in table if e.listed and _is_exact_entry(e, name, owner) and _is_missing_in(version, e)), best
+    )
 
 
-def _is_exactly(entry: DriftEntry, name: str, owner: str) -> bool:
+def _is_exact_entry(entry: DriftEntry, name: str, owner: str) -> bool:
     """Of a keyword Python says the function's last name only, or the class's with its constructor."""
     if entry.kind != "keyword":
         return entry.old == f"{owner}.{name}"
@@ -112,11 +116,11 @@ def _is_exactly(entry: DriftEntry, name: str, owner: str) -> bool:
     return entry.old == name and bool(function) and entry.of.endswith(f".{function}")
 
 
-def _lacks(version: str, entry: DriftEntry) -> bool:
+def _is_missing_in(version: str, entry: DriftEntry) -> bool:
     return entry.affects(version) or entry.is_too_new(version)
 
 
-def _speaks_of(old: str, name: str) -> bool:
+def _is_same_name(old: str, name: str) -> bool:
     bare = old.lstrip("-").rstrip("=")
     return (
         bare == name

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["shapes", "types", "NaN positions", "infinite positions", "values"]
+MismatchKind = Literal["shapes", "types", "NaN positions", "infinite positions", "values"]
 
 _HEADER = re.compile(r"Not equal to tolerance|Arrays are not (?:almost )?equal")
-_LINES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+_LINES: tuple[tuple[MismatchKind, re.Pattern[str]], ...] = (
     ("shapes", re.compile(r"\(shapes \([\d, ]{0,200}\), \([\d, ]{0,200}\) mismatch\)")),
     ("types", re.compile(r"\(dtypes [^\n]{1,100} mismatch\)")),
     ("NaN positions", re.compile(r"(?:x and y )?nan location mismatch", re.IGNORECASE)),
@@ -33,35 +33,35 @@ FACTOR = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unequal:
-    kind: Kind
+class ArrayMismatch:
+    kind: MismatchKind
     share: float | None = None
     """Of the elements, 0 … 1; only of values."""
     relative: float | None = None
     """The largest relative difference; only of values, and only where the text has it."""
 
 
-def figures(lines: Iterable[str]) -> str:
+def extract_figures(lines: Iterable[str]) -> str:
     """What the lines below a check's header say, in its own words: ``Mismatched elements: 3 / 16 (18.8%) | …``."""
     near = [line.strip() for _, line in zip(range(_WITHIN), lines, strict=False)]
-    found = [one for _, pattern in _LINES if (one := _first(pattern, near))][:1]
-    return " | ".join([*found, *([by] if found and (by := _first(_RELATIVE, near)) else [])])
+    found = [one for _, pattern in _LINES if (one := _match_first(pattern, near))][:1]
+    return " | ".join([*found, *([by] if found and (by := _match_first(_RELATIVE, near)) else [])])
 
 
-def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> str:
+def _match_first(pattern: re.Pattern[str], lines: Iterable[str]) -> str:
     return next((found[0] for line in lines if (found := pattern.match(line))), "")
 
 
-def unequal(message: str) -> Unequal | None:
-    """A check's message with its `figures`; None where it is another's, or has no figures."""
+def parse_mismatch(message: str) -> ArrayMismatch | None:
+    """A check's message with its `extract_figures`; None where it is another's, or has no figures."""
     if not _HEADER.search(message) and not message.startswith("Mismatched elements"):
         return None
     for kind, pattern in _LINES:
         if found := pattern.search(message):
             if kind != "values":
-                return Unequal(kind=kind)
+                return ArrayMismatch(kind=kind)
             by, elements = _RELATIVE.search(message), int(found["all"])
-            return Unequal(
+            return ArrayMismatch(
                 kind=kind,
                 share=int(found["off"]) / elements if elements else None,
                 relative=float(by["by"]) if by else None,
@@ -69,7 +69,7 @@ def unequal(message: str) -> Unequal | None:
     return None
 
 
-def another(reported: Unequal, observed: Unequal) -> str | None:
+def explain_difference(reported: ArrayMismatch, observed: ArrayMismatch) -> str | None:
     """Why the two are not one failure, in words; None where they may be.
 
     Figures of one failure move a little from machine to machine, and much where memory is read that nobody wrote. So

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from runners.core.failure.array_mismatch import another, unequal
-from runners.core.failure.normalize import TOKEN, normalise, tokens
+from runners.core.failure.array_mismatch import explain_difference, parse_mismatch
+from runners.core.failure.normalize import TOKEN, normalize_message, split_tokens
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import Signature
 from runners.core.toolchain.failures import FailureVocabulary
@@ -29,7 +29,7 @@ class Similarity:
 SAME = 0.7
 
 
-def compare(
+def compare_signatures(
     reported: Signature,
     observed: Signature,
     vocabulary: FailureVocabulary,
@@ -40,44 +40,46 @@ def compare(
     Frames follow ClusterFuzz's comparer (two common frames among the top ones count); the message is compared by
     its words in order, relative to the shorter text, because reports quote only part of it.
     """
-    frames = _frame_overlap(reported.frames, observed.frames)
+    frames = _count_common_frames(reported.frames, observed.frames)
     both_crash = reported.type in NATIVE and observed.type in NATIVE
-    same_type = _same_type(reported.type, observed.type, vocabulary)
-    if not (same_type or (both_crash and frames) or _reprinted(reported, observed, vocabulary)):
+    same_type = _is_same_type(reported.type, observed.type, vocabulary)
+    if not (same_type or (both_crash and frames) or _may_be_reprinted(reported, observed, vocabulary)):
         return Similarity(score=0.0, why=f"ended with {observed.type}, the report says {reported.type}")
     if both_crash:
         return _compare_crashes(reported, observed, frames, renames)
     if reported.type == observed.type == "timed-out":
         return _compare_hangs(reported, observed)
-    arrays = unequal(reported.message), unequal(observed.message)
+    arrays = parse_mismatch(reported.message), parse_mismatch(observed.message)
     if arrays[0] and arrays[1]:
-        other = another(arrays[0], arrays[1])
+        other = explain_difference(arrays[0], arrays[1])
         return Similarity(score=0.4 if other else 0.9, why=other or f"{arrays[0].kind} of arrays differ, as reported")
-    words = _word_overlap(*(tokens(_nameless(one.message, renames)) for one in (reported, observed)))
-    if other := _another(reported, observed, vocabulary, renames):
+    words = _measure_word_overlap(
+        *(split_tokens(_drop_own_names(one.message, renames)) for one in (reported, observed))
+    )
+    if other := _explain_difference(reported, observed, vocabulary, renames):
         return Similarity(score=min(0.5, words or 0.0), why=other)
     if words is None:  # one side has no message: only the type and the frames speak
-        if not frames and tokens(reported.message) and not tokens(observed.message):
+        if not frames and split_tokens(reported.message) and not split_tokens(observed.message):
             return Similarity(score=0.4, why=f"{observed.type} without a word, the report has words")
         if frames is None:
             both_bare = not reported.message and not observed.message
             return Similarity(
                 score=0.75 if both_bare else 0.7, why=f"the same {observed.type}; no message to compare"
             )
-        return Similarity(score=0.75 if frames else 0.4, why=f"the same {observed.type}, {_frames_in_words(frames)}")
-    words = max(words, _sentence_overlap(reported, observed, renames))
+        return Similarity(score=0.75 if frames else 0.4, why=f"the same {observed.type}, {_describe_frames(frames)}")
+    words = max(words, _measure_sentence_overlap(reported, observed, renames))
     score = words if frames is None else max(words, 0.85 * words + (0.15 if frames else 0.0))
     return Similarity(score=round(score, 3), why=f"{observed.type} whose message agrees to {words:.0%}")
 
 
-def _another(
+def _explain_difference(
     reported: Signature, observed: Signature, vocabulary: FailureVocabulary, renames: Mapping[str, str] | None
 ) -> str | None:
     """Why the two are of different things, though their sentences may be alike; None where nothing says so."""
     return (
-        _another_operation(reported, observed, vocabulary, renames)
-        or _another_site(reported, observed, vocabulary)
-        or _another_subject(reported, observed, renames)
+        _explain_other_operation(reported, observed, vocabulary, renames)
+        or _explain_other_site(reported, observed, vocabulary)
+        or _explain_other_subject(reported, observed, renames)
     )
 
 
@@ -85,22 +87,22 @@ _OPERATION = re.compile(r"'([a-z]\w*(?:\.[\w$]+)+)'")
 """As MLIR's diagnostics name it."""
 
 
-def _another_operation(
+def _explain_other_operation(
     reported: Signature, observed: Signature, vocabulary: FailureVocabulary, renames: Mapping[str, str] | None
 ) -> str | None:
     """A verifier's sentence is the same for every operation that breaks its rule: the operations tell them apart."""
     patterns = (_OPERATION,) if observed.type == "mlir-error" else vocabulary.subjects
-    said, seen = (_operations(normalise(one.message, renames), patterns) for one in (reported, observed))
+    said, seen = (_find_operations(normalize_message(one.message, renames), patterns) for one in (reported, observed))
     if not said or not seen or said.keys() & seen.keys():
         return None
     return f"{observed.type} about {next(iter(seen))}, the report says {next(iter(said))}"
 
 
-def _operations(message: str, patterns: Iterable[re.Pattern[str]]) -> dict[str, None]:
+def _find_operations(message: str, patterns: Iterable[re.Pattern[str]]) -> dict[str, None]:
     return dict.fromkeys(found[found.lastindex or 0] for one in patterns for found in one.finditer(message))
 
 
-def _another_site(reported: Signature, observed: Signature, vocabulary: FailureVocabulary) -> str | None:
+def _explain_other_site(reported: Signature, observed: Signature, vocabulary: FailureVocabulary) -> str | None:
     """One sentence, checked in two functions: of an integer, or of a float; while folding a quotient, or a rest."""
     said, seen = reported.site, observed.site
     for old, new in vocabulary.site_renames:
@@ -119,18 +121,18 @@ _OWN_NAME = re.compile(r"\b(global|function|symbol|variable|parameter|argument|b
 _GIVEN = re.compile(r"\b[Hh]owever\b|\bbut\b|\bgot\b|\bwhile the\b|: ")
 
 
-def _nameless(message: str, renames: Mapping[str, str] | None) -> str:
-    return _OWN_NAME.sub(r"\1", normalise(message, renames))
+def _drop_own_names(message: str, renames: Mapping[str, str] | None) -> str:
+    return _OWN_NAME.sub(r"\1", normalize_message(message, renames))
 
 
-def _another_subject(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> str | None:
+def _explain_other_subject(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> str | None:
     """One sentence about two things: of the strides, or of the dilation; of an input, or of the output.
 
     A check's condition tells them apart, where no operand is in both. Else a word of what is required that stands
     where another one stood, all others being the same. What was given (behind "However" and the like), types and
     figures are no subject: they are the values of a testcase.
     """
-    said, seen = (_nameless(one.message, renames) for one in (reported, observed))
+    said, seen = (_drop_own_names(one.message, renames) for one in (reported, observed))
     conditions = [_CONDITION.search(text) for text in (said, seen)]
     if conditions[0] and conditions[1]:
         first, second = (set(_OPERAND.findall(found["c"].replace("<N>", ""))) for found in conditions if found)
@@ -140,12 +142,12 @@ def _another_subject(reported: Signature, observed: Signature, renames: Mapping[
         told = {_GIVEN.split(text, maxsplit=1)[0] for text in rest}
         if first and second and not first & second and len(told) > 1:  # renamed operands leave the sentence alone
             return "a check of something else"
-        if first != second and _other_words(*(_GIVEN.split(text, maxsplit=1)[0] for text in rest)):
+        if first != second and _has_other_words(*(_GIVEN.split(text, maxsplit=1)[0] for text in rest)):
             return "another condition, with another sentence"
     a, b = (TOKEN.findall(_GIVEN.split(text, maxsplit=1)[0])[:100] for text in (said, seen))
     changes = [one for one in SequenceMatcher(None, a, b, autojunk=False).get_opcodes() if one[0] != "equal"]
     for tag, i, j, k, m in changes:
-        if tag == "replace" and min(_plain(a[i:j]), _plain(b[k:m])) >= REWORDED:
+        if tag == "replace" and min(_count_plain_words(a[i:j]), _count_plain_words(b[k:m])) >= MIN_REPLACED:
             return f"says {' '.join(b[k:m])!r} where the report says {' '.join(a[i:j])!r}"
         if (j - i, m - k) == (1, 1) and len(changes) <= 2 and min(len(a), len(b)) > MIN_SENTENCE:
             old, new = a[i], b[k]
@@ -154,20 +156,20 @@ def _another_subject(reported: Signature, observed: Signature, renames: Mapping[
     return None
 
 
-def _sentence_overlap(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> float:
+def _measure_sentence_overlap(reported: Signature, observed: Signature, renames: Mapping[str, str] | None) -> float:
     """What agrees of the sentences behind two conditions: the code of a check is rewritten, its words are kept."""
-    said, seen = (normalise(one.message, renames) for one in (reported, observed))
+    said, seen = (normalize_message(one.message, renames) for one in (reported, observed))
     first, second = _CONDITION.search(said), _CONDITION.search(seen)
     if not first or not second or first["c"] == second["c"]:
         return 0.0
-    a, b = tokens(said[first.end() :]), tokens(seen[second.end() :])
-    return (_word_overlap(a, b) or 0.0) if min(len(a), len(b)) > MIN_SENTENCE else 0.0
+    a, b = split_tokens(said[first.end() :]), split_tokens(seen[second.end() :])
+    return (_measure_word_overlap(a, b) or 0.0) if min(len(a), len(b)) > MIN_SENTENCE else 0.0
 
 
 _ASSIGNED = re.compile(r"\b\w+=(?:'[^']{0,200}'|[^\s,()]+(?:\([^()]{0,200}\)+)?)")
 
 
-def _other_words(said: str, seen: str) -> bool:
+def _has_other_words(said: str, seen: str) -> bool:
     """Whether words of the sentence stand where others stood; ``name=value`` is a testcase's own."""
     a, b = (_WORD.findall(_ASSIGNED.sub("", text))[:100] for text in (said, seen))
     changes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
@@ -177,11 +179,11 @@ def _other_words(said: str, seen: str) -> bool:
     )
 
 
-def _plain(words: list[str]) -> int:
+def _count_plain_words(words: list[str]) -> int:
     return sum(bool(_WORD.fullmatch(word)) and not _VALUE.match(word) for word in words)
 
 
-REWORDED = 2
+MIN_REPLACED = 2
 """Words in a row that stand where as many others stood: another requirement. A report that is cut lacks words, it has
 no others in their place."""
 MIN_SENTENCE = 4
@@ -196,7 +198,7 @@ def _compare_hangs(reported: Signature, observed: Signature) -> Similarity:
     said, seen = (_STEP.match(one.message) for one in (reported, observed))
     if said and seen and said[1] != seen[1]:
         return Similarity(score=0.4, why=f"still running in step {seen[1]}, in the report in step {said[1]}")
-    frames = _frame_overlap(reported.frames, observed.frames)
+    frames = _count_common_frames(reported.frames, observed.frames)
     if frames == 0:
         return Similarity(score=0.5, why="still running, elsewhere in the compiler")
     return Similarity(score=0.75, why="still running when the time was up")
@@ -205,52 +207,52 @@ def _compare_hangs(reported: Signature, observed: Signature) -> Similarity:
 def _compare_crashes(
     reported: Signature, observed: Signature, frames: int | None, renames: Mapping[str, str] | None
 ) -> Similarity:
-    words = _word_overlap(tokens(reported.message, renames), tokens(observed.message, renames))
+    words = _measure_word_overlap(split_tokens(reported.message, renames), split_tokens(observed.message, renames))
     if words is not None and words < SAME:
         return Similarity(score=words, why=f"{observed.type} with another message")
     if frames is not None:
-        return Similarity(score=0.95 if frames else 0.3, why=f"{observed.type}, {_frames_in_words(frames)}")
+        return Similarity(score=0.95 if frames else 0.3, why=f"{observed.type}, {_describe_frames(frames)}")
     if words is not None:
         return Similarity(score=0.9, why=f"{observed.type} with the same message")
     return Similarity(score=0.75, why=f"{observed.type}, as reported; no stack to compare")
 
 
-def _reprinted(reported: Signature, observed: Signature, vocabulary: FailureVocabulary) -> bool:
+def _may_be_reprinted(reported: Signature, observed: Signature, vocabulary: FailureVocabulary) -> bool:
     """True if a parser may have raised another part's exception as an error of its own, in the same words."""
     pair = (reported, observed)
     return any(one.type in vocabulary.diagnostic_errors for one in pair) and all(
-        _PYTHON_TYPE.search(one.type) and len(tokens(one.message)) > MIN_SENTENCE for one in pair
+        _PYTHON_TYPE.search(one.type) and len(split_tokens(one.message)) > MIN_SENTENCE for one in pair
     )
 
 
 _PYTHON_TYPE = re.compile(r"(?<!^Assertion)Error$")
 
 
-def _same_type(reported: str, observed: str, vocabulary: FailureVocabulary) -> bool:
+def _is_same_type(reported: str, observed: str, vocabulary: FailureVocabulary) -> bool:
     a, b = reported.rpartition(".")[2], observed.rpartition(".")[2]
     if a == "crash":
         return b in NATIVE
     return a == b or any({a, b} <= names for names in vocabulary.same_types)
 
 
-def _frame_overlap(reported: tuple[str, ...], observed: tuple[str, ...]) -> int | None:
+def _count_common_frames(reported: tuple[str, ...], observed: tuple[str, ...]) -> int | None:
     """How many of the report's top five frames are in the probe's stack; None when either has none."""
     if not reported or not observed:
         return None
-    seen = {_bare(name) for name in observed}
-    return sum(_bare(name) in seen for name in reported[:5])
+    seen = {_strip_frame(name) for name in observed}
+    return sum(_strip_frame(name) in seen for name in reported[:5])
 
 
-def _bare(frame: str) -> str:
+def _strip_frame(frame: str) -> str:
     """A frame without namespaces' anonymous parts, lambdas and template arguments, which differ between builds."""
     return re.sub(r"<.{0,300}>|\(anonymous namespace\)::|\$_\d+", "", frame)
 
 
-def _frames_in_words(common: int) -> str:
+def _describe_frames(common: int) -> str:
     return f"{common} of the reported frames in the stack" if common else "in none of the reported frames"
 
 
-def _word_overlap(reported: list[str], observed: list[str]) -> float | None:
+def _measure_word_overlap(reported: list[str], observed: list[str]) -> float | None:
     """Words in common, in order, as a share of the shorter side; None when either side has none.
 
     Compilers' sentences share their ordinary words ("expects the input tensors to have"), so that of longer messages
@@ -264,10 +266,10 @@ def _word_overlap(reported: list[str], observed: list[str]) -> float | None:
     if shorter < 4:  # contained in almost anything: then both sides must agree in length as well
         return common / max(len(a), len(b))
     share = common / shorter
-    return share if shorter < 8 else (share + _runs_in_common(a, b)) / 2
+    return share if shorter < 8 else (share + _measure_triple_overlap(a, b)) / 2
 
 
-def _runs_in_common(a: list[str], b: list[str]) -> float:
+def _measure_triple_overlap(a: list[str], b: list[str]) -> float:
     """Runs of three words in common, as a share of the side that has fewer."""
     first, second = (set(zip(words, words[1:], words[2:], strict=False)) for words in (a, b))
     return len(first & second) / min(len(first), len(second))

@@ -20,9 +20,9 @@ _MISSING = (
 )
 
 
-def missing_device(text: str, vocabulary: FailureVocabulary) -> str | None:
+def find_missing_device(text: str, vocabulary: FailureVocabulary) -> str | None:
     """One sentence naming the device that the output says is not here; None when it says nothing of the kind."""
-    return _first_meaning(text, (*vocabulary.missing_devices, *_MISSING))
+    return _read_first_sign(text, (*vocabulary.missing_devices, *_MISSING))
 
 
 _TROUBLES = tuple(
@@ -50,14 +50,14 @@ _TROUBLES = tuple(
 )
 
 
-def device_trouble(text: str, vocabulary: FailureVocabulary) -> str | None:
+def find_device_trouble(text: str, vocabulary: FailureVocabulary) -> str | None:
     """Why the output shows a device in trouble rather than a compiler: memory used up or broken, driver unfit.
 
     An illegal access is none of these: a wrongly compiled kernel makes it.
     """
-    return _first_meaning(text, (*vocabulary.device_troubles, *_TROUBLES))
+    return _read_first_sign(text, (*vocabulary.device_troubles, *_TROUBLES))
 
 
-def _first_meaning(text: str, signs: Iterable[Sign]) -> str | None:
+def _read_first_sign(text: str, signs: Iterable[Sign]) -> str | None:
     tail = text[-MAX_CHARS:]
     return next((meaning for sign in signs if (meaning := sign.read(tail)) is not None), None)

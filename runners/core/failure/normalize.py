@@ -22,7 +22,7 @@ TOKEN = re.compile(r"[A-Za-z_][\w.:]*|<N>|[^\s\w]")
 _SSA = re.compile(r"[%@#][\w.-]+")
 
 
-def readable(message: str, vocabulary: FailureVocabulary) -> str:
+def make_readable(message: str, vocabulary: FailureVocabulary) -> str:
     """The message as people may read it: one line, no addresses, no directories, no long-winded objects."""
     text = _ADDRESS.sub("0x…", " ".join(message[:MAX_LINE_CHARS].split()))
     for long, short in vocabulary.abbreviations:
@@ -30,12 +30,12 @@ def readable(message: str, vocabulary: FailureVocabulary) -> str:
     return _PATH.sub(r"\1", text)[:MAX_MESSAGE_CHARS]
 
 
-def normalise(message: str, renames: Mapping[str, str] | None = None) -> str:
-    """A `readable` message without what differs between two sightings of one failure. Idempotent.
+def normalize_message(message: str, renames: Mapping[str, str] | None = None) -> str:
+    """A message from `make_readable` without what differs between two sightings of one failure. Idempotent.
 
     ``renames`` maps old API names to new ones, since messages drift with the API.
     """
-    text = readable(message, _ABBREVIATED).replace("0x…", "<N>").replace("`", "'").replace('"', "'")
+    text = make_readable(message, _ABBREVIATED).replace("0x…", "<N>").replace("`", "'").replace('"', "'")
     for old, new in (renames or {}).items():
         text = re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", new.replace("\\", r"\\"), text)
     text = _SSA.sub("%_", _LINE_COLUMN.sub("", text))
@@ -46,5 +46,5 @@ _ABBREVIATED = FailureVocabulary()
 """A readable message holds abbreviations already."""
 
 
-def tokens(message: str, renames: Mapping[str, str] | None = None) -> list[str]:
-    return [t for t in TOKEN.findall(normalise(message, renames)) if t not in "'|,.;:()"]
+def split_tokens(message: str, renames: Mapping[str, str] | None = None) -> list[str]:
+    return [t for t in TOKEN.findall(normalize_message(message, renames)) if t not in "'|,.;:()"]

@@ -23,9 +23,9 @@ from typing import assert_never
 
 import msgspec
 
-from runners.core.failure.compare import SAME, compare
-from runners.core.failure.exception_chain import quoted, told
-from runners.core.failure.normalize import readable, tokens
+from runners.core.failure.compare import SAME, compare_signatures
+from runners.core.failure.exception_chain import read_chain, read_quoted_failure
+from runners.core.failure.normalize import make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, is_relay, parse_signature
 from runners.core.failure.printed_output import Reading, read_output
 from runners.core.protocol import (
@@ -57,7 +57,7 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class OracleContext:
     """What the oracle may know besides the probe: facts about the toolchain and the testcase, no opinions."""
 
     claim: Claim
@@ -75,17 +75,17 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class Classification:
     outcome: Outcome
     why: str
     signature: Signature | None = None
 
     @property
     def answer(self) -> Answer:
-        return answer_of(self.outcome)
+        return get_answer(self.outcome)
 
 
-def answer_of(outcome: Outcome) -> Answer:
+def get_answer(outcome: Outcome) -> Answer:
     """The one place where an outcome becomes evidence for or against."""
     match outcome:
         case Outcome.MATCH:
@@ -105,15 +105,15 @@ def answer_of(outcome: Outcome) -> Answer:
             assert_never(never)
 
 
-def rule(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
+def classify_run(ended: Ended, steps: Sequence[StepResult], context: OracleContext) -> Classification:
     """What this probe shows. ``steps`` are those that ran, the last one being the one that ended it."""
     claim = context.claim
     match ended:
         case NotRun(why=why, cause=cause):
-            return Ruling(outcome=Outcome.UNAVAILABLE if cause == "unavailable" else Outcome.INFRA, why=why)
+            return Classification(outcome=Outcome.UNAVAILABLE if cause == "unavailable" else Outcome.INFRA, why=why)
         case OutOfMemory(limit_bytes=limit):
             claimed = claim.signature is not None and claim.signature.type in ("out-of-memory", "MemoryError")
-            return Ruling(
+            return Classification(
                 outcome=Outcome.MATCH if claimed else Outcome.OUT_OF_MEMORY,
                 why=f"used more than {limit / 2**30:.1f} GiB of memory" + (", as reported" if claimed else ""),
                 signature=Signature(type="out-of-memory"),
@@ -121,20 +121,20 @@ def rule(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
         case TimedOut(where=where, clock=clock):
             up = "still running when the time was up" if clock == "wall" else "used up its processor time"
             hang = claim.kind is ClaimKind.HANG
-            return Ruling(
+            return Classification(
                 outcome=Outcome.MATCH if hang else Outcome.TIMEOUT,
                 why=f"{up}{f' ({where})' if where else ''}" + (", as reported" if hang else ""),
-                signature=parse_signature(last_output(steps), context.vocabulary, ended),
+                signature=parse_signature(get_last_output(steps), context.vocabulary, ended),
             )
         case Exited(code=0):
-            return _ran_to_its_end(steps, context)
+            return _classify_completed(steps, context)
         case Exited() | Signalled():
-            return _failed(ended, steps, context)
+            return _classify_failure(ended, steps, context)
         case _ as never:
             assert_never(never)
 
 
-def last_output(steps: Sequence[StepResult]) -> str:
+def get_last_output(steps: Sequence[StepResult]) -> str:
     """The output of the last step: the words that go with how the probe ended."""
     return f"{steps[-1].stdout}\n{steps[-1].stderr}" if steps else ""
 
@@ -142,53 +142,57 @@ def last_output(steps: Sequence[StepResult]) -> str:
 # ---------------------------------------------------------------------------------------------- it failed
 
 
-def _failed(ended: Ended, steps: Sequence[StepResult], context: Context) -> Ruling:
-    text, claim = last_output(steps), context.claim
+def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: OracleContext) -> Classification:
+    text, claim = get_last_output(steps), context.claim
     read = parse_signature(text, context.vocabulary, ended) or Signature(
         type=f"exit code {ended.code}" if isinstance(ended, Exited) else "?"
     )
     # A tool that crashed is relayed by an exception.
-    chain = told(ended, steps, context.vocabulary) if read.type not in NATIVE else ()
-    seen = _agreed(chain, read, context.vocabulary)
+    chain = read_chain(ended, steps, context.vocabulary) if read.type not in NATIVE else ()
+    seen = _choose_signature(chain, read, context.vocabulary)
     if claim.signature is not None and claim.signature.type != OUTPUT:
-        likeness = compare(claim.signature, seen, context.vocabulary, context.renames)
+        likeness = compare_signatures(claim.signature, seen, context.vocabulary, context.renames)
         if likeness.score >= SAME:
-            return Ruling(outcome=Outcome.MATCH, why=f"the reported failure: {likeness.why}", signature=seen)
-        if chain and (also := _told_on_the_way(claim.signature, steps, context)) is not None:
-            return Ruling(outcome=Outcome.MATCH, why=f"the reported failure led to {seen.type}", signature=also)
-        if _printed_on_the_way(claim.signature, seen, text, context, recorded=bool(chain)):
-            return Ruling(outcome=Outcome.MATCH, why="the reported message is in the output", signature=seen)
+            return Classification(outcome=Outcome.MATCH, why=f"the reported failure: {likeness.why}", signature=seen)
+        if chain and (also := _find_in_record(claim.signature, steps, context)) is not None:
+            return Classification(
+                outcome=Outcome.MATCH, why=f"the reported failure led to {seen.type}", signature=also
+            )
+        if _is_printed(claim.signature, seen, text, context, recorded=bool(chain)):
+            return Classification(outcome=Outcome.MATCH, why="the reported message is in the output", signature=seen)
         difference = likeness.why
     elif claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
-        return Ruling(outcome=Outcome.MATCH, why=f"crashes ({seen.type}), as reported", signature=seen)
+        return Classification(outcome=Outcome.MATCH, why=f"crashes ({seen.type}), as reported", signature=seen)
     else:
         difference = "the report quotes no failure to compare with"
     if context.device_trouble:
-        return Ruling(outcome=Outcome.INFRA, why=context.device_trouble, signature=seen)
+        return Classification(outcome=Outcome.INFRA, why=context.device_trouble, signature=seen)
     if context.missing_device:
         compiled = "compiles; " if len(steps) > 1 else ""
-        if compiled and claim.signature is not None and claim.signature.type == COMPILING:
+        if compiled and claim.signature is not None and claim.signature.type == COMPILER_DIAGNOSTIC:
             why = f"compiles, which is where the report fails; {context.missing_device}"
-            return Ruling(outcome=Outcome.PASS, why=why, signature=seen)
-        return Ruling(outcome=Outcome.UNAVAILABLE, why=compiled + context.missing_device, signature=seen)
+            return Classification(outcome=Outcome.PASS, why=why, signature=seen)
+        return Classification(outcome=Outcome.UNAVAILABLE, why=compiled + context.missing_device, signature=seen)
     if context.drift is not None:
-        return Ruling(outcome=Outcome.INCOMPATIBLE, why=context.drift.why, signature=seen)
-    if _asserts_a_wrong_result(claim, seen):
-        return Ruling(outcome=Outcome.MATCH, why="the testcase's own check of the result fails", signature=seen)
-    return Ruling(outcome=Outcome.OTHER_FAILURE, why=f"fails, but differently: {difference}", signature=seen)
+        return Classification(outcome=Outcome.INCOMPATIBLE, why=context.drift.why, signature=seen)
+    if _fails_own_check(claim, seen):
+        return Classification(
+            outcome=Outcome.MATCH, why="the testcase's own check of the result fails", signature=seen
+        )
+    return Classification(outcome=Outcome.OTHER_FAILURE, why=f"fails, but differently: {difference}", signature=seen)
 
 
-COMPILING = "mlir-error"
+COMPILER_DIAGNOSTIC = "mlir-error"
 """Signature type of a diagnostic that only a compiler prints: a build that compiles past it needs no device."""
 OUTPUT = "output"
 """Signature type of a claim that quotes printed output rather than a failure."""
 
 
-CHECK = "AssertionError"
+ASSERTION = "AssertionError"
 """Signature type of a check of the testcase's own."""
 
 
-def _agreed(chain: Sequence[Signature], read: Signature, vocabulary: FailureVocabulary) -> Signature:
+def _choose_signature(chain: Sequence[Signature], read: Signature, vocabulary: FailureVocabulary) -> Signature:
     """What ended the step: the record where it and the output disagree, else the output, which has more to say.
 
     The output has native stacks and lines printed above the exception. Its last traceback may be another's: caught
@@ -197,30 +201,32 @@ def _agreed(chain: Sequence[Signature], read: Signature, vocabulary: FailureVoca
     if not chain or is_relay(chain[0].type, vocabulary):  # which says nothing but that a tool failed
         return read
     longer = read.type == chain[0].type and read.message.startswith(chain[0].message)
-    if not longer and compare(chain[0], read, vocabulary).score < SAME:
+    if not longer and compare_signatures(chain[0], read, vocabulary).score < SAME:
         return chain[0]
     return msgspec.structs.replace(read, frames=read.frames or chain[0].frames)
 
 
-def _told_on_the_way(reported: Signature, steps: Sequence[StepResult], context: Context) -> Signature | None:
+def _find_in_record(reported: Signature, steps: Sequence[StepResult], context: OracleContext) -> Signature | None:
     """The reported failure, where what ended the step quotes it or came from it: told, not printed."""
     if reported.type in NATIVE:
         return None
-    enough = len(tokens(reported.message, context.renames)) >= ENOUGH
-    later = told(steps[-1].ended, steps, context.vocabulary)[1:] if enough else ()
-    others = (one for one in (quoted(steps, context.vocabulary), *later) if one is not None and one.message)
-    return next((one for one in others if _is_same(reported, one, context)), None)
+    enough = len(split_tokens(reported.message, context.renames)) >= MIN_WORDS
+    later = read_chain(steps[-1].ended, steps, context.vocabulary)[1:] if enough else ()
+    others = (
+        one for one in (read_quoted_failure(steps, context.vocabulary), *later) if one is not None and one.message
+    )
+    return next((one for one in others if _is_same_failure(reported, one, context)), None)
 
 
-def _is_same(reported: Signature, seen: Signature, context: Context) -> bool:
-    return compare(reported, seen, context.vocabulary, context.renames).score >= SAME
+def _is_same_failure(reported: Signature, seen: Signature, context: OracleContext) -> bool:
+    return compare_signatures(reported, seen, context.vocabulary, context.renames).score >= SAME
 
 
-ENOUGH = 5
+MIN_WORDS = 5
 """Words of a message from which on it is told from another by its words alone."""
 
 
-def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context: Context, *, recorded: bool) -> bool:
+def _is_printed(reported: Signature, seen: Signature, text: str, context: OracleContext, *, recorded: bool) -> bool:
     """The reported words stand in the output, though something else ended the process.
 
     Seen when a driver wraps the compiler's error in its own exception. Short messages say too little for this; and
@@ -228,28 +234,28 @@ def _printed_on_the_way(reported: Signature, seen: Signature, text: str, context
     not enough: a script prints what it expects, or what it found last week. The line must then tell of a failure by
     itself, as a compiler's diagnostic does that a process of the script's printed, or an exception that it logged.
     """
-    wanted = tokens(reported.message, context.renames)
-    if len(wanted) < ENOUGH or reported.type in NATIVE or seen.type in NATIVE:
+    wanted = split_tokens(reported.message, context.renames)
+    if len(wanted) < MIN_WORDS or reported.type in NATIVE or seen.type in NATIVE:
         return False
     joined = " ".join(wanted)
-    if joined in " ".join(tokens(seen.message, context.renames)):
+    if joined in " ".join(split_tokens(seen.message, context.renames)):
         return False  # the failure that was just told from the reported one, though it has its words
-    lines = [line for line in text.splitlines()[-400:] if joined in " ".join(_tokens_of_line(line, context))]
-    return any(_tells(reported, line, context) for line in lines) if recorded else bool(lines)
+    lines = [line for line in text.splitlines()[-400:] if joined in " ".join(_split_line(line, context))]
+    return any(_is_failure_line(reported, line, context) for line in lines) if recorded else bool(lines)
 
 
-def _tokens_of_line(line: str, context: Context) -> list[str]:
-    return tokens(readable(line, context.vocabulary), context.renames)
+def _split_line(line: str, context: OracleContext) -> list[str]:
+    return split_tokens(make_readable(line, context.vocabulary), context.renames)
 
 
-def _tells(reported: Signature, line: str, context: Context) -> bool:
+def _is_failure_line(reported: Signature, line: str, context: OracleContext) -> bool:
     alone = parse_signature(line, context.vocabulary)
-    return alone is not None and _is_same(reported, alone, context)
+    return alone is not None and _is_same_failure(reported, alone, context)
 
 
-def _asserts_a_wrong_result(claim: Claim, seen: Signature) -> bool:
+def _fails_own_check(claim: Claim, seen: Signature) -> bool:
     """A report of wrong values that quotes no assertion, and a testcase whose own assertion fails."""
-    if claim.kind is not ClaimKind.WRONG_RESULT or seen.type != CHECK:
+    if claim.kind is not ClaimKind.WRONG_RESULT or seen.type != ASSERTION:
         return False
     return claim.signature is None or claim.signature.type == OUTPUT
 
@@ -257,49 +263,51 @@ def _asserts_a_wrong_result(claim: Claim, seen: Signature) -> bool:
 # ---------------------------------------------------------------------------------------------- it ended well
 
 
-def _ran_to_its_end(steps: Sequence[StepResult], context: Context) -> Ruling:
+def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> Classification:
     claim = context.claim
     stdout = "\n".join(step.stdout for step in steps)
     everything = stdout + "\n" + "\n".join(step.stderr for step in steps)
     if claim.signature is not None and claim.signature.type != OUTPUT:
         # Caught and printed by a driver, or the end of a child process.
         swallowed = parse_signature(everything, context.vocabulary)
-        if swallowed is not None and _is_same(claim.signature, swallowed, context):
-            return Ruling(
+        if swallowed is not None and _is_same_failure(claim.signature, swallowed, context):
+            return Classification(
                 outcome=Outcome.MATCH, why="prints the reported failure, though it exits with 0", signature=swallowed
             )
-    if context.checks_itself and claim.signature is not None and claim.signature.type == CHECK:
+    if context.checks_itself and claim.signature is not None and claim.signature.type == ASSERTION:
         # Said to fail, it holds: whatever of the output the report quotes, it does so for good runs as well as bad.
-        return Ruling(outcome=Outcome.PASS, why="runs to its end, and the check that is said to fail holds")
+        return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that is said to fail holds")
     match claim.kind:
         case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
-            return _read_result(stdout, everything, context)
+            return _classify_result(stdout, everything, context)
         case ClaimKind.CRASH | ClaimKind.ERROR | ClaimKind.HANG:
-            return Ruling(outcome=Outcome.PASS, why="runs to its end without the reported failure")
+            return Classification(outcome=Outcome.PASS, why="runs to its end without the reported failure")
         case _ as never:
             assert_never(never)
 
 
-def _read_result(stdout: str, everything: str, context: Context) -> Ruling:
+def _classify_result(stdout: str, everything: str, context: OracleContext) -> Classification:
     claim = context.claim
     reading = read_output(everything, context.vocabulary, actual=claim.actual, expected=claim.expected)
     match reading:
         case Reading.WRONG:
-            return Ruling(
+            return Classification(
                 outcome=Outcome.MATCH,
                 why="prints what the report calls wrong",
-                signature=_as_claimed(claim),
+                signature=_make_output_signature(claim),
             )
         case Reading.RIGHT:
-            return Ruling(outcome=Outcome.PASS, why="prints what the report expects")
+            return Classification(outcome=Outcome.PASS, why="prints what the report expects")
         case Reading.CHANGED:
-            return Ruling(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
-        case Reading.UNTOLD if context.checks_itself:
-            return Ruling(outcome=Outcome.PASS, why="runs to its end, its own checks hold")
-        case Reading.UNTOLD if claim.kind is ClaimKind.UNKNOWN:
-            return Ruling(outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for")
-        case Reading.UNTOLD:
-            return Ruling(
+            return Classification(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
+        case Reading.UNKNOWN if context.checks_itself:
+            return Classification(outcome=Outcome.PASS, why="runs to its end, its own checks hold")
+        case Reading.UNKNOWN if claim.kind is ClaimKind.UNKNOWN:
+            return Classification(
+                outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for"
+            )
+        case Reading.UNKNOWN:
+            return Classification(
                 outcome=Outcome.OTHER_FAILURE,
                 why="runs to its end, and neither the testcase nor the report tells whether its output is right",
             )
@@ -307,7 +315,7 @@ def _read_result(stdout: str, everything: str, context: Context) -> Ruling:
             assert_never(never)
 
 
-def _as_claimed(claim: Claim) -> Signature:
+def _make_output_signature(claim: Claim) -> Signature:
     """The output that was found, by the line of it that tells."""
     if claim.signature is not None and claim.signature.type == OUTPUT and claim.signature.message:
         return claim.signature

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from runners.core.failure.array_mismatch import figures
-from runners.core.failure.normalize import MAX_LINE_CHARS, readable
-from runners.core.failure.stack_frames import PY_FRAME, native_frames, python_frames, raise_site
+from runners.core.failure.array_mismatch import extract_figures
+from runners.core.failure.normalize import MAX_LINE_CHARS, make_readable
+from runners.core.failure.stack_frames import PY_FRAME, find_native_frames, find_python_frames, find_raise_site
 from runners.core.protocol import Ended, Exited, NotRun, OutOfMemory, Signalled, Signature, TimedOut
 from runners.core.toolchain.failures import FailureVocabulary, Relay
 
@@ -61,17 +61,17 @@ def parse_signature(text: str, vocabulary: FailureVocabulary, ended: Ended | Non
     lines = clean_lines(text)
     match ended:
         case Signalled(code=code):
-            return _crash(SIGNALS.get(code, f"signal {code}"), lines, vocabulary)
+            return _make_crash(SIGNALS.get(code, f"signal {code}"), lines, vocabulary)
         case Exited(code=code) if code in _SHELL_CODES:
-            return _crash(SIGNALS[_SHELL_CODES[code]], lines, vocabulary)
+            return _make_crash(SIGNALS[_SHELL_CODES[code]], lines, vocabulary)
         case OutOfMemory():
             return Signature(type="out-of-memory")
         case TimedOut(where=where):
-            return Signature(type="timed-out", message=where, frames=python_frames(lines, vocabulary))
+            return Signature(type="timed-out", message=where, frames=find_python_frames(lines, vocabulary))
         case NotRun():
             return None
         case Exited() | None:
-            return _from_text(lines, vocabulary, pasted=ended is None)
+            return _parse_lines(lines, vocabulary, pasted=ended is None)
 
 
 # A shell turns death by signal n into 128 + n; a Python script that exits with a child's return code, into 256 - n.
@@ -86,59 +86,61 @@ def clean_lines(text: str) -> list[str]:
     return [_PYTEST_PREFIX.sub("", line[:MAX_LINE_CHARS]).rstrip() for line in clean.splitlines()]
 
 
-def _from_text(lines: list[str], vocabulary: FailureVocabulary, *, pasted: bool) -> Signature | None:
+def _parse_lines(lines: list[str], vocabulary: FailureVocabulary, *, pasted: bool) -> Signature | None:
     joined = "\n".join(lines)
-    exception = _python_exception(_without_wrapper(lines, vocabulary), vocabulary, pasted=pasted)
-    relay = None if exception is None else _relay(exception.type, vocabulary)
-    native = _native_crash(joined, vocabulary)
-    if native and (exception is None or relay is not None or _interpreter_died(lines)):
+    exception = _find_python_exception(_drop_wrapper(lines, vocabulary), vocabulary, pasted=pasted)
+    relay = None if exception is None else _find_relay(exception.type, vocabulary)
+    native = _find_native_crash(joined, vocabulary)
+    if native and (exception is None or relay is not None or _has_fatal_error(lines)):
         died = None if relay is None else relay.died.search(joined)
-        return _crash(SIGNALS.get(int(died["signal"]), native) if died else native, lines, vocabulary)
+        return _make_crash(SIGNALS.get(int(died["signal"]), native) if died else native, lines, vocabulary)
     if exception is not None and exception.type != "SystemExit":
-        passed_on = _diagnostic(lines, joined, vocabulary) if relay else _passed_status(exception, vocabulary)
+        passed_on = (
+            _find_diagnostic(lines, joined, vocabulary) if relay else _find_passed_status(exception, vocabulary)
+        )
         return passed_on or exception
     return (
-        _diagnostic(lines, joined, vocabulary)
-        or _status(joined, vocabulary)
-        or _bare_detail(lines, vocabulary)
-        or _output_error(lines, vocabulary)
+        _find_diagnostic(lines, joined, vocabulary)
+        or _find_status(joined, vocabulary)
+        or _find_bare_detail(lines, vocabulary)
+        or _find_output_error(lines, vocabulary)
     )
 
 
-def _native_crash(text: str, vocabulary: FailureVocabulary) -> str | None:
+def _find_native_crash(text: str, vocabulary: FailureVocabulary) -> str | None:
     banners = {name for name, banner in vocabulary.crash_banners if banner.search(text)}
     return next((name for name, message in _NATIVE_CRASH.items() if name in banners or message.search(text)), None)
 
 
-def _interpreter_died(lines: list[str]) -> bool:
+def _has_fatal_error(lines: list[str]) -> bool:
     return any(line.startswith("Fatal Python error") for line in lines)
 
 
-def _passed_status(exception: Signature, vocabulary: FailureVocabulary) -> Signature | None:
+def _find_passed_status(exception: Signature, vocabulary: FailureVocabulary) -> Signature | None:
     """The status that an exception of a runtime's Python side passes on."""
     inside = tuple(f"{package}." for package in vocabulary.status_packages)
     if not any(frame.startswith(inside) for frame in exception.frames):
         return None
-    return _status(exception.message, vocabulary)
+    return _find_status(exception.message, vocabulary)
 
 
-def _diagnostic(lines: list[str], joined: str, vocabulary: FailureVocabulary) -> Signature | None:
-    return _mlir_error(lines, vocabulary) or _flag_error(joined, vocabulary)
+def _find_diagnostic(lines: list[str], joined: str, vocabulary: FailureVocabulary) -> Signature | None:
+    return _find_mlir_error(lines, vocabulary) or _find_flag_error(joined, vocabulary)
 
 
-def _relay(exception: str, vocabulary: FailureVocabulary) -> Relay | None:
+def _find_relay(exception: str, vocabulary: FailureVocabulary) -> Relay | None:
     return next((relay for relay in vocabulary.relays if exception.endswith(relay.exception)), None)
 
 
 def is_relay(exception: str, vocabulary: FailureVocabulary) -> bool:
     """True if the exception only passes on what a tool of the compiler printed and how it ended."""
-    return _relay(exception, vocabulary) is not None
+    return _find_relay(exception, vocabulary) is not None
 
 
 _CAUSED = "The above exception was the direct cause of the following exception:"
 
 
-def _without_wrapper(lines: list[str], vocabulary: FailureVocabulary) -> list[str]:
+def _drop_wrapper(lines: list[str], vocabulary: FailureVocabulary) -> list[str]:
     """Up to the compiler's own exception, where the testcase's code put one of its own around it: ``raise X from e``.
 
     Only where the wrapper has no frame of the compiler, and what it wraps has one: then it says what the testcase was
@@ -147,49 +149,49 @@ def _without_wrapper(lines: list[str], vocabulary: FailureVocabulary) -> list[st
     ends = [i for i, line in enumerate(lines) if line == _CAUSED]
     starts = [0, *(at + 1 for at in ends)]
     parts = zip(starts, [*ends, len(lines)], strict=True)
-    inside = [_in_compiler(lines[start:end], vocabulary) for start, end in parts]
+    inside = [_is_in_compiler(lines[start:end], vocabulary) for start, end in parts]
     innermost = next((i for i in range(len(inside) - 1, -1, -1) if inside[i]), len(ends))
     return lines[: ends[innermost]] if innermost < len(ends) else lines
 
 
-def _in_compiler(lines: list[str], vocabulary: FailureVocabulary) -> bool:
-    return bool(python_frames(lines, vocabulary) or raise_site(lines))
+def _is_in_compiler(lines: list[str], vocabulary: FailureVocabulary) -> bool:
+    return bool(find_python_frames(lines, vocabulary) or find_raise_site(lines))
 
 
-def _crash(name: str, lines: list[str], vocabulary: FailureVocabulary) -> Signature:
+def _make_crash(name: str, lines: list[str], vocabulary: FailureVocabulary) -> Signature:
     found = _ABORT_MESSAGE.search("\n".join(lines))
     message = (found["llvm"] or found["assertion"] or "") if found else ""
-    frames = native_frames(lines, vocabulary) or python_frames(lines, vocabulary)
-    return Signature(type=name, message=readable(message, vocabulary), frames=frames)
+    frames = find_native_frames(lines, vocabulary) or find_python_frames(lines, vocabulary)
+    return Signature(type=name, message=make_readable(message, vocabulary), frames=frames)
 
 
-def _mlir_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
+def _find_mlir_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
     # The first diagnostic is the cause; those after it ("failed to translate executables") are its echoes.
     for line in lines:
         if found := _MLIR_ERROR.match(line.strip().lstrip("`")):
-            return Signature(type="mlir-error", message=readable(found["m"].rstrip("`"), vocabulary))
+            return Signature(type="mlir-error", message=make_readable(found["m"].rstrip("`"), vocabulary))
         if line.lstrip().startswith("error: ") and not line.lstrip().startswith("error: aborting"):
-            return Signature(type="mlir-error", message=readable(line.lstrip()[len("error: ") :], vocabulary))
+            return Signature(type="mlir-error", message=make_readable(line.lstrip()[len("error: ") :], vocabulary))
     return None
 
 
-def _flag_error(text: str, vocabulary: FailureVocabulary) -> Signature | None:
+def _find_flag_error(text: str, vocabulary: FailureVocabulary) -> Signature | None:
     found = [one for pattern in (_FLAG_ERROR, *vocabulary.flag_errors) if (one := pattern.search(text))]
     first = min(found, key=lambda one: one.start(), default=None)
-    return Signature(type="flag-error", message=readable(first["m"], vocabulary)) if first else None
+    return Signature(type="flag-error", message=make_readable(first["m"], vocabulary)) if first else None
 
 
-def _output_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
+def _find_output_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
     messages = (one for line in lines for pattern in vocabulary.output_errors if (one := pattern.match(line)))
     found = next(messages, None)
-    return Signature(type="unexpected-output", message=readable(found["m"], vocabulary)) if found else None
+    return Signature(type="unexpected-output", message=make_readable(found["m"], vocabulary)) if found else None
 
 
-def _bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
+def _find_bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
     """The last line of an exception, where the exception's own line was not copied with it."""
     for detail in vocabulary.details:
         if said := next((line.strip() for line in reversed(lines) if line.startswith(detail.start)), None):
-            return Signature(type=detail.exception, message=readable(said, vocabulary))
+            return Signature(type=detail.exception, message=make_readable(said, vocabulary))
     return None
 
 
@@ -199,39 +201,39 @@ def find_detail(lines: list[str], vocabulary: FailureVocabulary) -> str:
     return next((line.strip() for line in lines if line.strip().startswith(starts)), "")
 
 
-def _status(text: str, vocabulary: FailureVocabulary) -> Signature | None:
+def _find_status(text: str, vocabulary: FailureVocabulary) -> Signature | None:
     found = next((one for pattern in vocabulary.statuses if (one := pattern.search(text))), None)
-    return Signature(type=f"status:{found['code']}", message=readable(found["m"], vocabulary)) if found else None
+    return Signature(type=f"status:{found['code']}", message=make_readable(found["m"], vocabulary)) if found else None
 
 
-def _python_exception(lines: list[str], vocabulary: FailureVocabulary, *, pasted: bool) -> Signature | None:
+def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, pasted: bool) -> Signature | None:
     """The last exception printed: Python ends with the one that reached the top.
 
     A compiler may nest a second "Traceback" with the native frames inside the message; its last header line is the
     telling one.
     """
-    at = next((i for i in range(len(lines) - 1, -1, -1) if _exception_header(lines, i, vocabulary)), None)
+    at = next((i for i in range(len(lines) - 1, -1, -1) if _is_exception_header(lines, i, vocabulary)), None)
     if at is None:
         return None
-    header = _named_exception(lines[at], vocabulary) or _ANY_EXCEPTION.match(lines[at])
+    header = _match_named_exception(lines[at], vocabulary) or _ANY_EXCEPTION.match(lines[at])
     assert header is not None
     name = header["type"].rpartition(".")[2]
     message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # some exceptions say their name twice
     if pasted and (lines[at].lstrip().startswith("`") or message.count("`") % 2):
         message = message.partition("`")[0]  # quoted in running text: the sentence goes on behind the code span
-    following = _continuation(lines, at)
+    following = _read_continuation(lines, at)
     if message.startswith("Traceback (most recent call last)"):
         message = ""
     if not message:
         message = next((line.strip() for line in following if line.strip()), "")
     if name.endswith(vocabulary.diagnostic_errors):
         message = message.removeprefix("error: ")
-    telling = _telling_line(name, lines[:at], following, vocabulary)
+    telling = _find_telling_line(name, lines[:at], following, vocabulary)
     return Signature(
         type=name,
-        message=readable(f"{message} | {telling}" if telling else message, vocabulary),
-        frames=native_frames(lines[: at + 1], vocabulary) or python_frames(lines[: at + 1], vocabulary),
-        site=raise_site(lines[max(0, at - MAX_TRACEBACK) : at]),
+        message=make_readable(f"{message} | {telling}" if telling else message, vocabulary),
+        frames=find_native_frames(lines[: at + 1], vocabulary) or find_python_frames(lines[: at + 1], vocabulary),
+        site=find_raise_site(lines[max(0, at - MAX_TRACEBACK) : at]),
     )
 
 
@@ -239,7 +241,7 @@ MAX_TRACEBACK = 200
 """Lines above an exception in which its own traceback is looked for."""
 
 
-def _named_exception(line: str, vocabulary: FailureVocabulary) -> re.Match[str] | None:
+def _match_named_exception(line: str, vocabulary: FailureVocabulary) -> re.Match[str] | None:
     """A line that begins with a name which only exceptions have."""
     if named := _EXCEPTION.match(line):
         return named
@@ -247,10 +249,10 @@ def _named_exception(line: str, vocabulary: FailureVocabulary) -> re.Match[str] 
     return bare if bare is not None and bare["type"] in vocabulary.error_classes else None
 
 
-def _exception_header(lines: list[str], at: int, vocabulary: FailureVocabulary) -> bool:
+def _is_exception_header(lines: list[str], at: int, vocabulary: FailureVocabulary) -> bool:
     """True for an exception's name, and for any class name right below the frames of a traceback."""
     line = lines[at]
-    if _named_exception(line, vocabulary):
+    if _match_named_exception(line, vocabulary):
         return not line.lstrip().startswith(("File ", "raise "))
     below_frames = at > 1 and lines[at - 1].startswith("    ")
     return (
@@ -260,7 +262,7 @@ def _exception_header(lines: list[str], at: int, vocabulary: FailureVocabulary) 
     )
 
 
-def _continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
+def _read_continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
     """The lines of a message that runs over several, up to the next traceback."""
     taken: list[str] = []
     for line in lines[at + 1 : at + 1 + most]:
@@ -270,13 +272,13 @@ def _continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
     return taken
 
 
-def _telling_line(name: str, before: list[str], after: list[str], vocabulary: FailureVocabulary) -> str:
+def _find_telling_line(name: str, before: list[str], after: list[str], vocabulary: FailureVocabulary) -> str:
     """What a generic header leaves to another line.
 
     numpy's checks of arrays say first how they compared and then what they found. The vocabulary knows the exceptions
     of a compiler that have such a line.
     """
-    if name == "AssertionError" and (found := figures(after)):
+    if name == "AssertionError" and (found := extract_figures(after)):
         return found
     if name.endswith(vocabulary.diagnostic_errors):
         errors = [line.strip() for line in before if line.strip().startswith("error: ")]

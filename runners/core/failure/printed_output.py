@@ -38,60 +38,60 @@ class Reading(Enum):
     """Prints what the report expects."""
     CHANGED = auto()
     """Prints, in the very place the report complains of, a value that is right by itself (True, no difference)."""
-    UNTOLD = auto()
+    UNKNOWN = auto()
     """Nothing in the output can be held against the report."""
 
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
     """What ``output`` says about a report that quotes ``actual`` and ``expected`` lines (either may be empty)."""
-    printed = _lines(output, vocabulary)[-MAX_LINES:]
-    wrong, right = _lines(actual, vocabulary), _lines(expected, vocabulary)
+    printed = _read_lines(output, vocabulary)[-MAX_LINES:]
+    wrong, right = _read_lines(actual, vocabulary), _read_lines(expected, vocabulary)
     quoted = right
     # What stands on both sides as it is tells nothing, and is not to be completed into something else.
-    right = [_completed(line, wrong) for line in quoted if not _found(line, wrong)]
+    right = [_complete_line(line, wrong) for line in quoted if not _is_among(line, wrong)]
     wrong, right = (
-        [line for line in wrong if not _found(line, (*quoted, *right))][:MAX_TELLING],
-        [line for line in right if not _found(line, wrong)][:MAX_TELLING],
+        [line for line in wrong if not _is_among(line, (*quoted, *right))][:MAX_TELLING],
+        [line for line in right if not _is_among(line, wrong)][:MAX_TELLING],
     )
-    wrong, right = _telling(wrong, alone=not right), _telling(right, alone=not wrong)
+    wrong, right = _select_telling(wrong, alone=not right), _select_telling(right, alone=not wrong)
     if not (wrong or right) or not printed:
-        return Reading.UNTOLD
-    as_reported = sum(_found(line, printed) for line in wrong)
-    as_expected = sum(_found(line, printed) for line in right)
+        return Reading.UNKNOWN
+    as_reported = sum(_is_among(line, printed) for line in wrong)
+    as_expected = sum(_is_among(line, printed) for line in right)
     if as_reported and as_expected:
-        return _weigh(as_reported / len(wrong), as_expected / len(right))
+        return _weigh_shares(as_reported / len(wrong), as_expected / len(right))
     if as_reported:
         # One common line of many (a header, a shape) is no sighting of the reported output.
-        return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNTOLD
+        return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
     if as_expected:
-        return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNTOLD
-    if any(_contradicted(line, printed) for line in right if line in quoted):
+        return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNKNOWN
+    if any(_is_contradicted(line, printed) for line in right if line in quoted):
         return Reading.WRONG
-    if not right and any(_became_right(line, printed) for line in wrong):
+    if not right and any(_has_become_right(line, printed) for line in wrong):
         return Reading.CHANGED
-    return Reading.UNTOLD
+    return Reading.UNKNOWN
 
 
-def _weigh(reported: float, expected: float) -> Reading:
+def _weigh_shares(reported: float, expected: float) -> Reading:
     """Some lines of both are there: only a full house on one side decides."""
     if reported == 1.0 and expected < 1.0:
         return Reading.WRONG
     if expected == 1.0 and reported < 1.0:
         return Reading.RIGHT
-    return Reading.UNTOLD
+    return Reading.UNKNOWN
 
 
-def _telling(lines: list[Line], *, alone: bool) -> list[Line]:
+def _select_telling(lines: list[Line], *, alone: bool) -> list[Line]:
     """The lines that hold a value, if any does. Words ``alone``, with nothing on the other side, tell nothing."""
     valued = [line for line in lines if _has_value(line)]
     return valued or ([] if alone else lines)
 
 
-def _lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:
+def _read_lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:
     """Lines as tokens, without empty lines, lines of a tool's own and lines cut by "..."."""
     kept = (line.strip()[:MAX_LINE_CHARS] for line in text.splitlines())
     return [
-        _tokens(line)
+        _split_tokens(line)
         for line in kept
         if line and "..." not in line and "…" not in line and not _is_harness(line, vocabulary)
     ]
@@ -101,11 +101,11 @@ def _is_harness(line: str, vocabulary: FailureVocabulary) -> bool:
     return line.startswith(_FENCE) or any(harness.match(line) for harness in vocabulary.harness_lines)
 
 
-def _tokens(line: str) -> Line:
+def _split_tokens(line: str) -> Line:
     return tuple(float(t) if _NUMBER.fullmatch(t) else t for t in _TOKEN.findall(line))
 
 
-def _completed(expected: Line, actual: Sequence[Line]) -> Line:
+def _complete_line(expected: Line, actual: Sequence[Line]) -> Line:
     """Bare expected values ("numpy says 0.0") put into the places for them in the one line that the report quotes.
 
     Read from running text, they are good enough to recognise what is right, not to call something else wrong.
@@ -130,55 +130,59 @@ def _has_value(line: Line) -> bool:
     return any(map(_is_value, line))
 
 
-def _found(line: Line, among: Sequence[Line]) -> bool:
-    return any(_within(line, other) for other in among)
+def _is_among(line: Line, among: Sequence[Line]) -> bool:
+    return any(_is_within(line, other) for other in among)
 
 
-def _within(part: Line, whole: Line) -> bool:
+def _is_within(part: Line, whole: Line) -> bool:
     """``part`` stands in ``whole``, token by token.
 
     A lone token (``3``), and words without any value (an expression, or prose), must be the whole line.
     """
     if len(part) < 2 or not _has_value(part):
-        return len(part) == len(whole) and all(map(_same, part, whole))
-    return any(all(map(_same, part, whole[start : start + len(part)])) for start in range(len(whole) - len(part) + 1))
+        return len(part) == len(whole) and all(map(_is_same_token, part, whole))
+    return any(
+        all(map(_is_same_token, part, whole[start : start + len(part)]))
+        for start in range(len(whole) - len(part) + 1)
+    )
 
 
-def _same(a: Token, b: Token) -> bool:
+def _is_same_token(a: Token, b: Token) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
     return a == b
 
 
-def _shape(line: Line) -> tuple[str, ...]:
+def _mask_values(line: Line) -> tuple[str, ...]:
     """The line with its values left open: ``max diff = 0.5`` → ``max diff = #``."""
     return tuple("#" if isinstance(t, float) or t in _TRUTH else t for t in line)
 
 
-def _words(line: Line) -> int:
+def _count_words(line: Line) -> int:
     return sum(isinstance(t, str) and t not in _TRUTH and t[0].isalpha() for t in line)
 
 
-def _contradicted(expected: Line, printed: Sequence[Line]) -> bool:
+def _is_contradicted(expected: Line, printed: Sequence[Line]) -> bool:
     """The output fills the very same words with another value."""
-    return _words(expected) > 0 and any(
-        _shape(line) == _shape(expected) and not all(map(_same, expected, line)) for line in printed
+    return _count_words(expected) > 0 and any(
+        _mask_values(line) == _mask_values(expected) and not all(map(_is_same_token, expected, line))
+        for line in printed
     )
 
 
-def _became_right(reported: Line, printed: Sequence[Line]) -> bool:
+def _has_become_right(reported: Line, printed: Sequence[Line]) -> bool:
     """False where the report has False is now True; a difference is now nearly none; NaN is now a number."""
-    if not _words(reported):
+    if not _count_words(reported):
         return False
     label = " ".join(t for t in reported if isinstance(t, str))
-    for line in (other for other in printed if _shape(other) == _shape(reported)):
-        pairs = [(old, new) for old, new in zip(reported, line, strict=True) if not _same(old, new)]
-        if pairs and all(_improved(old, new, bool(_DIFFERENCE.search(label))) for old, new in pairs):
+    for line in (other for other in printed if _mask_values(other) == _mask_values(reported)):
+        pairs = [(old, new) for old, new in zip(reported, line, strict=True) if not _is_same_token(old, new)]
+        if pairs and all(_has_improved(old, new, bool(_DIFFERENCE.search(label))) for old, new in pairs):
             return True
     return False
 
 
-def _improved(old: Token, new: Token, is_difference: bool) -> bool:
+def _has_improved(old: Token, new: Token, is_difference: bool) -> bool:
     if isinstance(old, float) and isinstance(new, float):
         if not math.isfinite(old):
             return math.isfinite(new)

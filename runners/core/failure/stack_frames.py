@@ -39,15 +39,15 @@ _MLIR_CORE = re.compile(r"mlir::[A-Z]\w*(?:<.{0,300}>)?::")
 and dialects live in namespaces of their own."""
 
 
-def native_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[str, ...]:
+def find_native_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[str, ...]:
     """C++ functions of a stack dump, innermost first, without arguments and addresses."""
     noise = (*_NOISE_FRAMES, *vocabulary.noise_frames)
-    found = (_function_name(one["name"]) for line in lines if (one := _NATIVE_FRAME.match(line)))
+    found = (_parse_function_name(one["name"]) for line in lines if (one := _NATIVE_FRAME.match(line)))
     names = [name for name in found if name and "::" in name and not name.startswith(noise)]
-    return _distinct(name for name in names if not _MLIR_CORE.match(name)) or _distinct(names)
+    return _take_distinct(name for name in names if not _MLIR_CORE.match(name)) or _take_distinct(names)
 
 
-def _function_name(symbol: str) -> str:
+def _parse_function_name(symbol: str) -> str:
     """``void ns::f<int>(ns::A&) const x.cpp:0:0`` → ``ns::f<int>``; an anonymous namespace stays in the name."""
     symbol = symbol.replace("(anonymous namespace)", "{anonymous}")
     depth, end = 0, len(symbol)
@@ -72,7 +72,7 @@ def _function_name(symbol: str) -> str:
     return name.replace("{anonymous}", "(anonymous namespace)")[:300]
 
 
-def python_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[str, ...]:
+def find_python_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[str, ...]:
     """Functions of the compiler's Python side, innermost first: ``tvm.relax.vm_build.build``."""
     frames = []
     for line in lines:
@@ -86,7 +86,7 @@ def python_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[
         if marker and inside.split("/")[0] in vocabulary.packages:
             module = inside.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             frames.append(f"{module}.{found['name'].strip()}"[:300])
-    return _distinct(reversed(frames))
+    return _take_distinct(reversed(frames))
 
 
 _SITE_FRAME = re.compile(
@@ -95,7 +95,7 @@ _SITE_FRAME = re.compile(
 _TEMPLATE = re.compile(r"\[with [^\]]{0,200}?= (?:\w+::){0,8}(?P<of>\w+)\]$")
 
 
-def raise_site(lines: Iterable[str]) -> str:
+def find_raise_site(lines: Iterable[str]) -> str:
     """The innermost C++ function of a traceback that goes on in C++, without its namespace:
     ``TryConstFold[FloorDiv]``.
 
@@ -106,11 +106,11 @@ def raise_site(lines: Iterable[str]) -> str:
     found = _SITE_FRAME.match(frames[-1]) if frames else None
     if found is None:
         return ""
-    name = _function_name(found["name"].removeprefix("virtual ").removeprefix("static "))
+    name = _parse_function_name(found["name"].removeprefix("virtual ").removeprefix("static "))
     of = _TEMPLATE.search(found["name"])
     bare = re.sub(r"<.{0,300}>|\(anonymous namespace\)::|\{anonymous\}::", "", name).rpartition("::")[2]
     return f"{bare}[{of['of']}]" if of and bare else bare
 
 
-def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+def _take_distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))[:MAX_FRAMES]

@@ -42,7 +42,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class TensorDifference:
     """The first tensor in which two outputs differ, how many of its values, and the worst of them."""
 
     result: int
@@ -52,29 +52,29 @@ class Difference:
     total: int
     values: tuple[float, float]
 
-    def words(self) -> str:
+    def describe(self) -> str:
         a, b = self.values
         return f"result {self.result}: {self.count} of {self.total} values, at worst {a:g} against {b:g}"
 
 
-def device_findings(observations: Sequence[Observation], order: Sequence[str]) -> tuple[Finding, ...]:
+def find_device_differences(observations: Sequence[Observation], order: Sequence[str]) -> tuple[Finding, ...]:
     """At most one finding: the devices that disagree, on which builds, by how much, and where they agree.
 
     ``order`` has the builds, oldest first.
     """
-    seen_on = _by_version(observations)
-    told = {version: _told(seen_on[version]) for version in order if version in seen_on}
-    split = {version: split for version, seen in told.items() if (split := _split(seen))}
+    seen_on = _group_by_version(observations)
+    told = {version: _read_devices(seen_on[version]) for version in order if version in seen_on}
+    split = {version: split for version, seen in told.items() if (split := _find_odd_device(seen))}
     if not split:
         return ()
     agreed = [version for version, seen in told.items() if len(seen) > 1 and version not in split]
     newest = list(split)[-1]
     odd, others, why = split[newest]
-    summary = f"{odd} differs from {_listed(others)} on {_listed(list(split))}: {why}"
+    summary = f"{odd} differs from {_join_names(others)} on {_join_names(list(split))}: {why}"
     return (
         Finding(
             kind=FindingKind.DEVICE_SPECIFIC,
-            summary=(summary + (f"; they agree on {_listed(agreed)}" if agreed else ""))[:400],
+            summary=(summary + (f"; they agree on {_join_names(agreed)}" if agreed else ""))[:400],
             evidence={
                 "device": odd,
                 "differs_from": list(others),
@@ -87,11 +87,11 @@ def device_findings(observations: Sequence[Observation], order: Sequence[str]) -
     )
 
 
-Told = Mapping[str, "Seen"]
+DeviceResults = Mapping[str, "DeviceResult"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class DeviceResult:
     """What one device did on one build."""
 
     outcome: Outcome
@@ -99,7 +99,7 @@ class Seen:
     """None: it did not run to its end, or its output is not whole."""
 
 
-def _by_version(observations: Sequence[Observation]) -> dict[str, list[Observation]]:
+def _group_by_version(observations: Sequence[Observation]) -> dict[str, list[Observation]]:
     found: dict[str, list[Observation]] = {}
     for seen in observations:
         if seen.variant in _SAME_PROGRAM:
@@ -107,24 +107,28 @@ def _by_version(observations: Sequence[Observation]) -> dict[str, list[Observati
     return found
 
 
-def _told(observations: Sequence[Observation]) -> dict[str, Seen]:
+def _read_devices(observations: Sequence[Observation]) -> dict[str, DeviceResult]:
     """Per device what it did; a device whose own runs disagree says nothing about devices."""
-    runs: dict[str, list[Seen]] = {}
+    runs: dict[str, list[DeviceResult]] = {}
     for one in observations:
         done = isinstance(one.ended, Exited) and one.ended.code == 0
         tensors = read_tensors(one.excerpt) if done else None
         if tensors is not None or one.outcome in (Outcome.MATCH, Outcome.PASS):
-            runs.setdefault(one.device, []).append(Seen(one.outcome, tensors))
-    return {device: seen[0] for device, seen in runs.items() if all(_same(seen[0], other) for other in seen[1:])}
+            runs.setdefault(one.device, []).append(DeviceResult(one.outcome, tensors))
+    return {
+        device: seen[0] for device, seen in runs.items() if all(_is_same_result(seen[0], other) for other in seen[1:])
+    }
 
 
-def _same(a: Seen, b: Seen) -> bool:
-    return _difference(a, b) is None
+def _is_same_result(a: DeviceResult, b: DeviceResult) -> bool:
+    return _describe_difference(a, b) is None
 
 
-def _split(told: Told) -> tuple[str, tuple[str, ...], str] | None:
+def _find_odd_device(told: DeviceResults) -> tuple[str, tuple[str, ...], str] | None:
     """The device that differs from the others, those, and how; of two that differ the later one is named first."""
-    why = {pair: words for pair in combinations(told, 2) if (words := _difference(told[pair[0]], told[pair[1]]))}
+    why = {
+        pair: words for pair in combinations(told, 2) if (words := _describe_difference(told[pair[0]], told[pair[1]]))
+    }
     if not why:
         return None
     blamed = {device: sum(device in pair for pair in why) for device in told}
@@ -134,17 +138,17 @@ def _split(told: Told) -> tuple[str, tuple[str, ...], str] | None:
     return odd, others, why[pair]
 
 
-def _difference(a: Seen, b: Seen) -> str | None:
+def _describe_difference(a: DeviceResult, b: DeviceResult) -> str | None:
     """In words how two devices differ: by outcome, else by value; None where they agree or cannot be compared."""
     if {a.outcome, b.outcome} == {Outcome.MATCH, Outcome.PASS}:
         return "one fails as reported, the other runs cleanly"
     if a.tensors is None or b.tensors is None:
         return None
-    found = compare(a.tensors, b.tensors)
-    return found.words() if found is not None else None
+    found = compare_tensors(a.tensors, b.tensors)
+    return found.describe() if found is not None else None
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     if len(names) > 4:
         return f"{names[0]} … {names[-1]} ({len(names)} builds)"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -161,25 +165,25 @@ def read_tensors(output: str) -> tuple[Tensor, ...] | None:
     """
     if output.startswith("[…]") or "..." in output:
         return None
-    typed = tuple(_typed(found) for found in _RESULT.finditer(output))
-    tensors = typed or tuple(_untyped(output))
+    typed = tuple(_parse_typed(found) for found in _RESULT.finditer(output))
+    tensors = typed or tuple(_parse_untyped(output))
     whole = sum(len(tensor.values) for tensor in tensors)
     return tensors if 0 < whole <= MAX_VALUES else None
 
 
-def _typed(found: re.Match[str]) -> Tensor:
-    words = (_value(word) for word in _WORD.findall(found["values"]))
+def _parse_typed(found: re.Match[str]) -> Tensor:
+    words = (_parse_value(word) for word in _WORD.findall(found["values"]))
     return Tensor(shape=found["shape"], dtype=found["dtype"], values=tuple(v for v in words if v is not None))
 
 
-def _value(word: str) -> float | None:
+def _parse_value(word: str) -> float | None:
     try:
         return float(word)
     except ValueError:
         return None
 
 
-def _untyped(output: str) -> Iterator[Tensor]:
+def _parse_untyped(output: str) -> Iterator[Tensor]:
     for line in output.splitlines()[-400:]:
         text = line[:MAX_LINE_CHARS]
         numbers = tuple(float(found[0]) for found in _NUMBER.finditer(text))
@@ -187,35 +191,35 @@ def _untyped(output: str) -> Iterator[Tensor]:
             yield Tensor(shape=" ".join(_NUMBER.sub("#", text).split()), dtype="", values=numbers)
 
 
-def compare(a: Sequence[Tensor], b: Sequence[Tensor]) -> Difference | None:
+def compare_tensors(a: Sequence[Tensor], b: Sequence[Tensor]) -> TensorDifference | None:
     """The first difference beyond tolerance; None where there is none, or where the outputs are of other shapes."""
-    if [_kind(one) for one in a] != [_kind(one) for one in b]:
+    if [_get_kind(one) for one in a] != [_get_kind(one) for one in b]:
         return None
-    differences = (_of_tensor(number, one, other) for number, (one, other) in enumerate(zip(a, b, strict=True)))
+    differences = (_compare_pair(number, one, other) for number, (one, other) in enumerate(zip(a, b, strict=True)))
     return next((found for found in differences if found is not None), None)
 
 
-def _kind(tensor: Tensor) -> tuple[str, str, int]:
+def _get_kind(tensor: Tensor) -> tuple[str, str, int]:
     return tensor.shape, tensor.dtype, len(tensor.values)
 
 
-def _of_tensor(number: int, a: Tensor, b: Tensor) -> Difference | None:
-    off = differing(a, b)
+def _compare_pair(number: int, a: Tensor, b: Tensor) -> TensorDifference | None:
+    off = find_differing_values(a, b)
     if not off:
         return None
-    index, x, y = max(off, key=lambda one: _gap(one[1], one[2]))
-    return Difference(result=number, index=index, count=len(off), total=len(a.values), values=(x, y))
+    index, x, y = max(off, key=lambda one: _measure_gap(one[1], one[2]))
+    return TensorDifference(result=number, index=index, count=len(off), total=len(a.values), values=(x, y))
 
 
-def differing(a: Tensor, b: Tensor, share: float = 1.0) -> list[tuple[int, float, float]]:
+def find_differing_values(a: Tensor, b: Tensor, share: float = 1.0) -> list[tuple[int, float, float]]:
     """Index and both values wherever two tensors of one type differ; ``share``: how much of the tolerance counts."""
     finite = [abs(value) for value in (*a.values, *b.values) if math.isfinite(value)]
-    room = share * max(tolerance(a.dtype) * max(finite, default=0.0), SMALLEST.get(a.dtype, 0.0))
+    room = share * max(get_tolerance(a.dtype) * max(finite, default=0.0), SMALLEST.get(a.dtype, 0.0))
     pairs = enumerate(zip(a.values, b.values, strict=True))
-    return [(index, x, y) for index, (x, y) in pairs if not _close(x, y, room)]
+    return [(index, x, y) for index, (x, y) in pairs if not _is_close(x, y, room)]
 
 
-def tolerance(dtype: str) -> float:
+def get_tolerance(dtype: str) -> float:
     """Relative room for a type; integers and booleans have none."""
     if not dtype:
         return PRINTED
@@ -224,11 +228,11 @@ def tolerance(dtype: str) -> float:
     return RELATIVE.get(dtype, 0.0)
 
 
-def _close(x: float, y: float, room: float) -> bool:
+def _is_close(x: float, y: float, room: float) -> bool:
     if math.isnan(x) or math.isnan(y):
         return math.isnan(x) and math.isnan(y)
     return x == y or abs(x - y) <= room
 
 
-def _gap(x: float, y: float) -> float:
+def _measure_gap(x: float, y: float) -> float:
     return abs(x - y) if math.isfinite(x) and math.isfinite(y) else math.inf

@@ -1,4 +1,4 @@
-"""Runs the command lines of an IREE testcase inside the sandbox, with flags of ours; used by the IREE hooks."""
+"""Run the command lines of an IREE testcase inside the sandbox, with additional flags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 FOLDERS = ("iree/_runtime_libs", "iree/compiler/_mlir_libs")
-"""Where the wheels keep their programs, below site-packages."""
+"""Folders below site-packages in which the wheels install their programs."""
 COMPILERS = ("iree-compile",)
 OPTIMIZERS = ("iree-opt",)
 RUNNERS = ("iree-run-module",)
@@ -21,27 +21,27 @@ MAX_OUTPUT = 64 * 1024
 MAX_DIFF_LINES = 60
 MAX_DIFF_LINE = 160
 SHORTEST_S = 1.0
-"""A step that is started at all has this long."""
+"""Minimum time for a step, even close to the deadline."""
 
 
-class Unknown(Exception):
-    """A step that these hooks do not run, such as an importer that is a Python module."""
+class UnknownProgram(Exception):
+    """The wheels have no such program. For example, some importers are Python modules."""
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How one step ended. ``code`` is minus the signal, None at the time limit; output is cut to its end."""
+class StepResult:
+    """Result of one step. ``code`` is minus the signal, or None after a time-out. Only the end of output is kept."""
 
     code: int | None
     stdout: str
     stderr: str
 
 
-def program(name: str) -> str:
-    """The path of a program of the wheels.
+def find_program(name: str) -> str:
+    """Return the path of a program of the wheels.
 
     Raises:
-        Unknown: there is none of that name.
+        UnknownProgram: no program has that name.
     """
     if name == "python":
         return sys.executable
@@ -50,38 +50,39 @@ def program(name: str) -> str:
         for path in glob.glob(os.path.join(glob.escape(os.path.join(site, folder)), "iree-*")):
             if os.path.basename(path) == name and os.access(path, os.X_OK):
                 return path
-    raise Unknown(name)
+    raise UnknownProgram(name)
 
 
-def run(step: Sequence[str], deadline: float, more: Iterable[str] = (), most: int = MAX_OUTPUT) -> Ended:
-    """Run a step with more words behind it, until ``deadline`` (`time.monotonic`); keeps the last ``most`` bytes.
+def run_step(step: Sequence[str], deadline: float, more: Iterable[str] = (), most: int = MAX_OUTPUT) -> StepResult:
+    """Run a step with ``more`` arguments until ``deadline`` (`time.monotonic`). Keep ``most`` bytes of output.
 
     Raises:
-        Unknown: its program is none of the wheels'.
+        UnknownProgram: the wheels do not have the program.
     """
-    argv = [program(step[0]), *step[1:], *more]
+    argv = [find_program(step[0]), *step[1:], *more]
     left = max(SHORTEST_S, deadline - time.monotonic())
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=left, check=False)
     except subprocess.TimeoutExpired:
-        return Ended(None, "", "")
-    return Ended(done.returncode, _text(done.stdout, most), _text(done.stderr, most))
+        return StepResult(None, "", "")
+    return StepResult(done.returncode, _decode_output(done.stdout, most), _decode_output(done.stderr, most))
 
 
-def _text(data: bytes, most: int) -> str:
-    # Of thousands of LLVM passes each says that it was left out; the few that ran would be lost before them.
+def _decode_output(data: bytes, most: int) -> str:
+    # LLVM prints a line for each of thousands of skipped passes. The lines of the few others would be cut off.
     kept = b"".join(line for line in data.splitlines(keepends=True) if not line.startswith(b"BISECT: NOT running"))
     return kept[-most:].decode("utf-8", "replace")
 
 
-def leave(line: str) -> None:
-    """Write the hook's one line to the file that REPROBOT_FINDINGS names: a claim to the host."""
+def write_finding(line: str) -> None:
+    """Write the finding, a line of JSON, to the file that REPROBOT_FINDINGS names. The finding is a claim."""
     path = os.environ.get("REPROBOT_FINDINGS")
     if path:
         with open(path, "w", encoding="ascii") as file:
             file.write(line + "\n")
 
 
-def bounded(lines: list[str]) -> list[str]:
+def limit_lines(lines: list[str]) -> list[str]:
+    """Return the lines of a difference cut to ``MAX_DIFF_LINES`` lines of ``MAX_DIFF_LINE`` characters."""
     kept = [line[:MAX_DIFF_LINE] for line in lines[:MAX_DIFF_LINES]]
     return kept if len(lines) <= MAX_DIFF_LINES else [*kept, f"… {len(lines) - MAX_DIFF_LINES} more lines"]

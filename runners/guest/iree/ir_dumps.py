@@ -1,6 +1,6 @@
-"""What ``--mlir-print-ir-before-all --mlir-print-ir-after-failure`` prints, read as it comes: megabytes of it.
+"""Read the dumps of ``--mlir-print-ir-before-all --mlir-print-ir-after-failure`` from a stream.
 
-Of each pass only its last dump is kept, and of that only its beginning.
+The dumps have megabytes. Only the beginning of the last dump of each pass is kept.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _HEADER = re.compile(
     r"(?: \((?P<old>[\w.-]+)\)|: (?P<new>[\w.-]+)(?:\{[^\n]*\})?)?"
     r"(?: \('(?P<kind>[\w.]+)' operation(?:: @(?P<symbol>\"[^\"]*\"|[\w.$-]+))?\))? //----- //"
 )
-"""``Name Failed (argument)`` until 3.11, ``Name Failed: argument{options}`` since."""
+"""``Name Failed (argument)`` until release 3.11, ``Name Failed: argument{options}`` since."""
 _SYMBOL = re.compile(r"^(?P<kind>[a-z][\w.]*)(?: (?:public|private|nested|protected))? @(?P<symbol>[\w.$-]+)")
 _DIAGNOSTIC = re.compile(r"^\S[^\n]{0,300}?:\d+:\d+: (?:error|warning|note|remark):")
 _CRASH = re.compile(r"(?:Please report issues to|PLEASE submit a bug report|Stack dump:|Stack trace:)", re.IGNORECASE)
-"""How LLVM begins to tell of a crash: no IR comes after it."""
+"""First lines of LLVM's crash reports. No IR follows them."""
 
 
 @dataclass
 class Dump:
-    """A pass and the IR it was shown with. ``application``: how often it had run by then; ``ordinal``: all passes."""
+    """A pass and its IR. ``application`` counts the runs of this pass so far, ``ordinal`` the runs of all passes."""
 
     name: str
     argument: str
@@ -36,8 +36,8 @@ class Dump:
     lines: list[str] = field(default_factory=list)
 
     @property
-    def where(self) -> tuple[str, str]:
-        """Kind and symbol of the operation that the pass ran on."""
+    def operation(self) -> tuple[str, str]:
+        """Kind and symbol of the operation on which the pass ran."""
         for line in self.lines[:200]:
             found = _SYMBOL.match(line)
             if found:
@@ -47,7 +47,7 @@ class Dump:
 
 @dataclass
 class Dumps:
-    """``last``: the last pass begun; ``failed``: what the first failing pass left; ``before``: each pass's last."""
+    """``last``: last pass begun. ``failed``: IR after the first failing pass. ``before``: last dump of each pass."""
 
     last: Dump | None = None
     failed: Dump | None = None
@@ -56,34 +56,34 @@ class Dumps:
     begun: int = 0
 
 
-def read(lines: Iterable[str]) -> Dumps:
-    """Lines of standard error → what passes were begun and which of them failed."""
-    found = Dumps()
+def read_dumps(lines: Iterable[str]) -> Dumps:
+    """Return the passes that began and the first that failed, from the lines of standard error."""
+    dumps = Dumps()
     block: Dump | None = None
     for line in lines:
         header = _HEADER.match(line) if line.startswith("// -----// IR Dump") else None
         if header is not None:
-            block = _begin(found, header)
+            block = _add_dump(dumps, header)
         elif block is not None:
             if _DIAGNOSTIC.match(line) or _CRASH.match(line):
                 block = None
             elif len(block.lines) < MAX_BLOCK_LINES:
                 block.lines.append(line.rstrip("\n")[:MAX_LINE])
-    return found
+    return dumps
 
 
-def _begin(found: Dumps, header: re.Match[str]) -> Dump | None:
+def _add_dump(dumps: Dumps, header: re.Match[str]) -> Dump | None:
     name, argument = header["name"], header["old"] or header["new"] or ""
     if header["when"] == "Before":
-        found.begun += 1
-        if name not in found.counts and len(found.counts) >= MAX_PASSES:
+        dumps.begun += 1
+        if name not in dumps.counts and len(dumps.counts) >= MAX_PASSES:
             return None
-        found.counts[name] = found.counts.get(name, 0) + 1
-        dump = Dump(name, argument, found.counts[name], found.begun)
-        found.before[name] = found.last = dump
+        dumps.counts[name] = dumps.counts.get(name, 0) + 1
+        dump = Dump(name, argument, dumps.counts[name], dumps.begun)
+        dumps.before[name] = dumps.last = dump
         return dump
-    if header["failed"] and found.failed is None:
-        # Passes that ran the failing one fail with it, and say so later: the first is the innermost.
-        found.failed = Dump(name, argument, found.counts.get(name, 0), found.begun)
-        return found.failed
+    if header["failed"] and dumps.failed is None:
+        # A pass that runs other passes fails after them, so the first failure is the innermost.
+        dumps.failed = Dump(name, argument, dumps.counts.get(name, 0), dumps.begun)
+        return dumps.failed
     return None

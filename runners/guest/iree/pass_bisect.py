@@ -1,15 +1,14 @@
-"""Finds where the compilation of an IREE testcase goes wrong.
+"""Find the pass in which the compilation of an IREE testcase goes wrong.
 
-    python bisect_iree.py JSON
+    python launch.py iree.pass_bisect JSON
 
-JSON is ``{"steps": [[word, …], …], "seconds": n}``. The steps are run in order. If ``iree-compile`` or ``iree-opt``
-fails, its own dumps tell in which pass, on which operation, and with which IR; where no pass was begun, each that the
-command line writes is tried alone (``mlir_pipelines.py``); its phases tell how far it comes. If everything
-compiles and the program fails or prints when it runs, passes are left out from the nth on, and n is bisected
-(``iree_running.py``): what it does with all of them is what the others are compared with.
+JSON is ``{"steps": [[word, …], …], "seconds": n}``. The steps run in order. If ``iree-compile`` or ``iree-opt``
+fails, its dumps show the pass, the operation and the IR, and its phases show how far compilation comes. If no pass
+began, each pass that the command line writes is tried alone (``pipelines.py``). If everything compiles,
+``run_program.py`` leaves out the passes from the nth on, bisects n, and compares each run with the run of all passes.
 
-The finding goes as one JSON line to the file that REPROBOT_FINDINGS names. It is a claim: the host runs both sides
-again, each by itself.
+The finding goes as a line of JSON to the file that REPROBOT_FINDINGS names. The finding is a claim: the host runs
+both sides again, separately.
 """
 
 from __future__ import annotations
@@ -30,24 +29,24 @@ from runners.guest.iree.commands import (
     OPTIMIZERS,
     RUNNERS,
     SHORTEST_S,
-    Unknown,
-    bounded,
-    leave,
-    program,
-    run,
+    UnknownProgram,
+    find_program,
+    limit_lines,
+    run_step,
+    write_finding,
 )
-from runners.guest.iree.ir_dumps import Dump, Dumps, read
-from runners.guest.iree.pipelines import Written, passes_by_flag, passes_written
-from runners.guest.iree.run_program import llvm, written
+from runners.guest.iree.ir_dumps import Dump, Dumps, read_dumps
+from runners.guest.iree.pipelines import PipelinePass, guess_passes_by_flag, list_written_passes
+from runners.guest.iree.run_program import bisect_llvm_passes, bisect_written_passes
 
 MAX_REPRODUCER = 24 * 1024
-"""Of the claim, which has 48 KiB in all."""
+"""Part of the claim, which has 48 KiB in all."""
 MAX_HELP = 4 << 20
 DUMPS = (
     ONE_THREAD,
     "--mlir-print-ir-before-all",
     "--mlir-print-ir-after-failure",
-    "--mlir-print-assume-verified",  # what a pass leaves that fails is printed as anything else is
+    "--mlir-print-assume-verified",  # print the IR of a failing pass in the usual form
     "--mlir-elide-elementsattrs-if-larger=16",
     "--mlir-elide-resource-strings-if-larger=64",
 )
@@ -58,28 +57,29 @@ Json = dict[str, Any]
 
 
 def main(arguments: list[str]) -> int:
-    asked = json.loads(arguments[0])
-    steps: list[list[str]] = asked["steps"]
-    deadline = time.monotonic() + float(asked["seconds"])
+    job = json.loads(arguments[0])
+    steps: list[list[str]] = job["steps"]
+    deadline = time.monotonic() + float(job["seconds"])
     try:
-        found = search(steps, deadline)
-    except Unknown:
+        found = bisect_passes(steps, deadline)
+    except UnknownProgram:
         return 0
     if found is not None:
-        leave(json.dumps({"kind": "guilty-pass", "evidence": found}))
+        write_finding(json.dumps({"kind": "guilty-pass", "evidence": found}))
     return 0
 
 
-def search(steps: Sequence[Sequence[str]], deadline: float) -> Json | None:
-    """Which compilation or which run fails, and what is to be found out about it."""
+def bisect_passes(steps: Sequence[Sequence[str]], deadline: float) -> Json | None:
+    """Run the steps. Return the evidence about the first compilation that fails, or about the run."""
     for number, step in enumerate(steps):
-        ended = run(step, deadline)
+        ended = run_step(step, deadline)
         if ended.code is None:
             return None
         if ended.code != 0 and step[0] in (*COMPILERS, *OPTIMIZERS):
-            return {**compilation(step, deadline), "step": number}
+            return {**diagnose_compilation(step, deadline), "step": number}
         if step[0] in RUNNERS:
-            return written(steps, number, ended, deadline) or llvm(steps, number, ended, deadline)
+            by_written = bisect_written_passes(steps, number, ended, deadline)
+            return by_written or bisect_llvm_passes(steps, number, ended, deadline)
         if ended.code != 0:
             return None
     return None
@@ -88,23 +88,23 @@ def search(steps: Sequence[Sequence[str]], deadline: float) -> Json | None:
 # ---------------------------------------------------------------------------------------------- a compilation
 
 
-def compilation(step: Sequence[str], deadline: float) -> Json:
-    """The pass in which it fails, by two witnesses, and the first phase that it does not come through."""
-    dumps = read(_errors(step, deadline))
+def diagnose_compilation(step: Sequence[str], deadline: float) -> Json:
+    """Return the pass in which a compilation fails, by its dumps and its error, and the first failing phase."""
+    dumps = read_dumps(_read_stderr(step, deadline))
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "reproducer.mlir")
-        told = run(step, deadline, (ONE_THREAD, f"--mlir-pass-pipeline-crash-reproducer={path}", _LOCAL))
-        reproducer = _small_text(path)
+        ended = run_step(step, deadline, (ONE_THREAD, f"--mlir-pass-pipeline-crash-reproducer={path}", _LOCAL))
+        reproducer = _read_reproducer(path)
     if dumps.begun == 0:
-        unset = set_up(step, told.stderr, deadline)
-        if unset is not None:
-            return unset
-    under_way = _innermost(told.stderr)
-    dump = _failing(dumps, under_way)
-    last, first = phases(step, deadline)
-    kind, symbol = dump.where if dump is not None else ("", "")
-    if under_way is not None:
-        kind, symbol = under_way["kind"], under_way["symbol"] or symbol
+        setup_failure = find_setup_failure(step, ended.stderr, deadline)
+        if setup_failure is not None:
+            return setup_failure
+    innermost = _find_innermost_pass(ended.stderr)
+    dump = _find_failing_dump(dumps, innermost)
+    last, first = find_phases(step, deadline)
+    kind, symbol = dump.operation if dump is not None else ("", "")
+    if innermost is not None:
+        kind, symbol = innermost["kind"], innermost["symbol"] or symbol
     return {
         "level": "pass" if dump is not None else "parsing" if dumps.begun == 0 else "unknown",
         "pass": "" if dump is None else dump.name,
@@ -115,53 +115,58 @@ def compilation(step: Sequence[str], deadline: float) -> Json:
         "symbol": symbol,
         "phase": first,
         "phase_before": last,
-        "option": option(step, first, deadline) if dump is None and first else "",
+        "option": find_option(step, first, deadline) if dump is None and first else "",
         "reproducer": reproducer,
-        "difference": [] if dump is None else shown(dump, dumps.failed),
+        "difference": [] if dump is None else diff_dumps(dump, dumps.failed),
     }
 
 
 _LOCAL = "--mlir-pass-pipeline-local-reproducer"
 
 
-def set_up(step: Sequence[str], said: str, deadline: float) -> Json | None:
-    """The pass, of those that the command line writes, that fails before there is anything to run it on.
+def find_setup_failure(step: Sequence[str], errors: str, deadline: float) -> Json | None:
+    """Find the pass on the command line whose setup fails.
 
-    A pass manager sets up all of its passes before it begins the first (``Pass::initialize``): one that fails there
-    is in no dump and in no reproducer. Alone, on an empty module, it fails with the same words.
+    A pass manager sets up all of its passes before it begins the first (``Pass::initialize``). A pass that fails
+    there is in no dump and in no reproducer. Alone, on an empty module, the pass fails with the same error.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "empty.mlir")
         with open(path, "w", encoding="ascii") as file:
             file.write("module {}\n")
-        for written in _to_set_up(step[1:], deadline):
+        for candidate in _list_setup_candidates(step[1:], deadline):
             if time.monotonic() > deadline - SHORTEST_S:
                 return None
-            ended = run(("iree-opt", f"--pass-pipeline={written.pipeline}", path), deadline)
-            error = _first_error(ended.stderr)
-            if ended.code not in (0, None) and error and error in said:
-                return {"level": "pass", "pass": written.name, "written": written.text, "pipeline": written.pipeline}
+            ended = run_step(("iree-opt", f"--pass-pipeline={candidate.pipeline}", path), deadline)
+            error = _find_error(ended.stderr)
+            if ended.code not in (0, None) and error and error in errors:
+                return {
+                    "level": "pass",
+                    "pass": candidate.name,
+                    "written": candidate.text,
+                    "pipeline": candidate.pipeline,
+                }
     return None
 
 
-def _to_set_up(words: Sequence[str], deadline: float) -> Iterator[Written]:
-    """What the command line writes; then, asked only if need be, what its flags may stand for."""
-    yield from passes_written(words)
-    yield from passes_by_flag(words, run(("iree-opt", "--help"), deadline, most=MAX_HELP).stdout)
+def _list_setup_candidates(words: Sequence[str], deadline: float) -> Iterator[PipelinePass]:
+    """Yield the passes on the command line, then, if necessary, the passes that its flags may stand for."""
+    yield from list_written_passes(words)
+    yield from guess_passes_by_flag(words, run_step(("iree-opt", "--help"), deadline, most=MAX_HELP).stdout)
 
 
 _ERROR = re.compile(r"error: [^\n]{1,2000}")
 
 
-def _first_error(said: str) -> str:
-    found = _ERROR.search(said)
+def _find_error(errors: str) -> str:
+    found = _ERROR.search(errors)
     return found[0] if found else ""
 
 
-def _errors(step: Sequence[str], deadline: float) -> Iterator[str]:
-    """The lines that it prints with all dumps, as they come."""
+def _read_stderr(step: Sequence[str], deadline: float) -> Iterator[str]:
+    """Yield the lines of standard error with all dumps while the step runs."""
     process = subprocess.Popen(
-        [program(step[0]), *step[1:], *DUMPS],
+        [find_program(step[0]), *step[1:], *DUMPS],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -177,23 +182,23 @@ def _errors(step: Sequence[str], deadline: float) -> Iterator[str]:
             yield line
 
 
-def _innermost(errors: str) -> Json | None:
-    """Of ``[`A` on 'x' operation: @y, `B` on …]`` the last, which the others run."""
+def _find_innermost_pass(errors: str) -> Json | None:
+    """Return the last pass of ``[`A` on 'x' operation: @y, `B` on …]``, which the other passes run."""
     found = _EXECUTING.search(errors)
     passes = list(_ONE.finditer(found["stack"])) if found else []
     return passes[-1].groupdict() if passes else None
 
 
-def _failing(dumps: Dumps, under_way: Json | None) -> Dump | None:
-    """The dump before the failing pass: which says so itself, or was under way at the crash, or was begun last."""
+def _find_failing_dump(dumps: Dumps, innermost: Json | None) -> Dump | None:
+    """Return the dump before the failing pass: the pass that failed, or ran at the crash, or began last."""
     if dumps.failed is not None:
         return dumps.before.get(dumps.failed.name, dumps.failed)
-    if under_way is not None and under_way["name"] in dumps.before:
-        return dumps.before[under_way["name"]]
+    if innermost is not None and innermost["name"] in dumps.before:
+        return dumps.before[innermost["name"]]
     return dumps.last
 
 
-def _small_text(path: str) -> str:
+def _read_reproducer(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             text = file.read(MAX_REPRODUCER + 1)
@@ -202,39 +207,39 @@ def _small_text(path: str) -> str:
     return text if len(text) <= MAX_REPRODUCER else ""
 
 
-def shown(before: Dump, after: Dump | None) -> list[str]:
-    """What the pass did until it failed, as a diff; of a crash, the IR that it was given."""
+def diff_dumps(before: Dump, after: Dump | None) -> list[str]:
+    """Return the changes of the pass until it failed, as a diff; after a crash, the IR before the pass."""
     if after is not None and after is not before:
-        return bounded(list(difflib.unified_diff(before.lines, after.lines, "before", "after", n=2, lineterm="")))
-    return bounded([" " + line for line in before.lines])
+        return limit_lines(list(difflib.unified_diff(before.lines, after.lines, "before", "after", n=2, lineterm="")))
+    return limit_lines([" " + line for line in before.lines])
 
 
-def phases(step: Sequence[str], deadline: float) -> tuple[str, str]:
-    """The last phase that it comes through and the first that it does not; empty where the step chooses itself."""
+def find_phases(step: Sequence[str], deadline: float) -> tuple[str, str]:
+    """Return the last phase that succeeds and the first that fails; empty if the step selects a phase itself."""
     if step[0] not in COMPILERS:
         return "", ""
     if any(word.lstrip("-").startswith(("compile-to", "compile-mode")) for word in step):
         return "", ""
 
-    def fails(name: str) -> bool:
-        return run(step, deadline, (f"--compile-to={name}",)).code != 0
+    def is_failing(name: str) -> bool:
+        return run_step(step, deadline, (f"--compile-to={name}",)).code != 0
 
-    at = first_true(len(PHASES), lambda index: fails(PHASES[index]))
+    at = find_first(len(PHASES), lambda index: is_failing(PHASES[index]))
     if at is None:
         return PHASES[-1], ""
     return (PHASES[at - 1] if at else ""), PHASES[at]
 
 
-def option(step: Sequence[str], phase: str, deadline: float) -> str:
-    """The first flag without which it comes through the phase; empty where there is none.
+def find_option(step: Sequence[str], phase: str, deadline: float) -> str:
+    """Return the first flag without which the phase succeeds; empty if there is no such flag.
 
-    A flag may add passes of its own to a phase, or give them a file that they cannot read.
+    A flag may add passes to a phase, or name a file that they cannot read.
     """
     for word in step[1:]:
         if not word.startswith("--") or time.monotonic() > deadline - SHORTEST_S:
             continue
         rest = [other for other in step if other is not word]
-        if run(rest, deadline, (f"--compile-to={phase}",)).code == 0:
+        if run_step(rest, deadline, (f"--compile-to={phase}",)).code == 0:
             return word
     return ""
 
@@ -243,11 +248,11 @@ PHASES = (
     "input", "abi", "preprocessing", "global-optimization", "dispatch-creation", "flow", "stream",
     "executable-sources", "executable-configurations", "executable-targets", "hal", "vm", "end",
 )  # fmt: skip
-"""Of ``--compile-to``, in order; the same from 2.9.0 to 3.13.0. ``start`` is only one to come from."""
+"""Values of ``--compile-to`` in order, the same from 2.9.0 to 3.13.0. ``start`` is for ``--compile-from`` alone."""
 
 
-def first_true(count: int, holds: Callable[[int], bool]) -> int | None:
-    """Least index below ``count`` at which it holds, if it holds from there on; None where it does at none."""
+def find_first(count: int, holds: Callable[[int], bool]) -> int | None:
+    """Return the least index at which ``holds`` is true; None if there is none. Once true, it must stay true."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2

@@ -1,5 +1,8 @@
-"""The passes that a command line writes: ``builtin.module(func.func(cse),canonicalize{max-iterations=3})``; and those
-that a flag of another name adds, with a file to read: ``--iree-preprocessing-pdl-spec-filename=F``. Pure."""
+"""Find the passes of a command line. Pure.
+
+A pipeline lists passes: ``builtin.module(func.func(cse),canonicalize{max-iterations=3})``. A flag with a file may add
+a pass under another name: ``--iree-preprocessing-pdl-spec-filename=F``.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +20,22 @@ _FLAG = re.compile(r"^--?(?P<name>[a-z][\w-]+)$")
 
 
 @dataclass(frozen=True)
-class Written:
-    """One pass. ``text``: itself with its options, as written; ``pipeline``: it alone, in what is around it."""
+class PipelinePass:
+    """One pass. ``text``: the pass with its options. ``pipeline``: the pass alone inside the operations around it."""
 
     name: str
     text: str
     pipeline: str
 
 
-def passes_written(words: Sequence[str]) -> Iterator[Written]:
-    """Each pass of each pipeline that a flag gives, in order; then flags of one word, which ``iree-opt`` takes so."""
+def list_written_passes(words: Sequence[str]) -> Iterator[PipelinePass]:
+    """Yield each pass of each pipeline, in order, then flags of one word: ``iree-opt`` takes a pass as a flag."""
     found = 0
     for word in words:
         text = word.partition("=")[2].strip() if word.startswith("-") else word
         if len(text) > MAX_TEXT or not _PIPELINE.match(text):
             continue
-        for written in _passes(text):
+        for written in _iterate_passes(text):
             found += 1
             if found > MAX_PASSES:
                 return
@@ -41,18 +44,18 @@ def passes_written(words: Sequence[str]) -> Iterator[Written]:
         flag = _FLAG.match(word)
         if flag is not None and found < MAX_PASSES:
             found += 1
-            yield Written(flag["name"], flag["name"], f"any({flag['name']})")
+            yield PipelinePass(flag["name"], flag["name"], f"any({flag['name']})")
 
 
-def passes_of(text: str) -> list[Written]:
-    """Those of one pipeline, in order; none where the text is no pipeline."""
-    return list(_passes(text))[:MAX_PASSES] if len(text) <= MAX_TEXT and _PIPELINE.match(text) else []
+def parse_pipeline(text: str) -> list[PipelinePass]:
+    """Return the passes of a pipeline in order; empty if the text is not a pipeline."""
+    return list(_iterate_passes(text))[:MAX_PASSES] if len(text) <= MAX_TEXT and _PIPELINE.match(text) else []
 
 
-def first_passes(text: str, count: int) -> str:
-    """The pipeline with the first ``count`` of its passes alone, each in what is around it."""
+def truncate_pipeline(text: str, count: int) -> str:
+    """Return the pipeline cut to its first ``count`` passes, each inside the operations around it."""
     around = text.partition("(")[0]
-    inner = [one.pipeline[len(around) + 1 : -1] for one in passes_of(text)[:count]]
+    inner = [item.pipeline[len(around) + 1 : -1] for item in parse_pipeline(text)[:count]]
     return f"{around}({','.join(inner)})"
 
 
@@ -61,34 +64,36 @@ _OPTION = re.compile(r"^ {8}--(?P<name>[a-z][\w-]*)=<string> +- (?P<about>.*)$")
 _GIVES_A_FILE = re.compile(r"^--(?P<name>[a-z][\w-]*)=(?P<file>[^\s{}()=,'\"]{1,400})$")
 _COMMON = frozenset({"iree", "file", "filename", "path", "pass"})
 _WRITES = frozenset({"dump", "export", "generate", "print", "output", "view", "benchmarks"})
-"""Words of passes that write the file that they are given: none to be tried."""
+"""Words in the names of passes that write their file. Such passes must not be tried."""
 SHARED_WORDS = 2
 MAX_BY_FLAG = 6
 
 
-def passes_by_flag(words: Sequence[str], registered: str) -> Iterator[Written]:
-    """Passes that a flag with a file may stand for: with an option that takes one, and words of the flag's name.
+def guess_passes_by_flag(words: Sequence[str], registered: str) -> Iterator[PipelinePass]:
+    """Yield passes that a flag with a file may stand for, the passes with the most words in common first.
 
-    ``registered`` is what ``iree-opt --help`` prints: each pass with six spaces before it, its options with eight.
-    Those of most words in common first. A guess: whether it is such a pass, its failure shows.
+    Such a pass has an option for a file and shares words with the flag's name. The result is a guess: only a failure
+    of the pass confirms it. ``registered`` is the output of ``iree-opt --help``, which indents each pass by six
+    spaces and its options by eight.
     """
-    takes_files = tuple(_with_file_options(registered))
+    takes_files = tuple(_list_file_options(registered))
     for word in words:
         flag = _GIVES_A_FILE.match(word)
         if flag is None:
             continue
-        asked = frozenset(flag["name"].split("-")) - _COMMON
+        flag_words = frozenset(flag["name"].split("-")) - _COMMON
         shared = [
-            (len(asked.intersection(f"{name}-{option}".split("-"))), name, option) for name, option in takes_files
+            (len(flag_words.intersection(f"{name}-{option}".split("-"))), name, option)
+            for name, option in takes_files
         ]
-        likely = [one for one in sorted(shared, reverse=True) if one[0] >= SHARED_WORDS]
+        likely = [match for match in sorted(shared, reverse=True) if match[0] >= SHARED_WORDS]
         for _, name, option in likely[:MAX_BY_FLAG]:
             text = f"{name}{{{option}={flag['file']}}}"
-            yield Written(name, text, f"builtin.module({text})")
+            yield PipelinePass(name, text, f"builtin.module({text})")
 
 
-def _with_file_options(registered: str) -> Iterator[tuple[str, str]]:
-    """Each pass that reads a file, and the option that names it."""
+def _list_file_options(registered: str) -> Iterator[tuple[str, str]]:
+    """Yield each pass that reads a file, and the option that names the file."""
     name = ""
     for line in registered.splitlines():
         found = _REGISTERED.match(line)
@@ -103,8 +108,8 @@ def _with_file_options(registered: str) -> Iterator[tuple[str, str]]:
             yield name, option["name"]
 
 
-def _passes(text: str) -> Iterator[Written]:
-    """Nothing of a text that does not close what it opens: the compiler does not read it either."""
+def _iterate_passes(text: str) -> Iterator[PipelinePass]:
+    """Yield the passes of a pipeline. Stop at an unbalanced bracket, which the compiler rejects, too."""
     around: list[str] = []
     at = 0
     while at < len(text):
@@ -123,21 +128,21 @@ def _passes(text: str) -> Iterator[Written]:
             if len(around) > MAX_DEPTH:
                 return
             continue
-        end = _options_end(text, at)
+        end = _find_options_end(text, at)
         if end is None:
             return
         itself = text[name.start() : end]
-        yield Written(name[0], itself, "".join(f"{one}(" for one in around) + itself + ")" * len(around))
+        yield PipelinePass(name[0], itself, "".join(f"{outer}(" for outer in around) + itself + ")" * len(around))
         at = end
 
 
-def _options_end(text: str, at: int) -> int | None:
-    """Where options in braces end; they may hold braces and parentheses themselves."""
+def _find_options_end(text: str, at: int) -> int | None:
+    """Return the end of options in braces, which may contain braces and parentheses; None if they do not end."""
     if not text.startswith("{", at):
         return at
     depth = 0
-    for place in range(at, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
+    for index in range(at, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[index], 0)
         if depth == 0:
-            return place + 1
+            return index + 1
     return None

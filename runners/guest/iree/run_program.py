@@ -1,6 +1,7 @@
-"""Which pass an IREE program owes it to that it ends or prints as it does: passes are left out from the nth on.
+"""Bisect the passes of an IREE program by its behaviour when it runs: all passes from the nth on are left out.
 
-First those that the command line writes, which are left out by writing less; then LLVM's, for which there is a flag.
+The passes that the command line writes come first: a shorter pipeline leaves them out. LLVM's passes come second: a
+flag limits their number.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runners.guest.iree.commands import COMPILERS, ONE_THREAD, SHORTEST_S, Ended, bounded, run
-from runners.guest.iree.pipelines import first_passes, passes_of
+from runners.guest.iree.commands import COMPILERS, ONE_THREAD, SHORTEST_S, StepResult, limit_lines, run_step
+from runners.guest.iree.pipelines import parse_pipeline, truncate_pipeline
 
 MOST_LLVM_PASSES = 1 << 22
 _RUNNING = re.compile(
@@ -24,24 +25,26 @@ _RUNNING = re.compile(
 Json = dict[str, Any]
 
 
-def written(steps: Sequence[Sequence[str]], running: int, with_all: Ended, deadline: float) -> Json | None:
-    """Of a pipeline on the command line the pass with which the program does what it does with all of them."""
+def bisect_written_passes(
+    steps: Sequence[Sequence[str]], running: int, with_all: StepResult, deadline: float
+) -> Json | None:
+    """Find the first pass of a pipeline on the command line with which the program behaves as with all passes."""
     for at, step in enumerate(steps[:running]):
         for place, word in enumerate(step):
             flag, _, text = word.partition("=")
-            passes = passes_of(text) if flag.startswith("--") and step[0] in COMPILERS else []
+            passes = parse_pipeline(text) if flag.startswith("--") and step[0] in COMPILERS else []
 
-            def fails(count: int, at: int = at, place: int = place, flag: str = flag, text: str = text) -> bool:
-                changed = [list(one) for one in steps]
-                changed[at][place] = f"{flag}={first_passes(text, count)}"
-                return alike(_ran(changed, running, deadline), with_all)
+            def is_failing(count: int, at: int = at, place: int = place, flag: str = flag, text: str = text) -> bool:
+                changed = [list(words) for words in steps]
+                changed[at][place] = f"{flag}={truncate_pipeline(text, count)}"
+                return is_same_result(_run_program(changed, running, deadline), with_all)
 
-            if not passes or fails(0):
+            if not passes or is_failing(0):
                 continue
             low, high = 0, len(passes)
             while high - low > 1 and time.monotonic() < deadline - 2 * SHORTEST_S:
                 middle = (low + high) // 2
-                low, high = (low, middle) if fails(middle) else (middle, high)
+                low, high = (low, middle) if is_failing(middle) else (middle, high)
             return {
                 "level": "written",
                 "pass": passes[high - 1].name,
@@ -54,49 +57,51 @@ def written(steps: Sequence[Sequence[str]], running: int, with_all: Ended, deadl
     return None
 
 
-def _ran(steps: Sequence[Sequence[str]], running: int, deadline: float) -> Ended | None:
-    """None where it does not compile."""
-    if any(run(step, deadline).code != 0 for step in steps[:running]):
+def _run_program(steps: Sequence[Sequence[str]], running: int, deadline: float) -> StepResult | None:
+    """Return the result of the run; None if the program does not compile."""
+    if any(run_step(step, deadline).code != 0 for step in steps[:running]):
         return None
-    return run(steps[running], deadline)
+    return run_step(steps[running], deadline)
 
 
-def llvm(steps: Sequence[Sequence[str]], running: int, with_all: Ended, deadline: float) -> Json | None:
-    """The first LLVM pass with which the program does what it does with all of them; None without LLVM passes."""
+def bisect_llvm_passes(
+    steps: Sequence[Sequence[str]], running: int, with_all: StepResult, deadline: float
+) -> Json | None:
+    """Find the first LLVM pass with which the program behaves as with all passes; None without LLVM passes."""
 
-    def limited(limit: int, more: Sequence[str] = ()) -> tuple[Ended | None, str]:
-        """How it runs with the first ``limit`` passes (None: it does not compile), and what compiling printed."""
-        said = ""
+    def run_limited(limit: int, more: Sequence[str] = ()) -> tuple[StepResult | None, str]:
+        """Run with the first ``limit`` passes. Return the result (None: it does not compile) and compiler output."""
+        printed = ""
         for step in steps[:running]:
             flags = (ONE_THREAD, f"--opt-bisect-limit={limit}", *more) if step[0] in COMPILERS else ()
-            ended = run(step, deadline, flags)
+            ended = run_step(step, deadline, flags)
             if ended.code != 0:
                 return None, ended.stderr
-            said += ended.stderr
-        return run(steps[running], deadline), said
+            printed += ended.stderr
+        return run_step(steps[running], deadline), printed
 
-    everything, said = limited(MOST_LLVM_PASSES)
-    count = max((int(found["number"]) for found in _RUNNING.finditer(said)), default=0)
-    if not alike(everything, with_all) or count == 0:
+    everything, printed = run_limited(MOST_LLVM_PASSES)
+    count = max((int(found["number"]) for found in _RUNNING.finditer(printed)), default=0)
+    if not is_same_result(everything, with_all) or count == 0:
         return None
-    without, _ = limited(0)
-    if alike(without, with_all):
+    without, _ = run_limited(0)
+    if is_same_result(without, with_all):
         return {"level": "llvm-pass", "application": 0, "of": count, "step": running}
     low, high = 0, count
     while high - low > 1:
         if time.monotonic() > deadline - 2 * SHORTEST_S:
-            break  # what is known by now is a range, and still says where
+            break  # the range found so far is still a useful result
         middle = (low + high) // 2
-        ended, _ = limited(middle)
-        if alike(ended, with_all):
+        ended, _ = run_limited(middle)
+        if is_same_result(ended, with_all):
             high = middle
         else:
             low = middle
     with tempfile.TemporaryDirectory() as folder:
-        texts = [_printed(limited, limit, os.path.join(folder, f"{limit}.ll")) for limit in (low, high)]
-    _, said = limited(high)
-    named = [found for found in _RUNNING.finditer(said) if int(found["number"]) == high]
-    name, where = (named[-1]["name"], named[-1]["where"]) if named else ("", "")
+        texts = [_print_module(run_limited, limit, os.path.join(folder, f"{limit}.ll")) for limit in (low, high)]
+    _, printed = run_limited(high)
+    running_high = [found for found in _RUNNING.finditer(printed) if int(found["number"]) == high]
+    name, where = (running_high[-1]["name"], running_high[-1]["where"]) if running_high else ("", "")
     symbol = where[len("function (") : -1] if where.startswith("function (") else where
     return {
         "level": "llvm-pass",
@@ -106,17 +111,17 @@ def llvm(steps: Sequence[Sequence[str]], running: int, with_all: Ended, deadline
         "of": count,
         "symbol": symbol if symbol != "[module]" else "",
         "step": running,
-        "difference": llvm_difference(texts[0], texts[1], symbol),
+        "difference": diff_modules(texts[0], texts[1], symbol),
     }
 
 
-def alike(a: Ended | None, b: Ended) -> bool:
+def is_same_result(a: StepResult | None, b: StepResult) -> bool:
     return a is not None and (a.code, a.stdout) == (b.code, b.stdout)
 
 
-def _printed(limited: Callable[..., object], limit: int, path: str) -> str:
-    """The module after the last pass that runs, where LLVM keeps one at that point: not among code generation's."""
-    limited(limit, (f"--opt-bisect-print-ir-path={path}",))
+def _print_module(run_limited: Callable[..., object], limit: int, path: str) -> str:
+    """Return the module after the last pass that runs; empty if that pass belongs to code generation."""
+    run_limited(limit, (f"--opt-bisect-print-ir-path={path}",))
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(4 << 20)
@@ -124,15 +129,17 @@ def _printed(limited: Callable[..., object], limit: int, path: str) -> str:
         return ""
 
 
-def llvm_difference(before: str, after: str, symbol: str) -> list[str]:
-    """What the pass did to the function, or to the module where it is not of one function."""
-    a, b = (function_in(text, symbol) or text for text in (before, after))
+def diff_modules(before: str, after: str, symbol: str) -> list[str]:
+    """Return how the pass changed the function, or the module if the pass is not limited to a function."""
+    a, b = (find_function(text, symbol) or text for text in (before, after))
     if not a or not b:
         return []
-    return bounded(list(difflib.unified_diff(a.splitlines(), b.splitlines(), "before", "after", n=2, lineterm="")))
+    return limit_lines(
+        list(difflib.unified_diff(a.splitlines(), b.splitlines(), "before", "after", n=2, lineterm=""))
+    )
 
 
-def function_in(text: str, symbol: str) -> str:
+def find_function(text: str, symbol: str) -> str:
     found = (
         re.search(r"^define [^\n]*@\"?" + re.escape(symbol) + r"\"?\(.*?^\}$", text, re.M | re.S) if symbol else None
     )

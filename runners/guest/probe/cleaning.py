@@ -1,8 +1,8 @@
-"""What one probe of a session could leave to the next, removed or at least noticed. For the supervisor alone.
+"""Remove or detect what one probe of a session leaves for the next. Only the supervisor imports this module.
 
-Processes are ended elsewhere. What remains is what outlives its process: files in the places that can be written,
-System V and POSIX queues and memory, and what a process may change of another of its own user (priority, processors,
-scheduling), which forks would inherit.
+``processes.py`` kills the processes. Some effects outlive their process: files in the writable folders, queues and
+memory of System V and POSIX, and changes of another process of the same user (priority, processors, scheduling),
+which forks would inherit.
 """
 
 from __future__ import annotations
@@ -11,52 +11,52 @@ import os
 from collections.abc import Iterable
 
 MAX_ENTRIES = 20_000
-"""More files than an honest testcase leaves; removing them would cost more than a new sandbox."""
-QUEUES = ("/dev/mqueue",)
+"""An honest testcase leaves fewer files. Removing more would cost more than a new sandbox."""
+_QUEUES = ("/dev/mqueue",)
 _SYSTEM_V = ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg")
 
-State = tuple[object, ...]
+ProcessState = tuple[object, ...]
 
 
-class Unclean(Exception):
-    """Something is left, or was changed, that can't be undone here."""
+class CannotClean(Exception):
+    """A probe left files that cannot be removed here."""
 
 
-def empty(places: Iterable[str]) -> None:
-    """Remove everything below each place, which itself stays.
+def empty_folders(writable: Iterable[str]) -> None:
+    """Remove everything below each of the ``writable`` folders. The folders themselves stay.
 
     Raises:
-        Unclean: what is there can't be removed, or is too much.
+        CannotClean: there are too many files, or a file cannot be removed.
     """
     left = MAX_ENTRIES
     try:
-        for place in places:
-            # Nobody else is alive, so that what is a directory stays one.
-            for folder, folders, files in os.walk(place, topdown=False):
+        for root in writable:
+            # No other process is alive that could replace a directory by a link in the meantime.
+            for folder, folders, files in os.walk(root, topdown=False):
                 left -= len(files) + len(folders)
                 if left < 0:
-                    raise Unclean(f"more than {MAX_ENTRIES} files were left")
+                    raise CannotClean(f"more than {MAX_ENTRIES} files were left")
                 for name in files:
                     os.unlink(os.path.join(folder, name))
                 for name in folders:
                     remove_folder(os.path.join(folder, name))
-            if os.listdir(place):
-                raise Unclean(f"{place} could not be emptied")
+            if os.listdir(root):
+                raise CannotClean(f"{root} could not be emptied")
     except (OSError, RecursionError) as error:
-        raise Unclean(f"what was left could not be removed: {error}") from error
+        raise CannotClean(f"files could not be removed: {error}") from error
 
 
 def remove_folder(path: str) -> None:
-    """A directory, or a symbolic link to one, which ``os.walk`` lists among the directories."""
+    """Remove a directory, or a symbolic link to a directory: ``os.walk`` lists both among the directories."""
     if os.path.islink(path):
         os.unlink(path)
     else:
         os.rmdir(path)
 
 
-def queues() -> list[str]:
-    """Shared memory, semaphores and queues that outlive their processes."""
-    found = [path for place in QUEUES if os.path.isdir(place) for path in os.listdir(place)]
+def list_queues() -> list[str]:
+    """Return shared memory, semaphores and queues, which outlive their processes."""
+    found = [path for folder in _QUEUES if os.path.isdir(folder) for path in os.listdir(folder)]
     for path in _SYSTEM_V:
         try:
             with open(path) as file:
@@ -66,21 +66,15 @@ def queues() -> list[str]:
     return found
 
 
-def state_of(processes: Iterable[int], places: Iterable[str]) -> State:
-    """What others of the same user could change of these processes, and of the places' own directories."""
+def read_state(processes: Iterable[int], writable: Iterable[str]) -> ProcessState:
+    """Return the properties of the processes and folders that another process of the same user can change."""
     return (
-        *((_priority(pid), _processors(pid), _scheduling(pid)) for pid in processes),
-        *(os.stat(place).st_mode for place in places),
+        *(_read_scheduling(pid) for pid in processes),
+        *(os.stat(folder).st_mode for folder in writable),
     )
 
 
-def _priority(pid: int) -> int:
-    return os.getpriority(os.PRIO_PROCESS, pid)
-
-
-def _processors(pid: int) -> frozenset[int]:
-    return frozenset(os.sched_getaffinity(pid))
-
-
-def _scheduling(pid: int) -> tuple[int, int]:
-    return os.sched_getscheduler(pid), os.sched_getparam(pid).sched_priority
+def _read_scheduling(pid: int) -> ProcessState:
+    processors = frozenset(os.sched_getaffinity(pid))
+    priorities = os.getpriority(os.PRIO_PROCESS, pid), os.sched_getparam(pid).sched_priority
+    return *priorities, processors, os.sched_getscheduler(pid)

@@ -1,7 +1,7 @@
-"""Where a step is when its time is up, seen from outside it: what its threads do, and its own answer to a signal.
+"""Observe the threads of a step that is out of time, from outside its processes.
 
-The share of a processor that each thread takes tells a computation from a deadlock; what it waits for is the
-kernel's word. The Python stacks are printed by the testcase's process itself and are its claim.
+The processor share of each thread tells a computation from a deadlock. The kernel reports where a thread waits. The
+Python stacks are a claim, because the testcase's process prints them itself.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MAX_THREADS = 24
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
-def look_at(processes: set[int], window_s: float = WINDOW_S) -> list[dict[str, Any]]:
-    """The threads of these processes over a short time, the busiest first: names, states, share of a processor."""
-    before = _threads(processes)
+def sample_threads(processes: set[int], window_s: float = WINDOW_S) -> list[dict[str, Any]]:
+    """Observe the threads of these processes for ``window_s``. Return one record per thread, the busiest first."""
+    before = _read_threads(processes)
     time.sleep(window_s)
-    after = _threads(processes)
+    after = _read_threads(processes)
     found: list[dict[str, Any]] = [
         {
             "process": pid,
@@ -32,15 +32,15 @@ def look_at(processes: set[int], window_s: float = WINDOW_S) -> list[dict[str, A
             "busy": round(
                 min(1.0, (ticks - before.get((pid, tid), (name, state, ticks))[2]) * _TICK_S / window_s), 2
             ),
-            "waits_in": _waits_in(pid, tid) if state != "R" else "",
+            "waits_in": _read_wait_channel(pid, tid) if state != "R" else "",
         }
         for (pid, tid), (name, state, ticks) in after.items()
     ]
     return sorted(found, key=lambda thread: -thread["busy"])[:MAX_THREADS]
 
 
-def _threads(processes: set[int]) -> dict[tuple[int, int], tuple[str, str, int]]:
-    """(process, thread) → name, state letter, clock ticks used: proc(5), ``/proc/PID/task/TID/stat``."""
+def _read_threads(processes: set[int]) -> dict[tuple[int, int], tuple[str, str, int]]:
+    """Return (process, thread) → name, state letter, used clock ticks: proc(5), ``/proc/PID/task/TID/stat``."""
     found = {}
     for pid in processes:
         with contextlib.suppress(OSError):
@@ -53,8 +53,8 @@ def _threads(processes: set[int]) -> dict[tuple[int, int], tuple[str, str, int]]
     return found
 
 
-def _waits_in(pid: int, tid: int) -> str:
-    """The kernel's name for what a sleeping thread waits for (``futex_wait_queue``); empty where it keeps it."""
+def _read_wait_channel(pid: int, tid: int) -> str:
+    """Return the kernel function that a sleeping thread waits in (``futex_wait_queue``); empty if it is hidden."""
     try:
         with open(f"/proc/{pid}/task/{tid}/wchan") as file:
             name = file.read(64)

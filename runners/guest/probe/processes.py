@@ -1,4 +1,4 @@
-"""Starting a step, and ending it with everything that it started. For the supervisor alone."""
+"""Start a step, and end it with everything that it started. Only the supervisor imports this module."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Ended = tuple[int, "resource.struct_rusage"]
-"""A wait status and what the child used."""
+WaitResult = tuple[int, "resource.struct_rusage"]
+"""Wait status and resource usage of a child."""
 
 MAX_OPEN_FILES = 4096
 EXIT_CANNOT_START = 127
-"""What a shell says, too, when the program of a step can't be executed."""
+"""Exit status of a step whose program cannot be executed, as a shell reports it."""
 SWEEP_S = 5.0
-"""How long the living may resist being killed one by one before the zygotes die with them."""
+"""Time limit for killing processes one by one. After the limit the zygotes are killed, too."""
 NOBODY = 65534
 PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
 
 
-APART = "REPROBOT_STEPS_APART"
-"""As in ``runners/sandbox/containers/command_line.py``."""
+STEPS_APART = "REPROBOT_STEPS_APART"
+"""Environment variable that ``runners/sandbox/containers/command_line.py`` sets."""
 
 
-def apart() -> bool:
-    """Whether steps get a user of their own: the engine says so in our environment.
+def has_step_user() -> bool:
+    """True if the engine asks for a separate user for steps.
 
-    On Linux they share ours, and being undumpable keeps them from our descriptors. gVisor's kernel does not know that
-    protection, so that there we are root of the sandbox, with the right to become another, and they are not.
+    On Linux the steps share the supervisor's user, and being undumpable keeps them from its descriptors. gVisor's
+    kernel lacks that protection. There the supervisor is root of the sandbox, and steps run as another user.
     """
-    return os.environ.get(APART) == "1"
+    return os.environ.get(STEPS_APART) == "1"
 
 
 @contextlib.contextmanager
-def as_the_steps() -> Iterator[None]:
-    """With the steps' eyes and hands: what is made here is theirs, what is read here they could read."""
-    if not apart():
+def act_as_step_user() -> Iterator[None]:
+    """Create and read files with the rights of the steps: they own the new files and could read the others."""
+    if not has_step_user():
         yield
         return
     os.setegid(NOBODY)
@@ -53,9 +53,9 @@ def as_the_steps() -> Iterator[None]:
         os.setegid(0)
 
 
-def become_nobody() -> None:
-    """For good, without capabilities, and without a way to get any."""
-    import ctypes  # not at the top: only one engine needs it here, and each import is a part of every probe
+def drop_privileges() -> None:
+    """Become the steps' user for good, without capabilities and without a way to get them."""
+    import ctypes  # lazy: only one engine needs the module here, and each import is a part of every probe
 
     libc = ctypes.CDLL(None, use_errno=True)
     capability = 0
@@ -69,14 +69,14 @@ def become_nobody() -> None:
 
 
 def lower_limit(kind: int, value: int) -> None:
-    """As low as asked, or as low as it is already."""
+    """Set a resource limit to ``value``, or leave a limit that is lower."""
     hard = resource.getrlimit(kind)[1]
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)
     resource.setrlimit(kind, (value, value))
 
 
-def start(
+def start_process(
     argv: list[str],
     environment: dict[str, str],
     limits: dict[str, int],
@@ -84,19 +84,19 @@ def start(
     keep: tuple[int, ...] = (),
     cpu_s: int | None = None,
 ) -> int:
-    """Fork and execute in a new session.
+    """Fork and execute ``argv`` in a new session. Return the process id.
 
-    ``outputs`` are the write ends for descriptors 1 and 2; those in ``keep`` are inherited under their own numbers,
-    and no others. Each process may have ``cpu_s`` of processor time; the kernel kills it then.
+    ``outputs`` are the write ends for descriptors 1 and 2. The child inherits the descriptors in ``keep`` under their
+    own numbers, and no others. The kernel kills each process that uses more than ``cpu_s`` of processor time.
     """
-    apart_from_us = apart()
+    has_own_user = has_step_user()
     child = os.fork()
     if child:
         return child
     try:
         os.setsid()
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)  # Python ignores the first two, and that would be inherited
+            signal.signal(number, signal.SIG_DFL)  # a child would inherit that Python ignores the first two
         os.dup2(outputs[0], 1)
         os.dup2(outputs[1], 2)
         for descriptor in keep:
@@ -106,8 +106,8 @@ def start(
         lower_limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
         if cpu_s is not None:
             lower_limit(resource.RLIMIT_CPU, cpu_s)
-        if apart_from_us:
-            become_nobody()
+        if has_own_user:
+            drop_privileges()
         os.execvpe(argv[0], argv, environment)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -116,12 +116,18 @@ def start(
         os._exit(EXIT_CANNOT_START)
 
 
-def descendants() -> set[int]:
-    """Process ids below us, for when we are not process 1 and ``kill(-1)`` would mean the whole machine."""
-    parents: dict[int, int] = {}
-    for pid in all_processes():
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
-            parents[pid] = int(file.read().rpartition(b")")[2].split()[1])
+def read_parent(pid: int) -> int | None:
+    """Return the parent of a process; None if the process is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def list_descendants() -> set[int]:
+    """Return the processes below this one. ``kill(-1)`` reaches the whole machine unless this is process 1."""
+    parents = {pid: read_parent(pid) for pid in list_processes()}
     below, found = {os.getpid()}, set[int]()
     while True:
         layer = {pid for pid, parent in parents.items() if parent in below} - found
@@ -131,27 +137,28 @@ def descendants() -> set[int]:
         below |= layer
 
 
-def all_processes() -> set[int]:
+def list_processes() -> set[int]:
     return {int(entry) for entry in os.listdir("/proc") if entry.isdigit()}
 
 
 def kill_others() -> None:
-    """Everything but this process. Process 1 does it in one system call that no fork can outrun."""
+    """Kill every process but this one. Process 1 uses one system call that no fork can outrun."""
     if os.getpid() == 1:
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
         return
-    for pid in descendants():
-        kill(pid, signal.SIGKILL)
+    for pid in list_descendants():
+        send_signal(pid, signal.SIGKILL)
 
 
-def kill(pid: int, number: int) -> None:
+def send_signal(pid: int, number: int) -> None:
+    """Send a signal. A process that is gone is no error."""
     with contextlib.suppress(OSError):
         os.kill(pid, number)
 
 
-def reap_all(child: int | None, ended: Ended | None) -> Ended | None:
-    """Kill and collect until no child is left; returns ``(status, usage)`` of ``child``."""
+def reap_all(child: int | None, ended: WaitResult | None) -> WaitResult | None:
+    """Kill and collect until no child is left. Return how ``child`` ended."""
     while True:
         kill_others()
         try:
@@ -162,9 +169,9 @@ def reap_all(child: int | None, ended: Ended | None) -> Ended | None:
             ended = (status, usage)
 
 
-def reap_dead(child: int | None) -> Ended | None:
-    """Collect what has died so far; ``(status, usage)`` when ``child`` is among it."""
-    ended: Ended | None = None
+def reap_dead(child: int | None) -> WaitResult | None:
+    """Collect the children that have died so far. Return how ``child`` ended if it is among them."""
+    ended: WaitResult | None = None
     with contextlib.suppress(ChildProcessError):
         while True:
             pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -175,22 +182,22 @@ def reap_dead(child: int | None) -> Ended | None:
     return ended
 
 
-def reap_but(keep: set[int], child: int | None, ended: Ended | None) -> Ended | None:
-    """As ``reap_all``, sparing ``keep``: only process 1 may ask for that, which sees every process there is.
+def reap_except(keep: set[int], child: int | None, ended: WaitResult | None) -> WaitResult | None:
+    """Kill and collect as ``reap_all``, but spare ``keep``. Only process 1 may call this: it sees every process.
 
-    ``kill(-1)`` can spare nobody, and killing one by one can be outrun by forking. So everything is stopped first,
-    in one system call, and those to be spared are woken at the end. What resists for longer takes them with it.
+    ``kill(-1)`` spares no process, and forking can outrun killing one by one. So one system call stops everything
+    first, and the processes in ``keep`` continue at the end. If others resist for ``SWEEP_S``, all are killed.
     """
     give_up = time.monotonic() + SWEEP_S
     while time.monotonic() < give_up:
-        kill(-1, signal.SIGSTOP)
+        send_signal(-1, signal.SIGSTOP)
         ended = reap_dead(child) or ended
-        others = all_processes() - keep - {os.getpid()}
+        others = list_processes() - keep - {os.getpid()}
         if not others:
             for pid in keep:
-                kill(pid, signal.SIGCONT)
+                send_signal(pid, signal.SIGCONT)
             return ended
         for pid in others:
-            kill(pid, signal.SIGKILL)
-        time.sleep(0.0005)  # dying takes a moment, and there may be no child whose end could be waited for
+            send_signal(pid, signal.SIGKILL)
+        time.sleep(0.0005)  # dying takes a moment, and there may be no child to wait for
     return reap_all(child, ended)

@@ -1,4 +1,4 @@
-"""What a step prints, kept within bounds, and a way to hear that a process has ended. For the supervisor alone."""
+"""Keep a step's output within bounds, and notice ended processes. Only the supervisor imports this module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 
 
 class Capture:
-    """Keeps the head and the tail of a stream and counts what fell between."""
+    """The head and the tail of a stream, and the number of bytes dropped between them."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.head_bytes = limit_bytes // 4
@@ -26,8 +26,8 @@ class Capture:
             del self.tail[:excess]
             self.dropped += excess
 
-    def text(self) -> str:
-        """The stream as valid text; one replacement character per byte that isn't UTF-8."""
+    def decode_text(self) -> str:
+        """Return the stream as valid text, with one replacement character per byte that is not UTF-8."""
         head = self.head.decode("utf-8", "replace")
         tail = self.tail.decode("utf-8", "replace")
         if not self.dropped:

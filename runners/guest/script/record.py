@@ -1,14 +1,15 @@
-"""What a script's run was like, told from inside its process: JSON lines on a descriptor, at most 48 KiB in all.
+"""Record the run of a script from inside its process: JSON lines on a descriptor, at most 48 KiB in all.
 
 ::
 
-    {"phase": "compile", "at": 0.41}         entered, seconds after the script began
-    {"phase": "run", "at": 1.93}             left again
+    {"phase": "compile", "at": 0.41}         compilation begins, seconds after the start of the script
+    {"phase": "run", "at": 1.93}             compilation ends
     {"failed": [{"type", "message", "frames": [[file, line, function], …], "because"}, …], "at", "warnings"}
-    {"ended": 0, "at", "warnings"}           instead, when no exception did it
+    {"ended": 0, "at", "warnings"}           the script ended without an exception
 
-A crash or a time-out leaves the phase it happened in. ``failed`` is the chain of exceptions, the one that ended the
-script first, frames innermost first. All of it is a claim: the script can write here itself, or change what is told.
+After a crash or a time-out, the last phase is the one in which it happened. ``failed`` is the chain of exceptions,
+beginning with the exception that ended the script, frames innermost first. The record is a claim: the script can
+write to the same descriptor, or change the functions that write.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ MAX_WARNINGS = 12
 MAX_PHASES = 100
 
 
-class Record:
-    """Nothing here may be a reason for the script to fail, or to print anything else than it does alone."""
+class RunRecord:
+    """Writes the record. Its methods must not make the script fail or print other output than a plain run."""
 
     def __init__(self, descriptor: int, compile_functions: list[str]) -> None:
-        """``compile_functions`` are watched once their module is imported, as it may be when the script begins."""
+        """Watch each of ``compile_functions`` once its module is imported, which may be before the script begins."""
         self._descriptor = descriptor
         self._pid = os.getpid()
         self._began = time.monotonic()
@@ -54,87 +55,91 @@ class Record:
         self._watch_warnings()
         for module in self._compile_functions:
             if module in sys.modules:
-                self._watch_compilers(module)
-        sys.meta_path.insert(0, Later(self._compile_functions.keys() - sys.modules.keys(), self._watch_compilers))
+                self._watch_module(module)
+        sys.meta_path.insert(
+            0, ImportWatcher(self._compile_functions.keys() - sys.modules.keys(), self._watch_module)
+        )
 
-    def ended(self, end: SystemExit | None) -> None:
+    def write_end(self, end: SystemExit | None) -> None:
         code = None if end is None else end.code
-        self._say(ended=code if isinstance(code, int) else int(code is not None), warnings=self._told())
+        self._write_line(
+            ended=code if isinstance(code, int) else int(code is not None), warnings=self._list_warnings()
+        )
 
-    def failed(self, error: BaseException) -> None:
-        """Called when the exception has been printed as it would be without us."""
+    def write_failure(self, error: BaseException) -> None:
+        """Write the failure. The caller has printed the exception as in a plain run."""
         chain = []
-        for one, because in chained(error):
+        for link, because in list_chain(error):
             try:
-                chain.append(described(one, because))
-            except Exception as trouble:  # a hostile __str__
-                chain.append({"type": type(one).__name__[:200], "message": repr(type(trouble)), "frames": []})
-        if not self._say(failed=chain, warnings=self._told()):
-            self._say(failed=chain[:1], warnings=[])
+                chain.append(describe_exception(link, because))
+            except Exception as problem:  # a hostile __str__
+                chain.append({"type": type(link).__name__[:200], "message": repr(type(problem)), "frames": []})
+        if not self._write_line(failed=chain, warnings=self._list_warnings()):
+            self._write_line(failed=chain[:1], warnings=[])
 
     # ------------------------------------------------------------------------------------------ watching
 
     def _watch_warnings(self) -> None:
-        """Beside the machinery that prints them: what replaces ``showwarning``, or records, works as before."""
+        """Hook in beside the machinery that prints warnings. A replaced ``showwarning`` and recording still work."""
         import warnings
 
         shown = getattr(warnings, "_showwarnmsg", None)
         if shown is None:
             return
 
-        def show(message: Any) -> None:
+        def show_warning(message: Any) -> None:
             if len(self._warnings) < MAX_WARNINGS:
-                with contextlib.suppress(Exception):  # a category of the script's own
+                with contextlib.suppress(Exception):  # a category that the script defines
                     self._warnings[getattr(message.category, "__name__", "?"), str(message.message)[:300]] = None
             shown(message)
 
-        warnings._showwarnmsg = show  # type: ignore[attr-defined]  # private, and the only place all pass through
+        warnings._showwarnmsg = show_warning  # type: ignore[attr-defined]  # private; all warnings pass through here
 
-    def _told(self) -> list[list[str]]:
-        return [list(one) for one in self._warnings]
+    def _list_warnings(self) -> list[list[str]]:
+        return [list(warning) for warning in self._warnings]
 
-    def _watch_compilers(self, name: str) -> None:
+    def _watch_module(self, name: str) -> None:
         module = sys.modules.get(name)
         for function in self._compile_functions[name] if module is not None else ():
-            self._watch_compiler(module, function)
+            self._watch_function(module, function)
 
-    def _watch_compiler(self, module: Any, name: str) -> None:
-        original = vars(module).get(name)  # nothing that a module makes when asked: that may be an import
+    def _watch_function(self, module: Any, name: str) -> None:
+        original = vars(module).get(name)  # not getattr: a module may import or create attributes on access
         if not callable(original):
             return
-        compile_here = self._timed(original)
+        compile_here = self._wrap_timed(original)
         for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__signature__", "__wrapped__"):
             if hasattr(original, attribute):
                 setattr(compile_here, attribute, getattr(original, attribute))
-        compile_here.__wrapped__ = original  # type: ignore[attr-defined]  # what inspect follows
+        compile_here.__wrapped__ = original  # type: ignore[attr-defined]  # for the inspect module
         setattr(module, name, compile_here)
 
-    def _timed(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_timed(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def compile_here(*args: Any, **kwargs: Any) -> Any:
             self._compiling += 1
             if self._compiling == 1:
-                self._phase("compile")
+                self._write_phase("compile")
             try:
                 return original(*args, **kwargs)
             finally:
                 self._compiling -= 1
                 if self._compiling == 0:
-                    self._phase("run")
+                    self._write_phase("run")
 
         return compile_here
 
-    def _phase(self, name: str) -> None:
+    def _write_phase(self, name: str) -> None:
         self._phases += 1
         if self._phases <= MAX_PHASES:
-            self._say(phase=name)
+            self._write_line(phase=name)
 
-    def _say(self, **line: Any) -> bool:
-        """One line; False when it has no room (nothing is written then)."""
+    def _write_line(self, **line: Any) -> bool:
+        """Write a line. Return False, without writing, if the line exceeds the space left."""
         try:
             import json
 
             if os.getpid() != self._pid:
-                return True  # a child of the script's: its end is not the script's
+                return True  # the end of a child is not the end of the script
             line["at"] = round(time.monotonic() - self._began, 4)
             data = json.dumps(line, ensure_ascii=True, allow_nan=False).encode("ascii") + b"\n"
             if len(data) > self._left:
@@ -145,12 +150,12 @@ class Record:
         return True
 
 
-class Later:
-    """Finds modules as ever, and tells when one of ``names`` has been imported, or could not be.
+class ImportWatcher:
+    """A finder that calls ``done`` after the import of each module in ``names``, even if the import fails.
 
-    By the specification of the module, on which the last thing that importing does is to set ``_initializing``
-    (Python 3.7 to 3.14). A loader of our own would put a frame of ours below the module's code, to which warnings
-    with a stack level would then point.
+    The finder replaces the type of the module's specification: importing ends by setting ``_initializing`` there
+    (Python 3.7 to 3.14). A loader instead would add a frame below the module's code, and warnings with a stack level
+    would point to that frame.
     """
 
     def __init__(self, names: set[str], done: Callable[[str], None]) -> None:
@@ -161,18 +166,18 @@ class Later:
         if name not in self._names:
             return None
         self._names.discard(name)
-        finders = [find for one in sys.meta_path if one is not self and (find := getattr(one, "find_spec", None))]
-        spec = next((spec for find in finders if (spec := find(name, path, target)) is not None), None)
-        with contextlib.suppress(TypeError):  # a kind of specification that cannot become another
+        others: list[Any] = [getattr(finder, "find_spec", None) for finder in sys.meta_path if finder is not self]
+        spec = next((spec for find in others if find and (spec := find(name, path, target)) is not None), None)
+        with contextlib.suppress(TypeError):  # a type of specification that cannot change
             if spec is not None:
-                spec.__class__ = telling(type(spec), self._done)
+                spec.__class__ = watch_initializing(type(spec), self._done)
         return spec
 
 
-def telling(kind: type, done: Callable[[str], None]) -> type:
-    """That kind of specification, until the import is over."""
+def watch_initializing(kind: type, done: Callable[[str], None]) -> type:
+    """Return a subclass of a specification's type. Instances become ``kind`` again when the import is over."""
 
-    class Telling(kind):  # type: ignore[misc]  # whatever the finder has made
+    class WatchedSpec(kind):  # type: ignore[misc]  # the type depends on the finder
         @property
         def _initializing(self) -> bool:
             return bool(self.__dict__.get("_initializing"))
@@ -185,38 +190,38 @@ def telling(kind: type, done: Callable[[str], None]) -> type:
                 with contextlib.suppress(Exception):
                     done(self.name)
 
-    return Telling
+    return WatchedSpec
 
 
-def chained(error: BaseException) -> list[tuple[BaseException, str]]:
-    """The exception and those it came from, as a traceback would show them."""
-    found: list[tuple[BaseException, str]] = []
+def list_chain(error: BaseException) -> list[tuple[BaseException, str]]:
+    """Return the exception and its causes, as a traceback shows them, each with its relation to the last."""
+    chain: list[tuple[BaseException, str]] = []
     because = ""
-    one: BaseException | None = error
-    while one is not None and len(found) < MAX_CHAIN and all(one is not seen for seen, _ in found):
-        found.append((one, because))
-        if one.__cause__ is not None:
-            one, because = one.__cause__, "cause"
-        elif one.__context__ is not None and not one.__suppress_context__:
-            one, because = one.__context__, "context"
+    link: BaseException | None = error
+    while link is not None and len(chain) < MAX_CHAIN and all(link is not earlier for earlier, _ in chain):
+        chain.append((link, because))
+        if link.__cause__ is not None:
+            link, because = link.__cause__, "cause"
+        elif link.__context__ is not None and not link.__suppress_context__:
+            link, because = link.__context__, "context"
         else:
-            one = None
-    return found
+            link = None
+    return chain
 
 
-def described(error: BaseException, because: str) -> dict[str, Any]:
+def describe_exception(error: BaseException, because: str) -> dict[str, Any]:
     kind = type(error)
     module = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}."
     return {
         "type": f"{module}{kind.__qualname__}"[:200],
         "message": str(error)[:MAX_MESSAGE],
-        "frames": frames(error.__traceback__),
+        "frames": list_frames(error.__traceback__),
         "because": because,
     }
 
 
-def frames(traceback: TracebackType | None) -> list[list[Any]]:
-    """Innermost first, without our own."""
+def list_frames(traceback: TracebackType | None) -> list[list[Any]]:
+    """Return [file, line, function] of each frame of the script and its libraries, innermost first."""
     found: list[list[Any]] = []
     while traceback is not None:
         code = traceback.tb_frame.f_code

@@ -1,10 +1,9 @@
-"""Runs a script as ``python SCRIPT ARGUMENT…`` would, and leaves a record of how it failed: see ``record.py``.
+"""Run a script as ``python SCRIPT ARGUMENT…`` would, and write a record of how it failed (``record.py``).
 
 Usage: ``launch.py script.run RECORD,STACKS,SEED FUNCTIONS SCRIPT ARGUMENT…`` with the numbers of two inherited
-descriptors, a seed or none (see ``seeding.py``), and the functions that compile, with commas between them. A zygote's
-child calls ``run`` itself. Streams, traceback, exit status and what the script finds in ``sys`` and ``__main__`` are
-those of a plain run (a test compares them); our own frames below it show up only in stacks, where the host removes
-them.
+descriptors, a seed or nothing (``seeding.py``), and the compile functions, separated by commas. A zygote's child
+calls ``run_script`` itself. Streams, traceback, exit status, ``sys`` and ``__main__`` are those of a plain run (a
+test compares them). Frames of this package show up only in stacks, where the host removes them.
 
 The script shares the process with this module: the record is a claim.
 """
@@ -17,57 +16,63 @@ import sys
 from types import ModuleType, TracebackType
 
 from runners.guest import forget_modules, is_ours
-from runners.guest.script import record as recording, seeding
+from runners.guest.script.record import RunRecord, list_chain
+from runners.guest.script.seeding import seed_generators
 
-HIGH = 200
-"""Descriptors from here on are out of the way of those that a script opens."""
+FIRST_DESCRIPTOR = 200
+"""A script's own descriptors have lower numbers."""
 STACK_SIGNAL = 64
-"""SIGRTMAX: prints where each thread is, and is what nobody else uses."""
+"""SIGRTMAX prints the stack of each thread. Other programs do not use this signal."""
 
 
-def out_of_the_way(descriptor: int) -> int:
-    """The same file under a high number, not inherited."""
+def move_descriptor(descriptor: int) -> int:
+    """Return the same file under a high number that children do not inherit. Close the old number."""
     import fcntl
 
-    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, HIGH)
+    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR)
     os.close(descriptor)
     return high
 
 
-def run(argv: list[str], record: int, stacks: int, seed: int | None, compile_functions: list[str]) -> None:
-    """Become ``python argv…``. Returns when the script ended well; raises SystemExit otherwise."""
+def run_script(argv: list[str], record: int, stacks: int, seed: int | None, compile_functions: list[str]) -> None:
+    """Become ``python argv…``. Return if the script ends well.
+
+    Raises:
+        SystemExit: the script failed or asked to exit. The status is the one of a plain run.
+        KeyboardInterrupt: the script was interrupted.
+    """
     path = os.path.abspath(argv[0])
     if seed is not None:
-        seeding.seed_all(seed)
+        seed_generators(seed)
     forget_modules()
     sys.argv = list(argv)
     sys.path[0] = os.path.dirname(path)
     sys.path_importer_cache.clear()
-    tell_where_on_signal(stacks)
-    notes = recording.Record(record, compile_functions)
+    print_stacks_on_signal(stacks)
+    notes = RunRecord(record, compile_functions)
     try:
-        execute(path, new_main(path))
+        execute_file(path, create_main(path))
     except SystemExit as end:
-        notes.ended(end)
+        notes.write_end(end)
         raise
     except BaseException as error:
-        # Set on the exception too: the default hook prints what the exception carries.
-        for one, _ in recording.chained(error):
-            one.__traceback__ = own_frames_removed(one)
+        # Set on the exceptions, because the default hook prints their own tracebacks.
+        for link, _ in list_chain(error):
+            link.__traceback__ = remove_our_frames(link)
         sys.excepthook(type(error), error, error.__traceback__)
-        notes.failed(error)
-        end_as_interpreter_does(error)
-    notes.ended(None)
+        notes.write_failure(error)
+        exit_like_interpreter(error)
+    notes.write_end(None)
 
 
-def execute(path: str, module: ModuleType) -> None:
+def execute_file(path: str, module: ModuleType) -> None:
     with open(path, "rb") as source:
         code = compile(source.read(), path, "exec", dont_inherit=True)
     exec(code, module.__dict__)  # noqa: S102  # the whole purpose; this runs inside the sandbox
 
 
-def new_main(path: str) -> ModuleType:
-    """``__main__`` as the interpreter makes it for a file."""
+def create_main(path: str) -> ModuleType:
+    """Return ``__main__`` as the interpreter creates it for a file."""
     from importlib.machinery import SourceFileLoader
 
     module = ModuleType("__main__")
@@ -80,8 +85,8 @@ def new_main(path: str) -> ModuleType:
     return module
 
 
-def own_frames_removed(error: BaseException) -> TracebackType | None:
-    """The traceback as it would be without us; none when that has no frame (a syntax error in the script)."""
+def remove_our_frames(error: BaseException) -> TracebackType | None:
+    """Return the traceback of a plain run; None without frames (a syntax error in the script)."""
     kept = []
     traceback = error.__traceback__
     while traceback is not None:
@@ -89,22 +94,22 @@ def own_frames_removed(error: BaseException) -> TracebackType | None:
             kept.append(traceback)
         traceback = traceback.tb_next
     rebuilt = None
-    for one in reversed(kept):
-        rebuilt = TracebackType(rebuilt, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    for entry in reversed(kept):
+        rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return rebuilt
 
 
-def tell_where_on_signal(stacks: int) -> None:
-    """From C code, so that it works also where no Python runs any more."""
+def print_stacks_on_signal(stacks: int) -> None:
+    """Install a handler in C, which works even if no Python code runs any more."""
     import faulthandler
 
     faulthandler.register(STACK_SIGNAL, file=stacks, all_threads=True, chain=False)
 
 
-def end_as_interpreter_does(error: BaseException) -> None:
-    """The exit status of an exception that nothing caught; raises SystemExit or dies of SIGINT."""
+def exit_like_interpreter(error: BaseException) -> None:
+    """End with the exit status of an uncaught exception: raise SystemExit, or KeyboardInterrupt again."""
     if isinstance(error, KeyboardInterrupt):
-        sys.excepthook = lambda *_: None  # told already
+        sys.excepthook = lambda *_: None  # it is printed already
         raise error
     raise SystemExit(1) from None
 
@@ -112,6 +117,6 @@ def end_as_interpreter_does(error: BaseException) -> None:
 def main(arguments: list[str]) -> int:
     record, stacks, seed = arguments[0].split(",")
     functions = arguments[1].split(",") if arguments[1] else []
-    descriptors = out_of_the_way(int(record)), out_of_the_way(int(stacks))
-    run(arguments[2:], *descriptors, int(seed) if seed else None, functions)
+    descriptors = move_descriptor(int(record)), move_descriptor(int(stacks))
+    run_script(arguments[2:], *descriptors, int(seed) if seed else None, functions)
     return 0

@@ -1,7 +1,7 @@
-"""Random numbers that a script draws without a seed of its own, made the same in every run.
+"""Seed the random generators of a script, so that every run draws the same numbers.
 
-Only for the question whether they are what makes two runs differ: a script that seeds its generators itself is not
-changed by it. Covers what testcases use: ``random``, numpy's two interfaces, torch.
+Diagnosis uses this to learn whether random numbers make two runs differ. A script that seeds its own generators runs
+unchanged. Covers the generators that testcases use: ``random``, both interfaces of numpy, and torch.
 """
 
 from __future__ import annotations
@@ -14,30 +14,26 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def seed_all(seed: int) -> None:
-    """Seed every generator there is, and those that will be made without a seed."""
-    import importlib  # here, so that a run without a seed has imported neither
+def seed_generators(seed: int) -> None:
+    """Seed the existing generators, and those that are created later without a seed."""
+    import importlib  # lazy: a run without a seed must import neither module
     import random
 
     random.seed(seed)
     try:
-        of_numpy: Any = importlib.import_module("numpy").random
+        numpy_random: Any = importlib.import_module("numpy").random
     except ImportError:
         return
-    of_numpy.seed(seed)
-    of_numpy.default_rng = _with_default(of_numpy.default_rng, seed)
-    torch = _imported("torch")
+    numpy_random.seed(seed)
+    numpy_random.default_rng = _add_default_seed(numpy_random.default_rng, seed)
+    # Only if the script's first imports loaded it: loading torch takes seconds and changes more than seeds.
+    torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(seed)
 
 
-def _with_default(make: Callable[..., Any], seed: int) -> Callable[..., Any]:
-    def default_rng(given: Any = None) -> Any:
-        return make(seed if given is None else given)
+def _add_default_seed(make: Callable[..., Any], seed: int) -> Callable[..., Any]:
+    def default_rng(own_seed: Any = None) -> Any:
+        return make(seed if own_seed is None else own_seed)
 
     return default_rng
-
-
-def _imported(name: str) -> Any:
-    """Only if the script's first imports brought it: loading it would cost seconds, and change more than seeds."""
-    return sys.modules.get(name)

@@ -1,17 +1,17 @@
-"""Imports what a testcase imports first, then forks for each probe: ``launch.py script.zygote DESCRIPTOR``.
+"""Import a testcase's modules once, then fork for each probe: ``launch.py script.zygote DESCRIPTOR``.
 
-Started by the supervisor (``forking.py``) with the environment's interpreter and the probe's own environment. On the
-socket it gets ``(preload, places)`` (``forking.py``), executes the import statements, and answers ``ready``, or why a
-fork of it would not be as good as a new process. Then each message is ``(argv, late, perturb, seed, cpu_s)`` with
-four descriptors: a child takes them for its output, errors, record and stacks and becomes ``python argv…``; its
-process id is the answer. The child is orphaned on purpose: the supervisor adopts it.
+The supervisor starts a zygote (``probe/forking.py``) with the environment's interpreter and the probe's environment
+variables. The zygote reads ``(preload, scratch)`` from the socket, executes the import statements and answers
+``ready``, or why a fork would differ from a new process. Each further message is ``(argv, late, perturb, seed,
+cpu_s)`` with four descriptors. A child takes the descriptors as its output, errors, record and stacks and becomes
+``python argv…``; the answer is its process id. The child is orphaned on purpose, so that the supervisor adopts it.
 
-What a forked child shares with its sisters, and new processes don't: the layout of the address space, and with it
-everything that depends on addresses. Hence what must be seen twice is seen once in a process of its own. The seeds
-that new processes draw are drawn anew.
+Forked children share the layout of the address space, and with it everything that depends on addresses; new processes
+do not. Therefore a result that must be seen twice is seen once in a process of its own. Seeds that a new process
+draws are drawn again in each child.
 
-Only modules are used that every interpreter has loaded at its start, or that a testcase can't import by accident:
-one that forgets an import must fail here as it does elsewhere.
+This module uses only modules that every interpreter has loaded at its start, or that a testcase cannot import by
+accident. A testcase that forgets an import must fail here as it does elsewhere.
 """
 
 from __future__ import annotations
@@ -24,41 +24,44 @@ import sys
 from typing import Any
 
 from runners.guest import forget_modules
-from runners.guest.script import run as script
+from runners.guest.script.run import move_descriptor, run_script
 
 MAX_MESSAGE_BYTES = 256 * 1024
+MAX_REASON = 300
 M_PERTURB = -6
 """malloc.h: fill new memory with the complement of this byte, and freed memory with the byte."""
 
 
-def unsound(places: list[str], descriptors: set[str]) -> str:
-    """Why a fork would differ from a new process; empty when it would not."""
+def find_fork_problem(scratch: list[str], descriptors: set[str]) -> str:
+    """Return why a fork would differ from a new process; empty if it would not.
+
+    ``descriptors`` were open before the imports, counting the one that read the directory, as it is open now.
+    """
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
-        return f"its imports leave {threads - 1} threads running"
-    # One was for reading the directory, then as now.
+        return f"the imports leave {threads - 1} threads running"
     opened = set(os.listdir("/proc/self/fd")) - descriptors
     if opened:
-        return f"its imports leave {len(opened)} files open"
+        return f"the imports leave {len(opened)} files open"
     with open("/proc/self/maps") as file:
         shared = [line.split()[-1] for line in file if line.split()[1].startswith("rw") and line.split()[1][3] == "s"]
     if shared:
-        return f"its imports share memory: {shared[0]}"
-    left = [name for place in places for name in os.listdir(place) if place != os.getcwd()]
+        return f"the imports share memory: {shared[0]}"
+    left = [name for folder in scratch for name in os.listdir(folder) if folder != os.getcwd()]
     if left:
-        return f"its imports leave files: {left[0]}"
+        return f"the imports leave files: {left[0]}"
     try:
         os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
         return ""
-    return "its imports leave a process running"
+    return "the imports leave a process running"
 
 
-class Own:
-    """Finds none of the testcase's own modules, and remembers that one was looked for.
+class OwnModuleGuard:
+    """A finder that refuses the testcase's own modules and remembers the last one that was asked for.
 
-    A library's import may reach a file of the testcase's that has the same name. What that file does would be in
-    every later fork, whatever these are to show: so it must not run here.
+    An import of a library may reach a file of the testcase that has the same name. The file must not run here: its
+    effects would be in every later fork.
     """
 
     def __init__(self, names: list[str]) -> None:
@@ -72,9 +75,10 @@ class Own:
 
 
 def fork_orphan() -> int | None:
-    """None in the new process; in this one the new one's id. Its parent is whoever collects our orphans.
+    """Fork a process whose parent is the process that collects our orphans.
 
-    The new one goes on only when the one between is gone without a trace: a testcase counts its processes, too.
+    Return None in the new process and its process id in this one. The new process waits until the process between
+    the two is gone without a trace, because a testcase may count its processes.
     """
     reader, writer = os.pipe()
     wait, go = os.pipe()
@@ -103,8 +107,8 @@ def fork_orphan() -> int | None:
             os.close(descriptor)
 
 
-def serve(control: Any) -> tuple[list[str], list[int], dict[str, str], int | None, int | None, int] | None:
-    """Fork for each message. Returns in a child, with what it shall be; None here when the supervisor is gone."""
+def serve_forks(control: Any) -> tuple[list[str], list[int], dict[str, str], int | None, int | None, int] | None:
+    """Fork for each message. Return the child's task in a child; return None here when the supervisor is gone."""
     while True:
         data, ancillary, _, _ = control.recvmsg(MAX_MESSAGE_BYTES, _socket.CMSG_SPACE(4 * 8))
         if not data:
@@ -113,7 +117,7 @@ def serve(control: Any) -> tuple[list[str], list[int], dict[str, str], int | Non
         descriptors = [int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, len(packed), 4)]
         try:
             pid = fork_orphan()
-        except OSError:  # no more processes are allowed
+        except OSError:  # the limit of processes is reached
             pid = 0
         if pid is None:
             argv, late, perturb, seed, cpu_s = marshal.loads(data)
@@ -123,16 +127,18 @@ def serve(control: Any) -> tuple[list[str], list[int], dict[str, str], int | Non
         control.send(str(pid).encode() if pid else b"no process")
 
 
-def become(descriptors: list[int], late: dict[str, str], perturb: int | None, cpu_s: int) -> tuple[int, int]:
-    """A session, streams, seeds and processor time of its own; returns the descriptors for the record and the
-    stacks."""
-    import resource  # not before the testcase's own imports
+def set_up_child(descriptors: list[int], late: dict[str, str], perturb: int | None, cpu_s: int) -> tuple[int, int]:
+    """Give the child its own session, streams, seeds and limit of processor time.
+
+    Return the descriptors of the record and of the stacks.
+    """
+    import resource  # only now: the testcase's imports must not find it loaded
 
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     os.setsid()
     os.dup2(descriptors[0], 1)
     os.dup2(descriptors[1], 2)
-    kept = script.out_of_the_way(descriptors[2]), script.out_of_the_way(descriptors[3])
+    moved = move_descriptor(descriptors[2]), move_descriptor(descriptors[3])
     for descriptor in descriptors[:2]:
         os.close(descriptor)
     os.environ.update(late)
@@ -142,48 +148,54 @@ def become(descriptors: list[int], late: dict[str, str], perturb: int | None, cp
         ctypes.CDLL(None).mallopt(M_PERTURB, perturb)
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
-    # `random` seeds itself anew in a child.
-    return kept
+    # `random` reseeds itself in a forked child.
+    return moved
+
+
+def import_modules(preload: dict[str, list[str]]) -> str:
+    """Execute the import statements. Return why they cannot be shared between forks; empty if they can."""
+    names = {"__name__": "__main__"}
+    guard: Any = OwnModuleGuard(preload["own"])
+    sys.meta_path.insert(0, guard)
+    try:
+        for statement in preload["statements"]:
+            exec(statement, names)  # noqa: S102  # the testcase's own first lines, inside the sandbox
+        sys.stdout.flush()  # a fork would print buffered output again
+        sys.stderr.flush()
+    except BaseException as error:
+        return f"{statement} fails: {type(error).__name__}"
+    sys.meta_path.remove(guard)
+    return f"the imports reach the testcase's own {guard.met}" if guard.met else ""
 
 
 def main(arguments: list[str]) -> int:
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, int(arguments[0]))
     os.set_inheritable(control.fileno(), False)
-    preload, places = marshal.loads(control.recv(MAX_MESSAGE_BYTES))
+    preload, scratch = marshal.loads(control.recv(MAX_MESSAGE_BYTES))
     before = set(os.listdir("/proc/self/fd"))
     sys.argv = [""]
     sys.path[0] = os.getcwd()
     forget_modules()
-    names = {"__name__": "__main__"}
-    finder: Any = Own(preload["own"])
-    sys.meta_path.insert(0, finder)
-    try:
-        for statement in preload["statements"]:
-            exec(statement, names)  # noqa: S102  # the testcase's own first lines, inside the sandbox
-        sys.stdout.flush()  # what a fork would print again
-        sys.stderr.flush()
-    except BaseException as error:
-        control.send(f"{statement} fails: {type(error).__name__}"[:300].encode("utf-8", "replace"))
+    problem = import_modules(preload)
+    if problem:
+        control.send(problem[:MAX_REASON].encode("utf-8", "replace"))
         return 0
-    sys.meta_path.remove(finder)
-    if finder.met:
-        control.send(f"its imports reach its own {finder.met}"[:300].encode("utf-8", "replace"))
-        return 0
-    # What the imports made lives as long as the process: collecting it at the end of every child would copy all of
-    # its memory, and takes longer than most testcases. What a testcase makes is collected as ever.
-    # A package that reports at exit which of its objects live would report the frozen ones, too.
+    # Objects of the imports live as long as the process. Collecting them at the end of every child would copy all of
+    # its memory and take longer than most testcases. Objects of the testcase are collected as usual.
+    # A package that reports its live objects at exit would report frozen ones, too.
     if not any(name in sys.modules for name in preload["reports_at_exit"]):
         gc.freeze()
-    control.send((unsound(places, before) or "ready").encode("utf-8", "replace"))
-    become_script(control, preload["compile_functions"])
+    control.send((find_fork_problem(scratch, before) or "ready").encode("utf-8", "replace"))
+    run_child(control, preload["compile_functions"])
     return 0
 
 
-def become_script(control: Any, compile_functions: list[str]) -> None:
-    child = serve(control)
-    if child is None:
+def run_child(control: Any, compile_functions: list[str]) -> None:
+    """Serve forks, and in each child run its script."""
+    task = serve_forks(control)
+    if task is None:
         os._exit(0)
-    argv, descriptors, late, perturb, seed, cpu_s = child
+    argv, descriptors, late, perturb, seed, cpu_s = task
     control.close()
-    record, stacks = become(descriptors, late, perturb, cpu_s)
-    script.run(argv, record, stacks, seed, compile_functions)
+    record, stacks = set_up_child(descriptors, late, perturb, cpu_s)
+    run_script(argv, record, stacks, seed, compile_functions)

@@ -11,7 +11,7 @@ from bot.cli.app import app
 from bot.cli.verbs import minimize_testcase, reproduce_issue
 from bot.issue import Issue
 from bot.plan import RunOptions
-from bot.report.assemble import repeat_command
+from bot.report.assemble import format_command
 from bot.report.comment import render_comment
 from bot.verdict.verdict import VerdictKind
 from runners.core.bench import Bench
@@ -98,7 +98,7 @@ def test_the_repeat_command_has_every_option_of_the_run() -> None:
         sandbox="bubblewrap",
         allowed=("einx", "cv2=opencv-python"),
     )
-    assert repeat_command(issue(CODE), "iree", options) == (
+    assert format_command(issue(CODE), "iree", options) == (
         "reprobot reproduce 'my issue.md' --toolchain iree --versions '>=3.4,<3.8' --devices vmvx --no-bisect"
         " --sandbox bubblewrap --timeout 30 --allow einx --allow cv2=opencv-python"
     )

@@ -25,6 +25,7 @@ from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
 from tests.bot.daemon import process as daemon
 from tests.bot.forge.fake import REPOSITORY, FakeGithub, Fault
+from tests.bot.forge.objects import stamp
 
 pytestmark = pytest.mark.thorough
 
@@ -144,6 +145,22 @@ def test_polling_is_free_without_a_change(github: FakeGithub, services: Services
     assert services.forge.list_changed_issues(
         REPOSITORY, position.since - timedelta(minutes=2), position.etag
     ).unchanged
+
+
+@pytest.mark.parametrize("text", ["I will look at this tomorrow.", "/repro status"])
+def test_an_edited_comment_gives_no_command(text: str, github: FakeGithub, services: Services) -> None:
+    """Found by polling after the edit, or seen before it without a command."""
+    github.roles["wil"] = "write"
+    github.open_issue(7, "no code")
+    comment = github.say(7, "wil", text)
+    if not text.startswith("/repro"):
+        poll(services)
+    run_all(services)
+    comment.update(body="/repro rerun", updated_at=stamp(github.tick()))
+    github.issues[7]["updated_at"] = stamp(github.tick())
+    poll(services)
+    keys = [event.key for event in services.ledger.list_due(services.now(), EventState.DONE, *ALL)]
+    assert keys == [f"{REPOSITORY}#7:opened"]
 
 
 # ------------------------------------------------------------------------------------------------------ by webhook

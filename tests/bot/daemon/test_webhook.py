@@ -5,14 +5,15 @@ from __future__ import annotations
 import hmac
 import http.client
 import socket
+import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from bot.daemon.webhook import has_valid_signature, open_server
-from bot.requests.request import MAX_EVENT
+from bot.daemon.webhook import MAX_BODY, MAX_CONNECTIONS, has_valid_signature, open_server
 
 SECRET = b"a secret of some length"
 
@@ -95,7 +96,7 @@ def test_an_event_name_has_plain_letters(event: str) -> None:
 def test_a_request_without_length_or_too_long_is_not_read() -> None:
     """The length is checked before the body is read."""
     with listening() as sent:
-        for length, status in ((None, 411), ("-1", 411), ("1e3", 411), (str(MAX_EVENT + 1), 413)):
+        for length, status in ((None, 411), ("-1", 411), ("1e3", 411), (str(MAX_BODY + 1), 413)):
             with socket.create_connection(("127.0.0.1", sent.server.server_port), timeout=10) as raw:
                 line = f"Content-Length: {length}\r\n" if length is not None else ""
                 raw.sendall(f"POST / HTTP/1.1\r\nHost: x\r\n{line}\r\n".encode())
@@ -112,3 +113,73 @@ def test_only_post_is_answered_and_the_secret_is_required() -> None:
         connection.close()
     with pytest.raises(ValueError, match="secret"):
         open_server(("127.0.0.1", 0), b"", lambda kind, payload: True)
+
+
+# ---------------------------------------------------------------------------------------------- slow clients
+
+
+def _open_slowly(sent: WebhookClient, start: bytes, count: int) -> list[socket.socket]:
+    """Open connections that send the start of a request and then nothing."""
+    opened = []
+    for _ in range(count):
+        raw = socket.create_connection(("127.0.0.1", sent.server.server_port), timeout=10)
+        raw.sendall(start)
+        opened.append(raw)
+    return opened
+
+
+SLOW_BODY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{"
+SLOW_HEAD = b"POST / HTTP/1.1\r\nX: "
+
+
+@pytest.mark.parametrize("start", [SLOW_BODY, SLOW_HEAD, b""], ids=["body", "head", "silent"])
+@pytest.mark.parametrize("count", [8, 3 * MAX_CONNECTIONS])
+def test_slow_requests_block_no_delivery(start: bytes, count: int) -> None:
+    """Above the limit of connections the one that has been sending for longest is closed, not the new one."""
+    before = threading.active_count()
+    with listening() as sent:
+        slow = _open_slowly(sent, start, count)
+        for number in range(5):
+            assert sent.post(b'{"number": %d}' % number) == 202
+        assert threading.active_count() - before <= MAX_CONNECTIONS + 2  # the server's own, and one that ends
+        for raw in slow:
+            raw.close()
+
+
+def test_one_deadline_covers_the_whole_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then does not extend the deadline, in the head or in the body."""
+    monkeypatch.setattr("bot.daemon.webhook.SECONDS", 0.5)
+    for start in (SLOW_BODY, SLOW_HEAD):
+        with listening() as sent:
+            (raw,) = _open_slowly(sent, start, 1)
+            raw.settimeout(0.1)
+            began, answer = time.monotonic(), None
+            while answer is None and time.monotonic() - began < 10:
+                try:
+                    raw.sendall(b"x")
+                    answer = raw.recv(64)
+                except TimeoutError:
+                    continue
+                except OSError:
+                    answer = b""
+            raw.close()
+            assert answer == b""
+            assert 0.3 < time.monotonic() - began < 5
+            assert sent.kept == []
+
+
+def test_a_closed_connection_leaves_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    """A stranger must not be able to fill the log."""
+    with listening() as sent:
+        for raw in _open_slowly(sent, SLOW_BODY, 3):
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
+            raw.close()
+        assert sent.post(b"{}") == 202
+    assert capfd.readouterr().err == ""
+
+
+def test_the_largest_event_of_an_issue_is_received() -> None:
+    """Three texts of 65,536 characters, each escaped as a surrogate pair."""
+    body = b'{"text": "' + rb"\ud83d\ude00" * (3 * 65_536) + b'"}'
+    with listening() as sent:
+        assert sent.post(body) == 202

@@ -26,11 +26,11 @@ from bot.forge.download import PUBLIC_HOSTS, Download, FetchError, find_hosts, m
 from bot.forge.file_rules import MAX_FILES
 from bot.issue import Attachment, Comment, Issue, RefusedFile
 from bot.plan import RunOptions
-from bot.report.assemble import repeat_command
-from bot.report.document import extract_document
-from bot.report.quote import clean
-from bot.report.sections.request import request
-from bot.report.sections.testcase import provenance
+from bot.report.assemble import format_command
+from bot.report.document import make_extract_document
+from bot.report.quote import clean_text
+from bot.report.sections.request import render_request
+from bot.report.sections.testcase import describe_provenance
 from bot.verdict.judge import judge_without_running
 from bot.verdict.verdict import Report
 from tests.bot.extract.reading import list_missing as missing, make_issue
@@ -532,15 +532,15 @@ def test_the_repeat_command_fetches_attachments() -> None:
     """With the option only where fetching is not the default."""
     body = f"[pool.mlir]({PLACE}/pool.mlir)" + COMMAND
     issue, _ = read(body, giving(pool__mlir=MLIR.encode()))
-    assert repeat_command(issue, None, RunOptions()) == "reprobot reproduce test --fetch-attachments"
-    assert repeat_command(replace(issue, source="o/r#7"), None, RunOptions()) == "reprobot reproduce 'o/r#7'"
+    assert format_command(issue, None, RunOptions()) == "reprobot reproduce test --fetch-attachments"
+    assert format_command(replace(issue, source="o/r#7"), None, RunOptions()) == "reprobot reproduce 'o/r#7'"
 
 
 def test_the_origin_of_a_linked_file_is_shown() -> None:
     """A foreign name is in a code span of the comment, and cleaned text on the page."""
     span = Span(file="a.mlir", block=0, lines=(1, 3), attachment="a|b`@me.mlir from a.zip")
-    assert provenance(span) == "the linked ``a¦b`@\u200bme.mlir from a.zip``"
-    assert provenance(span, clean) == "the linked a|b`@me.mlir from a.zip"
+    assert describe_provenance(span) == "the linked ``a¦b`@\u200bme.mlir from a.zip``"
+    assert describe_provenance(span, clean_text) == "the linked a|b`@me.mlir from a.zip"
 
 
 def test_a_missing_file_says_why() -> None:
@@ -548,14 +548,14 @@ def test_a_missing_file_says_why() -> None:
     body = f'```python\nimport onnx\nimport tvm\nprint(tvm, onnx.load("m.onnx"))\n```\n[m.zip]({PLACE}/m.zip)\n'
     issue, found = read(body, giving(m__zip=packed(("m.onnx", b"\x08\x07"))))
     assert [lack.why for lack in found.missing] == ["is a binary file, which a testcase cannot hold yet"]
-    listed = extract_document(issue, found)["missing"]
+    listed = make_extract_document(issue, found)["missing"]
     assert listed == [{"kind": "file", "name": "m.onnx", "url": f"{PLACE}/m.zip", "why": found.missing[0].why}]
     verdict = judge_without_running(found)
     assert verdict is not None
     report = Report(
         issue=issue, extraction=found, observations=(), findings=(), bisections=(), verdict=verdict, command=""
     )
-    assert "`m.onnx`: it is a binary file" in request(report).body
+    assert "`m.onnx`: it is a binary file" in render_request(report).body
 
 
 def test_offline_only_the_reason_differs() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -86,6 +87,41 @@ def test_an_address_of_an_issue_is_fetched_from_github(source: str) -> None:
 
     read_source(source, today=TODAY, fetch=fetch)
     assert asked == [("apache/tvm", 123)]
+
+
+def test_a_date_may_have_a_time_and_a_zone() -> None:
+    """The day counts in UTC. A moment before the first year is no date."""
+    assert parse("---\ncreated: 2026-01-02T23:30:00-05:00\n---\n# T\nb").created == date(2026, 1, 3)
+    assert parse("---\ncreated: 2026-01-02 23:30:00\n---\n# T\nb").created == date(2026, 1, 2)
+    assert parse("---\ncreated: 0001-01-01T00:00:00+14:00\n---\n# T\nb").created == date(1, 1, 1)
+
+
+EXTREMES = [
+    ":".join("1" * 3000),
+    ":".join("1" * 300) + ".5",
+    "9" * 5000,
+    "0x" + "f" * 9000,
+    "1e999999999",
+    *("0b_", "1_0", "!!timestamp x", "!!bool x", "!!int ''", "!!float ''", "!!binary x", "=", ".inf", ".nan", "-1"),
+    *("true", "2026-99-01", "0001-01-01T00:00:00+14:00", "[1]", "{a: b}", "&a [*a]", "1.5", "0", "12abc", "\u0663"),
+]
+
+
+@pytest.mark.parametrize("value", [value for value in EXTREMES if not value.endswith("''")])
+def test_a_number_that_no_issue_has_is_wrong_usage(value: str) -> None:
+    """YAML reads some of these as integers of thousands of digits."""
+    with pytest.raises(UserError, match="front matter"):
+        parse(f"---\nnumber: {value}\n---\n# T\nbody\n")
+
+
+@pytest.mark.parametrize("field", ["created", "title", "author", "repository", "labels", "comments", "<<", "? [x]"])
+@pytest.mark.parametrize("value", EXTREMES)
+def test_extreme_values_are_text_or_refused(field: str, value: str) -> None:
+    """The issue can be written as JSON whatever YAML takes its front matter for."""
+    try:
+        msgspec.json.encode(parse(f"---\n{field}: {value}\n---\nbody\n"))
+    except UserError:
+        return
 
 
 @given(st.binary(max_size=400))

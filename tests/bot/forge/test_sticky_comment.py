@@ -22,7 +22,7 @@ from bot.forge.sticky_comment import (
 from bot.report.comment import MAX_BYTES, read_marker
 from tests.bot.requests.fake_forge import ME, NOW, REPOSITORY, MemoryForge, issue_of
 
-RUN = RecordedRun(id="1.1", at=NOW, by="ada", testcase="0" * 16, counted=True)
+RUN = RecordedRun(id="1.1", at=NOW, by="ada", testcase="0" * 64, counted=True)
 
 
 def forge() -> MemoryForge:

@@ -16,12 +16,12 @@ from markdown_it.token import Token
 
 from bot.extract.types import Missing, Repair, Repro, Span
 from bot.report.comment import MAX_BYTES, read_marker, render_comment
-from bot.report.document import document, dumps
-from bot.report.quote import clean, code, fence, hides_characters, prose
-from bot.report.sections.failures import ended
+from bot.report.document import format_json, make_document
+from bot.report.quote import clean_text, escape_prose, has_hidden_characters, quote_block, quote_code
+from bot.report.sections.failures import describe_ending
 from bot.report.sections.findings import render_findings
-from bot.report.sections.headline import TITLES, headline, under_its_label
-from bot.report.sections.ranges import change
+from bot.report.sections.headline import TITLES, UNJUDGED, render_headline, render_sentence
+from bot.report.sections.ranges import render_change
 from bot.verdict.verdict import Report, Verdict, VerdictKind
 from runners.core.findings import DIFFERENCE
 from runners.core.protocol import (
@@ -113,8 +113,8 @@ def poisoned(report: Report, text: str) -> Report:
 
 def tame(text: str) -> str:
     """A plain word, with a mention and an invisible character where ``text`` has them: we note those in blocks."""
-    mention = " @x" if re.search(r"@\w", clean(text)) else ""
-    return "plain" + mention + ("\u200b" if hides_characters(text) else "")
+    mention = " @x" if re.search(r"@\w", clean_text(text)) else ""
+    return "plain" + mention + ("\u200b" if has_hidden_characters(text) else "")
 
 
 def shape(markdown: str) -> list[str]:
@@ -149,7 +149,7 @@ def test_no_text_of_a_stranger_changes_the_structure(name: str, text: str) -> No
     report = reports.ALL[name]()
     comment = render_comment(poisoned(report, text))
     # An empty field has no block of its own, and evidence of that name is a diff.
-    if clean(text).strip() and text != DIFFERENCE:
+    if clean_text(text).strip() and text != DIFFERENCE:
         assert shape(comment) == shape(render_comment(poisoned(report, tame(text))))
     assert read_marker(comment) == (report.verdict.kind, "")
     assert comment.count("<!-- reprobot") == 1
@@ -179,7 +179,7 @@ def test_nothing_is_mentioned_linked_or_referred_to(text: str) -> None:
 def test_what_is_shown_hides_nothing(text: str) -> None:
     """Control, bidirectional and surrogate characters never reach a reader; the zero-width space is ours alone."""
     comment = render_comment(poisoned(reports.regression(), text))
-    assert clean(comment).replace("\u200b", "") == comment.replace("\u200b", "")
+    assert clean_text(comment).replace("\u200b", "") == comment.replace("\u200b", "")
     comment.encode("utf-8", "strict")
 
 
@@ -188,7 +188,7 @@ def test_what_is_shown_hides_nothing(text: str) -> None:
 @example(text="a\n```\n````\nb")
 def test_a_fence_holds_its_text(text: str) -> None:
     """A fence is one block, whatever is in it."""
-    tokens = MARKDOWN.parse(f"before\n\n{fence(text, 'python')}\n\nafter")
+    tokens = MARKDOWN.parse(f"before\n\n{quote_block(text, 'python')}\n\nafter")
     assert [token.type for token in tokens if token.level == 0 and token.nesting >= 0] == [
         "paragraph_open",
         "fence",
@@ -202,9 +202,11 @@ def test_a_fence_holds_its_text(text: str) -> None:
 @example(text="\\")
 def test_a_code_span_and_a_sentence_hold_their_text(text: str) -> None:
     """A span is one span, in a table cell too; a sentence of ours has no markup but its spans."""
-    (cell,) = [token for token in MARKDOWN.parse(f"| x |\n|---|\n| {code(text)} |") if token.content not in ("", "x")]
+    (cell,) = [
+        token for token in MARKDOWN.parse(f"| x |\n|---|\n| {quote_code(text)} |") if token.content not in ("", "x")
+    ]
     assert [child.type for child in cell.children or ()] == ["code_inline"]
-    (line,) = [token for token in MARKDOWN.parse(f"**x.** {prose(text)} y") if token.type == "inline"]
+    (line,) = [token for token in MARKDOWN.parse(f"**x.** {escape_prose(text)} y") if token.type == "inline"]
     kinds = {child.type for child in line.children or ()}
     assert kinds <= {"text", "text_special", "strong_open", "strong_close", "code_inline"}
 
@@ -212,13 +214,13 @@ def test_a_code_span_and_a_sentence_hold_their_text(text: str) -> None:
 @given(st.text(st.characters()))
 def test_cleaning_twice_changes_nothing_more(text: str) -> None:
     """Nothing that is taken out puts together something else to take out."""
-    assert clean(clean(text)) == clean(text)
+    assert clean_text(clean_text(text)) == clean_text(text)
 
 
 @pytest.mark.parametrize("unseen", ["\x07", "\x7f", "\x85", "\u202e", "\u200d", "\ufeff", "\U000e0041", "\u3164"])
 def test_cleaning_takes_each_kind_out(unseen: str) -> None:
     """One of each kind of character that shows as nothing, or shows other text than it is."""
-    assert clean(f"a {unseen} b").split() == ["a", "b"]
+    assert clean_text(f"a {unseen} b").split() == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -235,17 +237,17 @@ def test_cleaning_takes_each_kind_out(unseen: str) -> None:
 )
 def test_cleaning_takes_terminal_sequences_out_whole(sequence: str) -> None:
     """A colour, a window title, a link, a character set, a reset: nothing of them is left to read or to obey."""
-    assert clean(f"before{sequence}after") == "beforeafter"
+    assert clean_text(f"before{sequence}after") == "beforeafter"
 
 
 def test_code_without_mentions_is_still_the_same_code() -> None:
     """A decorator, an MLIR symbol and a shell word are respelled, so that what a maintainer copies runs."""
     namespace: dict[str, Any] = {"twice": lambda f: lambda: 2 * f()}
-    body = fence("@twice\ndef f():\n    return 21\n", "python").split("\n", 1)[1].rsplit("\n", 1)[0]
+    body = quote_block("@twice\ndef f():\n    return 21\n", "python").split("\n", 1)[1].rsplit("\n", 1)[0]
     exec(compile(body, "copied", "exec"), namespace)  # noqa: S102 - our own four lines, to see that the copy runs
     assert namespace["f"]() == 42
-    assert '@"main"() { sym = "a' in fence('func.func @main() { sym = "a.b" }', "mlir").replace("a.b", "a")
-    assert "--input=@''x.npy" in fence("iree-run-module --input=@x.npy", "sh")
+    assert '@"main"() { sym = "a' in quote_block('func.func @main() { sym = "a.b" }', "mlir").replace("a.b", "a")
+    assert "--input=@''x.npy" in quote_block("iree-run-module --input=@x.npy", "sh")
 
 
 @pytest.mark.parametrize("size", [2_000, 64_000])
@@ -294,9 +296,9 @@ def test_golden(name: str) -> None:
 @pytest.mark.parametrize("kind", VerdictKind)
 def test_the_first_line_is_the_verdict(kind: VerdictKind) -> None:
     """Every kind has a name in bold, and a confidence in a word where something was weighed."""
-    line = headline(Verdict(kind=kind, confidence=0.7, headline="It was seen."))
+    line = render_headline(Verdict(kind=kind, confidence=0.7, headline="It was seen."))
     assert re.match(r"\*\*[A-Z][a-z ]+\.\*\* It was seen\.", line)
-    unjudged = kind in (VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO)
+    unjudged = kind in UNJUDGED
     assert line.endswith("Confidence: moderate.") is not unjudged
 
 
@@ -305,7 +307,7 @@ def test_a_headline_that_says_the_verdict_is_not_doubled() -> None:
     verdict = Verdict(
         kind=VerdictKind.INCONCLUSIVE, confidence=0.2, headline="Inconclusive, because no build could run it."
     )
-    assert headline(verdict) == "**Inconclusive**, because no build could run it. Confidence: low."
+    assert render_headline(verdict) == "**Inconclusive**, because no build could run it. Confidence: low."
 
 
 @pytest.mark.parametrize("name", ["incomplete", "no_repro"])
@@ -360,14 +362,17 @@ def test_no_commit_is_named_for_a_testcase_at_fault() -> None:
 def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
     """With its commit; a release beside it is not."""
     range_ = Bisection(direction="fixed", last_bad="0.17.dev0", first_good="0.25.0")
-    text = change(range_, {"0.17.dev0": "a077796b, carried by bitblas 0.0.1.dev13"})
+    text = render_change(range_, {"0.17.dev0": "a077796b, carried by bitblas 0.0.1.dev13"})
     assert text == "Last bad `0.17.dev0` (fork `a077796b`) → first good `0.25.0`."
 
 
 def test_the_two_clocks_are_told_apart() -> None:
     """Computing too much is not running too long."""
-    assert ended(TimedOut(where="step 1")) == "stopped at the time limit in `step 1`"
-    assert ended(TimedOut(where="step 1", clock="processor")) == "stopped at the limit of processor time in `step 1`"
+    assert describe_ending(TimedOut(where="step 1")) == "stopped at the time limit in `step 1`"
+    assert (
+        describe_ending(TimedOut(where="step 1", clock="processor"))
+        == "stopped at the limit of processor time in `step 1`"
+    )
 
 
 def finding(kind: FindingKind, summary: str, **evidence: object) -> Finding:
@@ -397,7 +402,7 @@ def test_that_no_pass_of_llvm_is_to_blame_is_said_only_where_nothing_else_is_kno
     shown = render_findings(findings)
     assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
     report = replace(reports.ALL["regression"](), findings=findings)
-    assert all(one.summary in dumps(document(report, render_comment(report))) for one in findings)
+    assert all(one.summary in format_json(make_document(report, render_comment(report))) for one in findings)
 
 
 def test_a_run_to_the_end_that_nobody_can_judge_is_not_called_a_failure() -> None:
@@ -453,7 +458,7 @@ def test_where_runs_disagree_a_reader_can_have_both() -> None:
 def test_a_label_that_stands_above_is_not_said_again(name: str) -> None:
     """The page has it as its title, the sweep's list before the headline."""
     verdict = reports.ALL[name]().verdict
-    below = under_its_label(verdict)
+    below = render_sentence(verdict)
     assert not below.casefold().startswith(TITLES[verdict.kind].casefold())
     assert below[:1].isupper() or not below[:1].isalpha()
 

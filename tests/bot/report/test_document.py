@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import example, given, strategies as st
 
-from bot.report.document import document, dumps, extract_document
+from bot.report.document import format_json, make_document, make_extract_document
 from runners.core.protocol import Finding, FindingKind
 from tests.bot.report import reports
 
@@ -91,7 +91,7 @@ def breaches(value: Any, wanted: Any, where: str = "") -> list[str]:
 @pytest.mark.parametrize("name", reports.ALL)
 def test_every_field_of_the_contract_is_there(name: str) -> None:
     """Whatever the verdict, a reader of the JSON finds every name the contract lists, with its type."""
-    plain = json.loads(dumps(document(reports.ALL[name](), "the comment")))
+    plain = json.loads(format_json(make_document(reports.ALL[name](), "the comment")))
     assert breaches(plain, CONTRACT) == []
     assert plain["comment"] == "the comment"
 
@@ -99,7 +99,7 @@ def test_every_field_of_the_contract_is_there(name: str) -> None:
 @pytest.mark.parametrize("path", ["verdict.headline", "observations.0.ended.code", "bisection.last_bad", "claim"])
 def test_a_missing_field_is_noticed(path: str) -> None:
     """The check above fails when a field is taken away."""
-    plain = json.loads(dumps(document(reports.regression(), "")))
+    plain = json.loads(format_json(make_document(reports.regression(), "")))
     *parents, last = path.split(".")
     inner: Any = plain
     for step in parents:
@@ -110,7 +110,7 @@ def test_a_missing_field_is_noticed(path: str) -> None:
 
 def test_both_directions_meet_in_one_object() -> None:
     """The deciding direction comes first, and the ends that only the other one knows are still told."""
-    bisection = document(reports.fixed_crash(), "")["bisection"]
+    bisection = make_document(reports.fixed_crash(), "")["bisection"]
     assert (bisection["direction"], bisection["last_bad"], bisection["first_good"]) == ("fixed", "3.5.0", "3.6.0")
     assert (bisection["first_bad"], bisection["last_good"]) == ("3.4.0", None)
     assert [one["direction"] for one in bisection["all"]] == ["fixed", "introduced"]
@@ -118,18 +118,18 @@ def test_both_directions_meet_in_one_object() -> None:
 
 def test_endings_without_a_number_have_a_null_code() -> None:
     """``ended.code`` can be read without asking first which kind it is."""
-    ended = document(reports.regression(), "")["observations"][5]["ended"]
+    ended = make_document(reports.regression(), "")["observations"][5]["ended"]
     assert (ended["kind"], ended["code"]) == ("not-run", None)
 
 
 def test_extraction_alone_gives_the_parts_it_knows() -> None:
     """``reprobot extract --json`` has repro, missing and claim, and nothing that only a run can tell."""
     report = reports.incomplete()
-    plain = extract_document(report.issue, report.extraction)
+    plain = make_extract_document(report.issue, report.extraction)
     assert [one["name"] for one in plain["missing"]] == ["export/model.onnx", "build"]
     assert plain["repro"]["spans"][1] == {"file": "repro.py", "block": 3, "lines": [30, 42]}
     assert "verdict" not in plain
-    assert extract_document(report.issue, reports.no_repro().extraction)["repro"] is None
+    assert make_extract_document(report.issue, reports.no_repro().extraction)["repro"] is None
 
 
 @given(
@@ -139,5 +139,5 @@ def test_extraction_alone_gives_the_parts_it_knows() -> None:
 def test_any_claim_of_a_guest_becomes_strict_json(claim: Any) -> None:
     """Lone surrogates and NaN in a finding's evidence do not make a document that strict readers refuse."""
     finding = Finding(kind=FindingKind.MISSING, summary="x", evidence={"claim": claim})
-    text = dumps({"findings": [msgspec.to_builtins(finding)]})
+    text = format_json({"findings": [msgspec.to_builtins(finding)]})
     assert msgspec.json.decode(text.encode())["findings"][0]["kind"] == "missing"

@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from hypothesis import example, given, settings
 
-from bot.report.document import document, dumps
+from bot.report.document import format_json, make_document
 from bot.report.page import render_page
-from bot.report.quote import clean
+from bot.report.quote import clean_text
 from runners.core.findings import DIFFERENCE
 from runners.core.protocol import Finding, FindingKind, Outcome, Variant
 from tests.bot.report import reports
@@ -77,7 +77,7 @@ def test_the_page_loads_and_runs_nothing(name: str) -> None:
 @example(text="{{ 7 * 7 }} {% raw %}")
 def test_no_text_of_a_stranger_becomes_markup(text: str) -> None:
     """The elements of the page are those that plain words give, and no attribute holds a stranger's word."""
-    if not clean(text).strip():
+    if not clean_text(text).strip():
         return  # an empty field has no element of its own
     page = Reader(render_page(poisoned(reports.regression(), text)))
     plain = Reader(render_page(poisoned(reports.regression(), "plain")))
@@ -96,7 +96,7 @@ def test_the_embedded_report_is_the_json_document(text: str) -> None:
     report = poisoned(reports.fixed_crash(), text)
     embedded = json.loads(Reader(render_page(report)).data)
     embedded.pop("comment")
-    wanted = json.loads(dumps(document(report, "")))
+    wanted = json.loads(format_json(make_document(report, "")))
     wanted.pop("comment")
     assert embedded == wanted
 

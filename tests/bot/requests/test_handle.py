@@ -179,7 +179,7 @@ def test_a_late_answer_does_not_replace_a_later_runs() -> None:
     assert forge.ours()[0].partition("<!-- reprobot:history")[0] == before.partition("<!-- reprobot:record")[0]
 
 
-@pytest.mark.parametrize("body", ["How do I install it?", "It crashes. Thanks for looking into it!"])
+@pytest.mark.parametrize("body", ["It ends with an error.", "It crashes. Thanks for looking into it!"])
 def test_an_issue_without_code_gets_no_comment(body: str) -> None:
     """Unless the settings want one request for code, or a command asks."""
     forge = forge_of(body)
@@ -192,6 +192,21 @@ def test_an_issue_without_code_gets_no_comment(body: str) -> None:
     assert len(forge.ours()) == 1
     assert "Could you add" in forge.ours()[0]
     assert forge.writes == 1
+
+
+@pytest.mark.parametrize("body", ["How do I install it?", f"Would be nice:\n\n{CODE}\n\nHow can I do that?"])
+def test_a_text_without_a_claim_gets_no_comment_unless_a_command_asks(body: str) -> None:
+    """With code and without, whatever the settings say of issues without code."""
+    forge = forge_of(body)
+    forge.issues[7] = replace(forge.issues[7], title="[Feature request] Print faster")
+    for _ in range(2):
+        handled = ask(forge, "issues", issue_event("opened"), file=b"without-code: ask")
+        assert isinstance(handled, HandledRequest)
+        assert handled.sealed is None
+    assert forge.writes == 0
+    asked = says(forge, "wil", "/repro run")
+    assert (asked.sealed is not None) is (CODE in body)
+    assert forge.ours()
 
 
 def test_a_missing_file_is_asked_for_once_by_default() -> None:
@@ -294,9 +309,9 @@ def test_a_machine_that_needs_approval_waits_for_it() -> None:
     assert sealed.group_cells() == {"any": ["any"]}
     assert all("cuda" not in cell.plan.devices for cell in sealed.cells)
     digest = sealed.cells[0].testcase_sha256
-    assert f"/repro approve {digest[:16]}" in forge.ours()[0]
+    assert f"/repro approve {digest}" in forge.ours()[0]
     answered(forge, sealed)
-    approved = says(forge, "wil", f"/repro approve {digest[:16]}", run="2.1", file=GPU).sealed
+    approved = says(forge, "wil", f"/repro approve {digest}", run="2.1", file=GPU).sealed
     assert approved is not None
     assert approved.group_cells() == {"any": ["any"], "lab": ["on-lab"]}
     assert approved.cells[1].plan.devices == ("cuda",)
@@ -311,7 +326,7 @@ def test_an_edit_invalidates_an_approval() -> None:
     forge = forge_of()
     digest = opened(forge, file=GPU).cells[0].testcase_sha256
     forge.issues[7] = issue_of(OTHER)
-    late = says(forge, "wil", f"/repro approve {digest[:16]}", run="2.1", file=GPU)
+    late = says(forge, "wil", f"/repro approve {digest}", run="2.1", file=GPU)
     assert late.sealed is None
     assert "not the testcase as it stands now" in forge.ours()[-1]
     rerun = says(forge, "ada", "/repro rerun", run="3.1", file=GPU).sealed
@@ -325,6 +340,98 @@ def test_an_unneeded_approval_is_refused() -> None:
     digest = opened(forge).cells[0].testcase_sha256
     assert says(forge, "wil", f"/repro approve {digest}", run="2.1").sealed is None
     assert "Nothing here waits for approval" in forge.ours()[-1]
+
+
+HARMLESS = """\
+apache-tvm 0.25.0 aborts:
+
+```python
+import tvm
+# Fatal abort, smallest program that shows it
+tvm.compile(tvm.ir.IRModule({}))
+# seed 69738fe7d8a0b60f
+```
+
+```
+Fatal Python error: Aborted
+```
+"""
+HARMFUL = """\
+apache-tvm 0.25.0 aborts:
+
+```python
+import tvm
+import os; os.system('anything at all, on the laboratory GPU')
+tvm.compile(tvm.ir.IRModule({}))
+# seed 94380fce5aa8f182
+```
+
+```
+Fatal Python error: Aborted
+```
+"""
+
+
+def test_an_approval_does_not_hold_for_a_testcase_with_the_same_first_digits() -> None:
+    """The two testcases share the first 16 digits of their sha256. Finding them took one core 53 minutes."""
+    forge = forge_of(HARMLESS)
+    sealed = opened(forge, file=GPU)
+    digest = sealed.cells[0].testcase_sha256
+    answered(forge, sealed)
+    short = says(forge, "wil", f"/repro approve {digest[:16]}", run="2.1", file=GPU)
+    assert short.sealed is None
+    assert "all 64 digits" in forge.ours()[-1]
+    assert digest in forge.ours()[-1]
+    approved = says(forge, "wil", f"/repro approve {digest}", run="3.1", file=GPU).sealed
+    assert approved is not None
+    answered(forge, approved)
+    forge.issues[7] = issue_of(HARMFUL)
+    rerun = says(forge, "ada", "/repro rerun", run="4.1", file=GPU).sealed
+    assert rerun is not None
+    other = rerun.cells[0].testcase_sha256
+    assert other[:16] == digest[:16]
+    assert other != digest
+    assert "lab" not in rerun.group_cells()
+    assert f"/repro approve {other}" in forge.ours()[0]
+
+
+@pytest.mark.parametrize("count", [10, 50])
+def test_approvals_by_strangers_do_not_displace_a_maintainers(count: int) -> None:
+    """Written before and after the maintainer's, by as many accounts."""
+    forge = forge_of()
+    sealed = opened(forge, file=GPU)
+    digest = sealed.cells[0].testcase_sha256
+    answered(forge, sealed)
+    for number in range(count):
+        says(forge, f"sock{number}", f"/repro approve {digest}", run=f"{100 + number}.1", file=GPU)
+    approved = says(forge, "wil", f"/repro approve {digest}", run="2.1", file=GPU).sealed
+    assert approved is not None
+    answered(forge, approved)
+    for number in range(count):
+        says(forge, f"sock{number}", f"/repro approve {digest}", run=f"{200 + number}.1", file=GPU)
+    later = says(forge, "ada", "/repro rerun", run="3.1", file=GPU).sealed
+    assert later is not None
+    assert "lab" in later.group_cells()
+
+
+def test_an_approval_ends_when_its_comment_is_edited_or_its_account_loses_permission() -> None:
+    forge = forge_of()
+    sealed = opened(forge, file=GPU)
+    answered(forge, sealed)
+    approved = says(forge, "wil", f"/repro approve {sealed.cells[0].testcase_sha256}", run="2.1", file=GPU).sealed
+    assert approved is not None
+    answered(forge, approved)
+    place, word = next((place, one) for place, one in enumerate(forge.posted) if one.author == "wil")
+    forge.posted[place] = replace(word, updated=word.updated + timedelta(seconds=1))
+    edited = says(forge, "ada", "/repro rerun", run="3.1", file=GPU).sealed
+    assert edited is not None
+    assert "lab" not in edited.group_cells()
+    answered(forge, edited)
+    forge.posted[place] = word
+    forge.permissions["wil"] = Permission.TRIAGE
+    demoted = says(forge, "ada", "/repro rerun", run="4.1", file=GPU).sealed
+    assert demoted is not None
+    assert "lab" not in demoted.group_cells()
 
 
 @pytest.mark.parametrize("who", ["ada", "tim", "eve"])

@@ -11,8 +11,10 @@ from hypothesis import given, strategies as st
 
 from bot.forge.contract import Permission, PostedComment
 from bot.forge.run_record import (
+    MAX_APPROVALS,
     MAX_RUNS,
     IssueRecord,
+    RecordedApproval,
     RecordedRun,
     RunState,
     VoidedVerdict,
@@ -43,7 +45,7 @@ WRITER = Requester(login="wil", permission=Permission.WRITE, is_author=False)
 
 
 def run(id: str = "1", by: str = "ada", hours: float = 1, counted: bool = True) -> RecordedRun:
-    return RecordedRun(id=id, at=NOW - timedelta(hours=hours), by=by, testcase="0" * 16, counted=counted)
+    return RecordedRun(id=id, at=NOW - timedelta(hours=hours), by=by, testcase="0" * 64, counted=counted)
 
 
 @pytest.mark.parametrize(
@@ -96,13 +98,13 @@ def test_each_budget_stops_only_strangers(used: BudgetUse, said: str) -> None:
     assert check_budgets(budgets, BudgetUse(issue=1, user=1, repository=1), AUTHOR) is None
 
 
-@pytest.mark.parametrize("words", [SHA, SHA[:12], SHA[:16].upper(), f"{SHA[:16]} looks fine"])
+@pytest.mark.parametrize("words", [SHA, SHA.upper(), f"{SHA} looks fine"])
 def test_an_approval_names_the_testcase_by_its_digest(words: str) -> None:
     assert check_approval(SlashCommand(verb=Verb.APPROVE, words=words), SHA) is None
 
 
-@pytest.mark.parametrize("words", ["", "gpu", SHA[:11], "cd" * 32, SHA + "00", f"x{SHA[:16]}"])
-def test_an_approval_with_another_digest_is_refused(words: str) -> None:
+@pytest.mark.parametrize("words", ["", "gpu", SHA[:16], SHA[:63], "cd" * 32, SHA + "00", f"x{SHA}"])
+def test_an_approval_with_another_or_a_shorter_digest_is_refused(words: str) -> None:
     assert isinstance(check_approval(SlashCommand(verb=Verb.APPROVE, words=words), SHA), Denied)
 
 
@@ -116,27 +118,44 @@ def permission(login: str) -> Permission:
     return {"wil": Permission.WRITE, "tim": Permission.TRIAGE}.get(login, Permission.READ)
 
 
+def approved(by: str = "wil", testcase: str = SHA) -> IssueRecord:
+    return IssueRecord(approvals=(RecordedApproval(testcase=testcase, by=by, comment=1),))
+
+
 def test_an_approval_holds_for_one_testcase() -> None:
-    """From an account with permission. An edit of the issue makes another testcase, with another digest."""
-    said = f"looks harmless\n\n/repro approve {SHA[:16]}"
-    assert find_approval([comment(said)], SHA, permission) == "wil"
-    assert find_approval([comment(said)], "cd" * 32, permission) is None
-    assert find_approval([comment(said, by="tim")], SHA, permission) is None
-    assert find_approval([comment(said, by="ada")], SHA, permission) is None
-    assert find_approval([comment(said, edited=True)], SHA, permission) is None
-    assert find_approval([comment("> " + said.replace("\n", "\n> "))], SHA, permission) is None
+    """A recorded approval of an account that may still approve, in a comment that stands as it was written."""
+    said = f"looks harmless\n\n/repro approve {SHA}"
+    assert find_approval(approved(), [comment(said)], SHA, permission) == "wil"
+    assert find_approval(approved(), [comment(said)], "cd" * 32, permission) is None
+    assert find_approval(approved(by="tim"), [comment(said, by="tim")], SHA, permission) is None
+    assert find_approval(approved(), [comment(said, by="ada")], SHA, permission) is None
+    assert find_approval(approved(), [comment(said, edited=True)], SHA, permission) is None
+    assert find_approval(approved(), [comment("> " + said.replace("\n", "\n> "))], SHA, permission) is None
+    assert find_approval(approved(), [], SHA, permission) is None
 
 
-def test_permission_requests_are_limited() -> None:
-    """A thousand accounts that approve do not cost a thousand requests."""
+def test_only_recorded_approvals_cost_a_request() -> None:
+    """A thousand accounts that approve cost none, and displace no approval."""
     asked: list[str] = []
 
     def count(login: str) -> Permission:
         asked.append(login)
-        return Permission.READ
+        return permission(login)
 
-    find_approval([comment(f"/repro approve {SHA}", by=f"u{i}") for i in range(1000)], SHA, count)
-    assert len(asked) <= 10
+    said = f"/repro approve {SHA}"
+    flood = [replace(comment(said, by=f"u{i}"), id=2 + i) for i in range(1000)]
+    assert find_approval(IssueRecord(), flood, SHA, count) is None
+    assert asked == []
+    assert find_approval(approved(), [*flood, comment(said)], SHA, count) == "wil"
+    assert asked == ["wil"]
+
+
+def test_the_number_of_recorded_approvals_is_limited() -> None:
+    """The oldest goes first; the same approval is recorded once."""
+    record = IssueRecord()
+    for number in [*range(MAX_APPROVALS + 3), MAX_APPROVALS + 2]:
+        record = record.add_approval(RecordedApproval(testcase=SHA, by="wil", comment=number))
+    assert [one.comment for one in record.approvals] == list(range(3, MAX_APPROVALS + 3))
 
 
 def test_machines_are_chosen_by_their_devices() -> None:
@@ -165,7 +184,8 @@ def test_any_edit_changes_a_testcases_digest() -> None:
 def test_a_record_survives_encoding() -> None:
     """No reason can end the hidden line or begin another."""
     void = VoidedVerdict(by="wil", at=NOW, why='it --> is <!-- reprobot:record {} -->\n "wrong" --- @all')
-    record = IssueRecord(runs=(run(),), void=void)
+    record = approved().add_run(run())
+    record = msgspec.structs.replace(record, void=void)
     line = encode_record(record)
     assert line.count("-->") == 1
     assert "\n" not in line

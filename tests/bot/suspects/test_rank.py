@@ -11,7 +11,7 @@ import pytest
 from bot.extract import extract
 from bot.forge.source import parse_issue
 from bot.report.comment import render_comment
-from bot.report.sections.ranges import likely_fix, related
+from bot.report.sections.ranges import render_likely_fix, render_suspects
 from bot.suspects.ranges import rank_ranges
 from bot.suspects.rank import (
     FLOOR,
@@ -154,7 +154,7 @@ def test_suspects_are_shown_as_related() -> None:
         Suspect(commit="a" * 40, subject="Fix @octocat's #12 `softmax`", score=0.5, why=("in common: `softmax`",)),
     )
     commits = CommitRange(start="v1", end="v2", count=187, compare_url="https://github.com/a/b/compare/v1...v2")
-    text = related(commits, shown, "have changed it")
+    text = render_suspects(commits, shown, "have changed it")
     assert "One of 187 commits in `v1`..`v2`" in text
     assert f"https://github.com/a/b/commit/{'a' * 40}" in text
     assert "no evidence" in text
@@ -216,7 +216,7 @@ def test_a_failure_that_no_build_shows_has_likely_fixes(version: str, start: str
     assert found.likely is not None
     assert (found.likely.commits.start, found.likely.first_good) == (start, "0.26.0")
     assert [one.subject for one in found.likely.suspects] == ["Fix softmax"]
-    text = likely_fix(found.likely)
+    text = render_likely_fix(found.likely)
     assert "`Fix softmax`" in text
     assert not any(word in text.casefold() for word in ACCUSING)
 

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from bot.report.sections.ranges import change
-from bot.verdict.bisections import bisections
+from bot.report.sections.ranges import render_change
+from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.verdict import VerdictKind
 from runners.core.catalogue import Catalogue, Listing, Release
@@ -50,7 +50,7 @@ def seen(*outcomes: Outcome | None, twice: bool = True) -> Evidence:
 
 def test_a_fix_comes_first_and_how_far_back_it_goes_second() -> None:
     """With the commits between the pair."""
-    fixed, introduced = bisections(seen(P, M, P, P), VerdictKind.FIXED, CATALOGUE)
+    fixed, introduced = find_bisections(seen(P, M, P, P), VerdictKind.FIXED, CATALOGUE)
     assert (fixed.direction, fixed.last_bad, fixed.first_good) == ("fixed", "1.1", "1.2")
     assert (introduced.last_good, introduced.first_bad) == ("1.0", "1.1")
     assert fixed.commits is not None
@@ -59,20 +59,20 @@ def test_a_fix_comes_first_and_how_far_back_it_goes_second() -> None:
 
 def test_what_still_fails_has_no_change_to_show() -> None:
     """Bad on every release: no pair, no range."""
-    assert bisections(seen(M, M, M, M), VerdictKind.CONFIRMED, CATALOGUE) == ()
+    assert find_bisections(seen(M, M, M, M), VerdictKind.CONFIRMED, CATALOGUE) == ()
 
 
 def test_a_regression_has_its_pair_and_what_lies_between() -> None:
     """A build that could not answer stays in the range."""
-    (found,) = bisections(seen(P, I, M, M), VerdictKind.REGRESSION, CATALOGUE)
+    (found,) = find_bisections(seen(P, I, M, M), VerdictKind.REGRESSION, CATALOGUE)
     assert (found.last_good, found.first_bad, found.skipped) == ("1.0", "1.2", ("1.1",))
 
 
 def test_a_release_that_was_not_run_is_not_said_to_have_answered_nothing() -> None:
     """Without a bisection there are such between the pair; the comment calls them what they are."""
-    (found,) = bisections(seen(P, I, None, M), VerdictKind.REGRESSION, CATALOGUE)
+    (found,) = find_bisections(seen(P, I, None, M), VerdictKind.REGRESSION, CATALOGUE)
     assert (found.skipped, found.untested) == (("1.1",), ("1.2",))
-    assert change(found, {}).endswith("Neither good nor bad: `1.1`. Not run: `1.2`.")
+    assert render_change(found, {}).endswith("Neither good nor bad: `1.1`. Not run: `1.2`.")
 
 
 def test_disagreeing_runs_show_no_change() -> None:
@@ -80,11 +80,11 @@ def test_disagreeing_runs_show_no_change() -> None:
     flaky = Evidence(
         plan=PLAN, observations=(*seen(P, P, M, M).observations, observe("1.3", P, attempt=3)), findings=()
     )
-    assert bisections(flaky, VerdictKind.FLAKY, CATALOGUE) == ()
+    assert find_bisections(flaky, VerdictKind.FLAKY, CATALOGUE) == ()
 
 
 @pytest.mark.parametrize(("twice", "confidence"), [(True, 0.98), (False, 0.9)])
 def test_both_ends_seen_twice_are_surer(twice: bool, confidence: float) -> None:
     """One run each might be a fluke."""
-    (found,) = bisections(seen(P, P, M, M, twice=twice), VerdictKind.REGRESSION, CATALOGUE)
+    (found,) = find_bisections(seen(P, P, M, M, twice=twice), VerdictKind.REGRESSION, CATALOGUE)
     assert found.confidence == confidence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -633,3 +634,29 @@ def test_a_repro_put_right_that_only_prints_something_else_is_less_certain() -> 
         (VerdictKind.INVALID_REPRO, 0.95),
         (VerdictKind.INVALID_REPRO, 0.85),
     ]
+
+
+@pytest.mark.parametrize("outcomes", [(P, P, P, P), (M, M, P, P), (P, M, P, P)])
+def test_a_part_of_the_program_gives_no_verdict_on_clean_runs(outcomes: tuple[Outcome, ...]) -> None:
+    """Code that was left out may be what fails: neither ``not-reproduced`` nor ``fixed`` rests on the remainder."""
+    whole = evidence(outcomes)
+    assert judge(whole).kind in (VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED)
+    partial = judge(replace(whole, left_out=("left out 'raise ValueError(x)'",)))
+    assert partial.kind is VerdictKind.INCONCLUSIVE
+    assert any("left out" in reason for reason in partial.reasons)
+
+
+def test_definitions_alone_can_fail_but_are_never_clean() -> None:
+    """A clean run says nothing about the use of a definition. A definition that no longer fails is fixed."""
+    clean, fixed = evidence((P, P, P, P)), evidence((M, M, P, P))
+    withheld = judge(replace(clean, only_defines=True))
+    assert withheld.kind is VerdictKind.INCONCLUSIVE
+    assert any("only defines" in reason for reason in withheld.reasons)
+    assert judge(replace(fixed, only_defines=True)) == judge(fixed)
+
+
+@pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (I, I, I, I)])
+def test_a_failure_of_a_part_of_the_program_is_a_failure(outcomes: tuple[Outcome, ...]) -> None:
+    """The reported failure was seen, whatever else the program would have done."""
+    whole = evidence(outcomes)
+    assert judge(replace(whole, left_out=("left out 'raise ValueError(x)'",))) == judge(whole)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.verdict.rules.rate import in_words, interval
+from bot.verdict.rules.rate import compute_interval, format_rate
 
 
 @pytest.mark.parametrize(
@@ -14,20 +14,20 @@ from bot.verdict.rules.rate import in_words, interval
 )
 def test_known_intervals(times: int, runs: int, low: float, high: float) -> None:
     """Against published tables of Wilson's interval."""
-    assert list(interval(times, runs)) == pytest.approx([low, high], abs=2e-3)
+    assert list(compute_interval(times, runs)) == pytest.approx([low, high], abs=2e-3)
 
 
 @given(st.integers(1, 500).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs))))
 def test_the_rate_lies_inside_and_more_runs_narrow_it(seen: tuple[int, int]) -> None:
     """For any counts; four times the runs with the same share is a narrower interval."""
     times, runs = seen
-    low, high = interval(times, runs)
+    low, high = compute_interval(times, runs)
     assert 0 <= low <= times / runs + 1e-12
     assert times / runs - 1e-12 <= high <= 1
-    closer = interval(4 * times, 4 * runs)
+    closer = compute_interval(4 * times, 4 * runs)
     assert closer[1] - closer[0] < high - low
 
 
 def test_in_words() -> None:
     """As the headline of a flaky testcase says it."""
-    assert in_words(3, 10) == "3 of 10 runs (95 % interval 11 to 60 %)"
+    assert format_rate(3, 10) == "3 of 10 runs (95 % interval 11 to 60 %)"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from runners.core.errors import NotReducible
-from runners.core.failure.oracle import answer_of
+from runners.core.failure.oracle import get_answer
 from runners.core.protocol import (
     Claim,
     ClaimKind,
@@ -53,7 +53,7 @@ class Lab:
         outcome = Outcome.MATCH if self.fails(testcase) and version != self.fine_on else Outcome.PASS
         return Observation(
             toolchain="tvm", version=version, device="llvm", attempt=1, variant=Variant.CONTROL, outcome=outcome,
-            answer=answer_of(outcome), ended=Exited(code=1), signature=self.signature,
+            answer=get_answer(outcome), ended=Exited(code=1), signature=self.signature,
         )  # fmt: skip
 
     def cut(self, testcase: Testcase, claim: Claim = CLAIM, **options: object) -> Smaller:

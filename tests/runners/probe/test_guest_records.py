@@ -175,9 +175,9 @@ def test_a_chain_goes_from_last_to_first() -> None:
         except KeyError as first:
             raise ValueError("b") from first
     except ValueError as error:
-        found = guest.chained(error)
+        found = guest.list_chain(error)
         found[1][0].__cause__ = error
-        again = guest.chained(error)
+        again = guest.list_chain(error)
     assert [because for _, because in again] == ["", "cause"]
     assert [type(one).__name__ for one, _ in found] == ["ValueError", "KeyError"]
-    assert guest.described(found[0][0], "")["frames"][0][2] == "test_a_chain_goes_from_last_to_first"
+    assert guest.describe_exception(found[0][0], "")["frames"][0][2] == "test_a_chain_goes_from_last_to_first"

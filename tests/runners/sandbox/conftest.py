@@ -13,6 +13,7 @@ from runners.core.protocol import Limits, Testcase, TestcaseKind
 from runners.probe.layout import Layout
 from runners.probe.run import run_probe
 from runners.probe.task import ProbeResult, Task
+from runners.sandbox import owner
 from runners.sandbox.contract import Engine
 from runners.sandbox.select import list_sandboxes
 from tests.runners.sandbox.kit.attack import LIMITS
@@ -83,3 +84,10 @@ def run_source(
         probe_file=probe_file,
     )
     return run_probe(engine, layout, task, run_id="conformance")
+
+
+def name_of(**changes: object) -> str:
+    """Return a name like those of this process, with other parts."""
+    prefix, pid, start, space, made, serial = owner.make_name().split("-")
+    parts = {"prefix": prefix, "pid": pid, "start": start, "space": space, "made": made, "serial": serial}
+    return "-".join(map(str, {**parts, **changes}.values()))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.core.failure.oracle import Context, rule
+from runners.core.failure.oracle import OracleContext, classify_run
 from runners.core.protocol import (
     Claim,
     ClaimKind,
@@ -197,7 +197,7 @@ def test_forged_record_changes_neither_end_nor_outcome(room: ProbeSession) -> No
         record = probe.steps[0].record
         assert record is not None, name
         assert record.forked, (name, record.not_forked)
-        seen = rule(probe.ended, probe.steps, Context(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome
+        seen = classify_run(probe.ended, probe.steps, OracleContext(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome
         assert (seen is Outcome.MATCH) is one.match, (name, seen, record)
         assert room.spent == "", name
         assert run(room, SEEN).steps[0].stdout == first, name
@@ -208,7 +208,10 @@ def test_printing_the_reported_failure_counts_as_showing_it(engine: Engine, layo
     printed = 'import sys\nprint("Traceback (most recent call last):\\nValueError: no slot for the variable", '
     code = printed + "file=sys.stderr)\nsys.exit(1)\n"
     probe = run_probe(engine, layout, task(code, PLAIN), run_id="claims")
-    assert rule(probe.ended, probe.steps, Context(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome is Outcome.MATCH
+    assert (
+        classify_run(probe.ended, probe.steps, OracleContext(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome
+        is Outcome.MATCH
+    )
 
 
 def test_testcase_file_that_a_library_imports_does_not_run_in_the_zygote(

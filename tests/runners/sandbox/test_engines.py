@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from runners.sandbox.containers import command_line, engine as containers, podma
 from runners.sandbox.contract import Mount, SandboxSpec
 from runners.sandbox.limits import cgroup, seccomp
 from runners.sandbox.unprotected import Unprotected
-from tests.runners.sandbox.conftest import run_source
+from tests.runners.sandbox.conftest import name_of, run_source
 from tests.runners.sandbox.kit.attack import QUICK
 from tests.runners.sandbox.test_lifecycle import FOREVER, SLEEP, guests, traces
 
@@ -214,22 +215,34 @@ def test_without_a_control_group_each_process_is_limited() -> None:
     assert "--data=1000" not in bubblewrap_command.build_inner_argv(SPEC, root=False, grouped=True)
 
 
+LONG_AGO = int(time.time() - owner.MAX_LIFE_S) - 60
+
+
 def test_name_is_leftover_if_its_maker_is_dead() -> None:
     """A dead or reused process id makes a leftover. A name that is not ours never is one."""
-    mine = owner.make_name()
-    prefix, pid, start, _ = mine.split("-")
-    assert not owner.is_leftover(mine)
-    assert owner.is_leftover(f"{prefix}-{pid}-{int(start) + 1}-1")
-    assert owner.is_leftover(f"{prefix}-4194305-1-1")
-    for name in ("reprobot-selftest", "reprobot-1-2", "other-4194305-1-1", f"{prefix}-4194305-1-1-suffix"):
+    assert not owner.is_leftover(owner.make_name())
+    assert not owner.is_leftover(name_of(made=LONG_AGO))
+    assert owner.is_leftover(name_of(start=1))
+    assert owner.is_leftover(name_of(pid=4194305))
+    for name in ("reprobot-selftest", "reprobot-1-2", name_of(prefix="other", start=1), f"{name_of(start=1)}-suffix"):
         assert not owner.is_leftover(name)
+
+
+@pytest.mark.parametrize("space", ["0123abcd.4026531836", "{boot}.1", "0123abcd.{namespace}"])
+def test_name_from_elsewhere_is_leftover_only_after_a_day(space: str) -> None:
+    """A process id of another PID namespace or boot says nothing about the processes here, dead or alive."""
+    boot, namespace = owner.make_name().split("-")[3].split(".")
+    elsewhere = space.format(boot=boot, namespace=namespace)
+    assert not owner.is_leftover(name_of(space=elsewhere))
+    assert not owner.is_leftover(name_of(space=elsewhere, pid=4194305))
+    assert owner.is_leftover(name_of(space=elsewhere, made=LONG_AGO))
 
 
 def test_only_directories_of_dead_makers_are_leftovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Directories of living processes and other names stay."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     kept = [tmp_path / owner.make_name(), tmp_path / "reprobot-notes"]
-    dead = tmp_path / "reprobot-4194305-1-1"
+    dead = tmp_path / name_of(pid=4194305)
     for path in (*kept, dead):
         path.mkdir()
     assert owner.find_leftover_directories() == [dead]

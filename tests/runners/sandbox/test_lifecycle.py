@@ -25,7 +25,7 @@ from runners.sandbox.contract import WORK, Engine, SandboxSpec
 from runners.sandbox.limits import cgroup
 from runners.sandbox.process import Stopped, handle_stop_signals, stop_all_runs
 from runners.sandbox.select import remove_leftovers, remove_skeleton
-from tests.runners.sandbox.conftest import run_source
+from tests.runners.sandbox.conftest import name_of, run_source
 from tests.runners.sandbox.kit.attack import QUICK
 from tests.runners.sandbox.kit.attacks import PRELUDE
 
@@ -105,6 +105,29 @@ def test_killed_host_ends_the_guest_and_leftovers_are_removed(host: subprocess.P
     assert wait_until(lambda: not guests(), 10)
     remove_leftovers()
     assert traces(host.pid) == []
+
+
+def in_another_namespace(*words: str) -> list[str]:
+    """Return the command that runs Python in a PID namespace of its own, as in a container."""
+    return ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, *words]
+
+
+def test_living_sandbox_of_another_pid_namespace_is_no_leftover(engine: Engine, tmp_path: Path) -> None:
+    """Two containers share this machine's engine, and neither can see the other's processes."""
+    if os.geteuid() != 0:
+        pytest.skip("needs a PID namespace of its own: run as root")
+    look = "from runners.sandbox.select import remove_leftovers; print(remove_leftovers())"
+    words = in_another_namespace("-c", HOST, engine.name, str(tmp_path), FOREVER)
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as living:
+        try:
+            assert wait_until(guests), "the probe did not start"
+            (alive,) = guests()
+            for command in (in_another_namespace("-c", look), [sys.executable, "-c", look]):
+                removed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+                assert (removed, guests()) == ("[]\n", [alive])
+        finally:
+            living.kill()
+    assert wait_until(lambda: not guests(), 10)
 
 
 def test_stop_all_runs_works_from_another_thread(engine: Engine, layout: Layout) -> None:
@@ -308,7 +331,7 @@ def test_forgotten_containers_are_removed_and_younger_ones_stay(podman: containe
 
 def test_remove_leftovers_ends_only_bwraps_of_dead_makers() -> None:
     """bwrap killed while it starts can leave a child that waits for ever, in no control group."""
-    names = (f"{owner.PREFIX}-4194305-1-1", owner.make_name())
+    names = (name_of(pid=4194305), owner.make_name())
     wait = ("-c", "import time; time.sleep(600)")
     made = [subprocess.Popen(["bwrap", *wait, f"/tmp/{name}/env"], executable=sys.executable) for name in names]
     try:

@@ -275,7 +275,7 @@ def test_memory_fills_and_late_variables_reach_a_fork(room: ProbeSession) -> Non
 
 
 WEAKENED = {
-    "files stay": ("leave-behind", edit_guest("probe/session.py", "cleaning.empty(self.scratch)", "pass")),
+    "files stay": ("leave-behind", edit_guest("probe/session.py", "cleaning.empty_folders(self.scratch)", "pass")),
     "queues stay": ("system-v-memory", edit_guest("probe/cleaning.py", "found += file.read()", "file.read()")),
     "pinned": (
         "pin-the-zygote",

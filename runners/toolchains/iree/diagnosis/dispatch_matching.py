@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from runners.core.failure.tensor_difference import differing
+from runners.core.failure.tensor_difference import find_differing_values
 from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, TracedTensor
 
 MAX_VALUES = 5_000_000
@@ -139,4 +139,4 @@ def _apart(a: TracedTensor, b: TracedTensor, share: float) -> list[tuple[int, fl
     """Where the values that are known differ. Values that are not all there are compared as far as they go."""
     if a.digest == b.digest or len(a.tensor.values) != len(b.tensor.values):
         return []
-    return differing(a.tensor, b.tensor, share)
+    return find_differing_values(a.tensor, b.tensor, share)

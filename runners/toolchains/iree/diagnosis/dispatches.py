@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from runners.core.failure.tensor_difference import Tensor, differing, read_tensors
+from runners.core.failure.tensor_difference import Tensor, find_differing_values, read_tensors
 from runners.core.findings import LEVEL, REFUTED_BY
 from runners.core.protocol import Finding, FindingKind, Observation
 from runners.core.toolchain.diagnosis import ComparedRun, Means
@@ -42,7 +42,7 @@ def _are_equal(a: tuple[Tensor, ...] | None, b: tuple[Tensor, ...] | None) -> bo
     """Whether two runs printed the same. NaN is a result like any other, and ``==`` of two of them is false."""
     if a is None or b is None or [_shape(one) for one in a] != [_shape(one) for one in b]:
         return False
-    return not any(differing(one, other, 0.0) for one, other in zip(a, b, strict=True))
+    return not any(find_differing_values(one, other, 0.0) for one, other in zip(a, b, strict=True))
 
 
 def _shape(tensor: Tensor) -> tuple[str, str, int]:

@@ -26,7 +26,7 @@ from runners.core.protocol import Exited, Finding, FindingKind, Observation, Out
 from runners.core.toolchain.claims import read_evidence
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.guest import make_launch_step
-from runners.guest.iree.pipelines import first_passes, passes_of
+from runners.guest.iree.pipelines import parse_pipeline, truncate_pipeline
 
 SEARCH_S = 90.0
 """For all trials inside; a compilation of a quarter of a second has them in 1 to 7 s."""
@@ -304,12 +304,12 @@ def _confirm_written_pass(
     """Passes of the command line's own can be left out by writing less; how much less is all that a claim can say."""
     step = testcase.steps[claim.step]
     flag, _, text = step[claim.place].partition("=") if claim.place < len(step) else ("", "", "")
-    passes = passes_of(text) if flag.startswith("--") else []
+    passes = parse_pipeline(text) if flag.startswith("--") else []
     if not 0 <= claim.passes_without < claim.application <= len(passes):
         return ()
 
     def limited(count: int) -> Observation:
-        words = (*step[: claim.place], f"{flag}={first_passes(text, count)}", *step[claim.place + 1 :])
+        words = (*step[: claim.place], f"{flag}={truncate_pipeline(text, count)}", *step[claim.place + 1 :])
         return observe(
             _with_steps(testcase, (*testcase.steps[: claim.step], words, *testcase.steps[claim.step + 1 :]))
         )

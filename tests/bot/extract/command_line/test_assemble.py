@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.bot.extract.reading import extract_no_repro, extract_repro, list_missing, list_repairs
@@ -318,3 +320,19 @@ def test_the_word_run_may_stand_before_a_command() -> None:
         "IREE: failed to legalize",
     )
     assert "--iree-hal-target-backends=vmvx" in found.testcase.steps[0]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "iree-compile crashes with input MLIR of an unranked tensor as function parameter.",
+        "iree-opt prints the module and then dies in canonicalize.mlir processing, see below",
+    ],
+)
+def test_a_sentence_that_begins_with_a_program_is_no_command(sentence: str) -> None:
+    command = "`iree-compile --iree-hal-target-backends=llvm-cpu twice.mlir -o a.vmfb`"
+    body = f"{sentence}\n\n{textwrap.dedent(MLIR)}\n{command}\n"
+    found = extract_repro(body, TITLE)
+    assert not found.missing
+    assert [step[0] for step in found.testcase.steps] == ["iree-compile"]
+    assert "twice.mlir" in found.testcase.files

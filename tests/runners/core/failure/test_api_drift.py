@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.failure.api_drift import explain
+from runners.core.failure.api_drift import find_drift
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains import iree, tvm
 
@@ -33,7 +33,7 @@ def command(*step: str, mlir: str = "") -> Testcase:
 )
 def test_known_drift_of_tvm(code: str, failure: str, name: str, successor: str | None) -> None:
     """The table names the release and the successor."""
-    moved = explain(failure, python(code), tvm, "0.27.0")
+    moved = find_drift(failure, python(code), tvm, "0.27.0")
     assert moved is not None
     assert (moved.name, moved.successor) == (name, successor)
     assert "gone since" in moved.why
@@ -42,7 +42,7 @@ def test_known_drift_of_tvm(code: str, failure: str, name: str, successor: str |
 def test_a_name_that_the_table_does_not_know_is_drift_all_the_same() -> None:
     """Reverse drift: a testcase newer than the build."""
     failure = "TypeError: relax_call() got an unexpected keyword argument 'layout_hint'"
-    moved = explain(failure, python("relax_call(x, layout_hint=1)"), tvm, "0.25.0")
+    moved = find_drift(failure, python("relax_call(x, layout_hint=1)"), tvm, "0.25.0")
     assert moved is not None
     assert "0.25.0" in moved.why
 
@@ -66,7 +66,7 @@ def test_a_name_that_the_table_does_not_know_is_drift_all_the_same() -> None:
 )
 def test_a_listed_name_says_between_which_builds_it_went(code: str, failure: str, version: str, says: str) -> None:
     """Found by listing every build: exactly this name, and no successor invented."""
-    moved = explain(failure, python(code), tvm, version)
+    moved = find_drift(failure, python(code), tvm, version)
     assert moved is not None
     assert moved.successor is None
     assert says in moved.why
@@ -75,7 +75,7 @@ def test_a_listed_name_says_between_which_builds_it_went(code: str, failure: str
 def test_the_same_message_about_the_compilers_own_names_is_a_fault_of_the_compiler() -> None:
     """The testcase never wrote that name."""
     failure = "AttributeError: 'NoneType' object has no attribute 'struct_info'"
-    assert explain(failure, python("tvm.compile(mod)"), tvm, "0.27.0") is None
+    assert find_drift(failure, python("tvm.compile(mod)"), tvm, "0.27.0") is None
 
 
 @pytest.mark.parametrize(
@@ -98,25 +98,25 @@ def test_the_same_message_about_the_compilers_own_names_is_a_fault_of_the_compil
 )
 def test_flags_of_other_releases(step: tuple[str, ...], failure: str) -> None:
     """An unknown flag is neither good nor bad."""
-    assert explain(failure, command(*step), iree, "3.13.0") is not None
+    assert find_drift(failure, command(*step), iree, "3.13.0") is not None
 
 
 def test_an_op_of_another_release_is_drift() -> None:
     """Dialects move too."""
     failure = "m.mlir:1:1: error: custom op 'flow.dispatch.tensor.load' is unknown (tried 'func.flow')"
-    assert explain(failure, command("iree-opt", mlir="%0 = flow.dispatch.tensor.load %a"), iree, "3.5.0")
+    assert find_drift(failure, command("iree-opt", mlir="%0 = flow.dispatch.tensor.load %a"), iree, "3.5.0")
 
 
 @pytest.mark.parametrize("failure", ["", "AssertionError: wrong", "error: operand #0 does not dominate this use"])
 def test_an_ordinary_failure_is_no_drift(failure: str) -> None:
     """Only a missing name is."""
-    assert explain(failure, python("assert x"), tvm, "0.27.0") is None
+    assert find_drift(failure, python("assert x"), tvm, "0.27.0") is None
 
 
 def test_a_target_that_is_no_longer_read_is_drift() -> None:
     """When it is the testcase's own."""
     failure = 'ValueError: Cannot parse target string "llvm -mcpu=x". CLI target string form is no longer supported.'
-    moved = explain(failure, python('Target("llvm -mcpu=x")'), tvm, "0.27.0")
+    moved = find_drift(failure, python('Target("llvm -mcpu=x")'), tvm, "0.27.0")
     assert moved is not None
     assert "dictionary" in moved.why
-    assert explain(failure, python('Target("llvm")'), tvm, "0.27.0") is None
+    assert find_drift(failure, python('Target("llvm")'), tvm, "0.27.0") is None

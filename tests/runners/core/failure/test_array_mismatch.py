@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.array_mismatch import figures, unequal
-from runners.core.failure.compare import SAME, compare
+from runners.core.failure.array_mismatch import extract_figures, parse_mismatch
+from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.parse import parse_signature
 from runners.core.protocol import Signature
 from runners.toolchains import ALL_FAILURES
@@ -48,27 +48,27 @@ def seen(below: str, header: str = HEADER) -> Signature:
 )
 def test_the_kind_and_the_size_of_a_difference_tell(reported: str, observed: str, same: bool) -> None:
     """Shapes, NaN, infinity or values; and values nearly right or not at all. Figures that move a little do not."""
-    assert (compare(seen(reported), seen(observed), ALL_FAILURES).score >= SAME) is same
-    assert (compare(seen(observed), seen(reported), ALL_FAILURES).score >= SAME) is same
+    assert (compare_signatures(seen(reported), seen(observed), ALL_FAILURES).score >= SAME) is same
+    assert (compare_signatures(seen(observed), seen(reported), ALL_FAILURES).score >= SAME) is same
 
 
 def test_the_name_of_the_check_is_no_part_of_the_failure() -> None:
     """A testcase rewritten from one of numpy's checks to another fails in the same way."""
     equal = HEADER.replace("Not equal to tolerance rtol=1e-05, atol=0", "Arrays are not equal")
-    assert compare(seen(OTHER_NUMBERS), seen(OTHER_NUMBERS, equal), ALL_FAILURES).score >= SAME
-    assert compare(seen(NAN), seen(OTHER_NUMBERS, equal), ALL_FAILURES).score < SAME
+    assert compare_signatures(seen(OTHER_NUMBERS), seen(OTHER_NUMBERS, equal), ALL_FAILURES).score >= SAME
+    assert compare_signatures(seen(NAN), seen(OTHER_NUMBERS, equal), ALL_FAILURES).score < SAME
 
 
 def test_a_report_without_figures_is_still_met() -> None:
     """Only the header was copied: that is little, and nothing speaks against it."""
     bare = Signature(type="AssertionError", message="Not equal to tolerance rtol=1e-05, atol=0")
-    assert compare(bare, seen(NAN), ALL_FAILURES).score >= SAME
+    assert compare_signatures(bare, seen(NAN), ALL_FAILURES).score >= SAME
 
 
 def test_an_assertion_of_another_kind_has_no_figures() -> None:
     """Words that a testcase prints itself are compared as words."""
-    assert unequal("Mismatched shapes: 3 / 16 of them") is None
-    assert unequal("the model is wrong | Mismatched elements: 3 / 16 (18.8%)") is None
+    assert parse_mismatch("Mismatched shapes: 3 / 16 of them") is None
+    assert parse_mismatch("the model is wrong | Mismatched elements: 3 / 16 (18.8%)") is None
 
 
 PIECES = st.sampled_from(
@@ -79,13 +79,13 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES | st.text(max_size=5), max_size=12).map("".join))
 def test_any_figures_are_read_without_failing(text: str) -> None:
     """None of nothing, more than there are, numbers without end: a share is a share or is not there."""
-    for message in (f"Arrays are not equal | {text}", figures(text.splitlines())):
-        found = unequal(message)
+    for message in (f"Arrays are not equal | {text}", extract_figures(text.splitlines())):
+        found = parse_mismatch(message)
         assert found is None or found.share is None or found.share >= 0
 
 
 def test_of_no_elements_there_is_no_share() -> None:
     """An empty array that differs: no division by zero of ours."""
-    found = unequal("Arrays are not equal | Mismatched elements: 0 / 0 (nan%) | Max relative difference: nan")
+    found = parse_mismatch("Arrays are not equal | Mismatched elements: 0 / 0 (nan%) | Max relative difference: nan")
     assert found is not None
     assert found.share is None

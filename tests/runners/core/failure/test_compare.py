@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.failure.compare import SAME, compare
+from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.parse import parse_signature
-from runners.core.failure.stack_frames import raise_site
+from runners.core.failure.stack_frames import find_raise_site
 from runners.core.protocol import Exited, Signature, TimedOut
 from runners.toolchains import ALL_FAILURES
 
@@ -58,8 +58,8 @@ def read(text: str) -> Signature:
 
 def same(one: str, other: str) -> bool:
     forth, back = (
-        compare(read(one), read(other), ALL_FAILURES).score >= SAME,
-        compare(read(other), read(one), ALL_FAILURES).score >= SAME,
+        compare_signatures(read(one), read(other), ALL_FAILURES).score >= SAME,
+        compare_signatures(read(other), read(one), ALL_FAILURES).score >= SAME,
     )
     assert forth is back
     return forth
@@ -93,7 +93,7 @@ def test_a_function_renamed_with_the_struct_infos_is_still_the_same() -> None:
 )
 def test_a_site_is_the_innermost_frame_and_of_known_place(frames: list[str]) -> None:
     """A frame without a line is one of the call's; where Python's frame is the innermost, Python raised it."""
-    assert raise_site(frames) == ""
+    assert find_raise_site(frames) == ""
 
 
 def test_what_a_testcase_wraps_around_an_error_does_not_hide_it() -> None:
@@ -235,5 +235,5 @@ def test_where_the_time_was_up_tells_and_after_how_long_does_not() -> None:
     assert first is not None
     assert later is not None
     assert second is not None
-    assert compare(first, later, ALL_FAILURES).score >= SAME
-    assert compare(first, second, ALL_FAILURES).score < SAME
+    assert compare_signatures(first, later, ALL_FAILURES).score >= SAME
+    assert compare_signatures(first, second, ALL_FAILURES).score < SAME

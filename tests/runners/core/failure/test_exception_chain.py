@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.compare import SAME, compare
-from runners.core.failure.exception_chain import signature_of, told
-from runners.core.failure.oracle import Context, Ruling, rule
+from runners.core.failure.compare import SAME, compare_signatures
+from runners.core.failure.exception_chain import read_chain, read_exception
+from runners.core.failure.oracle import Classification, OracleContext, classify_run
 from runners.core.failure.parse import parse_signature
 from runners.core.protocol import (
     Claim,
@@ -87,8 +87,8 @@ def run(folder: Path, text: str, *, keep: slice | None = None) -> StepResult:
     )
 
 
-def judge(step: StepResult, claim: Claim) -> Ruling:
-    return rule(step.ended, [step], Context(claim=claim, vocabulary=ALL_FAILURES))
+def judge(step: StepResult, claim: Claim) -> Classification:
+    return classify_run(step.ended, [step], OracleContext(claim=claim, vocabulary=ALL_FAILURES))
 
 
 def without_record(step: StepResult) -> StepResult:
@@ -110,7 +110,7 @@ def test_a_traceback_inside_a_message_is_no_end_of_its_own(tmp_path: Path) -> No
     """The exception that quotes it ended the script; a report of the quoted one is still met."""
     step = run(tmp_path, NESTED)
     assert step.record is not None
-    assert judge(step, Claim(kind=ClaimKind.ERROR)).signature == signature_of(step.record.chain[0], ALL_FAILURES)
+    assert judge(step, Claim(kind=ClaimKind.ERROR)).signature == read_exception(step.record.chain[0], ALL_FAILURES)
     assert judge(step, REPORTED).outcome is Outcome.MATCH
     outer = Claim(kind=ClaimKind.ERROR, signature=Signature(type="RuntimeError", message="worker 3 failed:"))
     assert judge(step, outer).outcome is Outcome.MATCH
@@ -196,7 +196,7 @@ def forged(ended: Ended, **changes: Any) -> StepResult:
 )
 def test_a_record_says_nothing_of_an_end_that_is_no_exceptions(step: StepResult) -> None:
     """How a step ended is the host's word: a forged record matches no clean run, crash or other program."""
-    assert told(step.ended, [step], ALL_FAILURES) == ()
+    assert read_chain(step.ended, [step], ALL_FAILURES) == ()
     assert judge(step, REPORTED).outcome is not Outcome.MATCH
 
 
@@ -211,7 +211,7 @@ MESSAGES = st.text(st.characters(exclude_characters="`"), max_size=200) | st.sam
 def test_a_hostile_record_forges_no_more_than_its_output_could(chain: list[Raised]) -> None:
     """A type is a name, nothing longer than what an output yields; and a print of the same words matches as well."""
     step = forged(Exited(code=1), record=Record(chain=tuple(chain)))
-    for one in told(step.ended, [step], ALL_FAILURES):
+    for one in read_chain(step.ended, [step], ALL_FAILURES):
         assert one.type.isidentifier()
         assert one.type.isascii()
         assert len(one.message) <= 1_000
@@ -220,5 +220,8 @@ def test_a_hostile_record_forges_no_more_than_its_output_could(chain: list[Raise
             f"Traceback (most recent call last):\n{one.type}: {one.message}\n", ALL_FAILURES, Exited(code=1)
         )
         if one.type in ("ValueError", "InternalError") and one.message and printed is not None:
-            assert compare(one, printed, ALL_FAILURES).score >= SAME or "Traceback" in one.message
-    assert rule(step.ended, [step], Context(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome is Outcome.OTHER_FAILURE
+            assert compare_signatures(one, printed, ALL_FAILURES).score >= SAME or "Traceback" in one.message
+    assert (
+        classify_run(step.ended, [step], OracleContext(claim=REPORTED, vocabulary=ALL_FAILURES)).outcome
+        is Outcome.OTHER_FAILURE
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.core.failure.missing_device import device_trouble, missing_device
+from runners.core.failure.missing_device import find_device_trouble, find_missing_device
 from runners.sandbox.bubblewrap_command import build_mount_options
 from runners.sandbox.containers.command_line import list_devices
 from runners.sandbox.contract import SandboxSpec
@@ -28,7 +28,7 @@ NODES = ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm")
 )
 def test_a_device_in_trouble_is_told(text: str, why: str) -> None:
     """It says nothing about any compiler."""
-    found = device_trouble(text, ALL_FAILURES)
+    found = find_device_trouble(text, ALL_FAILURES)
     assert found is not None
     assert why in found
 
@@ -39,8 +39,8 @@ def test_a_device_in_trouble_is_told(text: str, why: str) -> None:
 )
 def test_what_a_program_can_do_itself_is_no_trouble(text: str) -> None:
     """A wrongly compiled kernel reads outside its tensors: that may be the very bug."""
-    assert device_trouble(text, ALL_FAILURES) is None
-    assert missing_device(text, ALL_FAILURES) is None
+    assert find_device_trouble(text, ALL_FAILURES) is None
+    assert find_missing_device(text, ALL_FAILURES) is None
 
 
 def test_a_container_gets_one_gpu_by_its_name(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_bubblewrap_binds_nothing_of_dev_unasked() -> None:
 )
 def test_a_build_without_llvm_says_nothing_about_a_bug(text: str) -> None:
     """One of the forks runs passes only: a program that compiles there is neither good nor bad."""
-    why = missing_device(text, ALL_FAILURES)
+    why = find_missing_device(text, ALL_FAILURES)
     assert why is not None
     assert "no LLVM" in why
 
@@ -85,4 +85,4 @@ def test_a_build_without_llvm_says_nothing_about_a_bug(text: str) -> None:
 )
 def test_the_mere_word_is_no_sign(text: str) -> None:
     """Programs and backtraces name LLVM all the time."""
-    assert missing_device(text, ALL_FAILURES) is None
+    assert find_missing_device(text, ALL_FAILURES) is None

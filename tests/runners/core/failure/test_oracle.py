@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.oracle import Context, Drift, Ruling, answer_of, rule
+from runners.core.failure.oracle import Classification, Drift, OracleContext, classify_run, get_answer
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -56,9 +56,9 @@ def steps(ended: Ended, *, stdout: str = "", stderr: str = "") -> list[StepResul
     return [StepResult(argv=("python", "repro.py"), ended=ended, stdout=stdout, stderr=stderr)]
 
 
-def judge(claim: Claim, ended: Ended, *, stdout: str = "", stderr: str = "", **facts: object) -> Ruling:
-    context = Context(claim=claim, vocabulary=ALL_FAILURES, **facts)  # type: ignore[arg-type]  # its keywords
-    return rule(ended, steps(ended, stdout=stdout, stderr=stderr), context)
+def judge(claim: Claim, ended: Ended, *, stdout: str = "", stderr: str = "", **facts: object) -> Classification:
+    context = OracleContext(claim=claim, vocabulary=ALL_FAILURES, **facts)  # type: ignore[arg-type]  # its keywords
+    return classify_run(ended, steps(ended, stdout=stdout, stderr=stderr), context)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_check_that_is_said_to_fail_and_holds_outweighs_quoted_output() -> Non
 def test_only_match_is_bad_and_only_pass_is_good(outcome: Outcome) -> None:
     """The first law."""
     expected = {Outcome.MATCH: Answer.BAD, Outcome.PASS: Answer.GOOD}.get(outcome, Answer.SKIP)
-    assert answer_of(outcome) is expected
+    assert get_answer(outcome) is expected
 
 
 @given(stdout=st.text(max_size=500), stderr=st.text(max_size=500), code=st.integers(-5, 300))
@@ -151,14 +151,14 @@ def test_a_compilers_diagnostic_needs_no_device_to_be_gone() -> None:
         StepResult(argv=("iree-compile",), ended=Exited(code=0)),
         StepResult(argv=("iree-run-module",), ended=Exited(code=1), stderr="UNAVAILABLE; HIP runtime"),
     )
-    context = Context(claim=claim, vocabulary=ALL_FAILURES, missing_device="no hip device or runtime here")
-    assert rule(Exited(code=1), steps, context).outcome is Outcome.PASS
-    assert rule(Exited(code=1), steps[1:], context).outcome is Outcome.UNAVAILABLE
+    context = OracleContext(claim=claim, vocabulary=ALL_FAILURES, missing_device="no hip device or runtime here")
+    assert classify_run(Exited(code=1), steps, context).outcome is Outcome.PASS
+    assert classify_run(Exited(code=1), steps[1:], context).outcome is Outcome.UNAVAILABLE
     at_run_time = Claim(kind=ClaimKind.ERROR, signature=Signature(type="status:INTERNAL", message="bad"))
-    unavailable = rule(
+    unavailable = classify_run(
         Exited(code=1),
         steps,
-        Context(claim=at_run_time, vocabulary=ALL_FAILURES, missing_device="no hip device or runtime here"),
+        OracleContext(claim=at_run_time, vocabulary=ALL_FAILURES, missing_device="no hip device or runtime here"),
     )
     assert unavailable.outcome is Outcome.UNAVAILABLE
     assert unavailable.why.startswith("compiles; ")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.compare import SAME, compare
-from runners.core.failure.normalize import normalise
+from runners.core.failure.compare import SAME, compare_signatures
+from runners.core.failure.normalize import normalize_message
 from runners.core.failure.parse import parse_signature
 from runners.core.protocol import Exited, OutOfMemory, Signalled, Signature
 from runners.toolchains import ALL_FAILURES
@@ -94,7 +94,7 @@ def test_the_same_check_failing_under_two_class_names_is_one_failure() -> None:
     a, b = parse_signature(NESTED_TVM, ALL_FAILURES), parse_signature(PYTHON_TRACEBACK, ALL_FAILURES)
     assert a is not None
     assert b is not None
-    assert compare(a, b, ALL_FAILURES).score >= SAME
+    assert compare_signatures(a, b, ALL_FAILURES).score >= SAME
 
 
 def test_an_exception_class_may_have_any_name() -> None:
@@ -136,7 +136,7 @@ def test_a_generic_header_is_completed_by_the_telling_line() -> None:
     assert one is not None
     assert other is not None
     assert "only consumer" in one.message
-    assert compare(one, other, ALL_FAILURES).score < 1.0
+    assert compare_signatures(one, other, ALL_FAILURES).score < 1.0
 
 
 @pytest.mark.parametrize(
@@ -191,18 +191,22 @@ def test_ordinary_text_tells_of_no_failure(text: str) -> None:
 )  # fmt: skip
 def test_other_failures_do_not_match(reported: Signature, observed: Signature) -> None:
     """Another class, another check, another diagnostic, another stack: another bug."""
-    assert compare(reported, observed, ALL_FAILURES).score < SAME
+    assert compare_signatures(reported, observed, ALL_FAILURES).score < SAME
 
 
 def test_a_crash_in_the_same_function_is_the_same_whatever_the_signal() -> None:
     """A report names the signal it believes in; the stack is what tells."""
     reported = Signature(type="SIGSEGV", frames=("mlir::A::run",))
     assert (
-        compare(reported, Signature(type="SIGTRAP", frames=("mlir::A::run", "mlir::B::visit")), ALL_FAILURES).score
+        compare_signatures(
+            reported, Signature(type="SIGTRAP", frames=("mlir::A::run", "mlir::B::visit")), ALL_FAILURES
+        ).score
         >= SAME
     )
-    assert compare(reported, Signature(type="SIGTRAP", frames=("mlir::C::run",)), ALL_FAILURES).score < SAME
-    assert compare(reported, Signature(type="SIGTRAP"), ALL_FAILURES).score < SAME
+    assert (
+        compare_signatures(reported, Signature(type="SIGTRAP", frames=("mlir::C::run",)), ALL_FAILURES).score < SAME
+    )
+    assert compare_signatures(reported, Signature(type="SIGTRAP"), ALL_FAILURES).score < SAME
 
 
 def test_messages_that_drift_with_the_api_still_match() -> None:
@@ -212,14 +216,14 @@ def test_messages_that_drift_with_the_api_still_match() -> None:
     )
     new = Signature(type="InternalError", message="expects a relax.TensorType but got relax.TupleType here")
     renames = {"relax.TensorStructInfo": "relax.TensorType", "relax.TupleStructInfo": "relax.TupleType"}
-    assert compare(old, new, ALL_FAILURES, renames).score >= SAME
+    assert compare_signatures(old, new, ALL_FAILURES, renames).score >= SAME
 
 
 @given(st.text(max_size=300))
 def test_normalising_twice_changes_nothing(text: str) -> None:
     """Idempotence: a stored message compares like a fresh one."""
-    once = normalise(text)
-    assert normalise(once) == once
+    once = normalize_message(text)
+    assert normalize_message(once) == once
 
 
 @given(st.text(max_size=2000))
@@ -258,11 +262,11 @@ def test_the_last_line_of_a_schedule_error_matches_the_whole() -> None:
     part = parse_signature("Error message: The loop tirx.For#0 is bound to a thread\n", ALL_FAILURES)
     assert whole is not None
     assert part is not None
-    assert compare(part, whole, ALL_FAILURES).score >= SAME
+    assert compare_signatures(part, whole, ALL_FAILURES).score >= SAME
     assert whole.message.startswith("An error occurred in the primitive")  # the type is said once
     other = parse_signature("Error message: The block tirx.SBlock#1 has two writers", ALL_FAILURES)
     assert other is not None
-    assert compare(other, whole, ALL_FAILURES).score < SAME
+    assert compare_signatures(other, whole, ALL_FAILURES).score < SAME
 
 
 def test_a_slash_between_two_words_is_no_directory() -> None:
@@ -290,5 +294,5 @@ def test_a_slash_between_two_words_is_no_directory() -> None:
 def test_one_sentence_about_two_things_is_two_failures(reported: str, observed: str, same: bool) -> None:
     """What is required names the subject; what was given, types and figures are the testcase's."""
     first, second = (Signature(type="InternalError", message=text) for text in (reported, observed))
-    assert (compare(first, second, ALL_FAILURES).score >= SAME) is same
-    assert (compare(second, first, ALL_FAILURES).score >= SAME) is same
+    assert (compare_signatures(first, second, ALL_FAILURES).score >= SAME) is same
+    assert (compare_signatures(second, first, ALL_FAILURES).score >= SAME) is same

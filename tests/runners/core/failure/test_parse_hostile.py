@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from runners.core.failure.compare import SAME, compare
+from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.normalize import MAX_MESSAGE_CHARS
 from runners.core.failure.parse import clean_lines, parse_signature
 from runners.core.failure.stack_frames import MAX_FRAMES
@@ -55,7 +55,7 @@ def test_what_is_read_is_small(text: str, ended: Ended | None) -> None:
 def test_a_failure_is_the_same_as_itself(text: str, ended: Ended | None) -> None:
     """Whatever it says: a second run that prints the same is no other failure."""
     seen = parse_signature(text, ALL_FAILURES, ended)
-    assert seen is None or compare(seen, seen, ALL_FAILURES).score >= SAME
+    assert seen is None or compare_signatures(seen, seen, ALL_FAILURES).score >= SAME
 
 
 @given(one=TEXTS, other=TEXTS)
@@ -65,7 +65,7 @@ def test_any_two_failures_can_be_compared(one: str, other: str) -> None:
         parse_signature(text, ALL_FAILURES) or Signature(type="ValueError", message=text) for text in (one, other)
     )
     for renames in (None, {"a.b": r"\1", "relax.f": "relax.g"}):
-        found = compare(first, second, ALL_FAILURES, renames)
+        found = compare_signatures(first, second, ALL_FAILURES, renames)
         assert 0.0 <= found.score <= 1.0
         assert found.why
 

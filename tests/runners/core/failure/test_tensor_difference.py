@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runners.core.failure.tensor_difference import device_findings, read_tensors
+from runners.core.failure.tensor_difference import find_device_differences, read_tensors
 from runners.core.protocol import Answer, Exited, FindingKind, Observation, Outcome, Signalled, Variant
 
 ORDER = ("3.3.0", "3.4.0", "3.5.0", "3.6.0")
@@ -32,12 +32,12 @@ def seen(
 
 
 def told(*observations: Observation) -> str:
-    return "".join(finding.summary for finding in device_findings(observations, ORDER))
+    return "".join(finding.summary for finding in find_device_differences(observations, ORDER))
 
 
 def test_the_odd_one_of_three_is_named() -> None:
     """Two that agree outvote one, and the finding says by how much it is off."""
-    found = device_findings(
+    found = find_device_differences(
         [seen("llvm-cpu", "3xi32=1 2 3"), seen("vulkan", "3xi32=1 2 7"), seen("vmvx", "3xi32=1 2 3")], ORDER
     )
     assert [finding.kind for finding in found] == [FindingKind.DEVICE_SPECIFIC]

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 import pytest
 
 from bench.pairs.score import Failure, ended, load
-from runners.core.failure.compare import compare
+from runners.core.failure.compare import compare_signatures
 from runners.core.failure.parse import parse_signature
 from runners.core.protocol import Exited
 from runners.core.toolchain.failures import FailureVocabulary, unite_vocabularies
@@ -33,7 +33,7 @@ def test_two_failures_compare_the_same_whether_or_not_their_compiler_is_known() 
     for a, b in pairwise(FAILURES):
         first, second = (parse_signature(one.output, ALL_FAILURES, ended(one)) for one in (a, b))
         if first is not None and second is not None and own(a) is own(b):
-            assert compare(first, second, own(a)) == compare(first, second, ALL_FAILURES)
+            assert compare_signatures(first, second, own(a)) == compare_signatures(first, second, ALL_FAILURES)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runners.guest.iree.ir_dumps import read
+from runners.guest.iree.ir_dumps import read_dumps
 
 OLD = """\
 // -----// IR Dump Before First (its-first) //----- //
@@ -26,29 +26,30 @@ module {
 
 def test_the_innermost_pass_that_fails_is_the_one_that_failed() -> None:
     """Passes around it say that they failed as well, later."""
-    found = read(OLD.splitlines(keepends=True))
+    found = read_dumps(OLD.splitlines(keepends=True))
     assert found.failed is not None
     assert (found.failed.name, found.failed.argument) == ("Second", "its-second")
     assert found.begun == 2
-    assert found.before["Second"].where == ("util.func", "f")
+    assert found.before["Second"].operation == ("util.func", "f")
 
 
 def test_both_dialects_of_the_headers_are_read() -> None:
     """With options behind the argument since 3.11."""
     new = "// -----// IR Dump Before Only: its-only{level=2 name=x} //----- //\nmodule {\n}\n"
-    assert read(new.splitlines()).before["Only"].argument == "its-only"
+    assert read_dumps(new.splitlines()).before["Only"].argument == "its-only"
 
 
 def test_ir_ends_where_a_diagnostic_or_a_crash_begins() -> None:
-    """A stack is no part of a module."""
-    assert read(OLD.splitlines()).before["Second"].lines == ["util.func public @f() {", "  util.return", "}", ""]
+    """A printed stack is not part of a module."""
+    second = read_dumps(OLD.splitlines()).before["Second"]
+    assert second.lines == ["util.func public @f() {", "  util.return", "}", ""]
     for words in ("Please report issues to https://example.org", "Stack dump:\n0.\tProgram arguments: x"):
         crash = f"// -----// IR Dump Before Only (its-only) //----- //\nmodule {{\n}}\n{words}\n #0 0x0 f()\n"
-        assert read(crash.splitlines()).before["Only"].lines == ["module {", "}"]
+        assert read_dumps(crash.splitlines()).before["Only"].lines == ["module {", "}"]
 
 
 def test_the_last_application_is_counted() -> None:
     """Of a pass that runs many times the last input is kept, and how often it ran."""
     many = "".join(f"// -----// IR Dump Before Only (its-only) //----- //\nmodule @m{n} {{\n" for n in range(7))
-    seen = read(many.splitlines()).before["Only"]
+    seen = read_dumps(many.splitlines()).before["Only"]
     assert (seen.application, seen.lines) == (7, ["module @m6 {"])

@@ -25,8 +25,8 @@ import sys
 import tvm, tvm.relax
 sys.path.insert(0, sys.argv[1])
 from runners.guest.script import run as script
-record, stacks = (script.out_of_the_way(int(number)) for number in sys.argv[2:4])
-script.run([sys.argv[5]], record, stacks, None, sys.argv[4].split(","))
+record, stacks = (script.move_descriptor(int(number)) for number in sys.argv[2:4])
+script.run_script([sys.argv[5]], record, stacks, None, sys.argv[4].split(","))
 """
 """As in a zygote's child: what the script begins with is imported, so that its functions can be watched."""
 

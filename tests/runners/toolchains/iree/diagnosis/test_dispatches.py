@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from runners.core.failure.oracle import answer_of
-from runners.core.failure.tensor_difference import Tensor, differing
+from runners.core.failure.oracle import get_answer
+from runners.core.failure.tensor_difference import Tensor, find_differing_values
 from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
-from runners.guest.iree.dispatch_trace import packed, read
+from runners.guest.iree.dispatch_trace import pack_claim, parse_trace
 from runners.toolchains.iree.diagnosis.dispatch_matching import first_parting
 from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, TracedTensor, read_trace
 from runners.toolchains.iree.diagnosis.dispatches import compare_dispatches
@@ -122,9 +122,9 @@ def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeyp
     def counted(a: Tensor, b: Tensor, share: float = 1.0) -> list[tuple[int, float, float]]:
         nonlocal asked
         asked += len(a.values)
-        return differing(a, b, share)
+        return find_differing_values(a, b, share)
 
-    monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.differing", counted)
+    monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.find_differing_values", counted)
     monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.MAX_VALUES", 1_000)
     these = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 2 3 4"], ["i32=1"]) for at in range(80)]
     those = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 9 3 4"], ["i32=2"]) for at in range(80)]
@@ -162,15 +162,15 @@ RIGHT, WRONG = "[1 0][2 0][3 0][4 0]", "[1 2][3 4][0 0][0 0]"
 
 
 def claim(values: str, results: str | None = None) -> str:
-    told = read(PRINTED.format(values=values).splitlines())
-    data = packed({**told, "results": results or f"EXEC @f\n4x2xi32={values}\n"})
+    told = parse_trace(PRINTED.format(values=values).splitlines())
+    data = pack_claim({**told, "results": results or f"EXEC @f\n4x2xi32={values}\n"})
     return json.dumps({"kind": "dispatch-trace", "data": data})
 
 
 def side(version: str, values: str) -> ComparedRun:
     observed = Observation(
         toolchain="iree", version=version, device="llvm-cpu", attempt=1, variant=Variant.ORIGINAL,
-        outcome=Outcome.MATCH, answer=answer_of(Outcome.MATCH), ended=Exited(code=0),
+        outcome=Outcome.MATCH, answer=get_answer(Outcome.MATCH), ended=Exited(code=0),
         excerpt=f"EXEC @f\n4x2xi32={values}\n",
     )  # fmt: skip
     return ComparedRun(testcase=TESTCASE, seen=observed)
@@ -246,7 +246,7 @@ def test_a_large_trace_is_cut_to_fit() -> None:
         values = " ".join(str(draw.random()) for _ in range(2000))
         lines += [f"=== f_dispatch_{number}::f_dispatch_{number} inputs ===", f"2000xf32={values}", ""]
         lines += [f"=== f_dispatch_{number}::f_dispatch_{number} outputs ===", f"2000xf32={values} ", ""]
-    told = json.dumps({"kind": "dispatch-trace", "data": packed({**read(lines), "results": "f32=1\n"})})
+    told = json.dumps({"kind": "dispatch-trace", "data": pack_claim({**parse_trace(lines), "results": "f32=1\n"})})
     trace = read_trace(told)
     assert len(told) < 48 * 1024
     assert trace is not None
@@ -261,7 +261,7 @@ def test_each_output_goes_to_its_dispatch() -> None:
         "=== a::a inputs ===", "i32=3", "", "=== a::a outputs ===", "i32=4", "",
         "=== b::b inputs ===", "", "i32=99", "=== c::c outputs ===", "i32=5",
     ]  # fmt: skip
-    told = read(lines)
+    told = parse_trace(lines)
     words = [tensor[2] for tensor in told["tensors"]]
     shown = [
         (one["name"], [words[at] for at in one["inputs"]], [words[at] for at in one["outputs"]])
@@ -278,7 +278,7 @@ def test_outputs_of_calls_that_overlap_belong_to_none() -> None:
         "=== a::a outputs ===", "i32=10", "", "=== a::a outputs ===", "i32=20", "",
         "=== a::a inputs ===", "i32=3", "", "=== a::a outputs ===", "i32=30",
     ]  # fmt: skip
-    told = read(lines)
+    told = parse_trace(lines)
     words = [tensor[2] for tensor in told["tensors"]]
     shown = [(one["name"], [words[at] for at in one["outputs"]]) for one in told["dispatches"]]
     assert shown == [("a::a", []), ("a::a", []), ("b::b", [["8"]]), ("a::a", [["30"]])]

@@ -67,14 +67,11 @@ def test_a_parallel_dimension_that_the_result_lacks_becomes_a_reduction() -> Non
 
 def test_zeros_among_the_divisors_of_the_command_line_become_ones() -> None:
     """Only of the input that is divided by, and only where it holds a zero."""
-    breach = find_broken_rule(program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0"))
+    testcase = program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0")
+    breach = find_broken_rule(testcase)
     assert breach is not None
     assert breach.mended.steps[1][-2:] == ("--input=4xi32=0,9,10,11", "--input=4xi32=20,1,-2,1")
-    changed = [
-        line
-        for line in breach.render_difference(program(RATIO, "4xi32=0,9,10,11", "4xi32=20,0,-2,0"))
-        if line[0] in "+-"
-    ]
+    changed = [line for line in breach.render_difference(testcase) if line[0] in "+-"]
     assert [line.rpartition(" ")[2] for line in changed] == ["--input=4xi32=20,0,-2,0", "--input=4xi32=20,1,-2,1"]
     assert find_broken_rule(program(RATIO, "4xi32=0", "4xi32=20,10,-2,5")) is None
     assert find_broken_rule(program(RATIO, "4xi32=0", "4xi32=@divisors.npy")) is None

@@ -1,0 +1,202 @@
+"""Tell a failure report from a question, a request, a discussion, and trouble with a build or a CI job.
+
+Each piece of evidence has points for one kind of text. Points for a failure come from the parts that only a failure
+report has: a quoted failure, a section on actual behaviour, a label for bugs. The kind with the most points wins; a
+tie goes to the failure report, because a report that is left unread costs more than one that is read in vain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bot.extract.blocks.pieces import Kind
+from bot.extract.parsed_issue import ParsedIssue
+from bot.extract.types import Intent
+from runners.core.protocol import Claim, ClaimKind
+
+MAX_TEXT = 20_000
+"""Characters of prose that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Evidence for an intent. ``points``: 1 is a hint, 2 is usual, 4 decides against any hint."""
+
+    intent: Intent
+    points: int
+    pattern: re.Pattern[str]
+
+
+def _mark(intent: Intent, points: int, words: str) -> Mark:
+    return Mark(intent=intent, points=points, pattern=re.compile(words, re.I))
+
+
+_TAG = r"^\W{0,3}(?:\[[^\]]{1,40}\]\s*){0,4}\[?\s*"
+"""The start of a title: any tags, then a word that may be a tag itself."""
+
+TITLE_MARKS = (
+    _mark(Intent.FAILURE, 2, r"\[\s*bug\b|\bbug\s*\]|^bug\b"),
+    _mark(Intent.FAILURE, 2, r"\b(?:crash|segfault|segmentation fault|hang|wrong (?:result|code|output)|miscompil)"),
+    _mark(Intent.FAILURE, 1, r"\b(?:fails?|failed|failure|errors?|exception|incorrect|broken|can(?:no|')t|unable)\b"),
+    _mark(Intent.FEATURE, 4, rf"{_TAG}(?:rfc|pre-?rfc|proposal|discuss(?:ion)?|feature[ -]request|feature|wish)\b"),
+    _mark(Intent.FEATURE, 4, r"\[(?:rfc|proposal|discuss(?:ion)?|feature request|feature)\]"),
+    _mark(
+        Intent.FEATURE,
+        2,
+        rf"{_TAG}(?:add|support|implement|allow|enable|consider|perhaps|investigate|explore|refactor|rename"
+        r"|migrate|re-?enable|deprecate|retire|remove|drop|switch|move|improve|introduce|provide|extend|unify"
+        r"|clean ?up|replace"
+        r"|make|use|integrate|expose|upgrade|bump|convert|create|define|design|generalize|plumb|teach|build)\b",
+    ),
+    _mark(Intent.FEATURE, 2, r"\b(?:would be (?:nice|great|good)|feature request|support for|should we|let'?s)\b"),
+    _mark(Intent.TRACKING, 4, rf"{_TAG}(?:tracking|epic|roadmap|milestone|meta|umbrella|task list|todo|release)\b"),
+    _mark(
+        Intent.TRACKING,
+        4,
+        r"\b(?:tracking (?:issue|bug)|roadmap|release (?:plan|schedule|checklist|candidate)|vote)\b",
+    ),
+    _mark(Intent.QUESTION, 2, r"\?\W*$"),
+    _mark(Intent.QUESTION, 4, rf"{_TAG}(?:question|help(?: wanted)?|support question)\b\W"),
+    _mark(
+        Intent.QUESTION,
+        3,
+        rf"{_TAG}(?:how (?:to|do|can|should)|is (?:there|it possible)|can (?:i|we|you)|what|where)\b",
+    ),
+    _mark(Intent.DOCUMENTATION, 4, rf"{_TAG}docs?(?:umentation)?\b"),
+    _mark(
+        Intent.DOCUMENTATION,
+        3,
+        r"\b(?:tutorial|documentation|docstring|doc page|docs|readme|broken link|typo|website)\b"
+        r"|\b(?:wrong|incorrect|outdated|missing|broken) (?:code )?examples? (?:for|in|of|on|at)\b",
+    ),
+    _mark(
+        Intent.BUILD,
+        3,
+        r"\b(?:build(?:ing)? (?:error|fail\w*|issue|problem|broken)|(?:fail\w*|error|unable|cannot|can't) to build"
+        r"|fail\w* (?:when|while|during) (?:the )?build\w*|build(?:ing)? from source|cmake|bazel|docker(?:file)?"
+        r"|pip install|install(?:ation|ing)?|wheel|conda|packag(?:e|es|ing)|release packages?|build and run)\b",
+    ),
+    _mark(
+        Intent.BUILD,
+        3,
+        r"\b(?:ci|github actions?|jenkins|workflow|nightly (?:build|job)|presubmit|postsubmit)\b"
+        r"|\b(?:actions?|jobs?|runners?|builders?|pipelines?) (?:is |are )?(?:broken|failing|flaky|red|timing out)",
+    ),
+    _mark(Intent.BUILD, 3, r"(?:^|[\s`])[\w/.-]*tests?/[\w/.-]+\.(?:py|cc|mlir)\b.*\b(?:flak|fail|broken|disabled)"),
+    _mark(Intent.BUILD, 4, r"\[(?:ci|ci problem|flaky test|build|cmake|docker)\]"),
+)
+
+LABEL_MARKS = (
+    _mark(Intent.FAILURE, 2, r"^(?:type:\s*)?bug\b"),
+    _mark(Intent.FEATURE, 2, r"^(?:type:\s*)?(?:enhancement|feature|rfc|proposal|improvement)|performance"),
+    _mark(Intent.TRACKING, 4, r"tracking|epic|roadmap"),
+    _mark(Intent.QUESTION, 2, r"question|^support\b|help wanted: question"),
+    _mark(Intent.DOCUMENTATION, 3, r"^(?:type:\s*)?doc(?:s|umentation)?\b"),
+    _mark(Intent.BUILD, 3, r"^dev:ci|test: ?flaky|^ci\b|\bci/|infrastructure|cmake|build[- ]system|packaging|docker"),
+)
+
+HEADING_MARKS = (
+    _mark(Intent.FAILURE, 2, r"^(?:actual|observed|current) (?:behaviou?r|result|output)|^what happened|^error\b"),
+    _mark(Intent.FAILURE, 1, r"^(?:steps to )?reproduc\w+|^to reproduce|^expected (?:behaviou?r|result|output)"),
+    _mark(
+        Intent.FEATURE,
+        3,
+        r"^request description|^proposal|^motivation|^feature|^describe the solution|^what you want",
+    ),
+    _mark(Intent.TRACKING, 3, r"^task ?list|^tasks?\b|^todos?\b|^milestones?\b|^progress\b|^(?:sub-?)?items\b"),
+)
+
+PROSE_MARKS = (
+    _mark(
+        Intent.FEATURE,
+        1,
+        r"\b(?:would be (?:nice|great|good|useful)|feature request|i propose|we should"
+        r"|we could)\b",
+    ),
+    _mark(
+        Intent.FEATURE,
+        1,
+        r"\b(?:request(?:ing)? (?:support|a feature)|please (?:add|support|consider)"
+        r"|can be retired)\b",
+    ),
+    _mark(
+        Intent.QUESTION,
+        2,
+        r"\b(?:i (?:would|'d) like to (?:know|ask|understand)|how (?:can|do|should|to) (?:i|we|one)\b"
+        r"|is there (?:a|any|some) (?:way|example|doc|plan)|some questions?\b|i(?:'m| am) wondering)",
+    ),
+    _mark(Intent.QUESTION, 1, r"\?\s*$"),
+    _mark(Intent.TRACKING, 2, r"^\s*[-*] \[[ xX]\]"),
+    _mark(
+        Intent.TRACKING,
+        2,
+        r"\b(?:this (?:is a|issue is (?:primarily )?(?:for|a)) track|for tracking purposes"
+        r"|tracking issue)",
+    ),
+    _mark(Intent.DOCUMENTATION, 1, r"https?://\S+/(?:docs?|tutorials?|reference|blob/\S+/docs)/"),
+    _mark(Intent.BUILD, 2, r"/actions/runs/|/runs/\d{5,}|ci\.[\w.-]+/|buildkite|\bfails? (?:in|on) (?:the )?ci\b"),
+    _mark(
+        Intent.BUILD,
+        1,
+        r"\b(?:build(?:ing)?|compil(?:e|ing)) (?:\w+ )?from source\b|\bcmake\b|\bninja\b"
+        r"|\bbazel\b",
+    ),
+)  # fmt: skip
+
+OUTPUT_MARKS = (
+    _mark(
+        Intent.BUILD,
+        4,
+        r"^CMake Error|^ninja: build stopped|^make(?:\[\d+\])?: \*\*\*|^FAILED: \S|undefined reference to",
+    ),
+    _mark(Intent.BUILD, 4, r"^ERROR: (?:Could not find a version|Failed building wheel|No matching distribution)"),
+    _mark(Intent.BUILD, 4, r"^\S+\.(?:cc|cpp|h|c|hpp|cxx):\d+:\d+: (?:fatal )?error:|collect2: error|ld: error"),
+    _mark(Intent.BUILD, 3, r"^docker(?::| build| run)|^Step \d+/\d+ :|^fatal: "),
+)
+
+
+def read_intent(parsed: ParsedIssue, claim: Claim) -> Intent:
+    """Return the intent of a text.
+
+    A program that can be run counts as a hint for a failure: most texts with a program complain of its behaviour.
+    """
+    points = dict.fromkeys(Intent, 0)
+    for intent, worth in _collect_points(parsed, claim):
+        points[intent] += worth
+    best = max(points, key=lambda intent: (points[intent], intent is Intent.FAILURE))
+    return best if points[best] else Intent.FAILURE
+
+
+def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent, int]]:
+    issue = parsed.issue
+    title = issue.title[:300]
+    # A label and a tag in the title come from the same template: together they count once.
+    yield from dict.fromkeys((*_match(TITLE_MARKS, (title,)), *_match(LABEL_MARKS, issue.labels[:20])))
+    yield from _match(HEADING_MARKS, {p.section.strip() for p in parsed.document.prose if p.section})
+    yield from _match(PROSE_MARKS, _split_lines(parsed.prose))
+    printed = [p.text for p in parsed.pieces if p.kind not in (Kind.PYTHON, Kind.MLIR)]
+    yield from _match(OUTPUT_MARKS, _split_lines("\n".join(printed)))
+    if parsed.signature is not None:
+        yield Intent.FAILURE, 2
+    if claim.actual or claim.expected:
+        yield Intent.FAILURE, 1
+    if claim.kind in (ClaimKind.CRASH, ClaimKind.HANG):
+        yield Intent.FAILURE, 1
+    if claim.versions:
+        yield Intent.FAILURE, 1
+    if any(piece.kind in (Kind.PYTHON, Kind.MLIR) for piece in parsed.pieces):
+        yield Intent.FAILURE, 1
+
+
+def _match(marks: tuple[Mark, ...], texts: Iterable[str]) -> Iterator[tuple[Intent, int]]:
+    """Yield each mark once, however many texts show it."""
+    lines = tuple(texts)
+    for mark in marks:
+        if any(mark.pattern.search(line) for line in lines):
+            yield mark.intent, mark.points
+
+
+def _split_lines(text: str) -> list[str]:
+    return [line[:500] for line in text[:MAX_TEXT].split("\n") if line.strip()]

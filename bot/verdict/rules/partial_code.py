@@ -1,0 +1,29 @@
+"""Withhold verdicts that rest on clean runs when the testcase is only a part of the reporter's code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.verdict.evidence import Evidence
+from bot.verdict.rules.confidence import THRESHOLD
+from bot.verdict.verdict import Verdict, VerdictKind
+
+_REST_ON_CLEAN_RUNS = {VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED}
+
+
+def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Lower a verdict on clean runs below the threshold if they do not cover the code that may be what fails.
+
+    A program that only defines names can still be fixed: a definition that failed as reported is accepted later.
+    """
+    if evidence.left_out and verdict.kind in _REST_ON_CLEAN_RUNS:
+        why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
+        return _withhold(verdict, why, "the program alone, in one code block, would settle it")
+    if evidence.only_defines and verdict.kind is VerdictKind.NOT_REPRODUCED:
+        why = "the testcase only defines functions, so a clean run does not show that their use is clean"
+        return _withhold(verdict, why, "the code that compiles or calls them would settle it")
+    return verdict
+
+
+def _withhold(verdict: Verdict, *reasons: str) -> Verdict:
+    return replace(verdict, reasons=(*verdict.reasons, *reasons), confidence=min(verdict.confidence, THRESHOLD - 0.1))

@@ -1,0 +1,161 @@
+"""A repair removes only text that does not parse; other text that may be code is recorded when it is left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.extract.types import DROP_CODE
+from tests.bot.extract.reading import extract_repro, list_repairs
+
+HEAD = "import tvm\nimport numpy as np\nvalue = int(np.int32(3))\nprint(value)\n"
+
+
+def fence(code: str) -> str:
+    return f"tvm fails.\n\n```python\n{code}```\n"
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "raise ValueError(value)\n",
+        "match value:\n    case 3:\n        raise ValueError(value)\n",
+        "async def check():\n    assert value == 4\n",
+        "count: int = value // 0\n",
+        "del value\n",
+        "print(value)[0]\n",
+        "tvm.check(value) == 4\n",
+        "not tvm.check(value)\n",
+        "tvm.check(value).shape\n",
+        "async def check():\n    assert value\n\nimport asyncio\nasyncio.run(check())\ndel value\n",
+    ],
+)
+def test_every_statement_stays_in_the_program(tail: str) -> None:
+    """A last statement of any kind is code, in a fence and below an unfenced program."""
+    found = extract_repro(fence(HEAD + tail))
+    assert found.testcase.files["repro.py"] == HEAD + tail
+    assert not found.left_out
+    unfenced = extract_repro(f"tvm fails.\n\n{HEAD}{tail}\nThat is all.\n")
+    assert unfenced.testcase.files["repro.py"].strip() == (HEAD + tail).strip()
+    assert not unfenced.left_out
+
+
+@pytest.mark.parametrize("first", ["raise ValueError(1)\n", "flag: bool = True\n", "async def a():\n    pass\n"])
+def test_statements_before_the_first_import_stay(first: str) -> None:
+    """A program may begin with any statement."""
+    assert extract_repro(fence(first + HEAD)).testcase.files["repro.py"] == first + HEAD
+
+
+def test_code_that_parses_as_a_whole_stays_whole() -> None:
+    """The parser decides what a statement is, not the scanner for damaged text."""
+    code = (
+        'import tvm\ntext = f(\n"""\nTraceback (most recent call last):\n""",\nx\n)\n'
+        'print(\nprint("a"))\nraise Odd(text)\n'
+    )
+    found = extract_repro(fence(code))
+    assert found.testcase.files["repro.py"] == code
+    assert list_repairs(found) == []
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "value.missing\n",
+        "value[3]\n",
+        "Output: it prints\nassert value == 4\n",
+        "-----\nimport os\nvalue += 1\nassert value == 4\n",
+    ],
+)
+def test_code_that_is_left_out_is_recorded(lost: str) -> None:
+    """Text behind output may be code or more output. Whoever reads the result learns of it."""
+    found = extract_repro(fence(HEAD + lost))
+    assert found.left_out
+    assert DROP_CODE in list_repairs(found)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\nValueError: no\n',
+        "3\n",
+        "True\n[1, 2, -3.5]\n",
+        "done\n",
+        "Device: cpu\n",
+        "Output:\n[[1 2]\n [3 4]]\n",
+        "error: 3 of 4 elements differ\n",
+    ],
+)
+def test_output_below_the_code_is_no_lost_code(output: str) -> None:
+    """Words, numbers and text that does not parse change nothing about the program."""
+    found = extract_repro(fence(HEAD + output))
+    assert found.testcase.files["repro.py"].strip() == HEAD.strip()
+    assert not found.left_out
+
+
+def test_a_magic_that_runs_code_is_lost_code() -> None:
+    """``%timeit f(x)`` runs the reporter's code; ``!pip install`` only prepares the machine."""
+    assert extract_repro(fence("import tvm\ntvm.a()\n%timeit tvm.b()\ntvm.c()\n")).left_out
+    assert not extract_repro(fence("!pip install apache-tvm\nimport tvm\ntvm.a()\n")).left_out
+    assert not extract_repro(fence("%matplotlib inline\nimport tvm\ntvm.a()\n")).left_out
+
+
+@pytest.mark.parametrize("damaged", ["raise ValueError(value\n", "del value value\n", "match value!:\n"])
+def test_damaged_code_is_no_output(damaged: str) -> None:
+    """Code that does not parse stays, so that the program fails instead of running cleanly without it."""
+    assert damaged.strip() in extract_repro(fence(HEAD + damaged)).testcase.files["repro.py"]
+
+
+@pytest.mark.parametrize("below", ["raise ValueError(value\n", "\nThen I check it.\n\nassert value == 4\n"])
+def test_an_unfenced_program_that_goes_on_is_recorded(below: str) -> None:
+    """Prose and damaged code end an unfenced program; code below them was left out."""
+    assert extract_repro(f"tvm fails.\n\n{HEAD}{below}").left_out
+
+
+@pytest.mark.parametrize(
+    "below", ["\nThanks\n", "\nIt prints 4, with any target.\n", "\n## Environment\n\nOS = Linux\n"]
+)
+def test_prose_below_an_unfenced_program_is_no_code(below: str) -> None:
+    """The rest of an issue is no part of the program."""
+    assert not extract_repro(f"tvm fails.\n\n{HEAD}{below}").left_out
+
+
+DEFINITION = """from tvm.script import relax as R
+from tvm.script import ir as I
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("Segfault while parsing a module", "Segmentation fault (core dumped)"),
+        ("Crash with a module", "error: no len()\n --> repro.py:7:12\n    |\nSegmentation fault (core dumped)"),
+    ],
+)
+def test_a_definition_that_the_parser_refuses_is_a_program(title: str, said: str) -> None:
+    """The compiler parses a decorated definition when the script is loaded: nothing has to use the definition."""
+    found = extract_repro(f"tvm: {title}.\n\n```python\n{DEFINITION}```\n\n```\n{said}\n```\n")
+    assert not found.missing
+    assert found.only_defines
+
+
+def test_a_plain_definition_needs_its_driver() -> None:
+    found = extract_repro(
+        "tvm crashes.\n\n```python\nimport tvm\n\ndef build(mod):\n    return tvm.build(mod)\n```\n"
+    )
+    assert [entry.kind for entry in found.missing] == ["code"]
+    assert not found.only_defines
+
+
+@pytest.mark.parametrize(
+    "before", ["Expected it to just work.", "I expected this to work fine:", "It should simply run without error."]
+)
+def test_a_hope_before_the_program_does_not_call_it_the_working_one(before: str) -> None:
+    """A block is a working variant only if the text says that it works, not that it should."""
+    other = "```python\ndef load(path):\n    return parse(path)\n\n\nmodule = load(config.path)\n```"
+    found = extract_repro(f"{before}\n\n{fence(HEAD)}\n\nI normally use a wrapper around this:\n\n{other}\n")
+    assert found.testcase.files["repro.py"] == HEAD

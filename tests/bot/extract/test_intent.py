@@ -1,0 +1,76 @@
+"""A text that reports no failure is recognised as such, and a failure report never is."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from bot.extract import extract
+from bot.extract.types import Intent
+from bot.issue import Issue
+from bot.verdict.judge import judge_without_running
+from bot.verdict.verdict import VerdictKind
+from tests.corpus.cases import cases
+
+TRACE = """```
+Traceback (most recent call last):
+  File "a.py", line 3, in <module>
+tvm.error.InternalError: Check failed: (n > 0) is false: no axis
+```"""
+
+
+def _read(title: str, body: str, *labels: str) -> Intent:
+    issue = Issue(
+        source="-", title=title, body=body, sha256="0" * 64, created=date(2025, 5, 1), labels=labels, author="ada",
+        repository="apache/tvm",
+    )  # fmt: skip
+    return extract(issue).intent
+
+
+@pytest.mark.parametrize(
+    ("intent", "title", "body", "labels"),
+    [
+        (Intent.QUESTION, "How do I print the generated source?", "I could not find a function for this.", ()),
+        (Intent.QUESTION, "[Question] Tuning without a GPU", "Is there a way to tune on a CPU only?", ("question",)),
+        (Intent.FEATURE, "Add a cost model for convolutions", "It would be nice to have one.", ("enhancement",)),
+        (Intent.FEATURE, "[RFC] A second memory planner", "## Motivation\n\nPlans get long.\n", ()),
+        (Intent.TRACKING, "[Tracking] Remove the old executor", "- [x] docs\n- [ ] tests\n", ()),
+        (Intent.TRACKING, "Roadmap for the next release", "### Tasks\n\n- [ ] scan\n", ()),
+        (Intent.DOCUMENTATION, "[Docs] The page on targets has a typo", "See https://x.org/docs/target.html", ()),
+        (Intent.BUILD, "Build error on Fedora", "```\nCMake Error at CMakeLists.txt:4 (find_package)\n```", ()),
+        (
+            Intent.BUILD,
+            "[CI] tests/python/test_rpc.py is flaky",
+            "https://github.com/a/b/actions/runs/77123",
+            ("ci",),
+        ),
+        (Intent.FAILURE, "[Bug] Reduction over an empty axis", TRACE, ("type: bug",)),
+        (Intent.FAILURE, "Why does this raise an InternalError?", f"### Actual behavior\n\n{TRACE}", ()),
+        (Intent.FAILURE, "Support for empty axes is broken", f"### What happened?\n\n{TRACE}", ("bug",)),
+        (Intent.FAILURE, "Nothing in particular", "The text says little.", ()),
+    ],
+)
+def test_the_intent_of_a_text(intent: Intent, title: str, body: str, labels: tuple[str, ...]) -> None:
+    assert _read(title, body, *labels) is intent
+
+
+def test_all_failure_reports_of_the_corpus_are_failure_reports() -> None:
+    """A failure report that is taken for something else is never answered."""
+    for case in cases():
+        if case.expected.get("verdict"):
+            claims = case.expected["verdict"] != "no-claim"
+            assert (extract(case.issue).intent is Intent.FAILURE) is claims, case.name
+
+
+def test_a_text_without_a_claim_is_not_run_unless_someone_asks() -> None:
+    body = "It would be nice.\n\n```python\nimport tvm\n\nprint(tvm.__version__)\n```\n"
+    issue = Issue(
+        source="-", title="[Feature request] Print versions", body=body, sha256="0" * 64, created=date(2025, 5, 1),
+        repository="apache/tvm",
+    )  # fmt: skip
+    extraction = extract(issue)
+    verdict = judge_without_running(extraction)
+    assert verdict is not None
+    assert (verdict.kind, verdict.labels) == (VerdictKind.NO_CLAIM, ())
+    assert judge_without_running(extraction, anyway=True) is None
