@@ -1,4 +1,4 @@
-"""Delta debugging: choose the smaller texts to try. Pure; nothing is run here.
+"""Delta debugging: choose the smaller texts to try. Pure.
 
 A reducer cuts its text into pieces and passes a function that builds the text without some of them. ``remove_pieces``
 removes pieces, in large groups first (Lithium's order), until no single piece can go.
