@@ -1,4 +1,4 @@
-"""Run one cell of a plan in a child process of the watcher, with an environment built from nothing.
+"""Run one cell of a plan in a child process of the watcher, with an environment of listed variables only.
 
 The watcher holds a token, so the process that starts sandboxes must be another one and must not inherit the watcher's
 environment. The child gets the variables on a list, a plan whose digest it checks, and a folder for its one result

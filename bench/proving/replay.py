@@ -16,7 +16,7 @@ from runners.core.catalogue import Catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Investigation, Plan
 from runners.core.runs import Execute
-from runners.investigation.investigate import investigate
+from runners.investigation.investigate import investigate_plan
 from runners.toolchains import find_toolchain
 from runners.workbench.tools import make_tools
 
@@ -32,7 +32,7 @@ class Inline(Executor):
 
 def replay_plan(plan: Plan, execute: Execute) -> Investigation:
     stand_ins = find_toolchain(plan.testcase.toolchain).STAND_INS
-    return investigate(plan, make_tools(plan, execute, Inline(), Silent(), stand_ins=stand_ins))
+    return investigate_plan(plan, make_tools(plan, execute, Inline(), Silent(), stand_ins=stand_ins))
 
 
 def replay_issue(

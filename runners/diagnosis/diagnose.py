@@ -19,7 +19,9 @@ GENERIC: Sequence[Diagnoser] = (Diagnoser(kind=TestcaseKind.PYTHON, diagnose=che
 """Diagnosers that hold for any toolchain; they come first."""
 
 
-def diagnose(failure: Failure, diagnosers: Sequence[Diagnoser], means: Means, run_under: RunUnder) -> Diagnosis:
+def diagnose_failure(
+    failure: Failure, diagnosers: Sequence[Diagnoser], means: Means, run_under: RunUnder
+) -> Diagnosis:
     """Return the control runs and findings for one failure.
 
     ``diagnosers`` are the toolchain's own. ``run_under`` runs the testcase under chosen conditions.

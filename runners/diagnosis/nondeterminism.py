@@ -86,11 +86,11 @@ class Reruns:
     runs: tuple[Rerun, ...]
     cause: Cause | None = None
 
-    def of(self, setup: Setup) -> tuple[Rerun, ...]:
+    def find_runs(self, setup: Setup) -> tuple[Rerun, ...]:
         return tuple(run for run in self.runs if run.setup == setup)
 
     @property
-    def results(self) -> int:
+    def distinct_results(self) -> int:
         """The number of different results."""
         return len({run.result for run in self.runs})
 
@@ -100,7 +100,7 @@ class _Series:
     run: Runner
     runs: list[Rerun] = field(default_factory=list)
 
-    def results(self, setup: Setup, times: int) -> list[str]:
+    def collect_results(self, setup: Setup, times: int) -> list[str]:
         """At least so many results under a setup, as far as they can be had. Earlier runs count."""
         found = [run.result for run in self.runs if run.setup == setup]
         while len(found) < times:
@@ -111,9 +111,9 @@ class _Series:
             found.append(one.result)
         return found
 
-    def steady(self, setups: Sequence[Setup], times: int = 2) -> list[str] | None:
+    def find_steady(self, setups: Sequence[Setup], times: int = 2) -> list[str] | None:
         """One result per setup if each setup always gives its own; None if one does not, or cannot be run."""
-        found = [self.results(setup, times) for setup in setups]
+        found = [self.collect_results(setup, times) for setup in setups]
         return [results[0] for results in found] if all(_all_agree(results, times) for results in found) else None
 
 
@@ -147,20 +147,24 @@ def rerun_varied(run: Runner, *, unsteady: bool = False, hash_seeds: Sequence[in
 def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cause | None:
     """Ask the most telling question first. A wrong answer is worse than none."""
     times = 5 if unsteady else 3  # of a coin, 3 % and 0.2 % of all series look as if a condition decided
-    if _differ(series.steady(FILLED, 1)) and _differ(series.steady(FILLED, times)):
+    if _has_different(series.find_steady(FILLED, 1)) and _has_different(series.find_steady(FILLED, times)):
         return "memory"
-    if _differ(series.steady(THREADED, 1)) and _differ(series.steady(THREADED, times)):
+    if _has_different(series.find_steady(THREADED, 1)) and _has_different(series.find_steady(THREADED, times)):
         return "threads"
     seeded = {run.result for run in series.runs}
-    ordered = set(series.results(orders[-1], 1))
-    unseeded = series.results(UNSEEDED, 2)
+    ordered = set(series.collect_results(orders[-1], 1))
+    unseeded = series.collect_results(UNSEEDED, 2)
     if not unsteady and len(seeded | ordered | set(unseeded)) <= 1:
         return None
     follows = unsteady or not ordered <= seeded
-    if follows and _differ(series.steady(orders, 1)) and _differ(series.steady(orders, times)):
+    if (
+        follows
+        and _has_different(series.find_steady(orders, 1))
+        and _has_different(series.find_steady(orders, times))
+    ):
         return "hashes"
     luck = LUCK if unsteady else 5 * LUCK
-    unseeded = series.results(UNSEEDED, 10 if unsteady else 2)
+    unseeded = series.collect_results(UNSEEDED, 10 if unsteady else 2)
     if len(set(unseeded)) > 1 and _agree_with_seeds(series, count_needed_runs(unseeded, luck)):
         return "randomness"
     return _examine_unexplained(series)
@@ -168,10 +172,10 @@ def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cau
 
 def _examine_unexplained(series: _Series) -> Cause | None:
     """Runs under the same conditions differ. The last question is whether one thread always gives the same result."""
-    usual = series.results(AS_IT_IS, 3)
-    several = series.results(THREADED[-1], 10) if len(set(usual)) > 1 else []
+    usual = series.collect_results(AS_IT_IS, 3)
+    several = series.collect_results(THREADED[-1], 10) if len(set(usual)) > 1 else []
     times = count_needed_runs(several, LUCK) if len(set(several)) > 1 else None
-    if times is not None and series.steady(THREADED[:1], times) is not None:
+    if times is not None and series.find_steady(THREADED[:1], times) is not None:
         return "race"
     kinds = {str(run.ended) for run in series.runs if run.setup == AS_IT_IS}
     # Output alone may differ for reasons that are not results, such as an unknown format of a clock.
@@ -184,7 +188,7 @@ def _agree_with_seeds(series: _Series, times: int | None) -> bool:
         return False
     given = [run.result for run in series.runs if run.setup.seed is not None]
     others = len(given) if len(set(given)) == 1 else 0
-    usual = series.results(SEEDED, max(1, times - others))
+    usual = series.collect_results(SEEDED, max(1, times - others))
     return len(set(usual)) == 1 and (len(usual) >= times or (others > 0 and set(usual) == set(given)))
 
 
@@ -211,7 +215,7 @@ def _all_agree(results: Sequence[str], times: int) -> bool:
     return len(results) >= times and len(set(results)) == 1
 
 
-def _differ(results: list[str] | None) -> bool:
+def _has_different(results: list[str] | None) -> bool:
     return results is not None and len(set(results)) > 1
 
 
@@ -279,8 +283,8 @@ def describe_cause(reruns: Reruns, version: str) -> Finding | None:
         evidence={
             "cause": reruns.cause,
             "version": version,
-            "results": reruns.results,
-            "runs": _list_runs(reruns),
+            "results": reruns.distinct_results,
+            "runs": _describe_runs(reruns),
             REFUTED_BY: _REFUTED[reruns.cause],
         },
     )
@@ -297,10 +301,10 @@ def _select_telling(reruns: Reruns) -> tuple[Rerun, ...]:
         "race": THREADED,
         "unknown": (AS_IT_IS,),
     }
-    return tuple(run for setup in setups[reruns.cause or "unknown"] for run in reruns.of(setup))
+    return tuple(run for setup in setups[reruns.cause or "unknown"] for run in reruns.find_runs(setup))
 
 
-def _list_runs(reruns: Reruns) -> list[dict[str, object]]:
+def _describe_runs(reruns: Reruns) -> list[dict[str, object]]:
     """The runs that show the cause, with equal runs counted together."""
     seen = Counter(
         (run.setup.name, str(run.ended)[:100], _first_difference(run, reruns).strip())

@@ -1,1 +1,1 @@
-"""Decide what to run next for a plan. Start reading at `investigate.investigate`, which reads as a summary."""
+"""Choose the runs of a plan, one after another. Start reading at `investigate.investigate_plan`, a summary."""

@@ -40,7 +40,7 @@ def search_builds(
     workers: int,
     expired: Callable[[], bool],
 ) -> tuple[Observation, ...]:
-    """Run what the search asks for, until it asks for nothing more or its runs or the time are spent.
+    """Run the builds that the search chooses, until the search ends or the runs or the time are used up.
 
     Observations that are ``known`` count. Return the new ones, in the order of their runs.
     """

@@ -1,6 +1,6 @@
-"""Plan → observations: run the matrix, bisect, rerun what the answer rests on, diagnose a failure.
+"""Run a plan: the matrix, the bisection, the reruns that confirm its result, the diagnosis of a failure.
 
-An investigation only decides what to run next. The bot judges the meaning, from the observations alone.
+An investigation only chooses the next runs. The bot derives the verdict from the observations alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runners.investigation.state import InvestigationState, Tools, bisect_releas
 from runners.investigation.variants import compare_results, run_on_stand_ins, run_ported, run_retargeted
 
 
-def investigate(plan: Plan, tools: Tools) -> Investigation:
+def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
     """Run a plan to its end, or to the end of its budget."""
     state = InvestigationState(plan, tools)
     if plan.trail is not None:
@@ -33,7 +33,7 @@ def investigate(plan: Plan, tools: Tools) -> Investigation:
         run_ported(state)
         run_retargeted(state)
     with tools.progress.stage("diagnosis"):
-        findings = _diagnose(state)
+        findings = _find_cause(state)
         rerun_flaky(state, state.original, findings)
         run_on_stand_ins(state)
         findings = (*findings, *compare_results(state))
@@ -48,7 +48,7 @@ def _search_only(state: InvestigationState, build_range: BuildRange) -> Investig
     with state.tools.progress.stage("bisection"):
         _search_builds(state, build_range)
     with state.tools.progress.stage("diagnosis"):
-        findings = _diagnose(state)
+        findings = _find_cause(state)
     found = _drop_repeated([*findings, *_list_findings_of_runs(state.seen)])
     return Investigation(observations=tuple(state.seen), findings=found, trail=build_range)
 
@@ -100,7 +100,7 @@ def _search_builds(state: InvestigationState, build_range: BuildRange) -> None:
     )
 
 
-def _diagnose(state: InvestigationState) -> tuple[Finding, ...]:
+def _find_cause(state: InvestigationState) -> tuple[Finding, ...]:
     """Look for the cause on the newest release that shows the failure."""
     failing = state.find_failing()
     if failing is None or state.is_late:

@@ -1,4 +1,4 @@
-"""Rerun what the answer rests on, failures that are said to come and go, and builds whose runs disagree."""
+"""Rerun the releases that decide the answer, failures reported as intermittent, and flaky releases."""
 
 from __future__ import annotations
 
@@ -58,20 +58,22 @@ def rerun_flaky(state: InvestigationState, configuration: Configuration, finding
         if one.kind is FindingKind.NONDETERMINISTIC
     }
     for version, cause in causes.items():
-        _rerun(state, configuration, version, AGREEING, vary=cause != "randomness")
+        _rerun_release(state, configuration, version, AGREEING, vary=cause != "randomness")
     flaky = state.find_disagreeing(configuration)
     for version in ([v for v in flaky if v in causes] or flaky)[-1:]:
-        _rerun(state, configuration, version, REPEATS, vary=causes.get(version) != "randomness")
+        _rerun_release(state, configuration, version, REPEATS, vary=causes.get(version) != "randomness")
 
 
-def _rerun(state: InvestigationState, configuration: Configuration, version: str, times: int, *, vary: bool) -> None:
+def _rerun_release(
+    state: InvestigationState, configuration: Configuration, version: str, times: int, *, vary: bool
+) -> None:
     """Run a release until it has been run so often."""
     for _ in range(times - state.count_runs(configuration, version)):
         state.run(configuration, [version], vary=vary)
 
 
 def run_controls(state: InvestigationState) -> None:
-    """Run what the report says works on the newest release that fails. Its failure weakens the report."""
+    """Run the code that the report says works, on the newest failing release. A failure weakens the report."""
     failing = state.find_failing()
     if failing is None or failing.variant is not Variant.ORIGINAL:
         return

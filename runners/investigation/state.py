@@ -29,7 +29,7 @@ from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
 from runners.investigation.bisect_builds import BuildSupply
 
 HOPELESS = 6
-"""After so many builds that answer neither good nor bad, and none that does, more builds teach nothing."""
+"""Number of builds after which a search stops if all of them answer neither good nor bad."""
 DEPENDS_ON_VALUES = frozenset({ClaimKind.WRONG_RESULT, ClaimKind.CRASH})
 """Failures that the content of memory or the order of threads may decide, and that often occur on one backend alone.
 An error message mostly comes from before the backends part."""
@@ -49,9 +49,9 @@ class Tools:
     """The effects of an investigation, passed in so that its order can be tested without a compiler."""
 
     run: Callable[[Cell, int], Observation]
-    """Run a cell, the given attempt (1-based). Never raises for what the testcase does."""
+    """Run a cell, the given attempt (1-based). The testcase cannot make it raise."""
     port: Callable[[Testcase, str], tuple[Testcase, tuple[str, ...]] | None]
-    """Testcase and release → the testcase ported to the release and the changes; None if nothing is to be changed."""
+    """Testcase and release → the testcase ported to the release and the changes; None if no change is needed."""
     retarget: Callable[[Testcase, str], Testcase | None]
     """Testcase and device → the testcase for the device; None if it cannot be retargeted, or need not be."""
     diagnose: Callable[[Failure], Diagnosis]
@@ -119,13 +119,13 @@ class InvestigationState:
         return max(failing, key=lambda seen: (seen.variant is Variant.ORIGINAL, place(seen.version)), default=None)
 
     def run(self, configuration: Configuration, versions: Iterable[str], *, vary: bool = True) -> None:
-        """Run builds side by side, as far as the budget reaches. A rerun has other conditions, unless told not to."""
+        """Run builds side by side, as far as the budget reaches. With ``vary``, a rerun has other conditions."""
         left = 0 if self.is_exhausted else self.plan.budget.probes - len(self.seen)
         memory = self._depends_on_memory()
         cells = [configure_cell(self.plan, configuration, version) for version in versions][:left]
         pending = [
             self.tools.executor.submit(
-                self._attempt, cell, number, choose_conditions(number, memory=memory) if vary else USUAL
+                self._run_attempt, cell, number, choose_conditions(number, memory=memory) if vary else USUAL
             )
             for cell in cells
             for number in [1 + self._count_cell(cell)]
@@ -148,7 +148,7 @@ class InvestigationState:
             for seen in self.seen
         )
 
-    def _attempt(self, cell: Cell, attempt: int, under: Varied) -> Observation:
+    def _run_attempt(self, cell: Cell, attempt: int, under: Varied) -> Observation:
         """Run a cell once. An infrastructure failure is tried once more before it counts."""
         cell = msgspec.structs.replace(cell, varied=under)
         self.tools.progress.cell(cell, None)
@@ -195,7 +195,7 @@ def make_cell(
 
 
 def bisect_releases(state: InvestigationState, configuration: Configuration) -> None:
-    """Run what the search asks for, until it asks for nothing more or nothing can be learned."""
+    """Run the releases that the search chooses, until the search ends or no run gives an answer."""
     while state.plan.bisect and not state.is_exhausted:
         answers = state.combine_answers(configuration)
         if len(answers) >= HOPELESS and all(answer is Answer.SKIP for answer in answers.values()):

@@ -38,7 +38,7 @@ def run_retargeted(state: InvestigationState) -> None:
     absent = not answered and any(seen.outcome is Outcome.UNAVAILABLE for seen in state.seen)
     versions = plan.first
     for device in plan.devices or (state.tools.stand_ins if absent else ()):
-        configuration = _retarget(state, device)
+        configuration = _configure_retarget(state, device)
         if configuration is None:
             continue
         state.run(configuration, versions)
@@ -47,7 +47,7 @@ def run_retargeted(state: InvestigationState) -> None:
             versions = _list_around_changes(plan.order, state.combine_answers(configuration), plan.first)
 
 
-def _retarget(state: InvestigationState, device: str) -> Configuration | None:
+def _configure_retarget(state: InvestigationState, device: str) -> Configuration | None:
     moved = state.tools.retarget(state.plan.testcase, device)
     if moved is None:
         return None
@@ -70,7 +70,7 @@ def run_on_stand_ins(state: InvestigationState) -> None:
         return
     there = {seen.device for seen in state.seen if seen.version == failing.version}
     for device in state.tools.stand_ins:
-        if device not in there and (configuration := _retarget(state, device)) is not None:
+        if device not in there and (configuration := _configure_retarget(state, device)) is not None:
             state.run(configuration, [failing.version])
 
 

@@ -1,0 +1,1 @@
+"""Reduce a testcase to the parts that its failure needs. Start reading at `minimize.minimize_testcase`."""

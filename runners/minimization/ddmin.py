@@ -1,8 +1,7 @@
-"""Which smaller texts to try: delta debugging over the pieces of a testcase. Pure; nothing is run here.
+"""Delta debugging: choose the smaller texts to try. Pure.
 
-A reducer goes through its text in passes. Each pass cuts the text into pieces and hands over a function that builds
-the text without some of them; ``remove_pieces`` finds a set of pieces that can go, in big bites first (Lithium's
-order), until none can go alone.
+A reducer cuts its text into pieces and passes a function that builds the text without some of them. ``remove_pieces``
+removes pieces, in large groups first (Lithium's order), until no single piece can go.
 """
 
 from __future__ import annotations
@@ -12,43 +11,44 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Whole = TypeVar("Whole")
-"""What is cut down: a text, or a whole testcase."""
+"""The type that is reduced: a text, or a testcase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces(Generic[Whole]):
-    """``pieces`` places where something can go, and what is left then.
+    """The pieces of a whole that may be removable, ``count`` in number.
 
-    ``build`` takes the pieces that go, and gives None where what is left is no program: that costs nothing to know.
+    ``build`` takes the numbers of the removed pieces and returns the rest. It returns None if the rest is no valid
+    program, which saves a run.
     """
 
-    pieces: int
+    count: int
     build: Callable[[frozenset[int]], Whole | None]
 
 
-def remove_pieces(part: Pieces[Whole], keeps: Callable[[Whole], bool]) -> Whole | None:
-    """The smallest whole found in one pass that ``keeps``; None when nothing can go."""
+def remove_pieces(pieces: Pieces[Whole], keeps: Callable[[Whole], bool]) -> Whole | None:
+    """Return the smallest rest found that ``keeps`` accepts; None if no piece can go."""
     gone: frozenset[int] = frozenset()
     best = None
-    size = max(1, part.pieces // 2)
-    while part.pieces:
+    size = max(1, pieces.count // 2)
+    while pieces.count:
         progress = False
-        for bite in _bites([i for i in range(part.pieces) if i not in gone], size):
-            left = part.build(gone | bite)
+        for group in _list_groups([i for i in range(pieces.count) if i not in gone], size):
+            left = pieces.build(gone | group)
             if left is not None and keeps(left):
-                gone, best, progress = gone | bite, left, True
+                gone, best, progress = gone | group, left, True
         if size == 1 and not progress:
             break
         size = max(1, size // 2)
     return best
 
 
-def _bites(left: Sequence[int], size: int) -> Iterator[frozenset[int]]:
-    """From the end: what comes last is needed by nothing after it."""
+def _list_groups(left: Sequence[int], size: int) -> Iterator[frozenset[int]]:
+    """Group the pieces from the end: no later piece needs the last one."""
     for end in range(len(left), 0, -size):
         yield frozenset(left[max(0, end - size) : end])
 
 
 def find_kept(texts: Iterable[str | None], keeps: Callable[[str], bool]) -> str | None:
-    """The first of some rewritten texts that still shows the failure."""
+    """Return the first of some texts that ``keeps`` accepts."""
     return next((text for text in texts if text is not None and keeps(text)), None)

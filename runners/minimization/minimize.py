@@ -1,8 +1,8 @@
-"""A testcase → a smaller one that fails the same way: steps, flags, then the text of each file.
+"""Reduce a testcase to a smaller one that fails the same way: its steps, then flags, then the text of each file.
 
-The question asked of every candidate is the oracle's own: is this the failure that the whole testcase showed? A
-failure alone can become another one on the way down, above all a wrong result: there a release that gives the right
-one must go on giving it.
+The oracle decides for every candidate whether its failure is the failure of the whole testcase. That check does not
+suffice for a wrong result, which can turn into another one during the reduction: then a release with the right result
+must keep giving the right result (the control).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from runners.minimization.mlir import reduce_mlir
 from runners.minimization.python import reduce_python
 
 CONFIRMATIONS = 2
-"""Runs of the result at the end, all of which must fail the same way."""
+"""Number of final runs, all of which must fail the same way."""
 
 Run = Callable[[Testcase, Claim, str], Observation]
-"""Runs a testcase on a release and rules on it by a claim."""
+"""Run a testcase on a release and compare the result with a claim."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What must stay: the claim as the whole testcase showed it, where it fails and where it must not."""
+    """The failure that must stay, the release that shows it, and the release that must pass (``control``)."""
 
     claim: Claim
     version: str
@@ -43,8 +43,8 @@ class Goal:
 
 
 @dataclass(slots=True)
-class _Spent:
-    """What a reduction may use. A candidate seen before costs nothing."""
+class _Budget:
+    """The runs and the time that a reduction may use. ``known`` caches results, so a repeated candidate is free."""
 
     probes: int
     deadline: float
@@ -53,7 +53,7 @@ class _Spent:
     known: dict[str, bool] = field(default_factory=dict)
 
     @property
-    def out(self) -> Literal["probes", "time"] | None:
+    def exhausted(self) -> Literal["probes", "time"] | None:
         if self.used >= self.probes:
             return "probes"
         return "time" if self.clock() >= self.deadline else None
@@ -72,19 +72,20 @@ def minimize_testcase(
     seconds: float = MOST_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Smaller:
-    """Cut a testcase down on ``version``, where it fails, within ``probes`` runs and ``seconds``.
+    """Reduce a testcase on ``version``, where it fails, within ``probes`` runs and ``seconds``.
 
-    Each step must pass on ``control``, when it is given; ``passing`` is one to use where the failure needs it.
+    Every candidate must pass on the release ``control``, if given. ``passing`` is a release to use as control if the
+    failure needs one.
 
     Raises:
-        NotReducible: it does not fail there as reported, or is wrong in a way that only a passing release could tell.
+        NotReducible: the testcase does not fail as reported, is flaky, or needs a control and has none.
     """
     began = clock()
-    spent = _Spent(probes=probes, deadline=began + seconds, clock=clock)
-    goal = _goal(testcase, claim, version, vocabulary, control, passing, run, spent)
-    small = _Reduction(testcase, goal, run, spent).go()
-    stopped = spent.out or "minimal"
-    last, confirmed = _confirm(small, goal, run)
+    budget = _Budget(probes=probes, deadline=began + seconds, clock=clock)
+    goal = _set_goal(testcase, claim, version, vocabulary, control, passing, run, budget)
+    small = _TestcaseReduction(testcase, goal, run, budget).reduce()
+    stopped = budget.exhausted or "minimal"
+    last, confirmed = _confirm_failure(small, goal, run)
     if confirmed < CONFIRMATIONS:
         raise NotReducible("what was left does not fail every time: a flaky failure cannot be cut down this way")
     return Smaller(
@@ -95,7 +96,7 @@ def minimize_testcase(
         signature=last.signature,
         before=count_lines(testcase),
         after=count_lines(small),
-        probes=spent.used + CONFIRMATIONS,
+        probes=budget.used + CONFIRMATIONS,
         seconds=round(clock() - began, 1),
         confirmed=confirmed,
         stopped=stopped,
@@ -103,13 +104,13 @@ def minimize_testcase(
 
 
 def count_lines(testcase: Testcase) -> int:
-    """Lines that are not blank, in all files, and one for each step."""
+    """Count the lines of all files that are not blank, and the steps."""
     return sum(bool(line.strip()) for text in testcase.files.values() for line in text.splitlines()) + len(
         testcase.steps
     )
 
 
-def _goal(
+def _set_goal(
     testcase: Testcase,
     claim: Claim,
     version: str,
@@ -117,10 +118,10 @@ def _goal(
     control: str,
     passing: str,
     run: Run,
-    spent: _Spent,
+    budget: _Budget,
 ) -> Goal:
-    """The whole testcase's own failure, which is more exact than the report's words, is what must stay."""
-    spent.used += 1
+    """Run the whole testcase. Its own failure becomes the goal, because it is more exact than the report's words."""
+    budget.used += 1
     seen = run(testcase, claim, version)
     if seen.outcome is not Outcome.MATCH:
         raise NotReducible(
@@ -133,10 +134,10 @@ def _goal(
                 "a wrong result can only be cut down beside a release that gives the right one: name it with --good"
             )
     pinned = claim
-    if seen.signature is not None and not _is_output(claim):
+    if seen.signature is not None and not _compares_output(claim):
         pinned = msgspec.structs.replace(claim, signature=seen.signature)
     if control:
-        spent.used += 1
+        budget.used += 1
         fine = run(testcase, pinned, control)
         if fine.outcome is not Outcome.PASS:
             raise NotReducible(f"on {control}, which should pass, it does not: {fine.why or fine.outcome}")
@@ -144,17 +145,17 @@ def _goal(
 
 
 def needs_control(claim: Claim, seen: Observation) -> bool:
-    """Whether the failure says nothing of its cause: a wrong value, or an assertion about one."""
-    return _is_output(claim) or seen.signature is None or seen.signature.type == "AssertionError"
+    """True for a failure that does not show its cause: a wrong value, or an assertion about a value."""
+    return _compares_output(claim) or seen.signature is None or seen.signature.type == "AssertionError"
 
 
-def _is_output(claim: Claim) -> bool:
+def _compares_output(claim: Claim) -> bool:
     return claim.kind in (ClaimKind.WRONG_RESULT, ClaimKind.UNKNOWN) and (
         claim.signature is None or claim.signature.type == "output"
     )
 
 
-def _shows(goal: Goal, seen: Observation) -> bool:
+def _shows_failure(goal: Goal, seen: Observation) -> bool:
     if seen.outcome is not Outcome.MATCH:
         return False
     if goal.signature is None or seen.signature is None:
@@ -164,58 +165,58 @@ def _shows(goal: Goal, seen: Observation) -> bool:
     return compare_signatures(goal.signature, seen.signature, goal.vocabulary).score >= SAME
 
 
-def _confirm(testcase: Testcase, goal: Goal, run: Run) -> tuple[Observation, int]:
+def _confirm_failure(testcase: Testcase, goal: Goal, run: Run) -> tuple[Observation, int]:
     seen = [run(testcase, goal.claim, goal.version) for _ in range(CONFIRMATIONS)]
-    return seen[-1], sum(_shows(goal, one) for one in seen)
+    return seen[-1], sum(_shows_failure(goal, one) for one in seen)
 
 
 @dataclass(slots=True)
-class _Reduction:
+class _TestcaseReduction:
     best: Testcase
     goal: Goal
     run: Run
-    spent: _Spent
+    budget: _Budget
 
-    def go(self) -> Testcase:
+    def reduce(self) -> Testcase:
         before = None
-        while before != self.best and self.spent.out is None:
+        while before != self.best and self.budget.exhausted is None:
             before = self.best
-            self._steps()
-            self._flags()
-            self._files()
+            self._remove_steps()
+            self._remove_flags()
+            self._remove_files()
             for name in sorted(self.best.files, key=lambda name: -len(self.best.files[name])):
-                self._text(name)
+                self._reduce_file(name)
         return self.best
 
-    def _try(self, candidate: Testcase) -> bool:
-        """Whether ``candidate`` still shows the failure; it is the best so far then."""
+    def _try_candidate(self, candidate: Testcase) -> bool:
+        """Return whether ``candidate`` still shows the failure, and store such a candidate as the best."""
         key = sha256(msgspec.json.encode(candidate, order="deterministic")).hexdigest()
-        if key not in self.spent.known:
-            if self.spent.out is not None:
+        if key not in self.budget.known:
+            if self.budget.exhausted is not None:
                 return False
-            self.spent.used += 1
-            kept = _shows(self.goal, self.run(candidate, self.goal.claim, self.goal.version))
+            self.budget.used += 1
+            kept = _shows_failure(self.goal, self.run(candidate, self.goal.claim, self.goal.version))
             if kept and self.goal.control:
-                self.spent.used += 1
+                self.budget.used += 1
                 kept = self.run(candidate, self.goal.claim, self.goal.control).outcome is Outcome.PASS
-            self.spent.known[key] = kept
-        if self.spent.known[key]:
+            self.budget.known[key] = kept
+        if self.budget.known[key]:
             self.best = candidate
-        return self.spent.known[key]
+        return self.budget.known[key]
 
-    def _steps(self) -> None:
-        """Whole commands: those after the one that fails are never reached, some before it are not needed."""
+    def _remove_steps(self) -> None:
+        """Remove commands. Those after the failing one are never reached, and some before it are not needed."""
         for number in reversed(range(len(self.best.steps))):
             steps = self.best.steps[:number] + self.best.steps[number + 1 :]
             if steps:
-                self._try(msgspec.structs.replace(self.best, steps=steps))
+                self._try_candidate(msgspec.structs.replace(self.best, steps=steps))
 
-    def _flags(self) -> None:
+    def _remove_flags(self) -> None:
         for number in range(len(self.best.steps)):
-            remove_pieces(self._without_flags(number), self._try)
+            remove_pieces(self._without_flags(number), self._try_candidate)
 
     def _without_flags(self, number: int) -> Pieces[Testcase]:
-        """Options of one command: words that begin with a dash, ``-o`` with the name after it."""
+        """The options of one command: words that begin with a dash, and ``-o`` together with the next word."""
         whole, step = self.best, self.best.steps[number]
         flags = [
             frozenset({place, place + 1} if word == "-o" else {place})
@@ -223,26 +224,26 @@ class _Reduction:
             if place and word.startswith("-") and word != "-"
         ]
 
-        def build(gone: frozenset[int]) -> Testcase:
+        def build_without(gone: frozenset[int]) -> Testcase:
             dropped = {place for i in gone for place in flags[i]}
             words = tuple(word for place, word in enumerate(step) if place not in dropped)
             return msgspec.structs.replace(whole, steps=(*whole.steps[:number], words, *whole.steps[number + 1 :]))
 
-        return Pieces(len(flags), build)
+        return Pieces(len(flags), build_without)
 
-    def _files(self) -> None:
-        """Files that no command reads."""
+    def _remove_files(self) -> None:
+        """Remove files that no command reads."""
         for name in sorted(self.best.files):
             if len(self.best.files) > 1:
                 files = {other: text for other, text in self.best.files.items() if other != name}
-                self._try(msgspec.structs.replace(self.best, files=files))
+                self._try_candidate(msgspec.structs.replace(self.best, files=files))
 
-    def _text(self, name: str) -> None:
+    def _reduce_file(self, name: str) -> None:
         reduce = _REDUCERS.get(name.rpartition(".")[2])
         if reduce is not None:
-            reduce(self.best.files[name], lambda text: self._try(self._with(name, text)))
+            reduce(self.best.files[name], lambda text: self._try_candidate(self._replace_file(name, text)))
 
-    def _with(self, name: str, text: str) -> Testcase:
+    def _replace_file(self, name: str, text: str) -> Testcase:
         files = {**self.best.files, name: text}
         return msgspec.structs.replace(self.best, files=files)
 
@@ -253,7 +254,7 @@ _REDUCERS: Mapping[str, Callable[[str, Callable[[str], bool]], str]] = {"py": re
 def try_minimize(
     bench: Bench, plan: Plan, observations: Sequence[Observation]
 ) -> tuple[Smaller | None, tuple[str, ...]]:
-    """The smaller testcase, or why there is none."""
+    """Return the smaller testcase, or None and the reason."""
     try:
         version, passing = choose_releases(plan, observations)
         return bench.minimize(plan, version, passing=passing), ()
@@ -262,10 +263,10 @@ def try_minimize(
 
 
 def choose_releases(plan: Plan, observations: Sequence[Observation]) -> tuple[str, str]:
-    """The newest release that fails as reported, and the nearest to it that passes (empty when none does).
+    """Return the newest release that fails as reported and the nearest release that passes (empty if none does).
 
     Raises:
-        NotReducible: none fails as reported.
+        NotReducible: no release fails as reported.
     """
     own = [seen for seen in observations if seen.variant is Variant.ORIGINAL and seen.device == plan.device]
     place = {version: i for i, version in enumerate(plan.order)}

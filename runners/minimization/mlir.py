@@ -1,7 +1,7 @@
-"""Smaller MLIR: without functions, operations and regions, returning early, or taking a value as an argument instead.
+"""Reduce MLIR: remove functions, operations and regions, return early, or take a value as an argument.
 
-MLIR is read as text: an operation is a line with all that its brackets enclose. That is no parser, and need not be
-one: a wrong guess gives a text that the compiler refuses, which is not the reported failure, so it is not taken.
+MLIR is read as text: an operation is a line and the text in its brackets. A parser is not needed: after a wrong guess
+the compiler refuses the text, which is not the reported failure, so the text is not accepted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_GUESSES = 40
 
 
 def reduce_mlir(source: str, keeps: Callable[[str], bool]) -> str:
-    """The smallest module found that ``keeps``; ``source`` itself when nothing can go."""
+    """Return the smallest module found that ``keeps`` accepts, or ``source`` if it cannot be reduced."""
     text = source
     for plain in (_COMMENT.sub("", text), _LOCATION.sub("", _COMMENT.sub("", text))):
         tidy = "\n".join(line.rstrip() for line in plain.splitlines() if line.strip()) + "\n"
@@ -34,18 +34,18 @@ def reduce_mlir(source: str, keeps: Callable[[str], bool]) -> str:
     before = ""
     while before != text:
         before = text
-        for guesses in (_early_returns, _as_arguments, _forwarded, _unwrapped):
-            while (found := find_kept(_few(guesses(text)), keeps)) is not None:
+        for guesses in (_return_early, _take_as_arguments, _forward_operands, _unwrap_module):
+            while (found := find_kept(_limit_guesses(guesses(text)), keeps)) is not None:
                 text = found
         for depth in range(_MOST_DEPTH):
-            nodes = list(_nodes(text.splitlines(), depth))
+            nodes = list(_list_operations(text.splitlines(), depth))
             if not nodes:
                 break
-            text = remove_pieces(_pass(text, nodes), keeps) or text
+            text = remove_pieces(_make_pieces(text, nodes), keeps) or text
     return text
 
 
-def _few(texts: Iterator[str]) -> Iterator[str]:
+def _limit_guesses(texts: Iterator[str]) -> Iterator[str]:
     for _, text in zip(range(_MOST_GUESSES), texts, strict=False):
         yield text
 
@@ -54,54 +54,57 @@ def _few(texts: Iterator[str]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """Lines ``first`` to ``last`` (included): one operation with its regions."""
+class Operation:
+    """An operation with its regions: the lines ``first`` to ``last``, both included."""
 
     first: int
     last: int
 
-    def of(self, lines: Sequence[str]) -> str:
+    def get_text(self, lines: Sequence[str]) -> str:
         return "\n".join(lines[self.first : self.last + 1])
 
 
-def _nodes(lines: Sequence[str], depth: int) -> list[Node]:
-    """The operations ``depth`` regions deep, in order. A line that begins none belongs to the one before it."""
-    found: list[Node] = []
+def _list_operations(lines: Sequence[str], depth: int) -> list[Operation]:
+    """Return the operations ``depth`` regions deep, in order.
+
+    A line that does not begin an operation belongs to the operation before it.
+    """
+    found: list[Operation] = []
     level, start = 0, 0
     for number, line in enumerate(lines):
-        before, level = level, max(0, level + _opened(line))
+        before, level = level, max(0, level + _count_opened(line))
         if before == depth:
             start = number
         ended = before > depth >= level or before == level == depth
         if not ended or not line.strip() or (before == depth and line.strip() == "}"):
             continue
         if found and found[-1].last == start - 1 and _BEGINS.match(lines[start]) is None:
-            found[-1] = Node(found[-1].first, number)
+            found[-1] = Operation(found[-1].first, number)
         else:
-            found.append(Node(start, number))
+            found.append(Operation(start, number))
     return found
 
 
 _BEGINS = re.compile(r"^\s*(?:[%^\"#!{}]|\w+\.\w|(?:func|return|module|yield|call|br|cond_br)\b)")
 
 
-def _opened(line: str) -> int:
+def _count_opened(line: str) -> int:
     plain = _COMMENT.sub("", _STRING.sub('""', line))
     return sum(plain.count(mark) for mark in "{([") - sum(plain.count(mark) for mark in "})]")
 
 
-def _pass(text: str, nodes: Sequence[Node]) -> Pieces[str]:
+def _make_pieces(text: str, nodes: Sequence[Operation]) -> Pieces[str]:
     lines = text.splitlines()
 
-    def build(gone: frozenset[int]) -> str | None:
+    def build_without(gone: frozenset[int]) -> str | None:
         dropped = {number for i in gone for number in range(nodes[i].first, nodes[i].last + 1)}
-        return _checked([line for number, line in enumerate(lines) if number not in dropped])
+        return _check_values([line for number, line in enumerate(lines) if number not in dropped])
 
-    return Pieces(len(nodes), build)
+    return Pieces(len(nodes), build_without)
 
 
-def _checked(lines: Sequence[str]) -> str | None:
-    """The text; None when a value is used whose definition is gone."""
+def _check_values(lines: Sequence[str]) -> str | None:
+    """Return the lines as text; None if the definition of a used value is gone."""
     seen: set[str] = set()
     for line in lines:
         if _FUNCTION.match(line):
@@ -119,34 +122,34 @@ def _checked(lines: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """One function of the text: its header's line, its body's operations, its return."""
+    """A function: the line of its header, the operations of its body, the line of its return."""
 
     header: int
-    body: tuple[Node, ...]
+    body: tuple[Operation, ...]
     back: int
 
 
-def _functions(lines: Sequence[str]) -> Iterator[_Function]:
+def _list_functions(lines: Sequence[str]) -> Iterator[_Function]:
     for depth in range(3):
-        for node in _nodes(lines, depth):
+        for node in _list_operations(lines, depth):
             if _FUNCTION.match(lines[node.first]) and node.last > node.first:
-                body = tuple(one for one in _nodes(lines, depth + 1) if node.first < one.first <= node.last)
+                body = tuple(one for one in _list_operations(lines, depth + 1) if node.first < one.first <= node.last)
                 back = next((one.first for one in reversed(body) if _RETURN.match(lines[one.first])), None)
                 if back is not None:
                     yield _Function(node.first, body, back)
 
 
-def _results(lines: Sequence[str], function: _Function) -> Iterator[tuple[Node, str, str]]:
-    """Operations with one result: the value and its type, as far as the text tells it."""
+def _list_results(lines: Sequence[str], function: _Function) -> Iterator[tuple[Operation, str, str]]:
+    """Yield the operations with one result, the value and its type, if the text states the type."""
     for node in function.body:
         defined = _DEFINES.match(lines[node.first])
-        kind = _type_at_end(node.of(lines))
+        kind = _read_type(node.get_text(lines))
         if defined and kind:
             yield node, defined[1], kind
 
 
-def _type_at_end(operation: str) -> str:
-    """What follows the last ``->``, or else the last ``:``, outside brackets."""
+def _read_type(operation: str) -> str:
+    """Return the text after the last ``->``, or else the last ``:``, outside brackets."""
     plain = operation.rstrip()
     level = 0
     for place in range(len(plain) - 1, 0, -1):
@@ -162,10 +165,10 @@ def _type_at_end(operation: str) -> str:
     return ""
 
 
-def _early_returns(text: str) -> Iterator[str]:
-    """Functions that return the result of an earlier operation, the earliest first, without what follows it."""
+def _return_early(text: str) -> Iterator[str]:
+    """Return the result of an earlier operation, the earliest first, and remove the operations after it."""
     lines = text.splitlines()
-    for function in _functions(lines):
+    for function in _list_functions(lines):
         header = re.sub(
             r"(\))\s*->\s*(?:\([^{]*\)|[^{]*?)(\s*(?:attributes\s*\{.*\}\s*)?\{)\s*$",
             r"\1 -> @@\2",
@@ -174,7 +177,7 @@ def _early_returns(text: str) -> Iterator[str]:
         back = _RETURN.match(lines[function.back])
         if "@@" not in header or back is None:
             continue
-        for node, value, kind in _results(lines, function):
+        for node, value, kind in _list_results(lines, function):
             rest = lines[node.last + 1 : function.back]
             if not rest:
                 continue
@@ -185,19 +188,19 @@ def _early_returns(text: str) -> Iterator[str]:
                 f"{back[1]}{back[2]} {value} : {kind}",
                 *lines[function.back + 1 :],
             ]
-            if (done := _checked(changed)) is not None:
+            if (done := _check_values(changed)) is not None:
                 yield done
 
 
-def _as_arguments(text: str) -> Iterator[str]:
-    """Functions that take a value instead of computing it, the latest first: what computed it may then go too."""
+def _take_as_arguments(text: str) -> Iterator[str]:
+    """Turn a value into an argument, the latest first. Operations that only computed the value can then go too."""
     lines = text.splitlines()
-    for function in _functions(lines):
+    for function in _list_functions(lines):
         header = lines[function.header]
         opening = re.search(r"@[\w$.\"-]+\(", header)
         if opening is None:
             continue
-        for node, value, kind in reversed(list(_results(lines, function))):
+        for node, value, kind in reversed(list(_list_results(lines, function))):
             comma = "" if header[opening.end() :].lstrip().startswith(")") else ", "
             taking = f"{header[: opening.end()]}{value}: {kind}{comma}{header[opening.end() :]}"
             changed = [
@@ -206,29 +209,29 @@ def _as_arguments(text: str) -> Iterator[str]:
                 *lines[function.header + 1 : node.first],
                 *lines[node.last + 1 :],
             ]
-            done = _checked(changed)
+            done = _check_values(changed)
             if done is not None and len(done) < len(text):
                 yield done
 
 
-def _forwarded(text: str) -> Iterator[str]:
-    """An operation left out, with one of its operands in its place."""
+def _forward_operands(text: str) -> Iterator[str]:
+    """Remove an operation and use one of its operands as its result."""
     lines = text.splitlines()
-    for function in _functions(lines):
-        for node, value, _ in reversed(list(_results(lines, function))):
-            operands = dict.fromkeys(name for name in _VALUE.findall(node.of(lines)) if name != value)
+    for function in _list_functions(lines):
+        for node, value, _ in reversed(list(_list_results(lines, function))):
+            operands = dict.fromkeys(name for name in _VALUE.findall(node.get_text(lines)) if name != value)
             for operand in list(operands)[:3]:
                 use = re.compile(re.escape(value) + r"(?![\w$.-])")
                 after = [use.sub(operand.replace("\\", ""), line) for line in lines[node.last + 1 :]]
-                done = _checked([*lines[: node.first], *after])
+                done = _check_values([*lines[: node.first], *after])
                 if done is not None:
                     yield done
 
 
-def _unwrapped(text: str) -> Iterator[str]:
-    """Without the ``module`` around everything."""
+def _unwrap_module(text: str) -> Iterator[str]:
+    """Remove the ``module`` around the functions."""
     lines = text.splitlines()
-    for node in _nodes(lines, 0):
+    for node in _list_operations(lines, 0):
         if re.match(r"^\s*(?:builtin\.)?module\b", lines[node.first]) and node.last > node.first:
             inside = textwrap.dedent("\n".join(lines[node.first + 1 : node.last]))
             yield "\n".join([*lines[: node.first], inside, *lines[node.last + 1 :]]) + "\n"

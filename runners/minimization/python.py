@@ -1,7 +1,7 @@
-"""Smaller Python testcases: without statements, without the block around them, without arguments and comments.
+"""Reduce a Python testcase: remove statements, blocks around statements, arguments and comments.
 
-The text is parsed and written with libcst, so what stays is as its author wrote it; TVMScript, which TVM reads from
-the source, is Python as far as this goes. Nothing is imported or run.
+libcst parses and writes the text, so the rest stays as its author wrote it. TVMScript, which TVM reads from the
+source, has Python's syntax. No code is imported or run here.
 """
 
 from __future__ import annotations
@@ -14,98 +14,98 @@ import libcst as cst
 
 from runners.minimization.ddmin import Pieces, find_kept, remove_pieces
 
-_GIVEN = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__"}
+_PREDEFINED = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__"}
 _MOST_DEPTH = 12
 
 
 def reduce_python(source: str, keeps: Callable[[str], bool]) -> str:
-    """The smallest program found that ``keeps``; ``source`` itself when it cannot be parsed or nothing can go."""
-    text = _Reduction(source, keeps).run()
+    """Return the smallest program found that ``keeps`` accepts, or ``source`` if it cannot be parsed or reduced."""
+    text = _PythonReduction(source, keeps).reduce()
     return text if text.endswith("\n") else text + "\n"
 
 
-class _Reduction:
-    """One program under reduction: what it is by now, and what must not be tried."""
+class _PythonReduction:
+    """A program under reduction. ``unbound`` are the names that the original does not bind either."""
 
     def __init__(self, source: str, keeps: Callable[[str], bool]) -> None:
         self.text = source
         self.keeps = keeps
         self.unbound = find_unbound_names(source) or frozenset()
 
-    def run(self) -> str:
+    def reduce(self) -> str:
         try:
             cst.parse_module(self.text)
         except (cst.ParserSyntaxError, RecursionError, ValueError):
             return self.text
-        self._take(find_kept([self._checked(_without_comments(self._module()))], self.keeps))
+        self._accept(find_kept([self._check_names(_remove_comments(self._parse_module()))], self.keeps))
         before = ""
         while before != self.text:
             before = self.text
             for depth in range(_MOST_DEPTH):
-                if not self._statements(depth):
+                if not self._remove_statements(depth):
                     break
-            self._unwrap()
-            self._pieces(_is_optional)
+            self._unwrap_blocks()
+            self._remove_nodes(_is_optional)
         return self.text
 
-    def _module(self) -> cst.Module:
+    def _parse_module(self) -> cst.Module:
         return cst.parse_module(self.text)
 
-    def _take(self, text: str | None) -> None:
+    def _accept(self, text: str | None) -> None:
         self.text = text if text is not None else self.text
 
-    def _checked(self, module: cst.Module) -> str | None:
-        """The program as text; None when it does not parse, or uses a name that nothing binds any more."""
+    def _check_names(self, module: cst.Module) -> str | None:
+        """Return the program as text; None if it is unchanged, does not parse, or uses an unbound name."""
         text = module.code
         unbound = find_unbound_names(text)
         return None if unbound is None or unbound - self.unbound or text == self.text else text
 
-    def _statements(self, depth: int) -> bool:
-        """Drop statements that stand ``depth`` blocks deep; whether there are any."""
-        module = self._module()
+    def _remove_statements(self, depth: int) -> bool:
+        """Remove statements that are ``depth`` blocks deep. Return False if there is none."""
+        module = self._parse_module()
         found = _Statements(depth)
         module.visit(found)
-        self._take(remove_pieces(self._pass(module, found.nodes), self.keeps))
+        self._accept(remove_pieces(self._make_pieces(module, found.nodes), self.keeps))
         return bool(found.nodes)
 
-    def _pieces(self, wanted: Callable[[cst.CSTNode], bool]) -> None:
-        module = self._module()
-        found = _Nodes(wanted)
+    def _remove_nodes(self, matches: Callable[[cst.CSTNode], bool]) -> None:
+        module = self._parse_module()
+        found = _Nodes(matches)
         module.visit(found)
-        self._take(remove_pieces(self._pass(module, found.nodes), self.keeps))
+        self._accept(remove_pieces(self._make_pieces(module, found.nodes), self.keeps))
 
-    def _pass(self, module: cst.Module, nodes: Sequence[cst.CSTNode]) -> Pieces[str]:
-        def build(gone: frozenset[int]) -> str | None:
+    def _make_pieces(self, module: cst.Module, nodes: Sequence[cst.CSTNode]) -> Pieces[str]:
+        def build_without(gone: frozenset[int]) -> str | None:
             try:
                 changed = module.visit(_Drop(frozenset(id(nodes[i]) for i in gone)))
             except cst.CSTValidationError:
-                return None  # an import of nothing: the statement itself is another piece
-            return self._checked(changed) if isinstance(changed, cst.Module) else None
+                return None  # an import without names; the whole statement is another piece
+            return self._check_names(changed) if isinstance(changed, cst.Module) else None
 
-        return Pieces(len(nodes), build)
+        return Pieces(len(nodes), build_without)
 
-    def _unwrap(self) -> None:
-        """Put the body of a block in the block's place, outer blocks first, as long as that helps."""
+    def _unwrap_blocks(self) -> None:
+        """Replace blocks by their bodies, outer blocks first, while the failure stays."""
         number = 0
         while True:
-            module = self._module()
+            module = self._parse_module()
             found = _Nodes(lambda node: isinstance(node, cst.If | cst.For | cst.While | cst.With | cst.Try))
             module.visit(found)
             if number >= len(found.nodes):
                 return
             changed = module.visit(_Unwrap(found.nodes[number]))
-            text = self._checked(changed) if isinstance(changed, cst.Module) else None
+            text = self._check_names(changed) if isinstance(changed, cst.Module) else None
             if text is not None and self.keeps(text):
-                self._take(text)
+                self._accept(text)
             else:
                 number += 1
 
 
-# ------------------------------------------------------------------------------------------ what can go
+# ------------------------------------------------------------------------------------------ pieces
 
 
 class _Statements(cst.CSTVisitor):
-    """The statements at one depth, in order."""
+    """Collect the statements at one depth, in order."""
 
     def __init__(self, depth: int) -> None:
         self.nodes: list[cst.CSTNode] = []
@@ -125,20 +125,20 @@ class _Statements(cst.CSTVisitor):
 
 
 class _Nodes(cst.CSTVisitor):
-    """Every node of a kind, outer ones first."""
+    """Collect the nodes that match, outer nodes first."""
 
-    def __init__(self, wanted: Callable[[cst.CSTNode], bool]) -> None:
+    def __init__(self, matches: Callable[[cst.CSTNode], bool]) -> None:
         self.nodes: list[cst.CSTNode] = []
-        self._wanted = wanted
+        self._matches = matches
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if self._wanted(node):
+        if self._matches(node):
             self.nodes.append(node)
         return True
 
 
 def _is_optional(node: cst.CSTNode) -> bool:
-    """What a program may do without: keyword arguments, elements, decorators, imported names."""
+    """True for nodes that may be removable: keyword arguments, elements, decorators, imported names."""
     match node:
         case cst.Arg(keyword=cst.Name()) | cst.Element() | cst.DictElement() | cst.Decorator() | cst.ImportAlias():
             return True
@@ -147,7 +147,7 @@ def _is_optional(node: cst.CSTNode) -> bool:
 
 
 class _Drop(cst.CSTTransformer):
-    """Without some nodes; a block left empty gets a ``pass``."""
+    """Remove nodes. A block left empty gets a ``pass``."""
 
     def __init__(self, gone: frozenset[int]) -> None:
         self._gone = gone
@@ -182,7 +182,7 @@ class _Unwrap(cst.CSTTransformer):
         return cst.FlattenSentinel(body.body) if isinstance(body, cst.IndentedBlock) else updated_node
 
 
-def _without_comments(module: cst.Module) -> cst.Module:
+def _remove_comments(module: cst.Module) -> cst.Module:
     class Plain(cst.CSTTransformer):
         def leave_EmptyLine(
             self, original_node: cst.EmptyLine, updated_node: cst.EmptyLine
@@ -200,16 +200,16 @@ def _without_comments(module: cst.Module) -> cst.Module:
 
 
 def find_unbound_names(source: str) -> frozenset[str] | None:
-    """Names that a program uses and binds nowhere, in any scope; None when it is no program."""
+    """Return the names that a program uses and binds in no scope; None if it cannot be parsed."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return frozenset(used - set(_bound(tree)) - _GIVEN)
+    return frozenset(used - set(_list_bound(tree)) - _PREDEFINED)
 
 
-def _bound(tree: ast.AST) -> Iterator[str]:
+def _list_bound(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ClassDef(name=name):

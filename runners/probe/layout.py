@@ -1,4 +1,4 @@
-"""What a testcase sees of a toolchain environment: a virtual environment at ``/opt/env``, and the guest programs."""
+"""Show a toolchain environment to a testcase: a virtual environment at ``/opt/env``, and the guest programs."""
 
 from __future__ import annotations
 

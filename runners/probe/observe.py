@@ -14,7 +14,7 @@ EXCERPT_CHARS = 6_000
 
 
 def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int) -> Observation:
-    """Run a cell, the given attempt (1-based), and record the result. Never raises for what the testcase does."""
+    """Run a cell, the given attempt (1-based), and record the result. The testcase cannot make it raise."""
     request = RunRequest(
         version=cell.version,
         device=cell.device,

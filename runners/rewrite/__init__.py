@@ -1,0 +1,1 @@
+"""Rewrite a testcase for another release or another device. Start reading at `testcase.py`."""

@@ -1,7 +1,7 @@
-"""What every name of a toolchain is called in one release: its drift table, read for that release. Pure.
+"""Find the name that a toolchain's names have in one release, from its drift table. Pure.
 
-A name that is gone there becomes its successor, one that isn't there yet becomes the old name; several releases'
-renames follow one another (``tvm.tir.StringImm`` → ``tvm.tirx.StringImm`` → ``tvm.ir.StringImm``).
+A name that is gone in the release becomes its successor; a name that does not exist yet becomes the old name. Renames
+of several releases form a chain (``tvm.tir.StringImm`` → ``tvm.tirx.StringImm`` → ``tvm.ir.StringImm``).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _LONGEST_CHAIN = 6
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """One rename in the direction that a release asks for; ``new`` is None where no name means the same there."""
+    """A rename in the direction of a release. ``new`` is None if the release has no name of the same meaning."""
 
     old: str
     new: str | None
     hint: str | None
-    """Where a namespace went even if not all of it went there: good enough for its import, not for a use."""
+    """New place of most of a namespace: exact enough for an import of the namespace, not for a use of its names."""
     of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The renames of one release, by the kind of name."""
+    """The renames of one release, by kind of name."""
 
     dotted: tuple[Rename, ...]
     members: tuple[Rename, ...]
@@ -38,12 +38,12 @@ class Names:
     words: tuple[Rename, ...]
 
     def find_successor(self, name: str, *, imported: bool = False) -> str | None:
-        """What a dotted name is called, itself where it hasn't moved; None where nothing means the same.
+        """Return the name in the release, which is the same name if it has not moved; None if there is none.
 
-        ``imported``: a namespace that is only imported may follow most of what it held.
+        With ``imported``, the new place of most of a namespace is accepted.
         """
         for _ in range(_LONGEST_CHAIN):
-            step = self._longest(name)
+            step = self._find_longest(name)
             if step is None:
                 return name
             new = step.new or (step.hint if imported and step.old == name else None)
@@ -53,37 +53,37 @@ class Names:
         return name
 
     def find_keyword(self, keyword: str, function: str) -> Rename | None:
-        """The rename of a keyword in calls of ``function`` (dotted)."""
-        return next((s for s in self.keywords if s.old == keyword and _within(function, s.of)), None)
+        """Return the rename of a keyword in calls of ``function``, a dotted name."""
+        return next((s for s in self.keywords if s.old == keyword and _is_within(function, s.of)), None)
 
-    def _longest(self, name: str) -> Rename | None:
-        known = self._by_name()
-        return next((known[prefix] for prefix in _prefixes(name) if prefix in known), None)
+    def _find_longest(self, name: str) -> Rename | None:
+        known = self._index_dotted()
+        return next((known[prefix] for prefix in _list_namespaces(name) if prefix in known), None)
 
-    def _by_name(self) -> dict[str, Rename]:
-        return _index(self.dotted)
+    def _index_dotted(self) -> dict[str, Rename]:
+        return _index_renames(self.dotted)
 
 
 @lru_cache(maxsize=64)
-def _index(steps: tuple[Rename, ...]) -> dict[str, Rename]:
-    """By old name; of two entries for one name the first counts, for it is the commoner spelling."""
+def _index_renames(steps: tuple[Rename, ...]) -> dict[str, Rename]:
+    """Index by the old name. Of two entries for one name the first counts: it is the more frequent spelling."""
     return {step.old: step for step in reversed(steps)}
 
 
 def build_names(version: str, table: Sequence[DriftEntry]) -> Names:
-    """The renames that bring a text of any release to ``version``."""
+    """Return the renames that bring a text of any release to ``version``."""
     found: dict[str, list[Rename]] = {place: [] for place in Names.__slots__}
     for entry in table:
-        step = None if entry.listed else _step(entry, version)
+        step = None if entry.listed else _find_rename(entry, version)
         if step is not None:
-            found[_place(entry)].append(step)
+            found[_choose_field(entry)].append(step)
     return Names(**{place: tuple(steps) for place, steps in found.items()})
 
 
-def _step(entry: DriftEntry, version: str) -> Rename | None:
+def _find_rename(entry: DriftEntry, version: str) -> Rename | None:
     if entry.affects(version):
         if entry.is_too_new(version):
-            return None  # between the two nothing means the same, unless the namespace around it went somewhere
+            return None  # the release has neither name, unless the namespace around the name has moved
         return Rename(old=entry.old, new=entry.new if entry.exact else None, hint=entry.new, of=entry.of)
     if entry.exact and entry.gone_in is not None and entry.new is not None and entry.is_too_new(version):
         return Rename(old=entry.new, new=entry.old, hint=entry.old, of=entry.of)
@@ -92,7 +92,7 @@ def _step(entry: DriftEntry, version: str) -> Rename | None:
     return None
 
 
-def _place(entry: DriftEntry) -> str:
+def _choose_field(entry: DriftEntry) -> str:
     match entry.kind:
         case "module" | "attribute":
             return "members" if entry.old.startswith(".") else "dotted"
@@ -106,12 +106,12 @@ def _place(entry: DriftEntry) -> str:
             return "words"
 
 
-def _within(name: str, space: str) -> bool:
+def _is_within(name: str, space: str) -> bool:
     return not space or name == space or name.startswith(f"{space}.")
 
 
-def _prefixes(name: str) -> Iterator[str]:
-    """The name, then every namespace around it, innermost first."""
+def _list_namespaces(name: str) -> Iterator[str]:
+    """Yield the name, then every namespace around it, innermost first."""
     while name:
         yield name
         name = name.rpartition(".")[0]

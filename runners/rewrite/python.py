@@ -1,8 +1,8 @@
-"""Porting of Python: every name is resolved through the testcase's own imports (libcst) before it is looked up. Pure.
+"""Port Python code. Every name is resolved through the testcase's own imports (libcst) before the lookup. Pure.
 
-So ``relax.X`` after ``from tvm import relax`` is ``tvm.relax.X``, whereas strings, comments, local variables and
-other people's attributes of the same name stay. What is imported keeps the local name it is bound to, so that only
-the import changes; a use is rewritten only where its end went elsewhere than its import.
+After ``from tvm import relax``, ``relax.X`` is ``tvm.relax.X``. Strings, comments, local variables and attributes of
+other objects stay. An import keeps its local name, so that the uses of the name need no change. A use is rewritten
+only if it moved to another place than its import.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from libcst import metadata
 
 from runners.core.toolchain.rewriting import Argument, Assigned, DecoratorSwitch, Idioms, StringUse
 from runners.rewrite.names import Names
-from runners.rewrite.scope import Binding, Scoped, dotted_name, first_name
+from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name
 from runners.rewrite.text import NameChange, Unportable
 
 MAX_CODE_CHARS = 100_000
 MAX_DEPTH = 150
-"""Levels of syntax; libcst's own parser overflows the stack, and so ends the process, somewhere above 300."""
+"""Levels of syntax. Above some 300, libcst's parser overflows the stack, which ends the process."""
 
 
 def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[NameChange]]:
-    """The code in the release's names and idioms; the same code, with no change, where it can't be read.
+    """Write code in the names and idioms of a release. Code that cannot be parsed is returned unchanged.
 
     Raises:
-        Unportable: it uses a name that is gone and that nothing replaces exactly.
+        Unportable: the code uses a name that is gone and has no exact replacement.
     """
     if len(code) > MAX_CODE_CHARS or not _is_shallow(code):
         return code, []
@@ -43,10 +43,10 @@ def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[Name
 
 
 def _is_shallow(code: str) -> bool:
-    """Whether code is Python of a depth that libcst bears. CPython's parser, unlike it, has limits of its own."""
+    """True for Python code that libcst can parse without overflow. CPython's parser has limits of its own."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a stranger's `'\\d'` is no affair of ours
+            warnings.simplefilter("ignore")  # invalid escapes such as `'\\d'`
             level: list[ast.AST] = [ast.parse(code)]
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
@@ -57,15 +57,15 @@ def _is_shallow(code: str) -> bool:
     return False
 
 
-class _Rewriter(Scoped):
+class _Rewriter(ScopedTransformer):
     def __init__(self, names: Names, idioms: Idioms, code: str) -> None:
         super().__init__(names)
         self.idioms = idioms
         self.code = code
         self.imports: set[str] = set()
-        """Packages to import."""
-        self.spoken: set[str] = set()
-        """Packages that new expressions name: to be imported unless their name means them in the whole module."""
+        """Packages to import in any case."""
+        self.named: set[str] = set()
+        """Packages that new expressions name. They are imported unless the module binds their names already."""
         self.members: Mapping[str, str] = {
             step.old[1:]: step.new[1:] for step in reversed(names.members) if step.new is not None
         }
@@ -85,15 +85,15 @@ class _Rewriter(Scoped):
         aliases: list[cst.ImportAlias] = []
         for alias in original_node.names:
             old = dotted_name(alias.name)
-            new = self._imported(old)
+            new = self._port_import(old)
             if new == old:
                 aliases.append(alias)
                 continue
             self.record_change(original_node, old, new)
-            if alias.asname is None and _root(old) != _root(new):  # what it bound is still used
-                aliases.append(cst.ImportAlias(name=cst.Name(_root(old))))
+            if alias.asname is None and _get_root(old) != _get_root(new):  # the package that it bound is still used
+                aliases.append(cst.ImportAlias(name=cst.Name(_get_root(old))))
             aliases.append(alias.with_changes(name=parse_name(new)))
-        return updated_node.with_changes(names=_with_commas(aliases))
+        return updated_node.with_changes(names=_set_commas(aliases))
 
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
@@ -102,7 +102,7 @@ class _Rewriter(Scoped):
         if not module or original_node.relative:
             return updated_node
         if isinstance(original_node.names, cst.ImportStar):
-            new = self._imported(module)
+            new = self._port_import(module)
             if new == module:
                 return updated_node
             self.record_change(original_node, module, new)
@@ -111,30 +111,30 @@ class _Rewriter(Scoped):
         before = len(self.changes)
         for alias in original_node.names:
             old = f"{module}.{dotted_name(alias.name)}"
-            new = self._imported(old)
+            new = self._port_import(old)
             if new != old:
                 self.record_change(original_node, old, new)
             home, _, name = new.rpartition(".")
-            by_home.setdefault(home, []).append(_import_as(alias, name))
+            by_home.setdefault(home, []).append(_rename_alias(alias, name))
         if len(self.changes) == before:
             return updated_node
-        statements = [_import_from(updated_node, home, aliases) for home, aliases in by_home.items()]
+        statements = [_import_from_home(updated_node, home, aliases) for home, aliases in by_home.items()]
         return statements[0] if len(statements) == 1 else cst.FlattenSentinel(statements)
 
-    def _imported(self, old: str) -> str:
+    def _port_import(self, old: str) -> str:
         new = self.names.find_successor(old, imported=True)
         if new is None:
             raise Unportable(old)
         return new
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
-        """Packages that the new names come from and that the testcase does not import, after its first import."""
-        self.imports |= {name for name in self.spoken if not self.means_package(name, original_node)}
+        """Import packages that the new names need, after the first import of the testcase."""
+        self.imports |= {name for name in self.named if not self.means_package(name, original_node)}
         if not self.imports:
             return updated_node
         added = [cst.parse_statement(f"import {name}") for name in sorted(self.imports)]
         body = list(updated_node.body)
-        at = next((i for i, line in enumerate(body) if _imports_something(line)), -1) + 1
+        at = next((i for i, line in enumerate(body) if _accepts_imports_after(line)), -1) + 1
         return updated_node.with_changes(body=[*body[:at], *added, *body[at:]])
 
     # ---------------------------------------------------------------------------------------- uses
@@ -151,24 +151,24 @@ class _Rewriter(Scoped):
         if self.idioms.spell is not None:
             new = self.idioms.spell(new, self.code)
         if new != f"{binding.new}.{rest}":
-            text = self._reach(new, binding, local, node)
+            text = self._write_name(new, binding, local, node)
             if text != dotted_name(node):
                 self.record_change(node, old, new)
                 self.ported[node] = parse_name(text)
         return False
 
-    def _reach(self, new: str, binding: Binding, local: str, node: cst.Attribute) -> str:
-        """How to write a dotted name here: through the same import where it can be, else from its package."""
+    def _write_name(self, new: str, binding: Binding, local: str, node: cst.Attribute) -> str:
+        """Write a dotted name at a node: through the same import if possible, else from its package."""
         home, _, name = new.rpartition(".")
         if home == "builtins":
             return name
         if new.startswith(f"{binding.new}."):
             return local + new[len(binding.new) :]
-        self._need(_root(new), first_name(node))
+        self._require_package(_get_root(new), first_name(node))
         return new
 
-    def _need(self, package: str, node: cst.CSTNode) -> None:
-        """Import a package unless its name means it at this place."""
+    def _require_package(self, package: str, node: cst.CSTNode) -> None:
+        """Import a package unless its name is bound to it at a node."""
         if not self.means_package(package, node):
             self.imports.add(package)
 
@@ -187,12 +187,12 @@ class _Rewriter(Scoped):
             return updated_node
         here = self.names.find_successor(function) or function
         arguments = [
-            self._argument(old, new, function, here, place)
+            self._port_argument(old, new, function, here, place)
             for place, (old, new) in enumerate(zip(original_node.args, updated_node.args, strict=True))
         ]
         return updated_node.with_changes(args=arguments)
 
-    def _argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str, place: int) -> cst.Arg:
+    def _port_argument(self, original: cst.Arg, updated: cst.Arg, function: str, here: str, place: int) -> cst.Arg:
         keyword = original.keyword.value if original.keyword else ""
         step = self.names.find_keyword(keyword, here) or self.names.find_keyword(keyword, function)
         if step is not None and step.new is None:
@@ -201,35 +201,35 @@ class _Rewriter(Scoped):
             self.record_change(original, f"{keyword}=", f"{step.new}=")
             updated = updated.with_changes(keyword=cst.Name(step.new))
         use = Argument(function=function, keyword=keyword, position=place)
-        value = self._ported_string(use, original.value, updated.value)
+        value = self._port_string(use, original.value, updated.value)
         return updated if value is updated.value else updated.with_changes(value=value)
 
     # ---------------------------------------------------------------------------------------- strings
 
     def leave_Assign(self, original_node: cst.Assign, updated_node: cst.Assign) -> cst.Assign:
         names = tuple(dotted_name(target.target) for target in original_node.targets)
-        value = self._ported_string(Assigned(names=names), original_node.value, updated_node.value)
+        value = self._port_string(Assigned(names=names), original_node.value, updated_node.value)
         return updated_node if value is updated_node.value else updated_node.with_changes(value=value)
 
-    def _ported_string(
+    def _port_string(
         self, use: StringUse, original: cst.BaseExpression, updated: cst.BaseExpression
     ) -> cst.BaseExpression:
-        """The expression that the release wants in place of a string literal."""
-        text = _string(original)
+        """Return the expression that replaces a string literal in the release, or the literal itself."""
+        text = _read_string(original)
         if text is None or self.idioms.port_string is None:
             return updated
         ported = self.idioms.port_string(use, text)
         if ported is None:
             return updated
         if ported.package:
-            self.spoken.add(ported.package)
+            self.named.add(ported.package)
         self.record_change(original, repr(text), ported.code)
         return cst.parse_expression(ported.code)
 
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString
     ) -> cst.BaseExpression:
-        text = _string(original_node)
+        text = _read_string(original_node)
         new = self.options.get(text) if text is not None else None
         if text is None or new is None or original_node not in self.names_as_strings:
             return updated_node
@@ -238,15 +238,15 @@ class _Rewriter(Scoped):
 
     def visit_Call(self, node: cst.Call) -> None:
         pattern = self.idioms.name_strings
-        if pattern is not None and pattern.search(dotted_name(node.func) or _attribute(node.func)):
-            self.names_as_strings.update(_strings_that_are_names(node))
+        if pattern is not None and pattern.search(dotted_name(node.func) or _get_attribute(node.func)):
+            self.names_as_strings.update(_find_name_strings(node))
 
     def leave_DictElement(self, original_node: cst.DictElement, updated_node: cst.DictElement) -> cst.DictElement:
-        """Values of keys that are names: a constant inside a call that the release wants plain."""
+        """Replace a constant inside a call by the plain constant, as the value of a key that is a name."""
         value = original_node.value
         if original_node.key not in self.names_as_strings or not isinstance(value, cst.Call):
             return updated_node
-        if _string(original_node.key) not in self.options or len(value.args) != 1:
+        if _read_string(original_node.key) not in self.options or len(value.args) != 1:
             return updated_node
         function, plain = dotted_name(value.func), dotted_name(value.args[0].value)
         if function.rpartition(".")[2] not in self.idioms.plain_constants or plain not in {"True", "False"}:
@@ -263,30 +263,28 @@ class _Rewriter(Scoped):
         name = self.get_full_name(function)
         for switch in self.idioms.switched_on:
             if name in switch.decorators:
-                return self._switched_on(switch, original_node, updated_node)
+                return self._switch_on(switch, original_node, updated_node)
         for switch in self.idioms.switched_off:
             if called and name and self.names.find_successor(name) in switch.decorators:
-                return self._switched_off(switch, original_node, updated_node)
+                return self._switch_off(switch, original_node, updated_node)
         return updated_node
 
-    def _switched_on(self, switch: DecoratorSwitch, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
+    def _switch_on(self, switch: DecoratorSwitch, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
         node = updated.decorator
         call = node if isinstance(node, cst.Call) else cst.Call(func=node)
         if any(arg.keyword is not None and arg.keyword.value == switch.keyword for arg in call.args):
             return updated
         added = cst.Arg(keyword=cst.Name(switch.keyword), value=cst.Name("True"), equal=_TIGHT)
-        shown = _decorator(original)
+        shown = _show_decorator(original)
         self.record_change(original, shown, f"{shown}({switch.keyword}=True)")
         return updated.with_changes(decorator=call.with_changes(args=[*call.args, added]))
 
-    def _switched_off(
-        self, switch: DecoratorSwitch, original: cst.Decorator, updated: cst.Decorator
-    ) -> cst.Decorator:
+    def _switch_off(self, switch: DecoratorSwitch, original: cst.Decorator, updated: cst.Decorator) -> cst.Decorator:
         call = cst.ensure_type(updated.decorator, cst.Call)
         kept = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != switch.keyword]
         if len(kept) == len(call.args):
             return updated
-        shown = _decorator(original)
+        shown = _show_decorator(original)
         self.record_change(original, f"{shown}({switch.keyword}=True)", shown)
         if not kept:
             return updated.with_changes(decorator=call.func)
@@ -300,35 +298,35 @@ _TIGHT = cst.AssignEqual(whitespace_before=cst.SimpleWhitespace(""), whitespace_
 
 
 def parse_name(text: str) -> cst.Name | cst.Attribute:
-    """The syntax of a dotted name."""
+    """Return the syntax tree of a dotted name."""
     parsed = cst.parse_expression(text)
     assert isinstance(parsed, cst.Name | cst.Attribute)
     return parsed
 
 
-def _decorator(node: cst.Decorator) -> str:
-    """``@a.b`` of ``@a.b(…)``."""
+def _show_decorator(node: cst.Decorator) -> str:
+    """Return ``@a.b`` for ``@a.b(…)``."""
     function = node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
     return f"@{dotted_name(function)}"
 
 
-def _root(name: str) -> str:
+def _get_root(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _attribute(node: cst.CSTNode) -> str:
+def _get_attribute(node: cst.CSTNode) -> str:
     return node.attr.value if isinstance(node, cst.Attribute) else ""
 
 
-def _string(node: cst.BaseExpression) -> str | None:
+def _read_string(node: cst.BaseExpression) -> str | None:
     if not isinstance(node, cst.SimpleString) or node.prefix:
         return None
     value = node.evaluated_value
     return value if isinstance(value, str) else None
 
 
-def _strings_that_are_names(call: cst.Call) -> Iterator[cst.SimpleString]:
-    """Keys of dictionaries among the arguments, and a string that comes first."""
+def _find_name_strings(call: cst.Call) -> Iterator[cst.SimpleString]:
+    """Yield the keys of dictionaries among the arguments, and a string that is the first argument."""
     for place, argument in enumerate(call.args):
         if isinstance(argument.value, cst.Dict):
             for element in argument.value.elements:
@@ -338,23 +336,23 @@ def _strings_that_are_names(call: cst.Call) -> Iterator[cst.SimpleString]:
             yield argument.value
 
 
-def _import_as(alias: cst.ImportAlias, name: str) -> cst.ImportAlias:
-    """The import under a new name, bound to what it was bound to, so that its uses stay as they are."""
+def _rename_alias(alias: cst.ImportAlias, name: str) -> cst.ImportAlias:
+    """Rename an import and keep its local name, so that its uses need no change."""
     if name == dotted_name(alias.name) or alias.asname is not None:
         return alias.with_changes(name=cst.Name(name))
     return alias.with_changes(name=cst.Name(name), asname=cst.AsName(name=cst.Name(dotted_name(alias.name))))
 
 
-def _import_from(node: cst.ImportFrom, home: str, aliases: list[cst.ImportAlias]) -> cst.BaseSmallStatement:
-    if not home:  # the name became a package of its own
-        return cst.Import(names=_with_commas(aliases))
+def _import_from_home(node: cst.ImportFrom, home: str, aliases: list[cst.ImportAlias]) -> cst.BaseSmallStatement:
+    if not home:  # the name has become a package
+        return cst.Import(names=_set_commas(aliases))
     same = len(aliases) == len(node.names) if not isinstance(node.names, cst.ImportStar) else False
-    names = aliases if same else _with_commas(aliases)
+    names = aliases if same else _set_commas(aliases)
     return node.with_changes(module=parse_name(home), names=names)
 
 
-def _with_commas(aliases: list[cst.ImportAlias]) -> list[cst.ImportAlias]:
-    """Commas between, none at the end."""
+def _set_commas(aliases: list[cst.ImportAlias]) -> list[cst.ImportAlias]:
+    """Put commas between the names, and none after the last."""
     comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
     return [
         *(alias.with_changes(comma=comma) for alias in aliases[:-1]),
@@ -362,8 +360,8 @@ def _with_commas(aliases: list[cst.ImportAlias]) -> list[cst.ImportAlias]:
     ]
 
 
-def _imports_something(statement: cst.CSTNode) -> bool:
-    """A line of imports that others may follow: not one from ``__future__``, which they may not precede."""
+def _accepts_imports_after(statement: cst.CSTNode) -> bool:
+    """True for a line of imports, except from ``__future__``: no other import may precede those."""
     if not isinstance(statement, cst.SimpleStatementLine):
         return False
     return any(

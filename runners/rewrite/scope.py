@@ -1,4 +1,4 @@
-"""What a name in Python code stands for: the dotted name that imports bind it to, before and after porting. Pure."""
+"""Resolve names in Python code to the dotted names that imports bind them to, before and after porting. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from runners.rewrite.text import NameChange
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a local name is bound to by an import, before and after porting."""
+    """The dotted name that an import binds a local name to, before and after porting."""
 
     old: str
     new: str
 
 
-class Scoped(cst.CSTTransformer):
-    """A transformer that knows what names are bound to, and keeps account of what it changes."""
+class ScopedTransformer(cst.CSTTransformer):
+    """A transformer that resolves names through imports and records its changes."""
 
     METADATA_DEPENDENCIES = (metadata.ScopeProvider, metadata.PositionProvider)
 
@@ -30,24 +30,24 @@ class Scoped(cst.CSTTransformer):
         self.changes: list[NameChange] = []
 
     def resolve_name(self, node: cst.CSTNode) -> tuple[Binding, str, str] | None:
-        """(binding, local name, rest) of a dotted expression whose first name is bound by imports alone."""
+        """Return binding, local name and rest of a dotted name; None unless imports alone bind its first part."""
         dotted = dotted_name(node)
         root, _, rest = dotted.partition(".")
         scope = self.get_metadata(metadata.ScopeProvider, first_name(node), None) if dotted else None
         if scope is None:
             return None
-        found = {self._binding(assignment, root) for assignment in scope[root]}
+        found = {self._find_binding(assignment, root) for assignment in scope[root]}
         binding = found.pop() if len(found) == 1 else None
         return (binding, root, rest) if binding is not None else None
 
-    def _binding(self, assignment: metadata.BaseAssignment, name: str) -> Binding | None:
+    def _find_binding(self, assignment: metadata.BaseAssignment, name: str) -> Binding | None:
         if not isinstance(assignment, metadata.ImportAssignment):
             return None
         imported = assignment.node
         if isinstance(imported, cst.Import):
             for alias in imported.names:
                 if alias.asname is not None and dotted_name(alias.asname.name) == name:
-                    return self._bound(dotted_name(alias.name))
+                    return self._make_binding(dotted_name(alias.name))
             return Binding(name, name)  # `import a.b` binds `a`
         if (
             not isinstance(imported, cst.ImportFrom)
@@ -57,14 +57,14 @@ class Scoped(cst.CSTTransformer):
             return None
         for alias in imported.names:
             if dotted_name(alias.asname.name if alias.asname else alias.name) == name:
-                return self._bound(f"{dotted_name(imported.module)}.{dotted_name(alias.name)}")
+                return self._make_binding(f"{dotted_name(imported.module)}.{dotted_name(alias.name)}")
         return None
 
-    def _bound(self, old: str) -> Binding:
+    def _make_binding(self, old: str) -> Binding:
         return Binding(old, self.names.find_successor(old, imported=True) or old)
 
     def get_full_name(self, node: cst.CSTNode) -> str:
-        """The dotted name that an expression had before porting; empty where it is no import's."""
+        """Return the dotted name of an expression before porting; empty if no import binds its first name."""
         resolved = self.resolve_name(node)
         if resolved is None:
             return ""
@@ -76,14 +76,14 @@ class Scoped(cst.CSTTransformer):
         self.changes.append(NameChange(line=start.line, old=old, new=new))
 
     def means_package(self, package: str, node: cst.CSTNode) -> bool:
-        """Whether the name of a package means that package, and nothing else, at a place."""
+        """True if the name of a package is bound to that package alone at a node."""
         scope = self.get_metadata(metadata.ScopeProvider, node, None)
-        bound = {self._binding(assignment, package) for assignment in scope[package]} if scope else set()
+        bound = {self._find_binding(assignment, package) for assignment in scope[package]} if scope else set()
         return bound == {Binding(package, package)}
 
 
 def dotted_name(node: cst.CSTNode | None) -> str:
-    """``a.b.c`` of a name or a chain of attributes; empty for anything else."""
+    """Return ``a.b.c`` for a name or a chain of attributes; empty for any other expression."""
     parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)
@@ -92,7 +92,7 @@ def dotted_name(node: cst.CSTNode | None) -> str:
 
 
 def first_name(node: cst.CSTNode) -> cst.CSTNode:
-    """The name that a chain of attributes begins with, or what it begins with instead."""
+    """Return the first node of a chain of attributes, which is a name or another expression."""
     while isinstance(node, cst.Attribute):
         node = node.value
     return node

@@ -21,7 +21,7 @@ CANARY_LIMITS = Limits(wall_s=120)
 
 
 def find_environment(machine: Machine, version: str, testcase: Testcase) -> Environment | NotRun:
-    """The environment of a release with the testcase's requirements; or the reason why nothing can be run on it."""
+    """Return the environment of a release with the testcase's requirements, or the reason why there is none."""
     try:
         release = find_release(machine, testcase.toolchain, version)
         environment = machine.store.get_environment(release, testcase.requirements)
@@ -36,7 +36,7 @@ def find_environment(machine: Machine, version: str, testcase: Testcase) -> Envi
 
 
 def find_release(machine: Machine, toolchain: str, version: str) -> Release:
-    """A listed build between releases, which is provided now; else a release of the catalogue.
+    """Return a listed build between releases, which is provided now; else a release of the catalogue.
 
     Raises:
         Unbuildable: the build cannot be had.
@@ -54,12 +54,14 @@ def prepare_build(machine: Machine, name: str, testcase: Testcase) -> None:
 
 
 def run_canary(machine: Machine, environment: Environment, program: Testcase) -> NotRun | None:
-    """None if a small program compiles and runs there; else the reason why no failure may be blamed on a testcase."""
+    """Compile and run a small program. Return None on success, else the reason not to run any testcase there."""
     toolchain = find_toolchain(environment.toolchain)
     probe = run_once(machine, environment, program, CANARY_LIMITS, PLAIN)
     if isinstance(probe.ended, NotRun):
         return probe.ended
     if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
         return None
-    said = get_last_output(probe.steps).strip().splitlines()[-1:]
-    return explain_failed_canary(f"{toolchain.TITLE} {environment.version}", probe.ended, said[0] if said else "")
+    last_line = get_last_output(probe.steps).strip().splitlines()[-1:]
+    return explain_failed_canary(
+        f"{toolchain.TITLE} {environment.version}", probe.ended, last_line[0] if last_line else ""
+    )

@@ -23,15 +23,15 @@ def open_workbench(
     also_allowed: frozenset[str] = frozenset(),
     history: str = "",
 ) -> Workbench:
-    """Open everything that a run on this machine needs; first remove what killed runs left behind.
+    """Open the parts of this machine that a run needs. Remove the leftovers of killed runs first.
 
     ``history`` is a clone of the toolchain's repository that is used in place of the configured one.
 
     Raises:
-        UserError: the sandbox asked for, or any with ``auto``, does not work here.
+        UserError: the requested sandbox does not work here, or with ``auto`` no sandbox does.
     """
     for leftover in remove_leftovers():
-        progress.say(f"removed what a killed run left: {leftover}")
+        progress.say(f"removed a leftover of a killed run: {leftover}")
     engine = _choose_engine(sandbox, progress)
     store = _open_store(progress, also_allowed)
     return Workbench(

@@ -11,7 +11,7 @@ from runners.core.protocol import Finding, Plan, Testcase
 from runners.core.runs import Execute
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
-from runners.diagnosis.diagnose import diagnose
+from runners.diagnosis.diagnose import diagnose_failure
 from runners.investigation.state import BuildSearch, Tools
 from runners.probe.observe import observe_cell
 from runners.rewrite.testcase import port_testcase, retarget_testcase
@@ -31,7 +31,7 @@ def make_tools(
     toolchain = find_toolchain(plan.testcase.toolchain)
 
     def look_for_cause(failure: Failure) -> Diagnosis:
-        return diagnose(
+        return diagnose_failure(
             failure,
             toolchain.DIAGNOSERS,
             make_means(execute, progress, plan, failure.seen.varied),

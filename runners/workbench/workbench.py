@@ -27,7 +27,7 @@ from runners.core.protocol import (
 from runners.core.runs import RunRequest, RunResult, report_not_run
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
-from runners.investigation.investigate import investigate
+from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import BuildSearch, make_cell
 from runners.minimization.minimize import minimize_testcase
 from runners.probe.observe import observe_cell
@@ -44,7 +44,7 @@ class Workbench(Machine):
     """This machine, as the verbs and jobs use it."""
 
     def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
-        """Run a plan to its end, or to the end of its budget. Never raises for what a testcase does.
+        """Run a plan to its end, or to the end of its budget. The testcase cannot make it raise.
 
         ``prior`` weighs the commits between two releases, for a search that goes on there.
         """
@@ -62,10 +62,10 @@ class Workbench(Machine):
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
                 between_releases=self._search_between_releases(plan, prior, helper),
             )
-            return investigate(plan, tools)
+            return investigate_plan(plan, tools)
 
     def execute(self, request: RunRequest) -> RunResult:
-        """Make one run on this machine. Never raises for what the testcase does."""
+        """Make one run on this machine. The testcase cannot make it raise."""
         environment = find_environment(self, request.version, request.testcase)
         if isinstance(environment, NotRun):
             return report_not_run(environment, self.engine.name)
@@ -101,7 +101,7 @@ class Workbench(Machine):
             asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
             cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
             seen = observe_cell(self.execute, asked, cell, 1)
-            if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # cutting may make an endless loop
+            if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # a reduced testcase may loop for ever
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen
 
@@ -139,7 +139,7 @@ class Workbench(Machine):
             return between.find_range(between.find_end(good), between.find_end(bad))
 
     def _try_listing(self, plan: Plan, good: str, bad: str, prior: Prior | None) -> BuildRange | str:
-        """The builds between two releases; or the reason why the search ends with releases, in words."""
+        """List the builds between two releases, or return the reason why the search ends with releases."""
         try:
             return self.list_builds(plan.testcase.toolchain, good, bad, prior)
         except ReprobotError as reason:

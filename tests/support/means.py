@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from runners.core.protocol import Observation, Testcase, Variant
 from runners.core.toolchain.diagnosis import Diagnoser, Diagnosis, Failure, Means
-from runners.diagnosis.diagnose import diagnose
+from runners.diagnosis.diagnose import diagnose_failure
 from runners.rewrite.testcase import retarget_testcase
 
 Run = Callable[[str, Variant, Testcase, str], Observation]
@@ -23,4 +23,4 @@ def make_means(run: Run = _run_nothing, *, hook: Callable[[str, Testcase], str] 
 
 def diagnose_once(diagnosers: Sequence[Diagnoser], failure: Failure, means: Means) -> Diagnosis:
     """A diagnosis by these diagnosers, without reruns."""
-    return diagnose(failure, diagnosers, means, lambda _version, _testcase, _setup: None)
+    return diagnose_failure(failure, diagnosers, means, lambda _version, _testcase, _setup: None)

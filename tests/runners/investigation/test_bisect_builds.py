@@ -22,7 +22,7 @@ from runners.core.protocol import (
 )
 from runners.core.toolchain.diagnosis import Diagnosis
 from runners.investigation.bisect_builds import MOST_HICCUPS, BuildSupply, search_builds
-from runners.investigation.investigate import investigate
+from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import BuildSearch, Tools
 from tests.runners.investigation.test_investigate import ORDER, make_plan, probed
 from tests.support.observed import observe
@@ -189,7 +189,7 @@ def investigated(plan: Plan, list_builds: Callable[[str, str], BuildRange | str]
             progress=Silent(),
             between_releases=BuildSearch(list_builds=list_builds, supply=supply),
         )
-        return investigate(plan, tools)
+        return investigate_plan(plan, tools)
 
 
 def test_after_releases_the_search_goes_on_between_them() -> None:

@@ -28,7 +28,7 @@ from runners.core.protocol import (
     Varied,
 )
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
-from runners.investigation.investigate import investigate
+from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import HOPELESS, Tools
 from tests.support.observed import observe
 
@@ -65,7 +65,7 @@ def run(plan: Plan, truth: Callable[[Cell, int], Outcome], **changes: object) ->
             "executor": executor,
             "progress": Silent(),
         }
-        return investigate(plan, Tools(**(settings | changes)))  # type: ignore[arg-type]  # merged for brevity
+        return investigate_plan(plan, Tools(**(settings | changes)))  # type: ignore[arg-type]  # merged for brevity
 
 
 def runs(seen: Investigation) -> list[str]:
