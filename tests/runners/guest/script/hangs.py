@@ -95,7 +95,9 @@ def find_environment(testcase: Testcase, version: str) -> Environment:
     return open_store().get_environment(load_catalogue().find(testcase.toolchain, version))
 
 
-def run_until_stopped(testcase: Testcase, version: str, *, wall_s: float, conditions: Conditions = FORKED) -> ProbeResult:
+def run_until_stopped(
+    testcase: Testcase, version: str, *, wall_s: float, conditions: Conditions = FORKED
+) -> ProbeResult:
     """Run one probe up to its time limit."""
     used = find_environment(testcase, version)
     task = make_task(used, testcase, Limits(wall_s=wall_s), conditions=conditions)

@@ -21,7 +21,7 @@ LIMITS = Limits(wall_s=60)
 def open_reruns(version: str) -> Iterator[Callable[[str], Reruns]]:
     """Yield a function that reruns a program, named as in ``sweep.programs``, on a release of TVM."""
     used = environment(version)
-    with open_probe_session(Bubblewrap(), make_layout(used), limits=LIMITS, run_id="vary") as room:
+    with open_probe_session(Bubblewrap(), make_layout(used), limits=LIMITS, run_id="vary") as session:
 
         def run_program(program: str, setup: Setup) -> Rerun | None:
             code = (PROGRAMS / f"{program}.repro").read_text()
@@ -30,8 +30,8 @@ def open_reruns(version: str) -> Iterator[Callable[[str], Reruns]]:
             testcase = Testcase(
                 kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
             )
-            probe = room.run(make_task(used, testcase, LIMITS, conditions=conditions))
-            assert not room.spent, (program, room.spent)
+            probe = session.run(make_task(used, testcase, LIMITS, conditions=conditions))
+            assert not session.spent, (program, session.spent)
             return record_rerun(setup, probe.ended, probe.steps)
 
         yield lambda program: rerun_varied(lambda setup: run_program(program, setup))
