@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -105,6 +106,10 @@ class Evidence:
             return bool(named) and reported is not None and Version(named[0].lstrip("vV")) == Version(reported)
         except InvalidVersion:
             return False
+
+    def is_dated(self) -> bool:
+        """True if the build that stands for the reported one was chosen by the day of the report alone."""
+        return self.plan.reported is not None and not any(re.search(r"\d", name) for name in self.plan.claim.versions)
 
     def narrow_range(self) -> Bisection | str | None:
         """Where it changes between releases, or why that cannot be told; None without such a search."""

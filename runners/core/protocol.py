@@ -83,6 +83,9 @@ class Claim(Wire, frozen=True, kw_only=True):
     devices: tuple[Name, ...] = ()
     actual: Text = ""
     expected: Text = ""
+    told: Text = ""
+    """Title, prose and quoted output of a report from which no failure's signature could be read: a failure whose
+    message stands there is the reported one. Empty for other reports."""
     sometimes: bool = False
     """The report says that it comes and goes: then runs that agree have to be more than two."""
 

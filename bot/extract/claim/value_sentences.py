@@ -116,8 +116,8 @@ def _may_be_result(sentence: str, value: re.Match[str]) -> bool:
 
 
 _NO_RESULT_BEFORE = re.compile(
-    r"(?<!instead )\b(?:on|in|since|until|from|with|of|at|by|to|version|release|axis|shape|size|length|index|rows?|columns?|line"
-    r"|element|position|step|tolerance|opset|rank)\s{0,2}$",
+    r"(?<!instead )\b(?:on|in|since|until|from|with|of|at|by|to|version|release|axis|shape|size|length|index|rows?"
+    r"|columns?|line|element|position|step|tolerance|opset|rank)\s{0,2}$",
     re.I,
 )
 

@@ -77,7 +77,8 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             used,
         )
     newest = plan.order[-1]
-    silent = [v for v in (plan.reported, newest) if v is not None and v not in good]
+    at_home = None if evidence.is_dated() else plan.reported
+    silent = [v for v in (at_home, newest) if v is not None and v not in good]
     if silent == [newest] and evidence.combine_answers(Variant.PORTED).get(newest) is Answer.GOOD:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
@@ -96,8 +97,8 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             used,
         )
     named = bool(plan.claim.versions)
-    exact = plan.reported is not None
-    if named and not exact:
+    exact = plan.reported is not None and not evidence.is_dated()
+    if named and plan.reported is None:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             CLEAN_ELSEWHERE,

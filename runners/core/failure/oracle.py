@@ -17,6 +17,7 @@ ran to its end        ``match`` when it prints what the report calls wrong; ``pa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -161,6 +162,8 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
         if _is_printed(claim.signature, seen, text, context, recorded=bool(chain)):
             return Classification(outcome=Outcome.MATCH, why="the reported message is in the output", signature=seen)
         difference = likeness.why
+    elif _is_told(claim.told, seen, text, context):
+        return Classification(outcome=Outcome.MATCH, why="the report holds the words of this failure", signature=seen)
     elif claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
         return Classification(outcome=Outcome.MATCH, why=f"crashes ({seen.type}), as reported", signature=seen)
     else:
@@ -242,6 +245,31 @@ def _is_printed(reported: Signature, seen: Signature, text: str, context: Oracle
         return False  # the failure that was just told from the reported one, though it has its words
     lines = [line for line in text.splitlines()[-400:] if joined in " ".join(_split_line(line, context))]
     return any(_is_failure_line(reported, line, context) for line in lines) if recorded else bool(lines)
+
+
+MIN_LINE_WORDS = 8
+"""Words of a line of output from which on a report that holds the line quotes this output."""
+
+
+def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> bool:
+    """True if the report holds the message of the failure, or a whole line that was printed with the failure.
+
+    This is the comparison in the other direction: a report may quote a part of the output from which no signature
+    can be read, such as a note below the error or the last line of a dump.
+    """
+    if not told:
+        return False
+    words = " ".join(" ".join(_split_line(line, context)) for line in told.splitlines()[:MAX_TOLD_LINES])
+    message = split_tokens(seen.message, context.renames)
+    if len(message) >= MIN_WORDS and " ".join(message) in words:
+        return True
+    printed = (_split_line(line, context) for line in text.splitlines()[-400:] if not _FRAME.match(line))
+    return any(len(line) >= MIN_LINE_WORDS and " ".join(line) in words for line in printed)
+
+
+MAX_TOLD_LINES = 200
+_FRAME = re.compile(r"\s*File \"|\s*\d+: |\s*#\d+ ")
+"""A line of a stack, which other failures share."""
 
 
 def _split_line(line: str, context: OracleContext) -> list[str]:
