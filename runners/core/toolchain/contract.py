@@ -1,4 +1,4 @@
-"""The contract of a toolchain: everything that holds for one compiler only, as data and small pure functions."""
+"""The contract of a toolchain: the facts about one compiler, as data and small pure functions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from runners.core.toolchain.rewriting import Rewriting
 
 
 class Toolchain(Protocol):
-    """The contract of a toolchain module. Everything is a fact; nothing here runs anything."""
+    """The contract of a toolchain module. No member runs a program."""
 
     @property
     def NAME(self) -> str:
-        """Short name on the command line and in the JSON."""
+        """Short name, used on the command line and in the JSON."""
 
     @property
     def TITLE(self) -> str:
@@ -28,19 +28,19 @@ class Toolchain(Protocol):
 
     @property
     def REPOSITORY(self) -> str | None:
-        """``owner/name`` of its history."""
+        """``owner/name`` of the compiler's repository."""
 
     @property
     def COMPANIONS(self) -> tuple[str, ...]:
-        """Requirements that every environment of it gets besides its distributions."""
+        """Requirements that every environment gets in addition to the distributions."""
 
     @property
     def PROVIDES(self) -> frozenset[str]:
-        """Modules that every environment of it has, for which a testcase's import asks for nothing more."""
+        """Modules that every environment has: to import them, a testcase needs no requirement."""
 
     @property
     def VARIABLES(self) -> Mapping[str, str]:
-        """Process environment that makes it talk and keeps it still."""
+        """Environment variables that make runs deterministic and messages complete."""
 
     @property
     def DEVICES(self) -> Sequence[Device]: ...
@@ -53,47 +53,49 @@ class Toolchain(Protocol):
 
     @property
     def FAILURES(self) -> FailureVocabulary:
-        """How its failures read."""
+        """The vocabulary of the compiler's failures."""
 
     @property
     def GUEST(self) -> GuestFacts:
-        """How its programs are watched."""
+        """The traits by which runs of its programs are watched."""
 
     @property
     def REWRITING(self) -> Rewriting:
-        """How its testcases are brought to another release or device."""
+        """The rules that port its testcases to another release or device."""
 
     @property
     def REPORTS(self) -> ReportVocabulary:
-        """The words by which issues speak of the compiler; `bot.extract` knows a compiler by these alone."""
+        """The vocabulary of issues about the compiler. `bot.extract` knows a compiler only by its vocabulary."""
 
     @property
     def DIAGNOSERS(self) -> Sequence[Diagnoser]:
-        """Ways to look for the cause of a failure, cheapest first."""
+        """Diagnosers that look for the cause of a failure, cheapest first."""
 
     @property
     def COMPARISONS(self) -> Sequence[Comparison]:
-        """Ways to find where a run with a wrong result parts from another run."""
+        """Comparisons that find where a run with a wrong result first differs from another run."""
 
     @property
     def STAND_INS(self) -> Sequence[str]:
-        """Devices of any machine: a testcase whose own device is not here runs on them. The most telling is first."""
+        """Devices that every machine has, the most informative first. A testcase for a device that the machine lacks
+        runs on them."""
 
     def list_distributions(self, version: str) -> tuple[str, ...]:
-        """The pinned distributions of a version; the first names the toolchain's versions."""
+        """Return the pinned distributions of a version. The first has the versions of the toolchain."""
 
     def find_tag(self, version: str) -> str | None:
-        """The git ref of a version, by the project's custom; it may not exist."""
+        """Return the git ref of a version by the project's naming scheme. The ref may not exist."""
 
     def find_bundle(self, version: str) -> Bundle | None:
-        """How a version that another project's wheel carries is laid out; None for the toolchain's own."""
+        """Return the bundle of a version that another project's wheel carries; None for the toolchain's own."""
 
     def list_tools(self, site_packages: Path) -> dict[str, tuple[str, ...]]:
-        """Programs in an environment: name → argv prefix.
+        """Return the programs in an environment: name → argv prefix.
 
-        A first word ``python`` stands for the interpreter; any other is a path relative to ``site_packages``. It is
-        the program itself rather than its console script, which would hide a signal behind an exit status.
+        A first word ``python`` stands for the interpreter. Any other first word is a path relative to
+        ``site_packages``: that of the program itself, because a console script hides a signal behind an exit status.
         """
 
     def read_build_info(self, site_packages: Traversable) -> tuple[str | None, str | None]:
-        """Version and full commit sha that the wheel says it was built from; read as text, never imported."""
+        """Return the version and the full commit sha that a wheel names as its source. Files are read as text, never
+        imported."""
