@@ -115,7 +115,7 @@ def test_it_is_filled_in_its_place_and_nothing_else_is_changed(text: str, fill: 
     """One line of the file differs."""
     found = find_unwritten(of_text(text))
     assert found is not None
-    before, after = text.splitlines(), found.filled(fill).files["m.mlir"].splitlines()
+    before, after = text.splitlines(), found.fill_with(fill).files["m.mlir"].splitlines()
     assert [new for old, new in zip(before, after, strict=True) if old != new] == [constant]
 
 
