@@ -132,12 +132,16 @@ def _resolve_devices(toolchain: str, names: Sequence[str]) -> tuple[str, ...]:
 def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple[str, ...]]:
     """Return the available build nearest to the first reported version that maps to a build, and a note on it."""
     notes = []
+    toolchain = repro.testcase.toolchain
     for text in repro.claim.versions:
-        release, why = catalogue.find_nearest(repro.testcase.toolchain, text)
+        release, why = catalogue.find_nearest(toolchain, text, repro.day)
         notes.append(f"the version that the report names: {why}")
         if release is not None:
             return release, (notes[-1],)
-    return None, tuple(notes[:1])
+    if notes or repro.day is None:
+        return None, tuple(notes[:1])
+    release, why = catalogue.find_dated(toolchain, repro.day)
+    return release, (f"the report names no version: {why}",)
 
 
 def _sort_by_age(chosen: Sequence[Release], extra: Sequence[Release]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from bot.forge.workflow_run import UPLOAD_STEP
 from bot.settings import INPUTS, list_keys
 
 ROOT = Path(__file__).parent.parent
@@ -90,6 +91,18 @@ def test_there_is_something_to_look_at() -> None:
         "examples/workflows/cpu.yml": [],
         "examples/workflows/gpu.yml": ["probe", "probe-lab"],
     }
+
+
+@pytest.mark.parametrize("name", [".github/workflows/reproduce.yml", "examples/workflows/gpu.yml"])
+def test_jobs_and_steps_have_the_names_that_prove_an_origin(name: str) -> None:
+    """The report accepts a result by the name of its job and of the last step there."""
+    jobs = load((ROOT / name).read_text(encoding="utf-8"))["jobs"]
+    probing = [job for job in jobs.values() if any(map(runs_strangers, job["steps"]))]
+    for job in probing:
+        assert job["name"] == "probe (${{ matrix.cell }})"
+        assert job["steps"][-1]["name"] == UPLOAD_STEP
+        assert job["steps"][-1]["with"]["name"] == "cell-${{ matrix.cell }}"
+    assert jobs["report"]["permissions"] == {"actions": "read", "issues": "write"}
 
 
 def test_the_caller_grants_what_the_three_jobs_divide_and_nothing_else() -> None:

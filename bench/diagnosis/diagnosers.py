@@ -5,8 +5,8 @@ Parts, those of TVM where none is named:
 - ``findings``: every program under tests/runners/guest/programs plain and instrumented, with every diagnoser at once;
 - ``fills``: those that read what they never wrote with that memory filled, by each of four constants;
 - ``guilty``: the sixteen programs of tests/runners/guest/tvm/guilty.py, each with one planted pass, through the
-  search for it; and the valid ones with an assertion of their own that no pass has a part in, where it must name
-  none;
+  search for it; and the valid ones with an assertion of their own that no pass has a part in, where it must
+  name none;
 - ``cost``: every third valid program with each diagnoser alone, and with all of them;
 - ``iree``: the programs of tests/runners/guest/iree/faults.py, fresh.py and iree_written.py through whole
   investigations;
@@ -39,19 +39,19 @@ from tests.runners.guest.iree import (
     valid as iree_valid,
     written as iree_written,
 )
-from tests.runners.guest.tvm.guilty import faulty
+from tests.runners.guest.tvm.guilty import make_faulty
 from tests.runners.guest.tvm.sweep import (
     EXPECTED,
     FILLS,
     MODES,
     PROGRAMS,
-    Ran,
+    ProgramRun,
     filled_alike,
     labelled_buffer,
     programs,
     run_all,
 )
-from tests.runners.guest.tvm.test_pass_bisect import search
+from tests.runners.guest.tvm.test_pass_bisect import bisect_program
 
 VERSIONS = ("0.25.0", "0.26.0", "0.27.0")
 GROUPS = (*EXPECTED, "valid", "written")
@@ -87,9 +87,9 @@ def guilty(versions: Sequence[str]) -> list[str]:
     say("\n| release | programs | a pass named | no pass to blame | nothing said | seconds, median (worst) |")
     say("|---|---|---|---|---|---|")
     for version in versions:
-        searched = {name: sought(program, version) for name, (program, _, _) in faulty().items()}
+        searched = {name: sought(program, version) for name, (program, _, _) in make_faulty().items()}
         say(guilty_row(version, "with a planted pass", searched))
-        for name, (_, planted, _) in faulty().items():
+        for name, (_, planted, _) in make_faulty().items():
             found, _ = searched[name]
             if found is None or found["pass"] != planted:
                 complaints.append(f"{version} {name}: {found and found['pass']!r}")
@@ -110,7 +110,7 @@ Sought = tuple[dict[str, Any] | None, float]
 def sought(program: str, version: str) -> Sought:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        return search(program, version, Path(folder)), time.monotonic() - began
+        return bisect_program(program, version, Path(folder)), time.monotonic() - began
 
 
 def blames(found: dict[str, Any] | None) -> bool:
@@ -153,15 +153,15 @@ def iree() -> int:
     bench = open_workbench("auto", load_catalogue(), Silent())
     right: dict[str, list[tuple[bool, float]]] = {}
     for module in (iree_faults, iree_fresh, iree_written):
-        title, faults = module.__name__.rpartition(".")[2], module.faults()
+        title, faults = module.__name__.rpartition(".")[2], module.list_faults()
         say(f"\n{title}\n\n| program | release | label | how known | shown | found | right | seconds |")
         say("|---|---|---|---|---|---|---|---|")
         for fault in faults:
-            sought = iree_search.seek(bench, fault)
-            right.setdefault(f"{title}, {fault.level}", []).append((sought.right(fault), sought.seconds))
+            sought = iree_search.search_fault(bench, fault)
+            right.setdefault(f"{title}, {fault.level}", []).append((sought.is_right(fault), sought.seconds))
             names = "; ".join(f"{one.evidence.get('level')}: {one.evidence['name']}" for one in sought.findings)
             label = f"{fault.level}: {fault.name or 'a pass'}"
-            marks = ["yes" if mark else "**no**" for mark in (sought.shown, sought.right(fault))]
+            marks = ["yes" if mark else "**no**" for mark in (sought.shown, sought.is_right(fault))]
             say(f"| {fault.title} | {fault.version} | {label} | {fault.known} | {marks[0]} | {names} | {marks[1]}"
                 f" | {sought.seconds:.1f} |")  # fmt: skip
     say("\n| set, level | programs | named as labelled | seconds, median (worst) |\n|---|---|---|---|")
@@ -177,12 +177,12 @@ def iree() -> int:
 def iree_nothing_at_fault() -> int:
     """The table of IREE's valid programs: on how many each diagnoser could look, and what it should not have said."""
     bench = open_workbench("auto", load_catalogue(), Silent())
-    programs = list(iree_valid.valid())
+    programs = list(iree_valid.list_valid_programs())
     complaints: list[str] = []
     say("| release | diagnoser | valid programs | looked at | false alarms | seconds, median (worst) |")
     say("|---|---|---|---|---|---|")
     for version in iree_search.VALID_ON:
-        asked = {title: iree_search.ask(bench, testcase, version) for title, testcase in programs}
+        asked = {title: iree_search.ask_diagnosers(bench, testcase, version) for title, testcase in programs}
         for name in next(iter(asked.values())):
             found = {title: one[name] for title, one in asked.items() if name in one and one[name].said is not None}
             complaints += [f"{version} {title}: {name}: {one.said}" for title, one in found.items() if one.said]
@@ -199,9 +199,9 @@ def iree_nothing_at_fault() -> int:
 def traced(bench: Workbench, side: tuple[str, str]) -> tuple[dict[str, Trace | None], list[float]]:
     """Each valid program's trace on one release and device, and the seconds that each took."""
     found, seconds = {}, []
-    for title, testcase in iree_valid.valid():
+    for title, testcase in iree_valid.list_valid_programs():
         began = time.monotonic()
-        found[title] = iree_search.trace(bench, testcase, *side)
+        found[title] = iree_search.trace_testcase(bench, testcase, *side)
         seconds.append(time.monotonic() - began)
     return found, seconds
 
@@ -218,7 +218,9 @@ def iree_dispatches() -> int:
         for side in (one, other):
             if side not in traces:
                 traces[side], seconds = traced(bench, side)
-        compared = {title: iree_search.parted(found, traces[other][title]) for title, found in traces[one].items()}
+        compared = {
+            title: iree_search.compare_traces(found, traces[other][title]) for title, found in traces[one].items()
+        }
         looked = sum(found is not None for found in compared.values())
         alarms = {title: found for title, found in compared.items() if found}
         complaints += [f"{one} {other} {title}: {part.dispatch.name}" for title, (part,) in alarms.items()]
@@ -233,7 +235,7 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def row(version: str, group: str, plain: tuple[Ran, ...], seen: tuple[Ran, ...]) -> str:
+def row(version: str, group: str, plain: tuple[ProgramRun, ...], seen: tuple[ProgramRun, ...]) -> str:
     wanted = EXPECTED.get(group)
     right = sum(wanted in ran.kinds for ran in seen) if wanted else 0
     alarms = sum(bool(ran.kinds - allowed(ran.program)) for ran in seen)
@@ -250,7 +252,7 @@ def allowed(program: str) -> set[str]:
     return {wanted, "not-idempotent"} if wanted == "input-mutated" else {wanted} if wanted else set()
 
 
-def wrong(version: str, plain: Ran, seen: Ran) -> list[str]:
+def wrong(version: str, plain: ProgramRun, seen: ProgramRun) -> list[str]:
     """What a run should not have shown, in words."""
     wanted = EXPECTED.get(seen.program.split("/")[0])
     texts = []
@@ -266,7 +268,7 @@ def wrong(version: str, plain: Ran, seen: Ran) -> list[str]:
     return texts
 
 
-def _ended(ran: Ran) -> tuple[int, str]:
+def _ended(ran: ProgramRun) -> tuple[int, str]:
     """What must not change under the instrumentation; a program that is broken on purpose prints what it finds."""
     return ran.code, "" if ran.program.startswith("written/") and ran.code else ran.stdout
 

@@ -41,8 +41,8 @@ def hanging(version: str) -> list[str]:
     """A row of the first table; what was told otherwise than labelled, in words."""
     wrong, beyond, told = [], [], 0
     for title, testcase, label in labelled(version):
-        probe = hangs.stopped(testcase, version, wall_s=LIMIT_S)
-        found = hangs.where(probe)
+        probe = hangs.run_until_stopped(testcase, version, wall_s=LIMIT_S)
+        found = hangs.find_hang(probe)
         seen = (found.doing, found.place) if found is not None and isinstance(probe.ended, TimedOut) else None
         told += seen == label
         beyond.append(probe.seconds - LIMIT_S)
@@ -54,22 +54,22 @@ def hanging(version: str) -> list[str]:
 
 def labelled(version: str) -> Iterator[tuple[str, Testcase, hangs.Label]]:
     if version in IREE:
-        yield from hangs.of_iree()
+        yield from hangs.list_iree_programs()
         return
     for name, label in hangs.TVM.items():
-        yield name, hangs.of_tvm(f"hang/{name}"), label
+        yield name, hangs.read_tvm_program(f"hang/{name}"), label
 
 
 def ending(version: str) -> list[str]:
     """A row of the second table; whom it calls a hang, in words."""
     programs = [
-        *((title, testcase, LIMIT_S) for title, testcase in hangs.in_time()),
-        *((name, hangs.of_tvm(name), PATIENT_S) for name in sweep.programs("valid")),
+        *((title, testcase, LIMIT_S) for title, testcase in hangs.list_slow_programs()),
+        *((name, hangs.read_tvm_program(name), PATIENT_S) for name in sweep.programs("valid")),
     ]
     wrong = []
     for title, testcase, limit in programs:
-        probe = hangs.stopped(testcase, version, wall_s=limit)
-        if probe.ended != Exited(code=0) or hangs.where(probe) is not None:
+        probe = hangs.run_until_stopped(testcase, version, wall_s=limit)
+        if probe.ended != Exited(code=0) or hangs.find_hang(probe) is not None:
             wrong.append(f"{version} {title}: {probe.ended}")
     say(f"| {version} | {len(programs)} | {len(wrong)} |")
     return wrong

@@ -12,7 +12,7 @@ import time
 from statistics import median
 
 from tests.runners.guest.tvm.sweep import programs
-from tests.runners.guest.tvm.vary import repeating
+from tests.runners.guest.tvm.vary import open_reruns
 
 VERSIONS = ("0.25.0", "0.27.0")
 
@@ -24,7 +24,7 @@ def main(versions: tuple[str, ...]) -> int:
         "| release | programs | right | runs, median (most) | seconds, median |\n|---|---|---|---|---|\n"
     )
     for version in versions:
-        with repeating(version) as repeated:
+        with open_reruns(version) as repeated:
             for group in ("nondeterministic", "valid"):
                 right, runs, seconds = 0, [], []
                 for name in programs(group):

@@ -2,10 +2,10 @@
 [VERSION…]``.
 
 Random functions of TIR: loops, conditions on indices and on data, two temporaries that may be written or not, in any
-order. Each is followed without its arguments and with them (``tvm_definedness``), and built and run with its
-temporaries filled with one number and with another (``tvm_unwritten.filled``). The elements of the output that differ
-must be as many as those said to be undefined with the arguments, and at least as many as without them. Arithmetic is
-only what keeps a difference, so that elements that agree were written.
+order. ``find_undefined_reads`` interprets each function without its arguments and with them. ``fill_buffers`` fills
+its temporaries with one number and with another, and the function is built and run. The number of differing output
+elements must equal the number of undefined elements with the arguments, and be at least the number without them. The
+arithmetic keeps every difference, so that elements that agree were written.
 
 Exits 1 where they disagree, and prints the function.
 """
@@ -79,8 +79,8 @@ def inside(count: int, version: str) -> None:
     import tvm
     from tvm import tirx
 
-    from runners.guest.tvm.uninitialized.definedness import look_at
-    from runners.guest.tvm.uninitialized.diagnoser import filled
+    from runners.guest.tvm.uninitialized.definedness import find_undefined_reads
+    from runners.guest.tvm.uninitialized.diagnoser import fill_buffers
 
     draw = random.Random(f"{SEED} {version}")
     for _ in range(count):
@@ -92,11 +92,11 @@ def inside(count: int, version: str) -> None:
         for number in (1_000.5, 70_003.25):
             # Bound here: the constant is made for each buffer's type.
             constant = tirx.const(number, "float32")
-            built = tvm.compile(filled(parsed, frozenset("tu"), (), lambda _, one=constant: one), target="llvm")
+            built = tvm.compile(fill_buffers(parsed, frozenset("tu"), (), lambda _, one=constant: one), target="llvm")
             b = tvm.runtime.tensor(np.zeros(SIZE, "float32"))
             built(tvm.runtime.tensor(a), b)
             outputs.append(b.numpy())
-        told = [sum(use.elements for use in look_at(parsed, (), one).uses) for one in (given, {})]
+        told = [sum(use.elements for use in find_undefined_reads(parsed, (), one).uses) for one in (given, {})]
         line = {"text": text, "a": a.tolist(), "differ": int((outputs[0] != outputs[1]).sum()), "told": told}
         sys.stdout.write(json.dumps(line) + "\n")
 

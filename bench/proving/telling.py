@@ -357,8 +357,9 @@ def _fenced(text: str, label: str) -> str:
 
 
 def _last_line(text: str) -> str:
-    """The line that names the failure: the last one that is not blank."""
-    return next((line.strip() for line in reversed(text.split("\n")) if line.strip()), "")
+    """The last line that says something: nobody quotes the caret below a diagnostic alone."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    return next((line for line in reversed(lines) if len(re.findall(r"[A-Za-z]{2,}", line)) > 2), (lines or [""])[-1])
 
 
 def _value(line: str) -> str:

@@ -24,8 +24,9 @@ from typing import Any
 
 from bot.report.sections.ranges import render_suspects
 from bot.suspects.rank import ReportQuery, Weights, compute_beliefs, rank_commits, select_suspects
-from runners.builds.commit_log import CommitLog
+from runners.builds.commit_log import open_log
 from runners.core.protocol import Commit, CommitRange
+from runners.environments.store import default_root
 
 DATA = Path(__file__).parent
 ALONE = replace(Weights(), title=1, subject=1, paths=1, related=0, fixing=1, chore=1, untimely=1, falling=0)
@@ -52,7 +53,8 @@ class Case:
 
 def load(name: str, clones: dict[str, Path]) -> list[Case]:
     rows = json.loads((DATA / name).read_text(encoding="utf-8"))
-    return [Case(row, CommitLog(clones[row["project"]]).between(row["start"], row["end"])) for row in rows]
+    logs = {project: open_log(clone, default_root()) for project, clone in clones.items()}
+    return [Case(row, logs[row["project"]].between(row["start"], row["end"])) for row in rows]
 
 
 def table(cases: Sequence[Case]) -> tuple[float, float]:

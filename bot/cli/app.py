@@ -27,7 +27,7 @@ from bot.plan import RunOptions
 from bot.report.document import format_json, make_extract_document, make_smaller_document, make_suspects_document
 from bot.report.files import Outputs, write_file, write_report
 from bot.verdict.verdict import Report
-from runners.builds.commit_log import CommitLog
+from runners.builds.commit_log import CommitLog, open_log
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.catalogue import Catalogue
 from runners.core.progress import Sink
@@ -107,7 +107,7 @@ def _prepare_bench(options: RunOptions, catalogue: Catalogue, sink: Sink) -> Cal
 
 
 def _open_log(history: Path | None) -> CommitLog | None:
-    return None if history is None else CommitLog(history)
+    return None if history is None else open_log(history, default_root())
 
 
 def _finish_report(report: Report, json: Path | None, html: Path | None, comment: Path | None) -> None:

@@ -19,7 +19,8 @@ from bot.cli.context import (
     read_settings_file,
 )
 from bot.forge import actions
-from bot.forge.github import open_forge
+from bot.forge.github import fetch_workflow_run, open_forge
+from bot.forge.workflow_run import refuse_unproven
 from bot.report.files import Outputs, write_file, write_report
 from bot.report.quote import escape_prose
 from bot.requests.conversation import HandledRequest, RequestContext
@@ -147,9 +148,13 @@ def run_report(
     job = read_plan(_read_plan_file(plan), sha256)
     case = decode_case(job)
     forge = open_forge(os.environ) if case.run is not None else None
+    refused: dict[str, str] = {}
     try:
-        report = judge_results(case, read_results(results, job.cells, sha256), open_local_catalogue())
-    except InfraError as error:
+        if forge is not None and step.run_id:
+            run = fetch_workflow_run(forge, step.repository, step.run_id.partition(".")[0])
+            refused = refuse_unproven([cell.id for cell in job.cells], run)
+        report = judge_results(case, read_results(results, job.cells, sha256, refused), open_local_catalogue())
+    except (InfraError, UserError) as error:
         actions.set_outputs(step, {"verdict": "", "comment-url": ""})
         if forge is not None:
             terminal.print_message(deliver_failure(forge, case, str(error)).message)

@@ -36,7 +36,10 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
     found = _extract_text(parsed, allowed)
     if issue.attachments or issue.refused:
         found = _add_attachments(parsed, found, allowed)
-    return replace(found, intent=read_intent(parsed, found.claim))
+    intent = read_intent(parsed, found.claim)
+    if isinstance(found, Repro):
+        return replace(found, intent=intent, day=issue.created)
+    return replace(found, intent=intent)
 
 
 def _add_attachments(parsed: ParsedIssue, found: Extraction, allowed: Mapping[str, str] | None) -> Extraction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 
 from runners.core.protocol import Claim, Testcase
@@ -90,6 +91,8 @@ class Repro:
     device: str = "cpu"
     """The device that the testcase asks for, in the toolchain's words (``llvm``, ``llvm-cpu``, ``hip`` …)."""
     intent: Intent = Intent.FAILURE
+    day: date | None = None
+    """The day of the report. It tells which build "main" was, and which releases are younger."""
     controls: tuple[Testcase, ...] = ()
     """Variants that the reporter says work. ``testcase`` is the variant said to fail."""
 

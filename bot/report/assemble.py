@@ -1,6 +1,6 @@
-"""Put a report together: what was asked, what the runs showed, and the verdict on them. Pure.
+"""Assemble a report from an issue, the runs and the verdict on them. Pure.
 
-Whoever ran the plan, a verb on this machine or three jobs on GitHub, gets the report here.
+Both the command line and the jobs on GitHub make their reports here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from runners.core.protocol import Answer, Finding, FindingKind, Investigation, O
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportInput:
-    """An issue, what was read from it, and what the caller wants to know."""
+    """An issue, its extraction, and the options of the run."""
 
     issue: Issue
     toolchain: str | None
@@ -34,11 +34,12 @@ class ReportInput:
 
     @property
     def command(self) -> str:
+        """The shell command that repeats the run."""
         return format_command(self.issue, self.toolchain, self.options)
 
 
 def make_unrun_report(asked: ReportInput) -> Report | None:
-    """The report of an issue in which there is nothing to run; None when there is."""
+    """Return the report of an issue without a complete testcase; None when there is a testcase to run."""
     if (verdict := judge_without_running(asked.extraction, anyway=asked.options.anyway)) is None:
         return None
     return Report(
@@ -61,10 +62,10 @@ def assemble_report(
     catalogue: Catalogue,
     history: CommitHistory | None = None,
 ) -> Report:
-    """The report of what was seen, wherever it was run.
+    """Judge the runs of ``plan`` and return the report.
 
     Raises:
-        InfraError: nothing could be run, through no fault of the testcase.
+        InfraError: no run gave an answer, and the infrastructure failed in at least half of them.
     """
     require_testcase_runs(seen.observations)
     evidence = Evidence(
@@ -96,7 +97,7 @@ def assemble_report(
 
 
 def _list_software_devices(observations: Sequence[Observation]) -> tuple[str, ...]:
-    """Devices of the matrix that are software here."""
+    """Return one sentence per device that a software driver stands for."""
     used = {seen.device: seen.driver for seen in observations if seen.driver}
     return tuple(f"{device} here is {driver}" for device, driver in used.items())
 
@@ -104,14 +105,18 @@ def _list_software_devices(observations: Sequence[Observation]) -> tuple[str, ..
 def _make_missing_finding(item: Missing) -> Finding:
     return Finding(
         kind=FindingKind.MISSING,
-        summary=f"the testcase needs the {item.kind} {item.name}, which the report does not give"
+        summary=f"the testcase needs the {item.kind} {item.name}, which the report does not contain"
         + (f": it {item.why}" if item.why else ""),
         evidence={"kind": item.kind, "name": item.name},
     )
 
 
 def require_testcase_runs(observations: Sequence[Observation]) -> None:
-    """Without any answer, and mostly failures of ours, there is no verdict to give, only an apology."""
+    """Refuse to judge runs that show only failures of the infrastructure.
+
+    Raises:
+        InfraError: no run gave an answer, and the infrastructure failed in at least half of them.
+    """
     originals = [seen for seen in observations if seen.variant is Variant.ORIGINAL]
     ours = [seen for seen in originals if seen.outcome is Outcome.INFRA]
     answered = any(seen.answer is not Answer.SKIP for seen in observations)
@@ -120,7 +125,7 @@ def require_testcase_runs(observations: Sequence[Observation]) -> None:
 
 
 def format_command(issue: Issue, toolchain: str | None, options: RunOptions) -> str:
-    """The shell line that repeats the run, with every option that shaped it."""
+    """Return the shell command that repeats the run, with every option that affects the result."""
     verb = "reproduce" if options.ends is None else "bisect"
     words = ["reprobot", verb, issue.source if issue.source != "standard input" else "-"]
     words += ["--toolchain", toolchain] if toolchain else []

@@ -1,7 +1,7 @@
-"""A report as the one comment a maintainer reads: the verdict first, the evidence under it, the rest folded.
+"""Render a report as the comment for the issue: the verdict first, then the evidence, then folded details.
 
-GitHub refuses a comment over 65,536 characters; ``MAX_BYTES`` leaves room for what an adopter puts around it. Words
-of the issue and of a testcase pass ``bot.report.quote`` and so appear only inside fences and code spans.
+GitHub rejects a comment over 65,536 characters; ``MAX_BYTES`` leaves room for text that a workflow adds around it.
+Words of the issue and of a testcase pass `bot.report.quote`, so that they appear only inside fences and code spans.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MARKER_PATTERN = re.compile(_MARKER.format(verdict="([a-z-]+)", issue="([0-9a-f
 
 
 def render_comment(report: Report, limit: int = MAX_BYTES) -> str:
-    """The whole comment: Markdown of at most ``limit`` bytes in UTF-8, ending with our hidden marker."""
+    """Return the comment: Markdown of at most ``limit`` bytes in UTF-8 that ends with the hidden marker."""
     for detail in DETAILS:
         parts = [
             render_headline(report.verdict),
@@ -48,13 +48,13 @@ def _render_section(section: Section) -> str:
 
 
 def render_marker(report: Report) -> str:
-    """The hidden last line by which we find our own comment again."""
+    """Return the hidden last line by which the bot finds its own comment."""
     sha256 = report.issue.sha256.lower()
     return format_marker(report.verdict.kind, sha256 if _is_hex(sha256) else "")
 
 
 def format_marker(verdict: str, issue: str) -> str:
-    """Return the hidden last line of our comment. ``issue`` is the sha256 of the issue's text, or empty."""
+    """Return the marker of a verdict. ``issue`` is the sha256 of the issue's text, or empty."""
     return _MARKER.format(verdict=verdict, issue=issue)
 
 
@@ -63,16 +63,16 @@ def _is_hex(text: str) -> bool:
 
 
 def read_marker(comment: str) -> tuple[str, str] | None:
-    """Verdict and issue digest from the last line of one of our comments, None for any other text.
+    """Return verdict and issue digest from the marker of a comment; None for text without a marker.
 
-    Only the last line counts: what a testcase printed stands above it, and cannot spell the marker either.
+    Only the last line counts. Output of a testcase stands above that line, and `quote_text` breaks markers in it.
     """
     found = _MARKER_PATTERN.fullmatch(comment.rstrip().rpartition("\n")[2])
     return (found[1], found[2]) if found else None
 
 
 def list_sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
-    """Everything under the first line, in the order of a reader's questions; nothing empty."""
+    """Yield the sections below the headline, in the order of a reader's questions. Skip empty sections."""
     candidates = (
         render_request(report, detail),
         Section("", render_table(report.observations, detail)),
@@ -91,7 +91,7 @@ def list_sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Secti
 
 
 def render_run_again(report: Report) -> str:
-    """The command that repeats all of it; where runs disagree, also one that failed and one that was clean."""
+    """Return the command that repeats the run; where runs disagree, also the commands of a bad and a good run."""
     if not report.observations:
         return ""
     lines = list_shell_lines(report)
@@ -110,14 +110,14 @@ def _render_decision(report: Report, detail: Detail) -> str:
 
 
 def list_decision_notes(report: Report) -> tuple[str, ...]:
-    """The verdict's reasons and the conditions of the run, each once; empty where nothing ran. Not yet escaped."""
+    """Return the verdict's reasons and the conditions of the runs, each once, unescaped; empty without a run."""
     if not report.observations:
         return ()
     engines = dict.fromkeys(f"sandbox: {seen.engine}" for seen in report.observations if seen.engine)
-    said = dict.fromkeys((*report.verdict.reasons, *report.notes, *engines))
-    return tuple(_capitalize(text) for text in said)
+    notes = dict.fromkeys((*report.verdict.reasons, *report.notes, *engines))
+    return tuple(_capitalize(text) for text in notes)
 
 
 def _capitalize(text: str) -> str:
-    """With a capital, unless it begins with a name in code: ``tvm.script.tir``, ``call_tir``."""
+    """Capitalize a sentence, unless it begins with a name in code: ``tvm.script.tir``, ``call_tir``."""
     return text if re.match(r"[\w-]+[._(][\w]", text) else text[:1].upper() + text[1:]

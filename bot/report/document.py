@@ -1,7 +1,7 @@
-"""A report as the JSON document of ``--json``: names are a contract, fields may be added, none is renamed.
+"""Write a report as the JSON document of ``--json``.
 
-Strangers' words stand here as they came; only lone surrogates (which no strict reader accepts) become U+FFFD, and the
-floats that JSON lacks become strings.
+The names are a contract: fields may be added, none is renamed. Strangers' words stay unchanged, except that lone
+surrogates become U+FFFD, because strict readers reject them, and floats that JSON lacks become strings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 def make_document(report: Report, comment: str) -> Json:
-    """Everything a report knows, in the contract's order; ``None`` where it is not known."""
+    """Return the whole report in the contract's order, with ``None`` for unknown values."""
     return {
         **make_extract_document(report.issue, report.extraction),
         "observations": [_dump_observation(seen) for seen in report.observations],
@@ -47,7 +47,7 @@ def make_document(report: Report, comment: str) -> Json:
 
 
 def make_extract_document(issue: Issue, extraction: Extraction) -> Json:
-    """The parts that reading an issue gives, without running anything: issue, repro, missing and claim."""
+    """Return the parts that extraction alone gives: issue, repro, reason, missing and claim."""
     return {
         "schema": SCHEMA,
         "issue": _dump_issue(issue),
@@ -59,7 +59,7 @@ def make_extract_document(issue: Issue, extraction: Extraction) -> Json:
 
 
 def format_json(value: Json) -> str:
-    """Readable UTF-8 JSON with a closing line end; the same document always gives the same text."""
+    """Return indented JSON with a final line end. The same document always gives the same text."""
     return json.dumps(_make_serializable(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -145,13 +145,13 @@ def _dump_signature(signature: Signature | None) -> Json | None:
 
 
 def _dump_observation(seen: Observation) -> Json:
-    """The wire's own fields, with ``ended.code`` present (null) for endings that have none."""
+    """Return the fields of the wire format. ``ended.code`` is null for endings without a code."""
     plain: Json = msgspec.to_builtins(seen)
     return {**plain, "ended": {"code": None, **plain["ended"]}}
 
 
 def _dump_bisections(bisections: tuple[Bisection, ...]) -> Json | None:
-    """The bisection that decides, with the ends that only the other direction knows filled in; all under ``all``."""
+    """Return the first bisection, with its unknown ends taken from the others, and every bisection under ``all``."""
     if not bisections:
         return None
     first = bisections[0]
@@ -210,12 +210,12 @@ def _dump_likely_fix(likely: LikelyFix | None) -> Json | None:
 
 
 def make_suspects_document(commits: CommitRange, suspects: Sequence[Suspect]) -> Json:
-    """What `reprobot suspects` writes: the range as it was asked for, and its commits most related to the report."""
+    """Return the output of `reprobot suspects`: the requested range, and its commits most related to the report."""
     return {"schema": SCHEMA, "range": _dump_range(commits), "suspects": [_dump_suspect(one) for one in suspects]}
 
 
 def make_smaller_document(issue: Issue, smaller: Smaller) -> Json:
-    """What `reprobot minimize` writes: the issue, and its testcase cut down."""
+    """Return the output of `reprobot minimize`: the issue and its minimized testcase."""
     return {"schema": SCHEMA, "issue": _dump_issue(issue), "smaller": _dump_smaller(smaller)}
 
 

@@ -1,4 +1,4 @@
-"""Write a report to the files that were asked for."""
+"""Write a report to the requested files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runners.core.errors import UserError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """Files to write, each if named."""
+    """Files to write. None skips a file."""
 
     json: Path | None = None
     html: Path | None = None
@@ -22,7 +22,7 @@ class Outputs:
 
 
 def write_report(report: Report, outputs: Outputs) -> str:
-    """Write the files asked for and return the comment.
+    """Write the requested files and return the comment.
 
     Raises:
         UserError: a file cannot be written.
@@ -38,10 +38,10 @@ def write_report(report: Report, outputs: Outputs) -> str:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write one output.
+    """Write one file.
 
     Raises:
-        UserError: it cannot be written.
+        UserError: the file cannot be written.
     """
     try:
         path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Observations as the table a maintainer reads: versions down, devices across, repeats as k of n."""
+"""Group observations into a table: versions down, devices across, repeated runs counted."""
 
 from __future__ import annotations
 
@@ -25,15 +25,18 @@ WORDS = {
 
 
 def describe_run(seen: Observation) -> str:
-    """How one run ended, in words; a run to the end that nobody can call right or wrong is no failure."""
+    """Return how one run ended, in words.
+
+    A run that exits with 0, but whose result cannot be judged, is not called a failure.
+    """
     if seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0):
-        return "runs, result untold"
+        return "runs, correctness unknown"
     return WORDS[seen.outcome]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTally:
-    """How often one answer was seen in one place of the table: ``times`` of ``runs``."""
+    """How often one outcome occurred in one cell of the table: ``times`` of ``runs``."""
 
     answer: Answer
     outcome: Outcome
@@ -42,21 +45,21 @@ class RunTally:
     runs: int
 
     def describe(self) -> str:
-        """``❌ reported failure``, with ``(2 of 5)`` as soon as it ran more than once."""
+        """Return ``❌ reported failure``, with ``(2 of 5)`` after more than one run."""
         count = f" ({self.times} of {self.runs})" if self.runs > 1 else ""
         return f"{MARKS[self.answer]} {self.text}{count}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One build and one text; ``cells`` go with ``Matrix.devices``, empty where nothing ran."""
+    """One build and variant. ``cells`` has one entry per device of ``Matrix.devices``, empty without a run."""
 
     toolchain: str
     version: str
     variant: Variant
     cells: tuple[tuple[RunTally, ...], ...]
     fork: str = ""
-    """Of a build that is no release: the fork's commit and the wheel carrying it."""
+    """For a build that is not a release: the fork's commit and its wheel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,7 @@ class Matrix:
 
 
 def make_matrix(observations: Sequence[Observation]) -> Matrix:
-    """The table of ``observations``: toolchains by name, versions oldest first, the reporter's text before others."""
+    """Return the table: toolchains by name, versions oldest first, the posted testcase before its variants."""
     devices = tuple(dict.fromkeys(seen.device for seen in observations))
     builds = {(seen.toolchain, seen.version, seen.variant) for seen in observations}
     return Matrix(
@@ -82,7 +85,7 @@ def _get_row_key(build: tuple[str, str, Variant]) -> tuple[str, bool, Version, s
 
 
 def _parse_version(text: str) -> tuple[bool, Version]:
-    """Whether ``text`` is a version, and which; the names of bundles and commits come after all releases."""
+    """Return whether ``text`` is a version, and the version. Names of bundles and commits sort after all releases."""
     try:
         return True, Version(text)
     except InvalidVersion:
@@ -90,7 +93,7 @@ def _parse_version(text: str) -> tuple[bool, Version]:
 
 
 def sort_versions(versions: Iterable[str]) -> list[str]:
-    """Each version once, oldest first; a toolchain's name may stand before it."""
+    """Return each version once, oldest first. A version may follow its toolchain's name: ``tvm 0.20.0``."""
     return sorted(set(versions), key=_get_build_key)
 
 

@@ -1,7 +1,7 @@
-"""A report as one HTML file that needs nothing else: no script, no font, no address is loaded.
+"""Render a report as one self-contained HTML file, which loads no script, font or address.
 
-It is opened from an artifact or a mail, so it carries its own policy: nothing may run or load, and the only style is
-the one whose hash stands in the head.
+The file is opened from an artifact or an e-mail, so it has its own content security policy: no script may run, no
+address may load, and only the style sheet whose hash is in the policy applies.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from runners.core.conditions import describe_conditions
 from runners.core.protocol import Answer
 
 GLYPHS = {Answer.GOOD: "✓", Answer.BAD: "✗", Answer.SKIP: "–"}
-"""A page cannot bring a font for the comment's emoji, and not every machine that opens it has one."""
+"""Signs instead of the comment's emoji, for which the reader's machine may lack a font."""
 
 
 def render_page(report: Report) -> str:
-    """The whole file. Every word that is not ours is cleaned and escaped, the report's JSON included."""
+    """Return the page. Every foreign word is cleaned and escaped, including the embedded JSON."""
     verdict = report.verdict
     style = files("bot.report").joinpath("page.css").read_text(encoding="utf-8")
     return (
@@ -65,7 +65,7 @@ def render_page(report: Report) -> str:
 
 
 def _render_below_table(report: Report) -> tuple[str, ...]:
-    """Where the behaviour changes, who may have changed it back, and the smaller testcase."""
+    """Return the changes of behaviour, the commits that may have fixed the failure, and the minimized testcase."""
     smaller = render_smaller(report.smaller)
     cut = f"**{smaller.title}**\n\n{smaller.body}" if smaller.body else ""
     return (*render_changes(report), render_likely_fix(report.likely), cut)
@@ -92,7 +92,7 @@ def _make_environment() -> Environment:
 
 
 def _render_html(markdown: str) -> Markup:
-    """Our own Markdown, in which strangers' words stand in code alone; raw HTML in it would be shown, not used."""
+    """Render Markdown of this package, where foreign words stand only in code. Raw HTML is shown as text."""
     return Markup(MarkdownIt("commonmark", {"html": False}).render(markdown)) if markdown else Markup("")
 
 
@@ -102,7 +102,7 @@ def _make_policy(style: str) -> str:
 
 
 def _escape_json(json: str) -> Markup:
-    """JSON that no text in it can end: in a data block only ``<`` could, and escapes of it mean the same in JSON."""
+    """Escape JSON for a data block, which only ``<`` could end. The escapes mean the same in JSON."""
     for character in "<>&\u2028\u2029":
         json = json.replace(character, f"\\u{ord(character):04x}")
     return Markup(json)

@@ -1,8 +1,8 @@
-"""Strangers' words, made safe to show: cleaned of control sequences, then fenced, spanned or escaped.
+"""Make strangers' words safe to show: remove control sequences, then fence, quote or escape the text. Pure.
 
-Everything an issue's author or a testcase printed goes through here before it is shown anywhere. Three forms leave
-this module: a *fence* (a block that its content cannot close), a *code* span, and *prose* (our own sentences, in
-which only spans between backticks may hold foreign words).
+All text of an issue's author or of a testcase passes this module before it is shown. Three forms leave the module: a
+fenced *block* that its content cannot close, a *code* span, and *prose*: the project's own sentences, in which only
+spans between backticks may hold foreign words.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 import unicodedata
 
 ZERO_WIDTH_SPACE = "\u200b"
-"""Put between ``@`` and a name. A backslash does not stop a mention, and neither does a code block: a reply by
-e-mail quotes the text without its fence (dependabot-core#3157)."""
+"""Inserted between ``@`` and a name. Neither a backslash nor a code block prevents a mention: a reply by e-mail
+quotes the text without its fence (dependabot-core#3157)."""
 
 _ESCAPES = re.compile(
     r"""
@@ -23,7 +23,7 @@ _ESCAPES = re.compile(
     re.VERBOSE,
 )
 _LINE_ENDS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # letters by category that print as nothing
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # letters by category that are invisible
 _UNUSUAL = re.compile(r"[^\n\t -~]")
 _RUNS = re.compile(r"`+|~+")
 _MENTION = re.compile(r"@(?=\w)")
@@ -38,9 +38,9 @@ _PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>()#!|~$&])")
 
 
 def clean_text(text: str) -> str:
-    """``text`` without terminal sequences, control, bidirectional, zero-width and unassigned characters.
+    """Return ``text`` without terminal sequences, control, bidirectional, zero-width and unassigned characters.
 
-    Line ends of every kind become ``\\n``; lone surrogates become U+FFFD, so the result always encodes to UTF-8.
+    Line ends of every kind become ``\\n``. Lone surrogates become U+FFFD, so that the result always encodes to UTF-8.
     """
     text = _LINE_ENDS.sub("\n", _ESCAPES.sub("", text))
     return _UNUSUAL.sub(_drop_invisible, text)
@@ -55,12 +55,12 @@ def _drop_invisible(found: re.Match[str]) -> str:
 
 
 def has_hidden_characters(text: str) -> bool:
-    """Whether ``clean_text`` takes anything but line ends out of ``text``."""
+    """True if `clean_text` removes characters other than line ends from ``text``."""
     return len(clean_text(text)) != len(_LINE_ENDS.sub("\n", text))
 
 
 def cut_end(text: str, limit: int) -> str:
-    """The first ``limit`` characters; a cut is said, inside the limit when there is room for it."""
+    """Return the first ``limit`` characters. A note about the cut is part of the limit."""
     if len(text) <= limit:
         return text
     note = "… (cut)"
@@ -68,7 +68,7 @@ def cut_end(text: str, limit: int) -> str:
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """Head and tail of ``text`` within ``limit`` characters: output tells most at its end."""
+    """Return head and tail of ``text`` within ``limit`` characters, more of the tail: failures are printed last."""
     if len(text) <= limit:
         return text
     note = "\n… (cut)\n"
@@ -78,10 +78,11 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def break_mentions(text: str, language: str = "") -> str:
-    """``text`` in which no ``@name`` is left, still the same program where the language has another spelling.
+    """Return ``text`` without ``@name``, as the same program where the language has another spelling.
 
     Python allows a space after a decorator's ``@``, MLIR a quoted symbol name, and a shell an empty pair of quotes
-    anywhere in a word (inside single quotes too, where the pair closes and opens): code copied from a comment runs.
+    anywhere in a word (also inside single quotes, which the pair closes and opens). So code copied from a comment
+    still runs.
     """
     match language:
         case "python":
@@ -96,28 +97,28 @@ def break_mentions(text: str, language: str = "") -> str:
 
 
 def quote_text(text: str, language: str = "") -> str:
-    """``text`` cleaned, without mentions, and unable to pass for our own marker."""
+    """Return ``text`` cleaned, without mentions, and with each imitation of the bot's marker broken."""
     return _MARKER.sub("<!" + ZERO_WIDTH_SPACE, break_mentions(clean_text(text), language))
 
 
 def quote_block(text: str, language: str = "text") -> str:
-    """A Markdown code block that ``text`` cannot leave. ``language`` is ours, never the reporter's."""
+    """Return a Markdown code block that ``text`` cannot close. ``language`` must not come from the reporter."""
     body = quote_text(text, language).strip("\n")
     ticks = "`" * max(3, 1 + max((len(run) for run in _RUNS.findall(body)), default=0))
     return f"{ticks}{language}\n{body}\n{ticks}"
 
 
 def quote_code(text: str, limit: int = 200) -> str:
-    """A Markdown code span on one line, safe inside a table cell; runs of blanks become one space."""
+    """Return a Markdown code span on one line, safe inside a table cell. Runs of blanks become one space."""
     line = join_lines(quote_text(text[: 4 * limit]), limit) or "(empty)"
-    line = _BACKLINK.sub(ZERO_WIDTH_SPACE, line).replace("|", "¦")  # a table ends its cell at | even inside a span
+    line = _BACKLINK.sub(ZERO_WIDTH_SPACE, line).replace("|", "¦")  # | ends a table cell even inside a span
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{ticks}{pad}{line}{pad}{ticks}"
 
 
 def escape_prose(text: str, limit: int = 600) -> str:
-    """A sentence of ours as Markdown text: what stands between backticks is a span, the rest has no markup at all."""
+    """Return a sentence of the project as Markdown: text between backticks as a code span, the rest escaped."""
     parts = _SPAN.split(join_lines(quote_text(text[: 4 * limit]), limit))
     return _OPENING.sub(
         r"\1\\\2", "".join(quote_code(part) if i % 2 else _escape_markdown(part) for i, part in enumerate(parts))
@@ -125,17 +126,17 @@ def escape_prose(text: str, limit: int = 600) -> str:
 
 
 def join_lines(text: str, limit: int) -> str:
-    """``text`` on one line of at most ``limit`` characters, runs of blanks as one space; not cleaned."""
+    """Return ``text`` on one line of at most ``limit`` characters, with runs of blanks as one space, not cleaned."""
     return cut_end(" ".join(text.split()), limit)
 
 
 def format_log_line(text: str, limit: int = 600) -> str:
-    """One line for a log that GitHub's runner reads along, with nothing in it that it would obey."""
+    """Return one line for a log, in which GitHub's runner does not recognize a workflow command."""
     return escape_commands(join_lines(clean_text(text[: 4 * limit]), limit))
 
 
 def escape_commands(text: str) -> str:
-    """``text`` without commands of GitHub's runner: ``::command::`` at a line's start, ``##[command]`` anywhere."""
+    """Break the commands of GitHub's runner: ``::command::`` at the start of a line, ``##[command]`` anywhere."""
     return _COMMANDS.sub(r"\1| \2", text.replace("##[", "##" + ZERO_WIDTH_SPACE + "["))
 
 

@@ -1,4 +1,4 @@
-"""The lines of shell with which a reporter sees a failure that comes only under some conditions. Pure."""
+"""Shell commands for a failure that occurs only under some conditions. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from runners.toolchains import find_toolchain
 
 
 def list_shell_lines(report: Report) -> str:
-    """One run that failed and one of the same build that was clean, each with the variables that it had.
+    """Return the commands of a bad and of a good run of one build, each with its environment variables.
 
-    Empty where every build fails as usual, if it fails. The words are ours and the testcase's steps: for a fence.
+    Empty where no build has both. The text contains the testcase's steps and belongs inside a fence.
     """
     repro = report.extraction
     originals = [seen for seen in report.observations if seen.variant is Variant.ORIGINAL]
@@ -25,7 +25,7 @@ def list_shell_lines(report: Report) -> str:
 
 
 def _find_pair(originals: list[Observation], version: str) -> tuple[Observation, ...]:
-    """The run that failed and the clean one that were made under the most usual conditions; none where all agree."""
+    """Return the first bad and the first good run of a build, under the most usual conditions; empty without both."""
     own = sorted((seen for seen in originals if seen.version == version), key=lambda seen: seen.attempt)
     bad, good = (next((seen for seen in own if seen.answer is one), None) for one in (Answer.BAD, Answer.GOOD))
     return (bad, good) if bad is not None and good is not None else ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -42,9 +42,14 @@ class JobResults:
     problems: tuple[RefusedResult, ...] = ()
 
 
-def read_results(folder: Path, cells: Sequence[JobCell], plan_sha256: str) -> JobResults:
-    """Read the results of ``cells`` under ``folder``. A file's content never raises an error."""
-    read = [_read_cell(folder, cell, plan_sha256) for cell in cells]
+def read_results(
+    folder: Path, cells: Sequence[JobCell], plan_sha256: str, refused: Mapping[str, str] | None = None
+) -> JobResults:
+    """Read the results of ``cells`` under ``folder``. A file's content never raises an error.
+
+    ``refused`` maps each cell whose artifact has no proven origin to the reason: its file is not read.
+    """
+    read = [_read_cell(folder, cell, plan_sha256, (refused or {}).get(cell.id)) for cell in cells]
     good = [one.seen for one in read if isinstance(one, CellResult)]
     return JobResults(
         seen=Investigation(
@@ -58,13 +63,13 @@ def read_results(folder: Path, cells: Sequence[JobCell], plan_sha256: str) -> Jo
     )
 
 
-def _read_cell(folder: Path, cell: JobCell, plan_sha256: str) -> CellResult | RefusedResult:
+def _read_cell(folder: Path, cell: JobCell, plan_sha256: str, refused: str | None) -> CellResult | RefusedResult:
     """Read a result as the probe wrote it, or from the folder of the artifact that carried it."""
     content: bytes | str = "no result came from it: the job failed, was cancelled or ran out of time"
     for inner in ("", f"cell-{cell.id}"):
         read = _read_file(folder / inner, f"{cell.id}.json")
         if read is not None:
-            content = read
+            content = read if refused is None else refused
             break
     if isinstance(content, str):
         return RefusedResult(cell=cell.id, why=content)

@@ -1,4 +1,7 @@
-"""Observations → where the behaviour changes between releases. Pure; the same search that chose the probes."""
+"""Find the releases between which the behaviour changes. Pure.
+
+The search is that of `runners.core.bisection.releases`, which also chose the runs.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from runners.core.protocol import Bisection, CommitRange, Variant
 
 
 def find_bisections(evidence: Evidence, kind: VerdictKind, catalogue: Catalogue) -> tuple[Bisection, ...]:
-    """The changes seen, the one that decides the verdict first, found between releases before found among them.
+    """Return the changes of behaviour, at most three.
 
-    Where runs of one build disagree releases tell nothing; a search between them was made for that.
+    A change found along builds between releases comes first, then the change among releases that decides the
+    verdict. Where runs of one build disagree, releases show no change, and only the search between them counts.
     """
     deep = evidence.narrow_range()
     return (*((deep,) if isinstance(deep, Bisection) else ()), *_find_among_releases(evidence, kind, catalogue))
@@ -28,9 +32,9 @@ def _find_among_releases(evidence: Evidence, kind: VerdictKind, catalogue: Catal
     answers, order = evidence.combine_answers(), evidence.plan.order
     went, came = search.find_fix(order, answers), search.find_introduction(order, answers)
     if went is not None and went.newer is None:
-        went = None  # still bad: nothing changed there
+        went = None  # still failing: nothing was fixed
     if came is not None and came.older is None and not came.is_narrowed:
-        came = None  # how far back it goes was not looked into
+        came = None  # no older release was run to see how far back the failure goes
     found = []
     if came is not None and (came.older is not None or went is not None):
         ends = {"last_good": came.older, "first_bad": came.newer}
@@ -67,7 +71,10 @@ def _count_runs(evidence: Evidence) -> int:
 
 
 def _rate_confidence(evidence: Evidence, edge: search.Edge) -> float:
-    """Both ends seen twice is as sure as releases make it; a change that other builds hide is less so."""
+    """Return the confidence, 0 … 1, that the behaviour changes at this edge.
+
+    It is highest where both ends ran twice, and lower where the answers change more than twice over all releases.
+    """
     if edge.older is None or edge.newer is None:
         return 0.5
     twice = all(evidence.count_runs(version) > 1 for version in (edge.older, edge.newer))

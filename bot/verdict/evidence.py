@@ -1,7 +1,8 @@
-"""The observations of one investigation, put in order once for everyone who asks questions of them. Pure."""
+"""Queries over the observations of one investigation. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -24,50 +25,53 @@ from runners.core.protocol import (
 )
 
 CAUSES = ("randomness", "unknown", "race", "hashes", "threads", "memory")
-"""What a finding may name as deciding a result, the most telling last."""
+"""Causes of differing results that a finding may name, the most specific last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The observations, put in order once for all the questions below."""
+    """A plan, the runs made for it, and the findings of the diagnosis."""
 
     plan: Plan
     observations: tuple[Observation, ...]
     findings: tuple[Finding, ...]
     trail: BuildRange | None = None
-    """Builds between releases along which was searched, where there were any."""
+    """The builds between releases that were searched; None without such a search."""
     left_out: tuple[str, ...] = ()
-    """What the testcase leaves out of the reporter's text although it may be code."""
+    """Parts of the reporter's text that may be code and are not in the testcase."""
     only_defines: bool = False
     """True if the testcase defines names, and the code that uses them is not in the report."""
 
     def combine_answers(self, variant: Variant = Variant.ORIGINAL, device: str | None = None) -> dict[str, Answer]:
-        """One answer for each release that was probed, on the testcase's own device unless another is named."""
+        """Return one answer for each release that ran. ``device`` defaults to the testcase's own."""
         return search.combine_answers(self.observations, variant, device or self.plan.device)
 
     def find_versions(self, answer: Answer, variant: Variant = Variant.ORIGINAL) -> tuple[str, ...]:
-        """Releases that gave this answer, oldest first."""
+        """Return the releases that gave this answer, oldest first."""
         answers = self.combine_answers(variant)
         return tuple(version for version in self.plan.order if answers.get(version) is answer)
 
     def find_disagreeing(self) -> tuple[str, ...]:
-        """Releases on which one run was good and another bad."""
+        """Return the releases with a good and a bad run, oldest first."""
         return search.find_disagreeing(self.plan.order, self.observations, Variant.ORIGINAL, self.plan.device)
 
     def find_causes(self) -> dict[str, str]:
-        """Why results differ from run to run, by release, where a diagnosis found out. Of several for one release the
-        one that tells most; random numbers of the testcase's own come last, as they take nothing from a failure."""
+        """Return by release why its results differ from run to run, where a diagnosis found the cause.
+
+        Of several causes for one release, the most specific counts (the order of ``CAUSES``). The testcase's own
+        random numbers count least, because they do not weaken a failure.
+        """
         found = [f.evidence for f in self.findings if f.kind is FindingKind.NONDETERMINISTIC]
         return {str(one.get("version")): cause for cause in CAUSES for one in found if one.get("cause") == cause}
 
     def count_failures(self, version: str) -> tuple[int, int]:
-        """How many of a release's runs that answered were bad, and how many there were."""
+        """Return how many runs of this release were bad, and how many were good or bad."""
         answers = [seen.answer for seen in self.list_originals() if seen.version == version]
         spoken = [answer for answer in answers if answer is not Answer.SKIP]
         return spoken.count(Answer.BAD), len(spoken)
 
     def find_indices(self, *versions: str, variants: Collection[Variant] = (Variant.ORIGINAL,)) -> tuple[int, ...]:
-        """Which runs on these releases a verdict rests on: of the text as posted, unless it rests on others too."""
+        """Return the indices of the runs of these releases and variants, for `Verdict.evidence`."""
         own = self.plan.device
         return tuple(
             i
@@ -76,7 +80,7 @@ class Evidence:
         )
 
     def count_runs(self, version: str) -> int:
-        """How many runs of the original on this release answered; one that is told of twice is one run."""
+        """Count the good and bad runs of the posted testcase on this release. A repeated record counts once."""
         return len(
             {
                 seen.attempt
@@ -86,9 +90,9 @@ class Evidence:
         )
 
     def list_originals(self) -> list[Observation]:
-        """Runs of the text as posted on its own device, oldest release first: however they came in.
+        """Return the runs of the posted testcase on its own device, oldest release first.
 
-        A record that comes twice, equal to the last byte, is one run: two runs differ in their attempt at least.
+        Byte-identical records count as one run, because two runs differ in their attempt at least.
         """
         place = {version: i for i, version in enumerate(self.plan.order)}
         own = [s for s in self.observations if s.variant is Variant.ORIGINAL and s.device == self.plan.device]
@@ -99,22 +103,26 @@ class Evidence:
         return [seen for _, seen in ordered]
 
     def has_reported_release(self) -> bool:
-        """Whether the first version that the report names is the release that stands for it, not one near it."""
+        """True if the reported version itself is in the catalogue, so that no nearby release stands in for it."""
         named, reported = self.plan.claim.versions, self.plan.reported
         try:
             return bool(named) and reported is not None and Version(named[0].lstrip("vV")) == Version(reported)
         except InvalidVersion:
             return False
 
+    def is_dated(self) -> bool:
+        """True if the build that stands for the reported one was chosen by the day of the report alone."""
+        return self.plan.reported is not None and not any(re.search(r"\d", name) for name in self.plan.claim.versions)
+
     def narrow_range(self) -> Bisection | str | None:
-        """Where it changes between releases, or why that cannot be told; None without such a search."""
+        """Return the change between releases, or the reason why none can be stated; None without such a search."""
         return None if self.trail is None else narrow_range(self.trail, self.observations, self.plan.device)
 
     def count_skips(self) -> Counter[Outcome]:
-        """Why the releases that answered nothing did not."""
+        """Count the runs that were neither good nor bad, by outcome."""
         return Counter(seen.outcome for seen in self.list_originals() if seen.answer is Answer.SKIP)
 
 
 def _is_on_own_device(seen: Observation, device: str) -> bool:
-    """On the testcase's own device, which only a retargeted run is not."""
+    """True for a run on the testcase's own device, and for a retargeted run, which has another by definition."""
     return seen.device == device or seen.variant is Variant.RETARGETED

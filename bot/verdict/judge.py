@@ -1,9 +1,9 @@
-"""Observations and findings × claim → Verdict. Pure: the same records always give the same answer.
+"""Observations and findings × claim → Verdict. Pure: the same records always give the same verdict.
 
-The order of the questions is the order of trust: is there anything to run; is the repro itself at fault; do runs
-agree; what did the newest build that answered say; what did the others say. Each is answered in ``bot/judging/``. A
-build that skipped is never counted for or against. Below ``THRESHOLD`` a verdict becomes ``inconclusive`` and says
-what would settle it.
+The order of the questions is the order of trust: Is there anything to run? Is the testcase itself at fault? Do the
+runs of one build agree? What did the newest release do that was good or bad? What did the others do? Each question is
+a module of `bot.verdict.rules`. A skipped build never counts for or against. Below ``THRESHOLD`` a verdict becomes
+``inconclusive`` and states which evidence is missing.
 """
 
 from __future__ import annotations
@@ -27,14 +27,20 @@ from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 
 
 def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Verdict | None:
-    """The verdict on an issue that gives nothing to run, or not enough; None when there is something to run."""
+    """Return the verdict on an issue without a claim or a complete testcase; None when there is a testcase to run.
+
+    ``anyway`` ignores that the issue makes no claim.
+    """
     if extraction.intent is not Intent.FAILURE and not anyway:
         headline = f"The text {DESCRIPTIONS[extraction.intent]} and reports no failure of the compiler."
         return make_verdict(VerdictKind.NO_CLAIM, NOTHING_TO_RUN, headline)
     match extraction:
         case NoRepro(missing=missing, reason=reason) if any(item.kind != "code" for item in missing):
             return make_verdict(
-                VerdictKind.INCOMPLETE, NOTHING_TO_RUN, "The report does not hold all that its steps need.", (reason,)
+                VerdictKind.INCOMPLETE,
+                NOTHING_TO_RUN,
+                "The report does not contain everything that its steps need.",
+                (reason,),
             )
         case NoRepro(reason=reason):
             return make_verdict(
@@ -45,7 +51,7 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
             return make_verdict(
                 VerdictKind.INCOMPLETE,
                 NOTHING_TO_RUN,
-                "The testcase needs something that the report does not give.",
+                "The testcase needs parts that the report does not contain.",
                 (names,),
             )
         case Repro():
@@ -53,7 +59,7 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """The verdict on what was run: of the first question that has an answer, with what is said beside it."""
+    """Return the verdict of the first rule that applies, with its caveats."""
     verdict = (
         judge_invalid_repro(evidence)
         or judge_build_range(evidence)
@@ -63,7 +69,7 @@ def judge(evidence: Evidence) -> Verdict:
         or judge_only_ported(evidence)
         or judge_not_reproduced(evidence)
     )
-    for proviso in (
+    for add_caveat in (
         name_forks,
         weigh_control,
         weigh_repeats,
@@ -72,8 +78,8 @@ def judge(evidence: Evidence) -> Verdict:
         mention_argument_check,
         distrust_clean_runs,
     ):
-        verdict = proviso(verdict, evidence)
-    if verdict.confidence < THRESHOLD and verdict.kind not in _HUMBLE:
+        verdict = add_caveat(verdict, evidence)
+    if verdict.confidence < THRESHOLD and verdict.kind not in _KEPT:
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             verdict.confidence,
@@ -84,16 +90,17 @@ def judge(evidence: Evidence) -> Verdict:
     return verdict
 
 
-_HUMBLE = {
+_KEPT = {
     VerdictKind.INCONCLUSIVE,
     VerdictKind.UNTESTABLE,
     VerdictKind.INCOMPLETE,
     VerdictKind.NO_REPRO,
     VerdictKind.NO_CLAIM,
 }
+"""Kinds that a low confidence does not turn into ``inconclusive``: they claim nothing about the failure."""
 
 
 def _make_clause(headline: str) -> str:
-    """Without the verdict that it would begin with, which is not given."""
+    """Return the headline as a clause, without the name of the verdict that is not given."""
     text = headline.removeprefix("Already fixed: ").removeprefix("Not reproduced: ")
     return text[0].lower() + text[1:]

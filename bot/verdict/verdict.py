@@ -1,4 +1,4 @@
-"""The answer and everything it rests on: what `bot.verdict.judge` makes, and comment, page and JSON show."""
+"""Types of a verdict and of the report about it, which comment, page and JSON show."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class VerdictKind(StrEnum):
 class Verdict:
     kind: VerdictKind
     confidence: float
-    """0 … 1: how sure the evidence makes us of ``kind``."""
+    """0 … 1: how well the evidence supports ``kind``."""
     headline: str
-    """One sentence of ours. Untrusted words in it are limited to a validated version or identifier."""
+    """The project's own sentence. Foreign words in it are limited to a validated version or identifier."""
     reasons: tuple[str, ...] = ()
-    """The steps from observations to verdict, in words."""
+    """Sentences that lead from the observations to the verdict."""
     labels: tuple[str, ...] = ()
     evidence: tuple[int, ...] = ()
     """Indices into ``Report.observations``."""
@@ -59,7 +59,7 @@ LABELS = {
 def make_verdict(
     kind: VerdictKind, confidence: float, headline: str, reasons: Sequence[str] = (), evidence: Sequence[int] = ()
 ) -> Verdict:
-    """A verdict with the labels of its kind; reasons that are empty are left out."""
+    """Return a verdict with the labels of its kind. Drop empty reasons."""
     return Verdict(
         kind=kind,
         confidence=round(confidence, 2),
@@ -72,7 +72,7 @@ def make_verdict(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikelyFix:
-    """Commits after the reported version that may have fixed what no available build shows. Never evidence."""
+    """Commits after the reported version that may have fixed a failure that no available build shows. No evidence."""
 
     commits: CommitRange
     first_good: str
@@ -82,19 +82,19 @@ class LikelyFix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One document: the issue, what was read from it, what was seen, and what that means."""
+    """The issue, its extraction, the runs, and the verdict on them."""
 
     issue: Issue
     extraction: Extraction
     observations: tuple[Observation, ...]
     findings: tuple[Finding, ...]
     bisections: tuple[Bisection, ...]
-    """At most two, the one that decides the verdict first."""
+    """The changes of behaviour, the one that decides the verdict first."""
     verdict: Verdict
     command: str
     """The shell line that repeats this run."""
     notes: tuple[str, ...] = field(default=())
-    """What a reader must know of the conditions: engine used, forks instead of releases, limits lowered."""
+    """Conditions that a reader must know: the engine used, forks instead of releases, lowered limits."""
     likely: LikelyFix | None = None
     smaller: Smaller | None = None
-    """The testcase cut down to what its failure needs, when that was asked for."""
+    """The minimized testcase, when it was requested."""

@@ -1,6 +1,7 @@
 """Read the commits between two points of a clone, with messages and paths.
 
-The operator names the clone, and git reads it as data: no file is checked out, and nothing is fetched.
+The operator names the clone. git reads its objects as data, from a repository of our own (`foreign_clone`): no file
+is checked out, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from runners.builds.foreign_clone import borrow_clone
 from runners.builds.git import call_git, read_reason
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import Commit
@@ -32,9 +34,11 @@ _FORMAT = "%x1e%H%x1f%ct%x1f%at%x1f%s%x1f%b%x1f"
 
 @dataclass(frozen=True, slots=True)
 class CommitLog:
-    """One clone, bare or not, with or without the contents of files."""
+    """One repository of ours, with or without the contents of files. `open_log` makes it of any clone."""
 
-    clone: Path
+    repository: Path
+    clone: Path | None = None
+    """The operator's clone, for messages. None: the repository itself."""
 
     def between(self, start: str, end: str) -> tuple[Commit, ...]:
         """Return the commits after ``start`` up to and including ``end`` along first parents, oldest first.
@@ -43,12 +47,12 @@ class CommitLog:
         cherry-pick has the same pull request, or the same subject and author's time.
 
         Raises:
-            UserError: there is no such clone or revision, or too many commits are between the two.
+            UserError: there is no such revision, or too many commits are between the two.
             InfraError: git cannot be run, or takes too long.
         """
         older, newer = self.resolve(start), self.resolve(end)
-        commits = list(_read_log(self.clone, f"{older}..{newer}"))
-        picked = {key for _, keys in _read_log(self.clone, f"{newer}..{older}") for key in keys}
+        commits = list(_read_log(self.repository, f"{older}..{newer}"))
+        picked = {key for _, keys in _read_log(self.repository, f"{newer}..{older}") for key in keys}
         return tuple(commit for commit, keys in reversed(commits) if not keys & picked)
 
     def resolve(self, revision: str) -> str:
@@ -60,17 +64,14 @@ class CommitLog:
         """
         if _REVISION.fullmatch(revision) is None or ".." in revision:
             raise UserError(f"{revision!r} is no revision: give a tag, a branch or a commit")
-        if not self.clone.is_dir():
-            raise UserError(f"{self.clone} is no directory: give a clone of the toolchain's repository")
         for name in list_refs(revision):
             found = _call_git(
-                self.clone, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+                self.repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
             )
             if found.returncode == 0:
                 return found.stdout.decode().strip()
-            if b"not a git repository" in found.stderr:
-                raise UserError(f"{self.clone} is no git repository: give a clone of the toolchain's repository")
-        raise UserError(f"there is no revision {revision!r} in {self.clone}: fetch it, or name another")
+        place = self.clone or self.repository
+        raise UserError(f"there is no revision {revision!r} in {place}: fetch it, or name another")
 
     def day(self, revision: str) -> date:
         """Return the day, in UTC, on which a revision was committed.
@@ -78,14 +79,23 @@ class CommitLog:
         Raises:
             UserError: there is no such revision.
         """
-        done = _call_git(self.clone, "log", "-1", "--no-show-signature", "--format=%ct", self.resolve(revision))
+        done = _call_git(self.repository, "log", "-1", "--no-show-signature", "--format=%ct", self.resolve(revision))
         return datetime.fromtimestamp(int(done.stdout.decode().strip() or 0), tz=UTC).date()
 
     def last_before(self, day: date, end: str) -> str | None:
         """Return the last commit on the way to ``end`` that existed when ``day`` began, or None."""
         until = f"--until={day.isoformat()}T00:00:00Z"
-        done = _call_git(self.clone, "rev-list", "--first-parent", "-1", until, self.resolve(end), "--")
+        done = _call_git(self.repository, "rev-list", "--first-parent", "-1", until, self.resolve(end), "--")
         return done.stdout.decode().strip() or None
+
+
+def open_log(clone: Path, root: Path) -> CommitLog:
+    """Return the log of a clone that the operator names. ``root`` is the root of the store.
+
+    Raises:
+        UserError: there is no such clone, or it is not complete.
+    """
+    return CommitLog(borrow_clone(clone, root), clone)
 
 
 def list_refs(revision: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Run git on a clone as on data: no hook, filter, pager or other program of the repository's configuration starts."""
+"""Run git in repositories of our own (`foreign_clone`, `history`): no hook, pager or other program starts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from runners.core.errors import InfraError, UserError
+from runners.core.errors import InfraError
 
 GIT_S = 300.0
 _NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 _NETWORK_VARIABLES = ("HOME", "http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "SSL_CERT_FILE")
+_PROTOCOLS = "git:http:https:ssh"
+"""Not ``file`` and ``ext``: git executes programs that a repository on this machine or an address names."""
 _SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
+    "core.attributesFile": os.devnull,
     "core.quotePath": "true",
     "safe.directory": "*",
     "gc.auto": "0",
@@ -38,15 +41,18 @@ def call_git(
     Raises:
         InfraError: git cannot be started or takes too long.
     """
-    settings = {**_SETTINGS, **({"protocol.ext.allow": "never"} if network else {"protocol.allow": "never"})}
-    options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+    options = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     passed = _NETWORK_VARIABLES if network else ()
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         **{name: os.environ[name] for name in passed if name in os.environ},
+        # The variable overrides every `protocol.NAME.allow`, the option `-c protocol.allow` does not.
+        "GIT_ALLOW_PROTOCOL": _PROTOCOLS if network else "none",
         **({} if network else {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}),
+        "GIT_CEILING_DIRECTORIES": str(folder.absolute().parent),
         "LC_ALL": "C.UTF-8",
         "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",
@@ -65,19 +71,15 @@ def run_git(
     folder: Path,
     *arguments: str,
     seconds: float = GIT_S,
-    usage_error: str = "",
     variables: Mapping[str, str] = _NO_VARIABLES,
 ) -> str:
     """Run git in ``folder``, with the network, and return its standard output.
 
     Raises:
-        UserError: git failed, and ``usage_error`` is the message that tells the caller's mistake.
         InfraError: git failed, cannot be started or takes too long.
     """
     done = call_git(folder, *arguments, network=True, seconds=seconds, variables=variables)
     if done.returncode != 0:
-        if usage_error:
-            raise UserError(usage_error)
         raise InfraError(f"git {arguments[0]} failed in {folder}: {read_reason(done)}")
     return done.stdout.decode(errors="replace")
 

@@ -2,7 +2,8 @@
 
 Every commit of the main branch (first parents) has an ordinal. A build from a branch of its own (a release with
 cherry-picks) is a *leaf*: it is ordered by the commit where its branch leaves main, and its branch is never searched.
-git reads the clone; no file is checked out.
+git reads a repository of our own: the cached clone of an address, or one that borrows the objects of the operator's
+clone (`foreign_clone`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from runners.builds.commit_log import CommitLog, list_refs
+from runners.builds.foreign_clone import borrow_clone
 from runners.builds.git import run_git
 from runners.builds.source import Point
 from runners.core.errors import InfraError, UserError
@@ -43,10 +45,12 @@ class BranchPoint:
 
 @dataclass(frozen=True)  # no slots: cached properties need a __dict__
 class MainHistory:
-    """The main branch of one clone, bare or not. All shas are full."""
+    """The main branch of one repository of ours. All shas are full."""
 
     clone: Path
     branch: str = "main"
+    source: str = ""
+    """The operator's clone, for messages. Empty: the repository itself."""
 
     @cached_property
     def line(self) -> tuple[str, ...]:
@@ -83,7 +87,9 @@ class MainHistory:
             found = self._try_git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
             if found is not None:
                 return found
-        raise UserError(f"there is no revision {revision!r} in {self.clone}: fetch it, or name another")
+        raise UserError(
+            f"there is no revision {revision!r} in {self.source or self.clone}: fetch it, or name another"
+        )
 
     def find_branch_point(self, commit: str) -> BranchPoint:
         """Return the point where the branch of a commit leaves main.
@@ -129,6 +135,8 @@ class MainHistory:
     def export_files(self, commit: str, folder: Path) -> None:
         """Write the files of a commit into a new folder. Contents that a cached clone lacks are fetched.
 
+        Filters of ``.gitattributes`` do nothing: no configuration of ours names a program for them.
+
         Raises:
             InfraError: the files cannot be fetched or written.
         """
@@ -165,18 +173,17 @@ class MainHistory:
 
 
 def open_history(source: str, root: Path, *, branch: str = "main", wanted: Sequence[str] = ()) -> MainHistory:
-    """Return the history at ``source``: a local clone as it is, or the cached clone of an address.
+    """Return the history at ``source``: a local clone, whose objects are borrowed, or an address, which is cloned.
 
     A cached clone is fetched if it lacks one of the ``wanted`` revisions.
 
     Raises:
-        UserError: a local folder is no clone.
+        UserError: a local folder is no complete clone.
         InfraError: an address cannot be cloned or fetched.
     """
-    local = Path(source).expanduser()
+    local = Path(source.removeprefix("file://")).expanduser()
     if local.is_dir():
-        run_git(local, "rev-parse", "--git-dir", usage_error=f"{local} is no git repository: give a clone")
-        return MainHistory(local, branch)
+        return MainHistory(borrow_clone(local, root), branch, source)
     clone = root / "history" / f"{hashlib.sha256(source.encode()).hexdigest()[:16]}.git"
     if not clone.is_dir():
         _clone_repository(source, clone)

@@ -1,4 +1,4 @@
-"""The contract of the workbench: the object that runs plans. Verbs, jobs and tests' fakes share it."""
+"""The contract of the workbench, the object that runs plans. Commands, jobs and the fakes of tests share it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runners.core.bisection.commits import Prior
 from runners.core.protocol import BuildRange, Investigation, Plan, Smaller
 
 MOST_PROBES = 300
-"""Runs that one reduction of a testcase may take."""
+"""Most runs of one reduction of a testcase."""
 MOST_SECONDS = 900.0
 
 
@@ -20,7 +20,7 @@ class Bench(Protocol):
         """Facts about the machine and the sandbox that a reader of the verdict must know."""
 
     def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
-        """Run a plan. ``prior`` weighs the commits between two releases for a search that goes on there."""
+        """Run a plan. ``prior`` weighs the commits for a search between two releases."""
 
     def minimize(
         self,
@@ -35,7 +35,7 @@ class Bench(Protocol):
         """Reduce the plan's testcase on ``version``.
 
         Raises:
-            NotReducible: no run shows the reported failure, or only a control could tell a wrong reduction.
+            NotReducible: no run shows the reported failure, the failure is flaky, or a wrong result has no control.
         """
 
 
@@ -46,5 +46,5 @@ class DeepBench(Bench, Protocol):
         """List the builds between two versions, tags or commits.
 
         Raises:
-            UserError: one of the two does not exist, or no build lies between them.
+            UserError: one end does not exist, or no build lies between the two.
         """

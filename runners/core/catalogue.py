@@ -158,9 +158,16 @@ class Catalogue:
             (r for r in self.get_listing(toolchain).releases if wanted is not None and r.order == wanted), None
         )
 
-    def find_nearest(self, toolchain: str, text: str) -> NearestBuild:
-        """Return the build nearest to a version as reports write it: a wheel, a nightly, a commit, ``main``."""
-        return _find_nearest(self.get_listing(toolchain), text)
+    def find_nearest(self, toolchain: str, text: str, day: date | None = None) -> NearestBuild:
+        """Return the build nearest to a version as reports write it: a wheel, a nightly, a commit, ``main``.
+
+        ``day`` is the day of the report: ``main`` then was another build than ``main`` today.
+        """
+        return _find_nearest(self.get_listing(toolchain), text, day)
+
+    def find_dated(self, toolchain: str, day: date) -> NearestBuild:
+        """Return the build that stands for the sources of a day."""
+        return _match_report_day(self.get_listing(toolchain), "", day)
 
     def select(self, toolchain: str, spec: str) -> tuple[Release, ...]:
         """Return the builds of ``0.25.0,0.26.0``, ``3.4.0..3.8.0``, ``>=3.4,<3.8``, ``latest`` or ``all``; ascending.
@@ -271,7 +278,7 @@ def parse_nightly_date(version: str) -> date | None:
         return None
 
 
-def _find_nearest(listing: Listing, text: str) -> NearestBuild:
+def _find_nearest(listing: Listing, text: str, reported: date | None) -> NearestBuild:
     words = text.strip().lower()
     wheel = _WHEEL.match(words)
     by_commit = _match_commit(listing, words)
@@ -287,6 +294,8 @@ def _find_nearest(listing: Listing, text: str) -> NearestBuild:
     moving = next((word for word in sorted(_MOVING) if re.search(rf"\b{word}\b", words)), None)
     if moving is not None:
         newest = _list_stable(listing)[-1]
+        if reported is not None and reported < newest.built_on:
+            return _match_report_day(listing, f"{moving} of ", reported)
         return NearestBuild(newest, f"{moving}, for which {newest.version} stands, the newest release here")
     sha = _SHA.search(words)
     what = (
@@ -346,6 +355,21 @@ def _match_day(stable: tuple[Release, ...], what: str, day: date) -> NearestBuil
     gap = (near.built_on - day).days
     when = "the same day" if gap == 0 else f"{abs(gap)} days {'later' if gap > 0 else 'earlier'}"
     return NearestBuild(near, f"{what} is not at hand; {near.version} was built {when}")
+
+
+def _match_report_day(listing: Listing, what: str, day: date) -> NearestBuild:
+    """Match the sources of a day with the nearest release; before the first release, with a fork too.
+
+    A fork of another year still is the nearest build, and the note says how far away it is.
+    """
+    stable = _list_stable(listing)
+    near = stable
+    if day < stable[0].built_on:
+        near = (*(r for r in listing.releases if r.source == "bundle"), stable[0])
+    nearest = min(near, key=lambda r: abs((r.built_on - day).days))
+    gap = (nearest.built_on - day).days
+    when = "that day" if gap == 0 else f"{abs(gap)} days {'after' if gap > 0 else 'before'} it"
+    return NearestBuild(nearest, f"{what}{day} is not at hand; {nearest.label} was built {when}")
 
 
 def _find_day(words: str) -> date | None:

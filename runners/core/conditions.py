@@ -1,7 +1,7 @@
-"""Under what a run is made besides the usual: the order of Python's sets, what new memory holds, how many threads.
+"""Vary the conditions of runs: the order of Python's sets, the content of new memory, the number of threads. Pure.
 
-None of it is part of a testcase, and all of it can decide a result that nothing else decides. The first run of a
-build is made as usual; each one after it under other conditions, so that runs do not agree by one accident. Pure.
+These conditions are no part of a testcase, but can decide its result. The first run of a build uses the usual
+conditions. Each further run uses others, so that runs do not agree by accident.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from runners.core.toolchain.guest import GuestFacts
 
 USUAL = Varied()
 FILLS = (0x55, 0x80)
-"""New memory is filled with the complement: as float32, -3.0e-13 and 3.4e38; as int32, far outside of any index."""
+"""Bytes whose complement fills new memory: as float32, -3.0e-13 and 3.4e38; as int32, far outside of any index."""
 UNCACHED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
-"""Small blocks that a thread keeps for itself are handed out unfilled (glibc malloc.c, ``tcache_get``)."""
+"""Turns off the thread cache of malloc, which returns small blocks unfilled (glibc malloc.c, ``tcache_get``)."""
 COULD_DIFFER = frozenset({"AssertionError", "output", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})
-"""Types of failures that may depend on what memory holds. An error of the compiler about its input does not."""
+"""Types of failures that may depend on the content of memory. An error of the compiler about its input does not."""
 
 
 def choose_conditions(attempt: int, *, memory: bool) -> Varied:
-    """The conditions of the given run of a build (1-based). ``memory``: whether what memory holds could matter.
+    """Return the conditions of a run of a build (1-based). ``memory``: whether the content of memory may matter.
 
-    No two runs share their hash seed; patterns and numbers of threads come in all six pairs from run 1 to run 6.
+    Each run has a hash seed of its own. Runs 1 to 6 use all six pairs of a fill and a number of threads.
     """
     turn = attempt - 1
     if not memory:
@@ -31,13 +31,13 @@ def choose_conditions(attempt: int, *, memory: bool) -> Varied:
 
 
 def list_start_variables(varied: Varied) -> dict[str, str]:
-    """The process environment that must be there when an interpreter starts."""
+    """Return the environment variables that must be set before an interpreter starts."""
     order = {"PYTHONHASHSEED": str(varied.hash_seed)} if varied.hash_seed else {}
     return order | (UNCACHED if varied.fill is not None else {})
 
 
 def set_threads(threads: int | None, facts: GuestFacts) -> dict[str, str]:
-    """The variables for a number of threads. They may be set in a process that has imported the compiler."""
+    """Return the variables for a number of threads. They may be set after the compiler was imported."""
     return {} if threads is None else dict.fromkeys(_thread_variables(facts), str(threads))
 
 
@@ -46,7 +46,7 @@ def _thread_variables(facts: GuestFacts) -> tuple[str, ...]:
 
 
 def list_shell_variables(varied: Varied, toolchain: Toolchain) -> dict[str, str]:
-    """All variables with which a shell gets these conditions for a program of the toolchain."""
+    """Return all variables that give a shell these conditions for a program of the toolchain."""
     deciding = ("PYTHONHASHSEED", *_thread_variables(toolchain.GUEST))
     usual = {name: toolchain.VARIABLES[name] for name in deciding if name in toolchain.VARIABLES}
     fill = {} if varied.fill is None else {"MALLOC_PERTURB_": str(varied.fill)}
@@ -54,7 +54,7 @@ def list_shell_variables(varied: Varied, toolchain: Toolchain) -> dict[str, str]
 
 
 def describe_conditions(varied: Varied) -> str:
-    """``hash seed 1, new memory filled with 0xaa, 1 thread``; empty for the usual."""
+    """Return ``hash seed 1, new memory filled with 0xaa, 1 thread``; empty for the usual conditions."""
     parts = (
         f"hash seed {varied.hash_seed}" if varied.hash_seed else "",
         f"new memory filled with 0x{255 - varied.fill:02x}" if varied.fill is not None else "",

@@ -1,25 +1,25 @@
-"""Our own failures. What a testcase does is never one of these: it is a value."""
+"""Exceptions for our own failures. The failure of a testcase is never an exception: it is a value."""
 
 from __future__ import annotations
 
 
 class ReprobotError(Exception):
-    """Base: the message is one sentence that names the value and the next step."""
+    """Base class. The message is one sentence that names the value and the next step."""
 
     exit_code = 3
 
 
 class UserError(ReprobotError):
-    """The caller asked for something that cannot be done: say it, exit 2."""
+    """The request cannot be done. Exit code 2."""
 
     exit_code = 2
 
 
 class InfraError(ReprobotError):
-    """A machine, index or engine let us down: worth a retry, exit 75 (EX_TEMPFAIL)."""
+    """A machine, an index or an engine failed; a retry may help. Exit code 75 (EX_TEMPFAIL)."""
 
     exit_code = 75
 
 
 class NotReducible(UserError):
-    """A testcase that cannot be cut down: the sentence says what is missing."""
+    """The testcase cannot be minimized. The message names the missing condition."""

@@ -1,7 +1,7 @@
-"""The kinds of finding: what each says, who may claim it, what it blames, and what would refute it.
+"""The kinds of finding: title, permitted source, party at fault, and refutation.
 
-`KINDS` is the only table of them. A new diagnosis is one diagnoser (`runners.core.toolchain.diagnosis`), one value of
-`FindingKind` and one row here.
+`KINDS` is the only table of them. A new diagnosis needs one diagnoser (`runners.core.toolchain.diagnosis`), one value
+of `FindingKind` and one row here.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import msgspec
 from runners.core.protocol import Finding, FindingKind
 
 CONTROL = "control"
-"""Evidence: the host's words about a run of its own, with the suspected cause removed."""
+"""Evidence: the host's description of its own run with the suspected cause removed."""
 REFUTED_BY = "refuted_by"
-"""Evidence: the host's words about the observation that would refute the finding."""
+"""Evidence: the host's description of an observation that would refute the finding."""
 ORIGIN = "origin"
-"""Evidence: where the cause lies; ``testcase``, ``testcase-data``, ``computed-data`` or ``unknown``."""
+"""Evidence: origin of the cause; ``testcase``, ``testcase-data``, ``computed-data`` or ``unknown``."""
 LEVEL = "level"
-"""Evidence of a guilty pass: where it was looked for. Absent for TVM's own passes."""
+"""Evidence of a guilty pass: the level of the search. Absent for TVM's own passes."""
 DIFFERENCE = "difference"
 """Evidence: lines of a diff."""
 HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
@@ -29,9 +29,9 @@ HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
 
 FAILURE_GONE = "the failure is gone"
 PRINTS_ANOTHER_VALUE = "it no longer prints what the report calls wrong"
-"""Words of `CONTROL` for a run that cannot be compared with a right value, because the report has none."""
+"""Text of `CONTROL` for a run that cannot be compared with a right value, because the report has none."""
 NOT_CLEAN = "nor pass"
-"""Words of `CONTROL` for a run that neither fails as reported nor is clean: it proves nothing."""
+"""Text of `CONTROL` for a run that neither fails as reported nor is clean, and so is no proof."""
 
 
 class Blame(StrEnum):
@@ -43,7 +43,7 @@ class Blame(StrEnum):
 
 
 class Settles(StrEnum):
-    """Whether the cause is known with a finding, so that costlier diagnosers need not run."""
+    """Whether a finding settles the cause, so that costlier diagnosers need not run."""
 
     ALWAYS = "always"
     IF_TRACED = "if traced to the testcase"
@@ -62,19 +62,19 @@ class KindFacts:
     """The party at fault, unless the evidence says that its origin is unknown."""
     settles: Settles = Settles.NEVER
     from_guest: bool = False
-    """True if the guest's instrumentation may claim it. Other kinds state what the host did or saw."""
+    """True if the guest's instrumentation may claim it. Other kinds state actions and observations of the host."""
     refuted_by: str = ""
-    """The observation that would refute it. Empty if the diagnoser states it, because it depends on the runs."""
+    """The observation that would refute it. Empty if it depends on the runs: then the diagnoser states it."""
     fault: str = ""
-    """For kinds that blame the testcase: what it does wrong, as a clause."""
+    """For kinds that blame the testcase: its fault, as a clause."""
     proof: str = ""
-    """For kinds that blame the testcase: how a control run shows it. ``{ends}`` stands for how that run ends."""
+    """For kinds that blame the testcase: the proof by a control run. ``{ends}`` stands for the end of that run."""
     needs_control: bool = False
-    """True if only the clean control run shows the fault. Where runs disagree, that run may have been luck."""
+    """True if only the clean control run shows the fault. For a flaky failure that run may be an accident."""
     difference: str = "The module before and after"
     """Heading of `DIFFERENCE`."""
     is_cause: bool = True
-    """False if it describes the circumstances of a run and not the cause of a failure."""
+    """False if it describes the circumstances of a run, not the cause of a failure."""
 
 
 _PUT_RIGHT = "the same testcase with that alone put right {ends}; the finding names the line"
@@ -183,13 +183,13 @@ KINDS: Mapping[FindingKind, KindFacts] = {
 
 
 def render_title(finding: Finding) -> str:
-    """The heading of a finding in a report."""
+    """Return the heading of a finding in a report."""
     kind = KINDS[finding.kind]
     return kind.titles.get(str(finding.evidence.get(LEVEL)), kind.title)
 
 
 def get_blame(finding: Finding) -> Blame:
-    """The party at fault. If the origin is unknown it is nobody: an access out of bounds may be the compiler's."""
+    """Return the party at fault; `Blame.NOBODY` if the origin is unknown, as the access may be the compiler's."""
     return Blame.NOBODY if finding.evidence.get(ORIGIN) == "unknown" else KINDS[finding.kind].blames
 
 
@@ -201,7 +201,7 @@ def settles_cause(finding: Finding) -> bool:
 
 
 def clears_passes(finding: Finding, level: str | None = None) -> bool:
-    """True if leaving out every pass of a level changed nothing. TVM's passes have no level."""
+    """True if the failure stays with every pass of a level left out. TVM's passes have no level."""
     evidence = finding.evidence
     names_none = finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none"
     return names_none and evidence.get(LEVEL) == level
@@ -213,7 +213,7 @@ def prints_another_value(finding: Finding) -> bool:
 
 
 def explain_proof(finding: Finding) -> str:
-    """Say how the fault of the testcase is known, as a clause."""
+    """Describe the proof of the testcase's fault, as a clause."""
     control = str(finding.evidence.get(CONTROL, ""))
     if not control or NOT_CLEAN in control:
         return _INSTRUMENTED
@@ -222,7 +222,7 @@ def explain_proof(finding: Finding) -> str:
 
 
 def add_refutation(finding: Finding) -> Finding:
-    """Return the finding with what would refute it, unless its diagnoser has stated that."""
+    """Add the refutation of its kind to a finding, unless the diagnoser has stated one."""
     refuted_by = KINDS[finding.kind].refuted_by
     if not refuted_by or REFUTED_BY in finding.evidence:
         return finding

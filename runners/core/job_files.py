@@ -1,4 +1,4 @@
-"""The files that jobs exchange: ``plan.json``, believed by its sha256 alone, and ``results/<cell>.json``."""
+"""The files that jobs exchange: ``plan.json``, which is checked by its sha256, and ``results/<cell>.json``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from runners.core.protocol import MAX_PLAN_BYTES, SCHEMA, CellResult, JobPlan
 
 
 def read_plan(data: bytes, digest: str) -> JobPlan:
-    """The plan in ``data``.
+    """Decode ``plan.json``.
 
     Raises:
-        UserError: it is not the one with this sha256, or none at all.
+        UserError: the data has another sha256, or is no plan of this version.
     """
     if len(data) > MAX_PLAN_BYTES:
         raise UserError(f"the plan has more than {MAX_PLAN_BYTES // 1024} KiB: it is none of ours")
@@ -34,10 +34,10 @@ def read_plan(data: bytes, digest: str) -> JobPlan:
 
 
 def write_result(result: CellResult, folder: Path) -> Path:
-    """``folder/<cell>.json``, whole or not at all.
+    """Write ``folder/<cell>.json`` atomically, and return its path.
 
     Raises:
-        InfraError: the disk refuses.
+        InfraError: the file cannot be written.
     """
     path = folder / f"{result.cell}.json"
     part = folder / f".{result.cell}.{os.getpid()}.part"

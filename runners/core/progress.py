@@ -1,4 +1,4 @@
-"""Where long work says how far it is. ``bot.cli.terminal`` shows it to people; a test may collect it."""
+"""The sink for progress messages of long work. ``bot.cli.terminal`` shows the messages; a test may collect them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from runners.core.protocol import Cell, Observation
 
 
 class Sink(Protocol):
-    """Takes events from any thread. What is said may hold strangers' words: the sink escapes them."""
+    """Takes events from any thread. Messages may contain strangers' text: the sink escapes it."""
 
     def say(self, message: str) -> None:
-        """One line about something that happened."""
+        """Report an event in one line."""
 
     def stage(self, name: str) -> AbstractContextManager[None]:
-        """Something that takes a while, from entry to exit: ``building tvm 0.26.0``, ``waiting for another run``."""
+        """Report a stage of work from entry to exit: ``building tvm 0.26.0``, ``waiting for another run``."""
 
     def cell(self, cell: Cell, observation: Observation | None) -> None:
-        """A cell began (``None``) or ended; a repeated cell begins and ends once per attempt."""
+        """Report that a cell began (``None``) or ended. A rerun cell begins and ends once for each attempt."""
 
 
 class Silent:
-    """A sink that shows nothing."""
+    """A sink that drops all messages."""
 
     def say(self, message: str) -> None:
         pass

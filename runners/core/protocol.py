@@ -1,8 +1,8 @@
-"""The wire contract between ``bot`` and ``runners``: every type that crosses, and its schema number.
+"""The wire contract between ``bot`` and ``runners``: every type that crosses, and the schema number.
 
-All of them are frozen ``msgspec`` structs that refuse unknown fields, so that a document written by one side
-is either understood whole by the other or refused whole. Text fields carry length limits in their types:
-what comes out of a sandbox is a claim made by strangers' code.
+All types are frozen ``msgspec`` structs that refuse unknown fields, so that the reader either understands a document
+completely or refuses it. Text fields have length limits in their types: the output of a sandbox is a claim by
+strangers' code.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import msgspec
 SCHEMA = 1
 
 MAX_TEXT_BYTES = 64 * 1024
-"""Longest excerpt, message or file list entry that crosses, in characters."""
+"""Maximum length of a text field, in characters."""
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT_BYTES)]
 Name = Annotated[str, msgspec.Meta(max_length=512)]
 
 
 class Wire(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base of everything that crosses."""
+    """Base class of every type that crosses."""
 
 
 # ---------------------------------------------------------------------------------------------- testcase
@@ -36,10 +36,10 @@ class TestcaseKind(StrEnum):
 
 
 class Testcase(Wire, frozen=True, kw_only=True):
-    """What is run: files by relative path, then steps in order, each an argv whose first word is a *tool*.
+    """The program to run: files by relative path, and steps in order. Each step is an argv that begins with a tool.
 
-    A tool is ``python`` or a program of the toolchain (``iree-compile``): a name that the toolchain maps to a
-    path inside the sandbox, never a path taken from the issue.
+    A tool is ``python`` or a program of the toolchain (``iree-compile``). The toolchain maps the name to a path
+    inside the sandbox; a path from the issue is never run.
     """
 
     kind: TestcaseKind
@@ -50,17 +50,15 @@ class Testcase(Wire, frozen=True, kw_only=True):
 
 
 class Signature(Wire, frozen=True, kw_only=True):
-    """The identity of a failure, normalised (no addresses, paths, line numbers).
-
-    ``type`` is an exception class, ``SIGSEGV``, ``mlir-error``, ``status:INTERNAL`` … ; ``frames`` are functions of
-    the compiler, innermost first, never of the testcase.
-    """
+    """The identity of a failure, normalized: without addresses, paths and line numbers."""
 
     type: Name
+    """An exception class, ``SIGSEGV``, ``mlir-error``, ``status:INTERNAL`` …"""
     message: Text = ""
     frames: tuple[Name, ...] = ()
+    """Functions of the compiler, innermost first; none of the testcase."""
     site: Name = ""
-    """The C++ function in which a check failed, without its namespace, where a traceback of TVM's names it."""
+    """The C++ function in which a check failed, without its namespace, if TVM's traceback names the function."""
 
 
 class ClaimKind(StrEnum):
@@ -72,19 +70,21 @@ class ClaimKind(StrEnum):
 
 
 class Claim(Wire, frozen=True, kw_only=True):
-    """What the reporter says happens, as far as the text tells.
-
-    ``actual`` and ``expected`` are output lines quoted in the report (what is printed; what should have been).
-    """
+    """The reporter's claim, as far as the text of the report states it."""
 
     kind: ClaimKind = ClaimKind.UNKNOWN
     signature: Signature | None = None
     versions: tuple[Name, ...] = ()
     devices: tuple[Name, ...] = ()
     actual: Text = ""
+    """Output lines that the report quotes as wrong."""
     expected: Text = ""
+    """Output lines that the report quotes as right."""
+    told: Text = ""
+    """Title, prose and quoted output of a report from which no failure's signature could be read: a failure whose
+    message stands there is the reported one. Empty for other reports."""
     sometimes: bool = False
-    """The report says that it comes and goes: then runs that agree have to be more than two."""
+    """True if the report calls the failure flaky: then more than two runs have to agree."""
 
 
 # ---------------------------------------------------------------------------------------------- one probe
@@ -96,14 +96,14 @@ class Exited(Wire, frozen=True, kw_only=True, tag_field="kind", tag="exited"):
 
 class Signalled(Wire, frozen=True, kw_only=True, tag_field="kind", tag="signalled"):
     code: int
-    """The signal's number."""
+    """Number of the signal."""
 
 
 class TimedOut(Wire, frozen=True, kw_only=True, tag_field="kind", tag="timed-out"):
     where: Text = ""
-    """Which step, and the innermost frames when they are known."""
+    """The step, and the innermost frames if they are known."""
     clock: Literal["wall", "processor"] = "wall"
-    """Which time was up: that on the wall, or what all its processes together had of the processors."""
+    """The exceeded limit: wall-clock time, or processor time of all processes together."""
 
 
 class OutOfMemory(Wire, frozen=True, kw_only=True, tag_field="kind", tag="out-of-memory"):
@@ -113,7 +113,7 @@ class OutOfMemory(Wire, frozen=True, kw_only=True, tag_field="kind", tag="out-of
 class NotRun(Wire, frozen=True, kw_only=True, tag_field="kind", tag="not-run"):
     why: Text = ""
     cause: Literal["unavailable", "infra"] = "infra"
-    """``unavailable``: no such build or device here. ``infra``: our own failure, worth a retry elsewhere."""
+    """``unavailable``: the build or the device does not exist here. ``infra``: our own failure; a retry may help."""
 
 
 Ended = Exited | Signalled | TimedOut | OutOfMemory | NotRun
@@ -129,70 +129,76 @@ class Frame(Wire, frozen=True, kw_only=True):
 
 
 class Raised(Wire, frozen=True, kw_only=True):
-    """One exception of a chain. ``type`` has its module unless that is ``builtins`` or the script; ``frames``
-    innermost first."""
+    """One exception of a chain."""
 
     type: Name
+    """With its module, unless the module is ``builtins`` or the script."""
     message: Short = ""
     frames: Annotated[tuple[Frame, ...], msgspec.Meta(max_length=32)] = ()
+    """Innermost first."""
     because: Literal["", "cause", "context"] = ""
-    """How it led to the one before it in the chain."""
+    """Relation to the preceding exception of the chain: its ``__cause__`` or its ``__context__``."""
 
 
 class Phase(Wire, frozen=True, kw_only=True):
-    """What a script was doing from ``at`` on, in seconds since it began."""
+    """The beginning of a phase of a script."""
 
     name: Literal["compile", "run"]
     at: float
+    """Seconds since the start of the script."""
 
 
 class Thread(Wire, frozen=True, kw_only=True):
-    """A thread at the time-out, as the kernel describes it. ``busy``: share of a processor, 0 … 1."""
+    """A thread at the time-out, as the kernel describes it."""
 
     process: int
     name: Name
     state: Name
     busy: float
+    """Share of a processor, 0 … 1."""
     waits_in: Name = ""
 
 
 class Hang(Wire, frozen=True, kw_only=True):
-    """Where a step was when its time was up. ``threads`` are the kernel's word, the stacks the guest's."""
+    """The state of a step at its time-out. ``threads`` comes from the kernel, the stacks come from the guest."""
 
     doing: Literal["computing", "waiting", "unknown"]
     """``waiting``: no thread uses a processor."""
     place: Literal["testcase", "compiler", "compiled", "library", "unknown"]
-    """Whose code the main thread is in; ``compiled``: in a call that is no compilation any more."""
+    """The code that the main thread runs; ``compiled``: a call that no longer compiles."""
     frames: Annotated[tuple[Frame, ...], msgspec.Meta(max_length=32)] = ()
-    """Python, innermost first."""
+    """Python frames, innermost first."""
     native: Annotated[tuple[Name, ...], msgspec.Meta(max_length=32)] = ()
-    """Functions of libraries, innermost first."""
+    """Native functions, innermost first."""
     threads: Annotated[tuple[Thread, ...], msgspec.Meta(max_length=32)] = ()
     seconds: float = 0.0
 
 
 class Record(Wire, frozen=True, kw_only=True):
-    """What is known of a step beside its output. All but ``forked``, ``peak_bytes`` and a hang's threads was told by
-    the testcase's own process: claims, good for showing and for comparing failures, never for how it ended."""
+    """Facts about a step beside its output.
+
+    The host records ``forked``, ``peak_bytes`` and the threads of a hang. The testcase's own process writes the rest,
+    so the rest is a claim: it may be shown, and may be used to compare failures, but never decides how a step ended.
+    """
 
     chain: Annotated[tuple[Raised, ...], msgspec.Meta(max_length=8)] = ()
-    """The exception that ended a Python step, then those it came from. Empty: none, or no record."""
+    """The exception that ended a Python step, then its causes. Empty without an exception or without a record."""
     warnings: Annotated[tuple[tuple[Name, Name], ...], msgspec.Meta(max_length=16)] = ()
     """Category and text."""
     phases: Annotated[tuple[Phase, ...], msgspec.Meta(max_length=128)] = ()
     seconds: float | None = None
-    """From the script's first line to its end; None where it did not tell."""
+    """From the first line of the script to its end; None if the script did not report it."""
     hang: Hang | None = None
     peak_bytes: int = 0
-    """Resident memory of the step's largest process."""
+    """Peak resident memory of the step's largest process."""
     forked: bool = False
-    """Forked from a process that had done the script's first imports."""
+    """True if the step was forked from a process that had done the script's first imports."""
     not_forked: Short = ""
-    """Why it was not, where that was asked for."""
+    """The reason why a requested fork was not made."""
 
 
 class StepResult(Wire, frozen=True, kw_only=True):
-    """One step as the host saw it end. ``stdout`` and ``stderr`` are the guest's words: bounded and unescaped."""
+    """The result of one step, as seen by the host. ``stdout`` and ``stderr`` are the guest's: bounded, unescaped."""
 
     argv: tuple[str, ...]
     ended: Ended
@@ -204,7 +210,7 @@ class StepResult(Wire, frozen=True, kw_only=True):
 
 
 class Outcome(StrEnum):
-    """What a probe shows, relative to the claim (design: only ``match`` is bad, only ``pass`` is good)."""
+    """The outcome of a probe, relative to the claim. Only ``match`` is bad, only ``pass`` is good."""
 
     MATCH = "match"
     OTHER_FAILURE = "other-failure"
@@ -223,7 +229,7 @@ class Answer(StrEnum):
 
 
 class Variant(StrEnum):
-    """Which text was run: the reporter's, or one derived from it (and always shown as derived)."""
+    """The text that was run: the reporter's, or a derived text, which is always shown as derived."""
 
     ORIGINAL = "original"
     PORTED = "ported"
@@ -232,7 +238,7 @@ class Variant(StrEnum):
 
 
 SAID_TO_WORK = "what the report says works"
-"""The change of a control that is the reporter's; controls of our own say what they changed."""
+"""`Observation.changes` of a control that comes from the report. Our own controls list their changes."""
 
 
 class FindingKind(StrEnum):
@@ -253,7 +259,7 @@ class FindingKind(StrEnum):
 
 
 class Finding(Wire, frozen=True, kw_only=True):
-    """One diagnosis. ``evidence`` holds plain JSON values that a maintainer can check."""
+    """One finding of a diagnosis. ``evidence`` holds plain JSON values that a maintainer can check."""
 
     kind: FindingKind
     summary: Text
@@ -261,11 +267,11 @@ class Finding(Wire, frozen=True, kw_only=True):
 
 
 class Limits(Wire, frozen=True, kw_only=True):
-    """What one probe may use. Times in seconds, sizes in bytes."""
+    """The resource limits of one probe. Times are in seconds, sizes in bytes."""
 
     wall_s: float = 120.0
     cpu_s: float | None = None
-    """Of processor time, all its processes together. None: a share of what the machine could give in ``wall_s``, see
+    """Processor time of all processes together. None: a share of the machine's processor time in ``wall_s``, see
     ``runners.sandbox.limits.cpu_time.compute_allowance``."""
     memory_bytes: int = 8 * 1024**3
     processes: int = 256
@@ -274,18 +280,19 @@ class Limits(Wire, frozen=True, kw_only=True):
 
 
 class Varied(Wire, frozen=True, kw_only=True):
-    """Conditions of a run that are no part of its testcase and can decide its result. The defaults are the usual."""
+    """Conditions of a run that are no part of its testcase and can decide its result. The defaults are the usual
+    conditions."""
 
     hash_seed: Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)] = 0
-    """``PYTHONHASHSEED``: the order of Python's sets of strings, and of what else hashes by its words."""
+    """``PYTHONHASHSEED``: the order of sets of strings, and of other objects with a string's hash."""
     fill: Annotated[int, msgspec.Meta(ge=1, le=255)] | None = None
     """``MALLOC_PERTURB_``: the C library fills new memory with the complement of this byte."""
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] | None = None
-    """Of the compiled program's runtime; None: the toolchain's usual number."""
+    """Threads of the compiled program's runtime. None: the toolchain's usual number."""
 
 
 class Cell(Wire, frozen=True, kw_only=True):
-    """One thing to run: which build, on which device, which text, under what."""
+    """One cell of the matrix: a build, a device, a text and the conditions of the run."""
 
     id: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._+-]{0,127}$")]
     toolchain: Name
@@ -294,16 +301,16 @@ class Cell(Wire, frozen=True, kw_only=True):
     variant: Variant = Variant.ORIGINAL
     testcase: Testcase
     changes: tuple[Name, ...] = ()
-    """How a derived text differs from the posted one, in words: ``tvm.tir → tvm.tirx``."""
+    """The changes of a derived text, in words: ``tvm.tir → tvm.tirx``."""
     varied: Varied = Varied()
     limits: Limits = Limits()
 
 
 class Budget(Wire, frozen=True, kw_only=True):
-    """How much one investigation may spend."""
+    """The limits of one investigation."""
 
     probes: int = 36
-    """Runs of the testcase altogether, repeats and diagnoses included."""
+    """Runs of the testcase in all, reruns and diagnoses included."""
     wall_s: float = 1500.0
     workers: int = 2
 
@@ -312,17 +319,17 @@ class RangeBuild(Wire, frozen=True, kw_only=True):
     """One build of a range."""
 
     name: Name
-    """What observations call its version."""
+    """The version of the build in observations."""
     commit: Name = ""
-    """Full sha; empty where it isn't known."""
+    """Full sha; empty if unknown."""
     commits: int
-    """Of the main branch, since the first build of the range."""
+    """Number of commits of the main branch since the first build of the range."""
     weight: float = 1.0
-    """How much of the prior lies on the commits since the build before it; 0 or more."""
+    """Share of the prior on the commits since the preceding build; 0 or more, not normalized."""
 
 
 class BuildRange(Wire, frozen=True, kw_only=True):
-    """Builds between two ends that answer differently, oldest first. A search looks for the change among them.
+    """The builds between two ends that answer differently, oldest first, and the parameters of the search among them.
 
     The answer can be computed again from the range and the observations.
     """
@@ -332,21 +339,21 @@ class BuildRange(Wire, frozen=True, kw_only=True):
     repository: Name = ""
     """``owner/name``, for compare links."""
     confidence: float = 0.95
-    """Belief in a range with which the search ends."""
+    """Belief in a range at which the search ends."""
     publish: float = 0.993
-    """Belief in one commit with which it may be named."""
+    """Belief in one commit from which on it may be named."""
     calibration: int = 10
-    """Runs of each end before anything else."""
+    """Runs of each end before any other run."""
     probes: int = 150
-    """Runs that the search may take."""
+    """Most runs of the search."""
     notes: tuple[Text, ...] = ()
     """Facts about the list that a reader must know: builds left out, sources without builds."""
     over: Text = ""
-    """What all these builds have that their commits did not make; empty where each is whole."""
+    """The part that all these builds share and that was not built from their commits; empty for complete builds."""
 
 
 class Plan(Wire, frozen=True, kw_only=True):
-    """What is to be found out, and within which bounds: the whole input of a runner."""
+    """The question of an investigation and its limits: the complete input of a runner."""
 
     schema: int = SCHEMA
     testcase: Testcase
@@ -354,30 +361,30 @@ class Plan(Wire, frozen=True, kw_only=True):
     device: Name
     """The device that the testcase as posted asks for."""
     checks_itself: bool = False
-    """The testcase contains an assertion, so that ending well means something."""
+    """True if the testcase contains an assertion: then a run without a failure is evidence."""
     order: tuple[Name, ...]
     """Every release that may be probed, oldest first."""
     first: tuple[Name, ...]
-    """Those that are probed whatever happens: the reporter's, the oldest, the newest."""
+    """The releases that are always probed: the reported, the oldest and the newest."""
     controls: tuple[Testcase, ...] = ()
     """Variants that the report says work."""
     reported: Name | None = None
-    """The release nearest to the one the report names; None when it names none that is available."""
+    """The release nearest to the reported version; None if the report names no available version."""
     devices: tuple[Name, ...] = ()
     """Further devices to run the testcase on, retargeted."""
     bisect: bool = True
     chosen: bool = False
-    """The releases were named by the caller: the newest of them need not be the newest there is."""
+    """True if the caller named the releases: the newest of them need not be the newest available."""
     deepen: bool = False
-    """Go on from the releases between which it changes, to nightlies and commits, where builds of them can be had."""
+    """Continue the search from the regression range of releases to nightlies and commits, if builds are available."""
     trail: BuildRange | None = None
-    """Only search along this."""
+    """If set, search these builds only."""
     limits: Limits = Limits()
     budget: Budget = Budget()
 
 
 class Observation(Wire, frozen=True, kw_only=True):
-    """What one run of one cell showed. The only thing a verdict may rest on."""
+    """The record of one run of one cell. Verdicts rest on observations only."""
 
     toolchain: Name
     version: Name
@@ -385,31 +392,31 @@ class Observation(Wire, frozen=True, kw_only=True):
     attempt: int
     variant: Variant
     varied: Varied = Varied()
-    """The conditions under which it was made."""
+    """The conditions of the run."""
     outcome: Outcome
     answer: Answer
     ended: Ended
     why: Text = ""
-    """The oracle's reason, in words."""
+    """The reason of the oracle, in words."""
     signature: Signature | None = None
     seconds: float = 0.0
     peak_bytes: int = 0
     excerpt: Text = ""
-    """The end of the output of the step that ended the probe: the guest's words."""
+    """The end of the output of the step that ended the probe. The text comes from the guest."""
     environment: Name = ""
     """Digest of the environment's lock."""
     engine: Name = ""
     image: Name = ""
-    """Digest of the image that the sandbox ran on; empty where that was the host's own system."""
+    """Digest of the sandbox's image; empty for the host's own system."""
     changes: tuple[Name, ...] = ()
-    """Of a derived text: the cell's."""
+    """The changes of the cell's derived text."""
     fork: Name = ""
-    """What the build really is when it is no release of the toolchain: a fork's commit and the wheel carrying it."""
+    """For a build that is no release of the toolchain: the commit of the fork, and the wheel that carries it."""
     driver: Name = ""
-    """What stood for the device when that is software rather than hardware."""
+    """The software that stands in for the device's hardware, if any."""
     findings: tuple[Finding, ...] = ()
     record: Record | None = None
-    """Of the step that ended the probe."""
+    """The record of the step that ended the probe."""
 
 
 # ---------------------------------------------------------------------------------------------- search
@@ -421,37 +428,37 @@ class CommitRange(Wire, frozen=True, kw_only=True):
     start: Name
     end: Name
     count: int | None = None
-    """Commits between them on the main branch; None where it isn't known offline."""
+    """Number of commits between them on the main branch; None if that is unknown offline."""
     compare_url: Name = ""
 
 
 class Commit(Wire, frozen=True, kw_only=True):
-    """One commit as its author wrote it. Text and paths are untrusted, and cut to what a ranking can use."""
+    """One commit as its author wrote it. Text and paths are untrusted, and shortened to the needs of a ranking."""
 
     sha: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{7,64}$")]
     day: date
-    """When it was committed, in UTC."""
+    """Day of the commit, in UTC."""
     subject: Name
     body: Text = ""
     paths: tuple[Name, ...] = ()
-    """Files it touches, against its first parent."""
+    """The files that differ from the first parent."""
 
 
 class Suspect(Wire, frozen=True, kw_only=True):
-    """A commit that may have to do with a failure. A ranking of words, never evidence: it accuses nobody."""
+    """A commit that may be related to a failure. The ranking compares words: it is no evidence."""
 
     commit: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{7,64}$")]
     subject: Name
     score: float
-    """Its share of the belief spread over the range's commits, 0 … 1."""
+    """Share of the belief over the commits of the range, 0 … 1."""
     why: tuple[Text, ...] = ()
 
 
 class Bisection(Wire, frozen=True, kw_only=True):
-    """Where the behaviour changes between releases. Either pair, or both, may be known.
+    """The regression range of one change of behaviour: last good and first bad, or last bad and first good.
 
-    ``skipped`` are the builds between a pair that could answer neither good nor bad, ``untested`` those that were not
-    run: the change may lie on either side of them.
+    ``skipped`` are builds inside the range that answered neither good nor bad, ``untested`` are builds that were not
+    run. The change may lie on either side of them.
     """
 
     direction: Literal["introduced", "fixed"]
@@ -465,44 +472,45 @@ class Bisection(Wire, frozen=True, kw_only=True):
     probes: int = 0
     commits: CommitRange | None = None
     suspects: tuple[Suspect, ...] = ()
-    """The commits of the range most related to the report, best first; five at most."""
+    """At most five commits of the range, the most related to the report first."""
     culprit: Name | None = None
-    """Full sha: of two builds one commit apart one fails and the other does not, seen as often as it takes."""
+    """Full sha of the first bad commit, or of the fix: two builds one commit apart differ, in as many runs as the
+    failure rates demand."""
     deep: bool = False
-    """Found along builds between releases."""
+    """True if found along builds between releases."""
     notes: tuple[Text, ...] = ()
-    """In words: failure rates, more than one change, what could not be searched."""
+    """Facts in words: failure rates, further changes, parts that could not be searched."""
 
 
 class Smaller(Wire, frozen=True, kw_only=True):
-    """A testcase cut down to what its failure needs, and what shows that it is the same failure."""
+    """A minimized testcase, and the evidence that its failure is the same."""
 
     testcase: Testcase
     version: Name
-    """The release on which each step of the reduction was seen to fail as reported."""
+    """The release on which each step of the reduction failed as reported."""
     device: Name
     control: Name = ""
-    """The release on which each step was seen to pass; empty where none was asked."""
+    """The release on which each step of the reduction passed; empty without a control."""
     signature: Signature | None = None
-    """The failure, as the smaller testcase shows it."""
+    """The failure of the smaller testcase."""
     before: int
     """Lines that are not blank, in all files and steps."""
     after: int
     probes: int
     seconds: float
     confirmed: int
-    """How often the result was run again at the end and failed the same way."""
+    """Number of reruns of the result at the end that failed the same way."""
     stopped: Literal["minimal", "probes", "time"]
-    """Whether no piece could go any more, or what ran out first."""
+    """``minimal``: no piece can be removed. Otherwise the limit that was reached first."""
 
 
 class Investigation(Wire, frozen=True, kw_only=True):
-    """Everything that the runs of one plan showed. ``observations`` are in the order of their runs."""
+    """The results of all runs of one plan. ``observations`` are in the order of their runs."""
 
     observations: Annotated[tuple[Observation, ...], msgspec.Meta(max_length=1000)] = ()
     findings: Annotated[tuple[Finding, ...], msgspec.Meta(max_length=200)] = ()
     trail: BuildRange | None = None
-    """The builds between releases along which a search went on."""
+    """The builds between releases that were searched."""
     smaller: Smaller | None = None
     conditions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=50)] = ()
     """Facts about the machine and the sandbox that a reader of the verdict must know."""
@@ -511,32 +519,32 @@ class Investigation(Wire, frozen=True, kw_only=True):
 # ---------------------------------------------------------------------------------------------- jobs, over files
 
 CellId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")]
-"""A name of ours, free of anything an issue says: it names files, artifacts and rows of a job matrix."""
+"""A name that contains no text of an issue. It names files, artifacts and rows of a job matrix."""
 Digest = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
 MAX_PLAN_BYTES = 8 * 1024 * 1024
-"""Of ``plan.json``. A testcase with its attachments that makes more of it is none."""
+"""Maximum size of ``plan.json``. A larger testcase with attachments is not accepted."""
 
 
 class JobCell(Wire, frozen=True, kw_only=True):
-    """What one job runs: a whole investigation, on one kind of machine."""
+    """The work of one job: a whole investigation, on one kind of machine."""
 
     id: CellId
     machine: Name = ""
-    """The kind of machine, by its name in the settings; empty for any ordinary one."""
+    """The kind of machine, by its name in the settings; empty for any ordinary machine."""
     plan: Plan
     testcase_sha256: Digest
-    """Of ``plan.testcase``. On a machine that needs approval the job compares it once more before it starts."""
+    """Digest of ``plan.testcase``. On a machine that needs approval, the job compares it again before it starts."""
     sandbox: Name = "auto"
     allow: tuple[Name, ...] = ()
     """Packages that the testcase may install besides those on the list."""
     minimize: bool = False
-    """Also cut the testcase down."""
+    """Also minimize the testcase."""
 
 
 class JobPlan(Wire, frozen=True, kw_only=True):
-    """``plan.json``: the cells, for whoever runs them, and ``case``, which only its writer reads."""
+    """``plan.json``: the cells to run, and ``case``, which only the bot reads."""
 
     schema: int = SCHEMA
     cells: tuple[JobCell, ...]
@@ -549,12 +557,12 @@ class CellResult(Wire, frozen=True, kw_only=True):
     schema: int = SCHEMA
     cell: CellId
     plan_sha256: Digest
-    """Of the ``plan.json`` that was run."""
+    """Digest of the ``plan.json`` that was run."""
     seen: Investigation = Investigation()
     problem: Text = ""
-    """The reason why no run was made, if the failure is ours."""
+    """The reason why no run was made, if the failure is our own."""
 
 
 def digest_of(testcase: Testcase) -> str:
-    """The sha256 of all that a testcase is: files, steps, requirements. What an approval is bound to."""
+    """Return the sha256 of a testcase, all fields included. An approval names this digest."""
     return sha256(msgspec.json.encode(testcase, order="deterministic")).hexdigest()

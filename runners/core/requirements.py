@@ -1,4 +1,4 @@
-"""What a testcase may ask to have installed: names from a closed list, because its author is a stranger."""
+"""Check the requirements of a testcase against a closed list of packages, because its author is a stranger."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from runners.core.errors import UserError
 
 
 class Refusal(NamedTuple):
-    """A requirement that no environment may have, and why, in words."""
+    """A requirement that may not be installed, and the reason in words."""
 
     requirement: str
     why: str
 
 
 def load_allowed_requirements() -> frozenset[str]:
-    """The list, in canonical spelling."""
+    """Return the names of the list, in canonical spelling."""
     text = (resources.files("runners.core") / "allowed_requirements.json").read_text(encoding="utf-8")
     return frozenset(json.loads(text)["names"])
 
 
 def parse_allowance(words: Sequence[str]) -> dict[str, str]:
-    """``--allow`` → import name to distribution: ``einx`` allows that package, ``cv2=opencv-python`` another name.
+    """Parse the values of ``--allow``: ``einx``, or ``cv2=opencv-python`` if the names differ.
+
+    Return a mapping of import name to distribution.
 
     Raises:
-        UserError: it is no name of a package.
+        UserError: a value is no name of a package.
     """
     found = {}
     for word in words:
@@ -50,17 +52,17 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,98}[A-Za-z0-9])?")
 def check_requirements(
     requirements: Sequence[str], also: frozenset[str] = frozenset()
 ) -> tuple[tuple[str, ...], tuple[Refusal, ...]]:
-    """Requirements split into those that may be installed, in canonical spelling and order, and those refused.
+    """Split requirements into those that may be installed, in canonical spelling and order, and the refused ones.
 
-    ``also`` are names that the operator allows besides those on the list.
+    ``also`` are names that the operator allows in addition to the list.
     """
     allowed = load_allowed_requirements() | also
-    read = [_read(text, allowed) for text in requirements]
-    kept = {one for one in read if isinstance(one, str)}
-    return tuple(sorted(kept)), tuple(one for one in read if isinstance(one, Refusal))
+    checked = [_check_requirement(text, allowed) for text in requirements]
+    kept = {one for one in checked if isinstance(one, str)}
+    return tuple(sorted(kept)), tuple(one for one in checked if isinstance(one, Refusal))
 
 
-def _read(text: str, allowed: frozenset[str]) -> str | Refusal:
+def _check_requirement(text: str, allowed: frozenset[str]) -> str | Refusal:
     try:
         parsed = Requirement(text)
     except InvalidRequirement:

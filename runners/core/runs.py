@@ -1,7 +1,7 @@
-"""One run of a testcase as data: everything that decides it, and everything it showed.
+"""One run of a testcase as data: the request with everything that decides the run, and the result.
 
 A request names a release, not an environment: the environment belongs to the result. Requests with equal keys ask
-for the same run, so that a ledger or a recording can answer instead of a sandbox.
+for the same run, so that a recording can answer in place of a sandbox.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runners.core.protocol import Ended, Limits, Name, NotRun, StepResult, Testc
 
 
 class RunRequest(Wire, frozen=True, kw_only=True):
-    """A run to make."""
+    """The request of one run."""
 
     version: Name
     device: Name
@@ -23,22 +23,22 @@ class RunRequest(Wire, frozen=True, kw_only=True):
     limits: Limits = Limits()
     varied: Varied = Varied()
     attempt: int = 1
-    """The number of the run of its cell. Every second attempt has a process and a sandbox of its own."""
+    """Number of the run of its cell. Every second attempt has a process and a sandbox of its own."""
     seed: int | None = None
-    """For random numbers that a Python step draws without a seed of its own."""
+    """Seed of the random numbers that a Python step draws without a seed of its own."""
     may_fork: bool = True
-    """False: no fork of a process that has done the imports, whatever the attempt."""
+    """False to forbid a fork of a process that has done the imports, for every attempt."""
     hook: bool = False
-    """True: bring back the file that a guest program writes."""
+    """True to return the file that a guest program writes."""
 
     @property
     def key(self) -> str:
-        """A sha256. Limits are left out: they decide only how a run that reaches them ends."""
+        """The sha256 of the request without its limits: they matter only to a run that reaches them."""
         return sha256(msgspec.json.encode(msgspec.structs.replace(self, limits=Limits()), order="sorted")).hexdigest()
 
 
 class RunResult(Wire, frozen=True, kw_only=True):
-    """What one run showed. ``steps`` are those that were started; ``ended`` is how the last of them ended."""
+    """The result of one run. ``steps`` are the started steps; ``ended`` is the end of the last of them."""
 
     steps: tuple[StepResult, ...] = ()
     ended: Ended
@@ -46,20 +46,21 @@ class RunResult(Wire, frozen=True, kw_only=True):
     peak_bytes: int = 0
     engine: Name = ""
     hook_file: Text | None = None
-    """The file of a guest program: the guest's words."""
+    """The content of a guest program's file. The text comes from the guest."""
     environment: Name = ""
-    """Digest of the environment's lock; empty if there was none."""
+    """Digest of the environment's lock; empty without an environment."""
     fork: Name = ""
     """The commit and the wheel of a build that is no release of the toolchain."""
     driver: Name = ""
-    """The software that stood in for the device."""
+    """The software that stood in for the device's hardware."""
     image: Name = ""
-    """Digest of the image that the sandbox ran on; empty for the host's own system."""
+    """Digest of the sandbox's image; empty for the host's own system."""
 
 
 Execute = Callable[[RunRequest], RunResult]
-"""Makes a run. Never raises for what the testcase does."""
+"""Makes a run. A failure of the testcase is a result, never an exception."""
 
 
 def report_not_run(reason: NotRun, engine: str = "") -> RunResult:
+    """Return the result of a run that could not be made."""
     return RunResult(ended=reason, engine=engine)

@@ -2,9 +2,9 @@
 
 Two weaknesses of plain ``bwrap`` were measured: as real root it keeps uid 0, so the process limit does not hold, and
 its own environment is readable inside. So bwrap gets an empty environment, and each probe a control group of its own.
-As root, bwrap does the mounts (the store may lie below a private home), and the process then drops to "nobody" for
-good, without groups and capabilities. As an ordinary user, a user namespace gives the same and is closed behind the
-process.
+As root, bwrap does the mounts (the store may lie below a private home). The process then drops for good to a user
+of its own, without groups and capabilities. As an ordinary user, a user namespace gives the same and is closed behind
+the process.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from runners.sandbox.contract import (
     EngineReport,
     SandboxSpec,
 )
-from runners.sandbox.limits import cgroup, cpu_time, seccomp
+from runners.sandbox.limits import cgroup, cpu_time, seccomp, users
 from runners.sandbox.process import build_report, close_streams, exchange_data
 
 _START_S = 20.0
@@ -179,7 +179,12 @@ def _start_bwrap(spec: SandboxSpec, group: cgroup.Cgroup | None) -> Iterator[_Ru
         words = [word for option, fd in options.items() for word in (option, str(fd))]
         process = subprocess.Popen(
             build_command_line(
-                spec, root=os.geteuid() == 0, grouped=group is not None, files=files, descriptors=words
+                spec,
+                user=stack.enter_context(users.reserve_user()),
+                root=os.geteuid() == 0,
+                grouped=group is not None,
+                files=files,
+                descriptors=words,
             ),
             executable=shutil.which("bwrap"),
             stdin=subprocess.PIPE,

@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from runners.sandbox.containers import skeleton
 from runners.sandbox.contract import SCRATCH, WORK, Mount, SandboxSpec
+from runners.sandbox.limits.users import NOBODY
 
-NOBODY = "65534"
 MAX_OPEN_FILES = 4096
 MAX_PROCESSES_OF_NOBODY = 16384
 """Ceiling for all sandboxes of this machine together, as for containers. The control group limits each probe."""
@@ -18,9 +18,9 @@ _PROCESSORS = "/sys/devices/system/cpu"
 
 
 def build_command_line(
-    spec: SandboxSpec, *, root: bool, grouped: bool, files: dict[str, int], descriptors: list[str]
+    spec: SandboxSpec, *, user: int, root: bool, grouped: bool, files: dict[str, int], descriptors: list[str]
 ) -> list[str]:
-    """Return the whole command.
+    """Return the whole command. As ``root``, the process becomes ``user``.
 
     ``files`` maps a path inside to the descriptor of its content. ``descriptors`` are options that name other
     inherited descriptors.
@@ -35,7 +35,7 @@ def build_command_line(
         *("--chdir", WORK),
         *descriptors,
         "--",
-        *build_inner_argv(spec, root=root, grouped=grouped),
+        *build_inner_argv(spec, user=user, root=root, grouped=grouped),
     ]
 
 
@@ -53,7 +53,7 @@ def build_identity_options(*, root: bool, help_text: str) -> list[str]:
         # setpriv needs these capabilities to drop all others, and then drops these too.
         return ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
     nested = ["--disable-userns"] if "--disable-userns" in help_text else []  # since 0.8.0; seccomp refuses it too
-    return ["--unshare-user", "--uid", NOBODY, "--gid", NOBODY, *nested]
+    return ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY), *nested]
 
 
 def build_environment_options(environment: dict[str, str]) -> list[str]:
@@ -96,15 +96,16 @@ def _make_parents(path: str) -> list[str]:
     return [word for parent in above for word in ("--perms", "0755", "--dir", parent)]
 
 
-def build_inner_argv(spec: SandboxSpec, *, root: bool, grouped: bool) -> list[str]:
-    """Return the command inside: set the limits, drop to nobody (as root), start the process."""
+def build_inner_argv(spec: SandboxSpec, *, user: int, root: bool, grouped: bool) -> list[str]:
+    """Return the command inside: set the limits, drop to ``user`` (as root), start the process."""
     limits = ["--core=0", f"--fsize={spec.limits.disk_bytes}", f"--nofile={MAX_OPEN_FILES}"]
     if grouped:
         limits += [f"--nproc={MAX_PROCESSES_OF_NOBODY}"]
     else:
         # The best limits without a control group: memory of each process alone, and processes per namespace.
         limits += [f"--data={spec.limits.memory_bytes}", f"--nproc={spec.limits.processes}"]
-    drop = ["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"]
+    identity = ["--reuid", str(user), "--regid", str(NOBODY), "--clear-groups"]
+    drop = [*identity, "--bounding-set=-all", "--inh-caps=-all"]
     # A change of the user id clears the parent-death signal, hence "keep".
     become = ["/usr/bin/setpriv", *drop, "--no-new-privs", "--pdeathsig", "keep", "--"] if root else []
     return ["/usr/bin/prlimit", *limits, "--", *become, *spec.argv]

@@ -8,11 +8,14 @@ from runners.core.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.workbench import Workbench, open_workbench
 from tests.runners.guest.iree import fresh, search, written as iree_written
-from tests.runners.guest.iree.faults import Fault, faults, valid
+from tests.runners.guest.iree.faults import Fault, list_faults, list_valid_programs
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 
-FAULTS = {(fault.title, fault.version): fault for fault in (*faults(), *fresh.faults(), *iree_written.faults())}
+FAULTS = {
+    (fault.title, fault.version): fault
+    for fault in (*list_faults(), *fresh.list_faults(), *iree_written.list_faults())
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +41,14 @@ def bench() -> Workbench:
 )
 def test_the_fault_is_found_where_it_is(bench: Workbench, fault: Fault) -> None:
     """A pass, the input, a pass of LLVM, a dispatch: of the level and the name that were written down before."""
-    sought = search.seek(bench, fault)
+    sought = search.search_fault(bench, fault)
     assert sought.shown
-    assert sought.right(fault), sought.findings
+    assert sought.is_right(fault), sought.findings
 
 
 def test_a_pass_shows_what_it_did(bench: Workbench) -> None:
     """The IR before and after it, bounded."""
-    found = search.seek(bench, FAULTS["crop behind a transpose", "3.9.0"]).at("pass")
+    found = search.search_fault(bench, FAULTS["crop behind a transpose", "3.9.0"]).find_level("pass")
     assert found is not None
     difference = found.evidence["difference"]
     assert any(line.startswith("-") and "collapse_shape" in line for line in difference)
@@ -55,5 +58,7 @@ def test_a_pass_shows_what_it_did(bench: Workbench) -> None:
 @pytest.mark.parametrize("title", ["matmul and sum", "squares of a table"])
 def test_valid_programs_part_nowhere(bench: Workbench, title: str) -> None:
     """Two backends, two dispatches, the same values: no dispatch is named."""
-    found = search.alarms(bench, dict(valid())[title], ("3.13.0", "llvm-cpu"), ("3.13.0", "vmvx"))
+    found = search.find_false_alarms(
+        bench, dict(list_valid_programs())[title], ("3.13.0", "llvm-cpu"), ("3.13.0", "vmvx")
+    )
     assert found == ()

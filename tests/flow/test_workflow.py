@@ -54,6 +54,7 @@ def play(
         inputs=inputs,
         run_id=run_id,
     )
+    github.run_jobs[run_id], github.run_artifacts[run_id] = made.listed_jobs, made.listed_artifacts
     made.run()
     return made
 

@@ -14,11 +14,15 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.bot.forge import objects
+from tests.bot.forge.fake import REPOSITORY
+from tests.bot.forge.objects import WEB
 from tests.flow.expressions import evaluate
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +53,9 @@ class Play:
     run_id: int = 1
     jobs: dict[str, Job] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=lambda: {"RUNNER_ENVIRONMENT": "github-hosted"})
+    listed_jobs: list[dict[str, Any]] = field(default_factory=list)
+    listed_artifacts: list[dict[str, Any]] = field(default_factory=list)
+    """What the forge lists of this run."""
 
     @property
     def artifacts(self) -> Path:
@@ -95,10 +102,16 @@ class Play:
         work.mkdir(parents=True)
         context |= {"runner": {"temp": str(temp)}, "steps": {}, "inputs": dict(self.inputs), "work": work}
         context["github"] = {"token": self.variables["GITHUB_TOKEN"] if job["permissions"] else "no-permission"}
-        for step in job["steps"]:
+        steps: list[dict[str, Any]] = []
+        shown = str(self._value(str(job.get("name", name)), context))
+        self.listed_jobs.append(objects.workflow_job(WEB, REPOSITORY, self.run_id, shown, datetime.now(UTC), steps))
+        for number, step in enumerate(job["steps"], 1):
             if done.result == "success" and self._true(step.get("if", True), context):
+                begin = datetime.now(UTC)
                 code = self._step(step, context, done, temp)
                 done.result = "success" if code == 0 else "failure"
+                title = step.get("name", f"Run {step.get('uses', 'a command')}")
+                steps.append(objects.workflow_step(title, number, done.result, begin, datetime.now(UTC)))
         for output, value in job.get("outputs", {}).items():
             done.outputs[output] = str(self._value(value, context))
 
@@ -121,8 +134,11 @@ class Play:
         source = work / given["path"]
         if source.exists():
             target = self.artifacts / given["name"]
+            if target.exists():
+                return 1  # a name can be taken once in a run
             target.mkdir()
             shutil.copy(source, target)
+            self.listed_artifacts.append(objects.artifact(WEB, REPOSITORY, given["name"], datetime.now(UTC)))
         return 0
 
     def _download(self, given: Mapping[str, str], work: Path) -> int:
@@ -182,7 +198,7 @@ class Play:
             "GITHUB_ACTIONS": "true",
             "GITHUB_EVENT_NAME": self.event,
             "GITHUB_EVENT_PATH": str(event),
-            "GITHUB_REPOSITORY": "octo/compiler",
+            "GITHUB_REPOSITORY": REPOSITORY,
             "GITHUB_RUN_ID": str(self.run_id),
             "GITHUB_RUN_ATTEMPT": "1",
             "GITHUB_SERVER_URL": "https://github.com",

@@ -9,6 +9,7 @@ from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
 from bot.extract.claim.failure import is_expected_output
+from bot.extract.claim.value_sentences import find_value_pair
 from bot.extract.vocabulary import any_of, any_word, list_tools
 
 MAX_QUOTED_CHARS = 8_000
@@ -64,7 +65,21 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
         else:
             _read_sentence(prose.text, actual, expected)
         above = prose.text
+    if not (actual and expected):
+        _add_value_pair(document, actual, expected)
     return _join_bounded(actual), _join_bounded(expected)
+
+
+def _add_value_pair(document: Document, actual: list[str], expected: list[str]) -> None:
+    """Fill the side that is empty from a sentence that names both values, if the other side agrees with it."""
+    pairs = (find_value_pair(prose.text) for prose in document.prose if not prose.heading)
+    pair = next((found for found in pairs if found is not None), None)
+    if pair is None or any(pair.printed not in text for text in actual[:1]):
+        return
+    if any(pair.expected not in text for text in expected[:1]):
+        return
+    actual[:] = actual or [pair.printed]
+    expected[:] = expected or [pair.expected]
 
 
 def _is_output_of(intro: str, versions: Sequence[str]) -> bool:

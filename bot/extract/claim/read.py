@@ -18,6 +18,7 @@ from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabulari
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import Claim, ClaimKind, Signature
 
+MAX_TOLD_CHARS = 8_000
 OUTPUT_TYPE = "output"
 """Signature type of a claim that rests on printed output alone."""
 
@@ -59,8 +60,19 @@ def read_claim(source: ClaimSource) -> Claim:
         devices=tuple(d[:512] for d in source.devices[:8]),
         actual=actual,
         expected=expected,
+        told=_collect_told(source) if signature is None or signature.type == OUTPUT_TYPE else "",
         sometimes=_SOMETIMES.search(f"{source.title}\n{_join_prose(source)}") is not None,
     )
+
+
+_CODE = (Kind.PYTHON, Kind.DEFINITIONS)
+
+
+def _collect_told(source: ClaimSource) -> str:
+    """Return the words in which the report may describe its failure: all but code, and the environment."""
+    prose = (p.text for p in source.document.prose if classify_heading(p.section) is not IssueSection.ENVIRONMENT)
+    quoted = (p.text for p in source.pieces if p.kind not in _CODE and p.text.strip() not in source.code)
+    return "\n".join((source.title, *prose, *quoted))[:MAX_TOLD_CHARS]
 
 
 # ---------------------------------------------------------------------------------------------- kind

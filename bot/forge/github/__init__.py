@@ -9,5 +9,6 @@ data instead, every field with its type (``bot/forge/payloads.py``).
 
 from bot.forge.github.connect import open_forge, open_reader
 from bot.forge.github.forge import GithubForge
+from bot.forge.github.workflow_run import fetch_workflow_run
 
-__all__ = ["GithubForge", "open_forge", "open_reader"]
+__all__ = ["GithubForge", "fetch_workflow_run", "open_forge", "open_reader"]

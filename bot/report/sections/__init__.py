@@ -1,2 +1,1 @@
-"""The parts of a comment, in the order in which `bot.report.comment` puts them together; page and terminal show them
-too."""
+"""Sections of a comment, in the order of `bot.report.comment.list_sections`. Page and terminal show them too."""

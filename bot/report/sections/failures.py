@@ -1,4 +1,4 @@
-"""What was reported beside what was seen, and the output of the runs."""
+"""The reported failure beside the observed failures, and the output of the runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bot.report.quote import clean_text, cut_middle, join_lines, quote_block, qu
 from bot.report.sections.shape import DETAILS, Detail
 from bot.verdict.verdict import Report
 from runners.core.conditions import describe_conditions
+from runners.core.failure.normalize import name_type
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -26,12 +27,12 @@ from runners.core.protocol import (
 
 
 def render_comparison(report: Report, detail: Detail = DETAILS[0]) -> str:
-    """The reported failure beside each distinct one that was seen, as one fence."""
+    """Return the reported failure and each distinct observed failure, as one code block."""
     ran = [seen for seen in report.observations if not isinstance(seen.ended, NotRun)]
     if not ran:
         return ""
     reported = _describe_claim(report.extraction.claim)
-    lines = [f"reported: {reported}" if reported else "reported: no message that runs could be compared with"]
+    lines = [f"reported: {reported}" if reported else "reported: no message to compare the runs with"]
     lines += _list_failures(ran, detail.entries)
     return quote_block("\n".join(lines))
 
@@ -44,9 +45,9 @@ def _describe_claim(claim: Claim) -> str:
 
 
 def describe_signature(signature: Signature, limit: int = 300) -> str:
-    """``Type: message, in frame ← frame`` on one line; strangers' words, unquoted."""
+    """Return ``Type: message, in frame ← frame`` on one line, with foreign words unquoted."""
     frames = " ← ".join(signature.frames[:3])
-    parts = (_clean_line(signature.type, 120), _clean_line(signature.message, limit))
+    parts = (_clean_line(name_type(signature.type), 120), _clean_line(signature.message, limit))
     return ": ".join(filter(None, parts)) + (f", in {_clean_line(frames, limit)}" if frames else "")
 
 
@@ -55,21 +56,20 @@ def _clean_line(text: str, limit: int = 300) -> str:
 
 
 def _list_failures(ran: Sequence[Observation], limit: int) -> list[str]:
-    """One line per distinct failure: the reported one first, passes left out. What may be long, and then scrolls out
-    of sight, comes last."""
+    """Return one line per distinct failure, the reported one first. The part that may be long ends the line."""
     groups: dict[tuple[Answer, str], list[str]] = {}
     for seen in sorted((one for one in ran if one.answer is not Answer.GOOD), key=lambda one: one.answer):
-        what = describe_signature(seen.signature) if seen.signature else describe_run(seen)
+        failure = describe_signature(seen.signature) if seen.signature else describe_run(seen)
         why = f" ({_clean_line(seen.why)})" if seen.why and seen.answer is Answer.SKIP else ""
-        groups.setdefault((seen.answer, f"{what}{why}"), []).append(seen.version)
+        groups.setdefault((seen.answer, f"{failure}{why}"), []).append(seen.version)
     names = {Answer.BAD: "matches on", Answer.SKIP: "differs on", Answer.GOOD: ""}
-    return [f"{names[answer]} {', '.join(sort_versions(on))}: {what}" for (answer, what), on in groups.items()][
+    return [f"{names[answer]} {', '.join(sort_versions(on))}: {failure}" for (answer, failure), on in groups.items()][
         :limit
     ]
 
 
 def render_outputs(observations: Sequence[Observation], detail: Detail) -> str:
-    """The end of each distinct output, the reported failure first; what repeats is named once."""
+    """Return the end of each distinct output, the reported failure first. Equal outputs are shown once."""
     groups: dict[str, list[Observation]] = {}
     for seen in sorted(observations, key=lambda one: one.answer):
         if seen.excerpt.strip():
@@ -94,7 +94,7 @@ def _describe_runs(seen: Sequence[Observation]) -> str:
 
 
 def describe_ending(how: Ended, quote: Callable[[str], str] = quote_code) -> str:
-    """How a run ended, in words; ``quote`` takes the words that are not ours."""
+    """Return how a run ended, in words. ``quote`` escapes a stranger's words."""
     match how:
         case Exited(code=number):
             return f"exit code {number}"
@@ -112,7 +112,7 @@ def describe_ending(how: Ended, quote: Callable[[str], str] = quote_code) -> str
 
 
 def get_signal_name(number: int) -> str:
-    """``SIGSEGV`` for 11; the number's own word for one without a name."""
+    """Return ``SIGSEGV`` for 11, and ``unnamed`` for a number without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:

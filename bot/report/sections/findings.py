@@ -1,4 +1,4 @@
-"""The findings of a diagnosis in our words (`runners.core.findings`), with their evidence quoted."""
+"""The findings of a diagnosis, with titles from `runners.core.findings` and quoted evidence."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bot.verdict.verdict import Report
 from runners.core.findings import DIFFERENCE, KINDS, LEVEL, REFUTED_BY, clears_passes, render_title
 from runners.core.protocol import Finding
 
-_NAMES = {REFUTED_BY: "would be refuted by"}
-"""Names of evidence that a reader would misread without the document."""
+_LABELS = {REFUTED_BY: "would be refuted by", "successor": "replaced by"}
+"""Labels of evidence whose name in the document needs an explanation."""
 
 
 def list_findings(report: Report) -> tuple[Finding, ...]:
@@ -26,18 +26,18 @@ def render_findings(findings: Sequence[Finding], detail: Detail = DETAILS[0], *,
 
 
 def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Drop that LLVM's passes are not to blame, unless nothing else is known of the cause. The document keeps it."""
+    """Drop findings that clear LLVM's passes, unless no other finding names a cause. The document keeps them."""
     telling = [one for one in findings if not clears_passes(one, "llvm-pass")]
     return telling if any(KINDS[one.kind].is_cause for one in telling) else findings
 
 
 def _render_finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
     title = render_title(finding)
-    said = f"{title}: {quote_code(finding.summary, 400)}" if finding.summary else title
+    headline = f"{title}: {quote_code(finding.summary, 400)}" if finding.summary else title
     shown = _select_evidence(finding)
-    evidence = "\n".join(f"{_NAMES.get(name, name)}: {_format_value(value)}" for name, value in shown.items())
+    evidence = "\n".join(f"{_LABELS.get(name, name)}: {_format_value(value)}" for name, value in shown.items())
     parts = [
-        said,
+        headline,
         quote_block(cut_end(evidence, min(1_500, 200 + detail.excerpt))) if shown else "",
         _render_difference(finding, detail, folds=folds),
     ]
@@ -45,14 +45,14 @@ def _render_finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
 
 
 def _select_evidence(finding: Finding) -> dict[str, object]:
-    """Evidence that neither the title nor the summary has. The document has all of it."""
+    """Return the evidence that title and summary do not state. The document has all evidence."""
     evidence, has_levels = finding.evidence, bool(KINDS[finding.kind].titles)
     if has_levels and evidence.get("name") == "none":
         return {}
-    said = f"{evidence.get(LEVEL) if has_levels else ''} {finding.summary}"
+    stated = f"{evidence.get(LEVEL) if has_levels else ''} {finding.summary}"
     hidden = {DIFFERENCE, *([LEVEL] if has_levels else [])}
-    hidden |= {name for name in ("name", "version") if str(evidence.get(name)) in said}
-    return {name: value for name, value in evidence.items() if name not in hidden}
+    hidden |= {name for name in ("name", "version") if str(evidence.get(name)) in stated}
+    return {name: value for name, value in evidence.items() if name not in hidden and value is not None}
 
 
 def _render_difference(finding: Finding, detail: Detail, *, folds: bool) -> str:
@@ -61,7 +61,7 @@ def _render_difference(finding: Finding, detail: Detail, *, folds: bool) -> str:
         return ""
     text = cut_end("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
     changed = any(str(line).startswith(("+", "-")) for line in lines)
-    title = KINDS[finding.kind].difference if changed else "The module that it was given"
+    title = KINDS[finding.kind].difference if changed else "The module that the pass received"
     shown = quote_block(text, "diff")
     return f"<details><summary>{title}</summary>\n\n{shown}\n\n</details>" if folds else f"{title}:\n\n{shown}"
 

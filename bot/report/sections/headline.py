@@ -1,4 +1,4 @@
-"""The first line: the verdict in a word, its sentence, and how sure it is."""
+"""The first line: the title of the verdict, its sentence, and its confidence."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ TITLES = {
     VerdictKind.NO_CLAIM: "No failure reported",
 }
 UNJUDGED = frozenset({VerdictKind.INCOMPLETE, VerdictKind.UNTESTABLE, VerdictKind.NO_REPRO, VerdictKind.NO_CLAIM})
-"""Nothing was weighed, so a confidence would be noise."""
+"""Kinds without a confidence, because no evidence was weighed."""
 
 
 def render_headline(verdict: Verdict) -> str:
-    """``**Regression.** It passes on … Confidence: high.``; a headline that repeats the label is not doubled."""
+    """Return ``**Regression.** It passes on … Confidence: high.``, without repeating a title in the headline."""
     label, text = TITLES[verdict.kind], escape_prose(verdict.headline)
     if text.casefold().startswith(label.casefold()):
         line = f"**{text[: len(label)]}**{text[len(label) :]}"
@@ -34,7 +34,7 @@ def render_headline(verdict: Verdict) -> str:
 
 
 def render_sentence(verdict: Verdict) -> str:
-    """The headline for a place where the label stands already: it is not said twice."""
+    """Return the headline for a place that shows the title already, without repeating the title."""
     label, text = TITLES[verdict.kind], escape_prose(verdict.headline)
     if text.casefold().startswith(f"{label}: ".casefold()):
         text = text[len(label) + 2 :]
@@ -43,7 +43,7 @@ def render_sentence(verdict: Verdict) -> str:
 
 
 def format_confidence(verdict: Verdict) -> str:
-    """A last, short sentence with the confidence in a word; empty where nothing was weighed."""
+    """Return ``Confidence: high.``, or an empty text for kinds without a confidence."""
     if verdict.kind in UNJUDGED:
         return ""
     word = "high" if verdict.confidence >= 0.9 else "moderate" if verdict.confidence >= 0.6 else "low"

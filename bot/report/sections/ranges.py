@@ -1,4 +1,4 @@
-"""Where it changed: the two releases, the commits between, and those most related to the report."""
+"""The change of behaviour: its two releases, the commits between, and the commits most related to the report."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ _COMPARE = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/compare/[\w.+-]+\.\.
 
 
 def map_forks(observations: Sequence[Observation]) -> Mapping[str, str]:
-    """Version → what it really is, of the builds that are no releases."""
+    """Return version → fork for the builds that are not releases."""
     return {seen.version: seen.fork for seen in observations if seen.fork}
 
 
 def render_changes(report: Report) -> tuple[str, ...]:
-    """Every change that was found; none for a testcase at fault, whose undefined result no commit breaks or mends."""
+    """Return one paragraph per change of behaviour.
+
+    Empty for a testcase at fault: no commit breaks or repairs an undefined result.
+    """
     if report.verdict.kind is VerdictKind.INVALID_REPRO:
         return ()
     return tuple(render_change(one, map_forks(report.observations)) for one in report.bisections)
 
 
 def render_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
-    """``Last good A → first bad B`` with what lies between; of a change whose other end nobody saw, what is known."""
+    """Return ``Last good A → first bad B`` with the commits between, or the one end that is known."""
 
     def named(version: str) -> str:
         fork = forks.get(version, "").partition(",")[0]
@@ -43,37 +46,38 @@ def render_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
         case _:
             return ""
     silent = _list_builds("Neither good nor bad", bisection.skipped) + _list_builds("Not run", bisection.untested)
-    said = f"{ends}.{silent}{_describe_search(bisection)}"
+    change = f"{ends}.{silent}{_describe_search(bisection)}"
     return "\n\n".join(
-        filter(None, (said, render_suspects(bisection.commits, bisection.suspects, "have changed it")))
+        filter(None, (change, render_suspects(bisection.commits, bisection.suspects, "have changed it")))
     )
 
 
-def _list_builds(what: str, builds: Sequence[str]) -> str:
-    return f" {what}: {', '.join(map(quote_code, builds[:8]))}{' …' if builds[8:] else ''}." if builds else ""
+def _list_builds(label: str, builds: Sequence[str]) -> str:
+    return f" {label}: {', '.join(map(quote_code, builds[:8]))}{' …' if builds[8:] else ''}." if builds else ""
 
 
 def _describe_search(bisection: Bisection) -> str:
-    """Of a change found along nightlies or commits: how sure it is, and on what runs that rests."""
+    """Return runs and certainty of a change found along nightlies or commits; empty for a change among releases."""
     if not bisection.deep:
         return ""
     sure = f"{min(99.9, int(1000 * bisection.confidence) / 10):g} %"
     first = "First commit with it" if bisection.direction == "introduced" else "First commit without it"
     named = f" {first}: {quote_code(bisection.culprit)}." if bisection.culprit else ""
     notes = "".join(f" {escape_prose(note[:1].upper() + note[1:])}." for note in bisection.notes)
-    return f" Found in {bisection.probes} runs, certain to {sure}.{named}{notes}"
+    return f" Found in {bisection.probes} runs, certainty {sure}.{named}{notes}"
 
 
 def render_likely_fix(likely: LikelyFix | None) -> str:
-    """Commits that may have fixed what no build at hand shows; empty when none is known."""
+    """Return the commits that may have fixed a failure that no available build shows; empty without such commits."""
     if likely is None:
         return ""
-    said = f"No build at hand shows the failure; {quote_code(likely.first_good)} is the oldest newer one that passes."
-    return f"{said}\n\n{render_suspects(likely.commits, likely.suspects, 'have fixed it')}"
+    good = quote_code(likely.first_good)
+    sentence = f"No available build shows the failure; {good} is the oldest newer build that passes."
+    return f"{sentence}\n\n{render_suspects(likely.commits, likely.suspects, 'have fixed it')}"
 
 
 def render_suspects(commits: CommitRange | None, suspects: Sequence[Suspect], did: str) -> str:
-    """``One of 187 commits …; most related to the report:`` and at most five of them, accusing none."""
+    """Return ``One of 187 commits …; most related to the report:`` and at most five of these commits."""
     if commits is None or not suspects:
         return ""
     count = f"{commits.count} commits" if commits.count else "the commits"
@@ -83,7 +87,7 @@ def render_suspects(commits: CommitRange | None, suspects: Sequence[Suspect], di
         f" {escape_prose(', '.join(one.why))}"
         for one in suspects[:5]
     )
-    ranked = "Ranked by words, dates and files alone, which is no evidence against any of them."
+    ranked = "The order rests on words, dates and files alone and is not evidence against any commit."
     return f"One of {count} in {span} may {did}; most related to the report:\n\n" + "\n".join(lines) + f"\n\n{ranked}"
 
 

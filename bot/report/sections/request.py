@@ -1,4 +1,4 @@
-"""What is missing, asked for once."""
+"""The request for missing parts of a testcase."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.verdict.verdict import Report
 
 
 def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
-    """What is missing and one question for it; an empty body when nothing is."""
+    """Return the missing parts and one request for them; an empty body when the testcase is complete."""
     missing = report.extraction.missing
     needs = "\n".join(f"- {_describe_missing(one)}" for one in missing[: detail.entries])
     if isinstance(report.extraction, NoRepro):
@@ -17,8 +17,8 @@ def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
         return Section("", "\n\n".join(filter(None, (escape_prose(report.extraction.reason), needs, asks))))
     if not missing:
         return Section("", "")
-    what = "it" if len(missing) == 1 else "them"
-    asks = f"Could you add {what} to the issue? A small stand-in that fails the same way is just as good."
+    parts = "it" if len(missing) == 1 else "them"
+    asks = f"Could you add {parts} to the issue? A small stand-in that fails the same way is just as good."
     return Section("", f"Thank you for the report. To run it, this is missing:\n\n{needs}\n\n{asks}")
 
 

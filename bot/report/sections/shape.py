@@ -1,4 +1,4 @@
-"""What a section of a comment is, and how much of everything it shows."""
+"""Types of a section, and of the amount of detail that it shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Markdown under a title of ours. Folded sections open with a click; an open one with no title stands bare."""
+    """Markdown under a title. A folded section opens with a click. An empty title shows the body alone."""
 
     title: str
     body: str
@@ -16,7 +16,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """How much is shown: characters per excerpt and per file, rows of the table, entries of a list."""
+    """Limits: characters per excerpt and per source file, rows of the table, entries of a list."""
 
     excerpt: int
     source: int
@@ -31,4 +31,4 @@ DETAILS = (
     Detail(excerpt=300, source=2_000, rows=24, entries=6),
     Detail(excerpt=0, source=0, rows=16, entries=3),
 )
-"""From everything to the least: outputs go first, then code, then rows."""
+"""From most to least detail: outputs shrink first, then code, then rows."""

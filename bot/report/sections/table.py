@@ -11,13 +11,14 @@ from runners.core.protocol import Observation, Variant
 
 VARIANT_NOTES = {
     Variant.ORIGINAL: "",
-    Variant.PORTED: "ported to this release",
-    Variant.RETARGETED: "retargeted to this device",
+    Variant.PORTED: "ported to this release's API",
+    Variant.RETARGETED: "changed to run on this device",
     Variant.CONTROL: "control: with one change",
 }
 
 
 def render_table(observations: Sequence[Observation], detail: Detail) -> str:
+    """Return the table as Markdown, cut to the rows and devices of ``detail``; empty without a run."""
     if not observations:
         return ""
     whole = make_matrix(observations)
@@ -26,12 +27,12 @@ def render_table(observations: Sequence[Observation], detail: Detail) -> str:
     lines = [_join_cells(["version", *map(quote_code, devices)]), _join_cells(["---"] * (1 + len(devices)))]
     lines += [_render_row(row, len(devices), several) for row in _select_rows(whole.rows, detail.rows)]
     left_out = len(whole.rows) - detail.rows, len(whole.devices) - len(devices)
-    notes = [f"{n} more {what}" for n, what in zip(left_out, ("rows", "devices"), strict=True) if n > 0]
+    notes = [f"{n} more {noun}" for n, noun in zip(left_out, ("rows", "devices"), strict=True) if n > 0]
     return "\n".join(lines) + (f"\n\nNot shown here: {' and '.join(notes)}." if notes else "")
 
 
 def _select_rows(rows: Sequence[Row], limit: int) -> Sequence[Row]:
-    """Both ends of a table that is too long: the newest releases and the oldest."""
+    """Return at most ``limit`` rows: the oldest and the newest releases."""
     return rows if len(rows) <= limit else [*rows[: limit // 2], *rows[len(rows) - (limit - limit // 2) :]]
 
 

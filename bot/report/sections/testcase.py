@@ -1,4 +1,4 @@
-"""The texts that ran: as posted, ported, and cut down."""
+"""The testcases that ran: as posted, ported, changed for another device, and minimized."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runners.core.protocol import Observation, Smaller, Variant
 
 
 def render_derived(observations: Sequence[Observation], detail: Detail = DETAILS[0]) -> str:
-    """How the texts that were not run as posted differ from it: those rows are evidence of their own."""
+    """Return the changes of each variant of the testcase. The rows of a variant are evidence of their own."""
     texts: dict[tuple[Variant, str, tuple[str, ...]], list[str]] = {}
     for seen in observations:
         if seen.changes:
@@ -47,7 +47,7 @@ _DERIVED = {
 
 
 def render_smaller(smaller: Smaller | None, detail: Detail = DETAILS[0]) -> Section:
-    """The testcase that was cut down, and what shows that it is the same failure."""
+    """Return the minimized testcase, and the runs which show that its failure is the same."""
     if smaller is None:
         return Section("", "")
     return Section(
@@ -56,18 +56,23 @@ def render_smaller(smaller: Smaller | None, detail: Detail = DETAILS[0]) -> Sect
 
 
 def render_cut_down(smaller: Smaller, detail: Detail = DETAILS[0]) -> str:
-    """Steps and files, then how sure it is that they fail as the whole testcase does."""
+    """Return steps and files of the minimized testcase, then the runs that confirm its failure."""
     parts = [quote_block("\n".join(map(shlex.join, smaller.testcase.steps)), "sh")]
     for name, text in list(smaller.testcase.files.items())[: detail.entries]:
         parts += [f"{quote_code(name)}:", quote_block(cut_middle(text, detail.source), find_language(name))]
-    failing = f"Each step down failed the same way on {quote_code(smaller.version)}"
+    failing = f"Each reduction step failed in the same way on {quote_code(smaller.version)}"
     passing = f" and passed on {quote_code(smaller.control)}" if smaller.control else ""
-    ran_out = {"minimal": "", "probes": "; more runs might shorten it", "time": "; more time might shorten it"}
-    again = f"what is left did so {smaller.confirmed} times more ({smaller.probes} runs{ran_out[smaller.stopped]})"
+    ran_out = {
+        "minimal": "",
+        "probes": "; more runs might reduce it further",
+        "time": "; more time might reduce it further",
+    }
+    again = f"the result did so {smaller.confirmed} more times ({smaller.probes} runs{ran_out[smaller.stopped]})"
     return "\n\n".join([*parts, f"{failing}{passing}, and {again}."])
 
 
 def render_testcase(report: Report, detail: Detail) -> Section:
+    """Return files, steps, packages and repairs of the extracted testcase as a folded section."""
     repro = report.extraction
     if not isinstance(repro, Repro):
         return Section("", "")
@@ -100,11 +105,11 @@ def _render_files(repro: Repro, detail: Detail) -> Iterator[str]:
 
 
 def _mention_quoting(text: str, written: str) -> Iterator[str]:
-    """What our quoting did to the code, so that nobody takes it for the reporter's."""
+    """Yield a sentence for each change that quoting made to the code, so that readers do not blame the reporter."""
     if has_hidden_characters(text):
-        yield "Characters that print as nothing are left out above."
+        yield "Invisible characters are removed above."
     if break_mentions(clean_text(text), written) != clean_text(text):
-        yield "Each `@` is set apart from the name after it, so that nobody is mentioned by accident."
+        yield "Each `@` is separated from the name after it, so that no user is mentioned by accident."
 
 
 def _format_provenance(file: str, spans: Sequence[Span]) -> str:
@@ -128,5 +133,5 @@ _LANGUAGES = {".py": "python", ".mlir": "mlir", ".sh": "sh"}
 
 
 def find_language(file: str) -> str:
-    """The fence's language by the file's ending; ``text`` for all we don't name."""
+    """Return the language of a code block by the file's suffix; ``text`` for an unknown suffix."""
     return _LANGUAGES.get(PurePosixPath(file).suffix.lower(), "text")

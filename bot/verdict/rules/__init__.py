@@ -1,1 +1,1 @@
-"""The questions that `bot.verdict.judge` asks, each where it is answered."""
+"""The rules of `bot.verdict.judge`: each module answers one of its questions, or adds one kind of caveat."""

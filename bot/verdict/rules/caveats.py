@@ -1,4 +1,4 @@
-"""What is said beside a verdict once it stands: the reporter's control, forks, and what only the report says."""
+"""Add caveats to a verdict: forks, the reporter's control, and claims that rest on the report alone. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, FindingKind, 
 
 
 def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """A build that is no release is never named as if it were one."""
+    """Mark each version in the headline that is a fork, not a release."""
     headline = verdict.headline
     for version, fork in {seen.version: seen.fork for seen in evidence.observations if seen.fork}.items():
         headline = headline.replace(version, f"{version} (a fork at {fork.partition(',')[0]}, not a release)", 1)
@@ -22,7 +22,7 @@ def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """What the reporter's own control adds: it bears the report out, or takes the contrast away that it rests on."""
+    """Add the result of the reporter's own control, and lower the confidence where the control fails."""
     if verdict.kind not in _RESTS_ON_A_FAILURE:
         return verdict
     controls = [
@@ -35,52 +35,53 @@ def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
     failing = [seen for seen in controls if seen.answer is not Answer.GOOD]
     where = format_span(list_versions(evidence.plan, failing or controls))
     if not failing:
-        said = f"what the report says works does run cleanly on {where}"
-        return replace(verdict, reasons=(*verdict.reasons, said))
-    said = f"on {where} what the report says works fails in the same way"
-    return replace(verdict, reasons=(*verdict.reasons, said), confidence=round(verdict.confidence - 0.15, 2))
+        reason = f"the variant that the report calls working runs cleanly on {where}"
+        return replace(verdict, reasons=(*verdict.reasons, reason))
+    reason = f"the variant that the report calls working fails in the same way on {where}"
+    return replace(verdict, reasons=(*verdict.reasons, reason), confidence=round(verdict.confidence - 0.15, 2))
 
 
 _RESTS_ON_A_FAILURE = {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED}
 
 
 def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """A wrong result that no release is free of and no pass brings in may be the testcase's own: seen, not explained.
+    """Limit the confidence of a wrong result that every release shows and that no pass causes.
 
-    An error or a crash is the compiler's doing whoever provoked it; that a value is wrong, only the report says.
-    LLVM's passes do not count. The host has not checked that no pass is to blame, so the finding only takes away.
+    Such a result may be the testcase's own fault. An error or a crash is always the compiler's; that a value is wrong
+    is only the report's claim. LLVM's passes do not count. The host has not verified that no pass is to blame, so the
+    finding may lower a confidence and never raise one.
     """
     wrong_value = verdict.kind is VerdictKind.CONFIRMED and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(map(clears_passes, evidence.findings)):
         return verdict
-    why = "no pass brings the wrong result in, so that it is wrong rests on the report, and on nothing that was run"
+    why = "no pass causes the result, so only the report says that it is wrong, and no run confirms that"
     return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
 
 
 def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """A wrong value of a testcase that reads what it never wrote: its own, unless it stays once that is mended."""
+    """Limit the confidence of a wrong value where the testcase reads memory that it never wrote."""
     wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in evidence.findings):
         return verdict
-    why = "the testcase reads memory that it never wrote: with that written, it would show whether the failure stays"
+    why = "the testcase reads memory that it never wrote; initialize that memory to see whether the failure stays"
     return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNDEFINED_INPUT))
 
 
-_CHECKS_ITS_ARGUMENTS = re.compile(
+_ARGUMENT_CHECK = re.compile(
     r"while invoking native function hal\.buffer_view\.assert|\bno function `[^`\n]{1,200}` exported by module"
     r"|ErrorContext\(fn=\w{1,200}, loc=param\[\d+\]"
 )
-"""Both runtimes' checks of what a compiled function is called with: IREE's on a buffer view, a function's name; TVM's
-on a tensor handed to the VM."""
+"""Messages of the runtimes' checks of arguments: IREE's of a buffer view and of a function's name; TVM's of a tensor
+that is passed to the VM."""
 
 
 def mention_argument_check(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """An error that a check of the arguments raises, on every release: seen as reported, and maybe right."""
+    """Add to the headline that the reported error is a check of the arguments, which may be correct."""
     if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
         return verdict
     failing = [seen for seen in evidence.observations if seen.answer is Answer.BAD]
-    said_by = [seen.signature.message for seen in failing if seen.signature is not None]
-    if not said_by or len(said_by) < len(failing) or not all(map(_CHECKS_ITS_ARGUMENTS.search, said_by)):
+    messages = [seen.signature.message for seen in failing if seen.signature is not None]
+    if not messages or len(messages) < len(failing) or not all(map(_ARGUMENT_CHECK.search, messages)):
         return verdict
-    said = "The error is a check of what the testcase passes in: if that is not what the function takes, it is right."
-    return replace(verdict, headline=f"{verdict.headline} {said}")
+    caveat = "The error comes from a check of the arguments: if the testcase passes wrong ones, the error is correct."
+    return replace(verdict, headline=f"{verdict.headline} {caveat}")

@@ -1,4 +1,4 @@
-"""Do runs of one build agree? Where they do not, what decides, and what that takes from any other verdict."""
+"""Judge runs of one build that disagree, and weigh what reruns showed for the other verdicts. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from runners.core.protocol import Answer, Varied
 
 
 def judge_build_range(evidence: Evidence) -> Verdict | None:
-    """What a search along builds that the caller named shows: it was made for runs that disagree."""
+    """Return the verdict of a search along builds that the caller named; None without such a search.
+
+    The search is probabilistic, so this rule comes before `judge_flaky`.
+    """
     found = evidence.narrow_range()
     if evidence.plan.trail is None or found is None:
         return None
@@ -36,55 +39,59 @@ def judge_build_range(evidence: Evidence) -> Verdict | None:
 
 
 def judge_flaky(evidence: Evidence) -> Verdict | None:
-    """One build was seen failing and running cleanly: that is the verdict, with what decides where it was found."""
+    """Return the verdict ``flaky`` if one build has good and bad runs, with the cause where a diagnosis found one."""
     disagreeing = evidence.find_disagreeing()
     if not disagreeing:
         return None
     causes = evidence.find_causes()
     version = ([one for one in disagreeing if one in causes] or disagreeing)[-1]
     cause = causes.get(version, "")
-    said = _SOMETIMES.get(cause, "The same build gives different results: on {version} it fails in {rate}.")
+    sentence = _SOMETIMES.get(cause, "The same build gives different results: on {version} it fails in {rate}.")
     return make_verdict(
         VerdictKind.FLAKY,
         SOMETIMES_EXPLAINED if cause in _SOMETIMES else SOMETIMES,
-        said.format(version=version, rate=format_rate(*evidence.count_failures(version))),
+        sentence.format(version=version, rate=format_rate(*evidence.count_failures(version))),
         (
             _describe_condition(evidence, version, cause),
-            f"runs of one build disagree on {format_span(disagreeing)}, so they tell of no change between releases",
+            f"runs of one build disagree on {format_span(disagreeing)}, so they show no change between releases",
         ),
         evidence.find_indices(*disagreeing),
     )
 
 
 _SOMETIMES = {
-    "memory": "Whether it fails depends on what new memory holds, so something is read that nothing wrote: on"
+    "memory": "Whether it fails depends on the content of newly allocated memory, so uninitialized memory is read: on"
     " {version} it fails in {rate}.",
     "threads": "Whether it fails depends on the number of threads: on {version} it fails in {rate}.",
     "hashes": "Whether it fails depends on Python's hash seed, which orders sets: on {version} it fails in {rate}.",
-    "race": "With one thread all runs agree, with two they do not: on {version} it fails in {rate}.",
+    "race": "With one thread all runs agree, with two threads they do not: on {version} it fails in {rate}.",
     "randomness": "Whether it fails depends on random numbers that the testcase draws without a seed: on {version} it"
     " fails in {rate}.",
 }
-"""By the cause that a diagnosis found. Only of random numbers is it known that they are the testcase's own."""
+"""Headline by the cause that a diagnosis found. Only random numbers are known to be the testcase's own."""
 
 
 def _describe_condition(evidence: Evidence, version: str, cause: str) -> str:
-    """With which values of what decides it failed, and with which not; empty where they overlap."""
+    """Return the values of the deciding condition with good and with bad runs; empty where these overlap."""
     if cause not in _VALUES:
         return ""
-    what, value = _VALUES[cause]
+    condition, value = _VALUES[cause]
     seen = [one for one in evidence.list_originals() if one.version == version]
     bad, good = (
         list(dict.fromkeys(value(one.varied) for one in seen if one.answer is answer))
         for answer in (Answer.BAD, Answer.GOOD)
     )
-    return "" if set(bad) & set(good) else f"{what} {join_names(bad)}: it fails; {join_names(good)}: it runs cleanly"
+    return (
+        ""
+        if set(bad) & set(good)
+        else f"{condition} {join_names(bad)}: it fails; {join_names(good)}: it runs cleanly"
+    )
 
 
 _VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
     "memory": (
-        "new memory",
-        lambda under: "as it comes" if under.fill is None else f"full of 0x{255 - under.fill:02x}",
+        "content of new memory",
+        lambda under: "as usual" if under.fill is None else f"filled with 0x{255 - under.fill:02x}",
     ),
     "threads": ("threads", lambda under: "as usual" if under.threads is None else str(under.threads)),
     "hashes": ("hash seed", lambda under: str(under.hash_seed)),
@@ -92,10 +99,10 @@ _VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
 
 
 def weigh_repeats(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """What repeats add: how often it failed, and that a result which nothing in the testcase decides is less sure.
+    """Add the failure rate, and limit the confidence of a result that depends on a condition outside the testcase.
 
-    Random numbers that the testcase draws are its own: a failure that is there for all of them is as sure as any. A
-    search along a trail reckons with runs that disagree, and so does a diagnosis of the repro.
+    The testcase's own random numbers do not count: a failure with all of them is as certain as any. A search along
+    named builds and a diagnosis of the testcase already take disagreeing runs into account.
     """
     if verdict.kind not in _RESTS_ON_RUNS or evidence.plan.trail is not None:
         return verdict
@@ -117,22 +124,25 @@ def weigh_repeats(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def _mention_luck(verdict: Verdict, evidence: Evidence) -> str:
-    """What is said to come and go may have been away on one side of a change, or there for all the numbers drawn."""
+    """Return the caveat for a failure reported as intermittent; empty where agreeing runs could not be luck.
+
+    Such a failure may be absent by luck on one side of a change, or present for all random numbers drawn.
+    """
     drawn = "randomness" in evidence.find_causes().values()
     if not evidence.plan.claim.sometimes or not (drawn or verdict.kind in _SAYS_IT_CHANGED):
         return ""
-    return "the report says that the failure is not always there, so runs that agree may do so by luck"
+    return "the report says that the failure is intermittent, so runs may agree by luck"
 
 
 _SAYS_IT_CHANGED = {VerdictKind.REGRESSION, VerdictKind.FIXED}
 _WHY = {
-    "memory": "the result follows what new memory holds, so something is read that nothing wrote",
+    "memory": "the result depends on the content of newly allocated memory, so uninitialized memory is read",
     "threads": "the result depends on the number of threads",
     "hashes": "the result depends on Python's hash seed",
     "race": "runs with two threads differ among themselves, and runs with one do not",
     "unknown": "runs under the same conditions end differently",
 }
-"""What a result may follow, by the cause in a finding; random numbers of the testcase's own aside."""
+"""Reason by the cause in a finding. The testcase's own random numbers have none."""
 _RESTS_ON_RUNS = {
     VerdictKind.REGRESSION,
     VerdictKind.CONFIRMED,

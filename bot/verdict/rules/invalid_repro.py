@@ -1,4 +1,4 @@
-"""Is the testcase itself at fault? A diagnosis that traced the failure to it says so."""
+"""Judge a testcase that is itself at fault, as traced by a diagnosis. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from runners.core.protocol import Answer, Finding, Outcome, Variant
 
 
 def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
-    """A diagnosis shows that the testcase asks for undefined behaviour or calls an API the wrong way."""
+    """Return ``invalid-repro`` if a finding traces the failure to undefined behaviour or misuse in the testcase."""
     flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, flaky=flaky)), None)
     if blame is None or not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
-        return None  # a diagnosis explains a failure that the host saw; without one it explains nothing
+        return None  # a finding explains only a failure that the host observed
     failing = Variant.ORIGINAL if evidence.find_versions(Answer.BAD) else Variant.PORTED
     bad = evidence.find_versions(Answer.BAD, failing)
-    shown = f" The failure itself shows on {format_span(bad)}." if bad else ""
+    shown = f" The failure itself occurs on {format_span(bad)}." if bad else ""
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         round((TRACED_UNSTEADILY if flaky else TRACED) - _measure_doubt(blame), 2),
@@ -29,11 +29,11 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
 
 
 def _blames_testcase(finding: Finding, *, flaky: bool) -> bool:
-    """True if a finding puts the fault in the testcase. Where runs disagree, a clean control may have been luck."""
+    """True if a finding blames the testcase. Where runs disagree, a clean control may be luck and does not count."""
     return get_blame(finding) is Blame.TESTCASE and not (flaky and KINDS[finding.kind].needs_control)
 
 
 def _measure_doubt(finding: Finding) -> float:
-    """The confidence to subtract where the diagnosis shows less than usual."""
+    """Return the confidence to subtract where the diagnosis shows less than usual."""
     computed = finding.evidence.get(ORIGIN) == "computed-data"
     return (WORKED_OUT if computed else 0.0) + (ANOTHER_VALUE if prints_another_value(finding) else 0.0)

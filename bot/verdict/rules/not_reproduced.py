@@ -1,4 +1,4 @@
-"""The reported failure was never seen: clean runs, other failures, or no answer at all."""
+"""Judge runs without the reported failure: clean runs, other failures, or no answer at all. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from bot.verdict.rules.confidence import (
 from bot.verdict.rules.phrases import find_last_reason, find_newest_run, format_span, format_tried, list_versions
 from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
+from runners.core.failure.normalize import describe_type
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 
 
 def judge_not_reproduced(evidence: Evidence) -> Verdict:
-    """No run of any text failed as reported, and that is said with what was seen instead."""
+    """Return the verdict where no run failed as reported."""
     good = evidence.find_versions(Answer.GOOD)
     if good:
         return _judge_clean(evidence, good)
@@ -37,7 +38,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     match outcome:
         case Outcome.INCOMPATIBLE:
             ported = evidence.find_versions(Answer.GOOD, Variant.PORTED)
-            clean = f" In the names of today it runs cleanly on {format_span(ported)}." if ported else ""
+            clean = f" Ported to today's API, it runs cleanly on {format_span(ported)}." if ported else ""
             return make_verdict(
                 VerdictKind.UNTESTABLE,
                 CANNOT_RUN,
@@ -55,11 +56,11 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
                 evidence.find_indices(*evidence.plan.order, variants=(Variant.ORIGINAL, Variant.RETARGETED)),
             )
         case _:
-            named = {Outcome.TIMEOUT: "the time was up", Outcome.OUT_OF_MEMORY: "the memory was used up"}
+            named = {Outcome.TIMEOUT: "the time limit was reached", Outcome.OUT_OF_MEMORY: "memory ran out"}
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
                 0.4,
-                f"Inconclusive: on every release looked at, {named.get(outcome, 'the run could not be completed')}.",
+                f"Inconclusive: on every release that ran, {named.get(outcome, 'the run could not be completed')}.",
                 (why,),
                 used,
             )
@@ -73,11 +74,12 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             VerdictKind.INCONCLUSIVE,
             0.4,
             f"Inconclusive: it runs to its end on {format_span(good)}, and the report names no failure to look for.",
-            ("the exact error, or the output that is wrong and the one expected, would settle it",),
+            ("to decide: the exact error message, or the wrong output and the expected output",),
             used,
         )
     newest = plan.order[-1]
-    silent = [v for v in (plan.reported, newest) if v is not None and v not in good]
+    at_home = None if evidence.is_dated() else plan.reported
+    silent = [v for v in (at_home, newest) if v is not None and v not in good]
     if silent == [newest] and evidence.combine_answers(Variant.PORTED).get(newest) is Answer.GOOD:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
@@ -96,8 +98,8 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             used,
         )
     named = bool(plan.claim.versions)
-    exact = plan.reported is not None
-    if named and not exact:
+    exact = plan.reported is not None and not evidence.is_dated()
+    if named and plan.reported is None:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             CLEAN_ELSEWHERE,
@@ -116,30 +118,33 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
 
 
 def _fails_where_reported(evidence: Evidence) -> bool:
-    """It fails, somehow, where the report is at home: on the very release that it names, or on the newest.
+    """True if another failure occurs on the reported release itself or on the newest release.
 
-    A failure elsewhere (on an older release, or on a build that stands in for the reported one) is no news.
+    Another failure on an older release, or on a build that stands in for the reported one, means little.
     """
     plan = evidence.plan
-    home = {plan.order[-1]}
+    relevant = {plan.order[-1]}
     if plan.reported is not None and evidence.has_reported_release():
-        home.add(plan.reported)
-    return any(s.version in home and s.outcome is Outcome.OTHER_FAILURE for s in evidence.list_originals())
+        relevant.add(plan.reported)
+    return any(s.version in relevant and s.outcome is Outcome.OTHER_FAILURE for s in evidence.list_originals())
 
 
 def _judge_other_failures(evidence: Evidence) -> Verdict:
-    """It fails, but never as reported: worth a verdict only on the reporter's own release, or on all."""
+    """Return the verdict on failures that all differ from the report.
+
+    ``different-failure`` needs one on the reported release itself or on the newest release.
+    """
     plan = evidence.plan
     failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     latest = failing[-1]
-    named = latest.signature.type if latest.signature is not None else "a failure"
+    named = describe_type(latest.signature.type) if latest.signature is not None else "another failure"
     used = tuple(i for i, s in enumerate(evidence.observations) if s.outcome is Outcome.OTHER_FAILURE)
     if all(_has_exit_zero(s) for s in failing):
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             0.4,
-            "Inconclusive: it runs to its end, and nothing tells whether what it prints is right.",
-            ("an assertion, or the expected output next to the actual one, would settle it",),
+            "Inconclusive: it runs to its end, and neither testcase nor report shows whether its output is right.",
+            ("to decide: an assertion in the testcase, or the expected output beside the actual output",),
             used,
         )
     claim_is_known = plan.claim.signature is not None and plan.claim.kind is not ClaimKind.UNKNOWN
@@ -147,15 +152,15 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         return make_verdict(
             VerdictKind.DIFFERENT_FAILURE,
             OTHERWISE,
-            f"It fails on {format_span(list_versions(plan, failing))}, but with {named} and not as reported.",
-            (latest.why, "nothing is said here about the reported failure"),
+            f"It fails on {format_span(list_versions(plan, failing))}, but not as reported: it ends with {named}.",
+            (latest.why, "this says nothing about the reported failure"),
             used,
         )
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         0.45,
-        f"Inconclusive: it ends with {named} on {latest.version}, and that is not what the report describes.",
-        ("the full error as printed would settle it",),
+        f"Inconclusive: it ends with {named} on {latest.version}, and the report describes another failure.",
+        ("to decide: the full error message as printed",),
         used,
     )
 

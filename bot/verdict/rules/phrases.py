@@ -1,4 +1,4 @@
-"""What the judge's sentences are made of: which releases, and what was last heard of one."""
+"""Phrases that the sentences of several rules share. Pure."""
 
 from __future__ import annotations
 
@@ -10,36 +10,43 @@ from runners.core.protocol import Observation, Plan
 
 
 def name_newest(evidence: Evidence) -> str:
-    return "the newest of the releases asked for" if evidence.plan.chosen else "the newest release"
+    """Return the phrase for the newest release of the plan."""
+    return "the newest of the requested releases" if evidence.plan.chosen else "the newest release"
 
 
 def list_skipped(edge: search.Edge) -> tuple[str, ...]:
-    return (f"between them could not answer: {', '.join(edge.skipped)}",) if edge.skipped else ()
+    """Return one sentence with the releases inside the range that are neither good nor bad; empty without any."""
+    return (f"neither good nor bad between them: {', '.join(edge.skipped)}",) if edge.skipped else ()
 
 
 def list_versions(plan: Plan, observations: Sequence[Observation]) -> tuple[str, ...]:
+    """Return the releases of ``observations``, oldest first."""
     present = {seen.version for seen in observations}
     return tuple(version for version in plan.order if version in present)
 
 
 def format_tried(evidence: Evidence) -> str:
+    """Return the releases that ran, as in `format_span`."""
     return format_span(list_versions(evidence.plan, evidence.observations))
 
 
 def find_newest_run(evidence: Evidence) -> str:
+    """Return the newest release that ran."""
     return list_versions(evidence.plan, evidence.observations)[-1]
 
 
 def find_last_reason(evidence: Evidence, version: str) -> str:
+    """Return the reason recorded with the last run of a release; empty without a run."""
     return next((seen.why for seen in reversed(evidence.list_originals()) if seen.version == version), "")
 
 
 def format_span(versions: Sequence[str]) -> str:
-    """``3.4.0, 3.5.0`` or, of many, ``3.4.0 … 3.11.0 (9 releases)``."""
+    """Return ``3.4.0, 3.5.0``, or ``3.4.0 … 3.11.0 (9 releases)`` for more than three."""
     if len(versions) <= 3:
         return ", ".join(versions)
     return f"{versions[0]} … {versions[-1]} ({len(versions)} releases)"
 
 
 def join_names(names: Sequence[str]) -> str:
+    """Return ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

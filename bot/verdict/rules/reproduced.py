@@ -1,4 +1,4 @@
-"""The reported failure was seen: on which releases, in which direction, and what of the newest."""
+"""Judge runs with the reported failure: on which releases, and whether it came in or was fixed. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from runners.core.protocol import Answer, Outcome, Variant
 
 
 def judge_contradicted(evidence: Evidence) -> Verdict | None:
-    """The very release that the report names runs cleanly, and others fail: then what was matched isn't its bug.
+    """Return ``inconclusive`` if the reported release runs cleanly while others fail; None otherwise.
 
-    Seen when a report quotes outputs of two releases and it was misread which of them is the wrong one.
+    Then the matched failure is not the reported one. Observed where a report quotes outputs of two releases, and the
+    extraction took the right output for the wrong one.
     """
     plan = evidence.plan
     bad = evidence.find_versions(Answer.BAD)
@@ -26,13 +27,13 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
         VerdictKind.INCONCLUSIVE,
         0.4,
         f"Inconclusive: {plan.reported}, which the report is about, runs cleanly, while {format_span(bad)} does not.",
-        ("which of the quoted outputs is the wrong one, and on which release, would settle it",),
+        ("to decide: which of the quoted outputs is wrong, and on which release",),
         evidence.find_indices(plan.reported, *bad),
     )
 
 
 def judge_reproduced(evidence: Evidence) -> Verdict | None:
-    """It fails as posted: since a release, until a release, or on every one that ran it."""
+    """Return the verdict where the posted testcase fails: since a release, until a release, or on all that ran it."""
     bad = evidence.find_versions(Answer.BAD)
     if not bad:
         return None
@@ -56,7 +57,7 @@ def judge_reproduced(evidence: Evidence) -> Verdict | None:
     return make_verdict(
         VerdictKind.CONFIRMED,
         sure,
-        f"Reproduced on {format_span(bad)}, {name_newest(evidence)} included; no release that was run is free of it.",
+        f"Reproduced on {format_span(bad)}, including {name_newest(evidence)}; no release that was run passes.",
         (),
         used,
     )
@@ -74,7 +75,7 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
                 0.5,
-                f"Inconclusive: {first_good} runs it cleanly as posted, but {newest} fails when it is ported.",
+                f"Inconclusive: {first_good} runs it cleanly as posted, but ported to {newest} it fails there.",
                 (),
                 evidence.find_indices(last_bad, first_good) + ported_there,
             )
@@ -97,7 +98,7 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float
 
 
 def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verdict:
-    """Bad as far as builds can run it, and the newest cannot: the ported text may know."""
+    """Return the verdict where the newest release is neither good nor bad: a ported run may decide."""
     newest = evidence.plan.order[-1]
     used = evidence.find_indices(newest_bad, newest) + evidence.find_indices(newest, variants=(Variant.PORTED,))
     match evidence.combine_answers(Variant.PORTED).get(newest):
@@ -113,7 +114,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
             return make_verdict(
                 VerdictKind.FIXED,
                 sure - 0.1,
-                f"Already fixed: {newest_bad} fails as reported; {newest}, to whose API it was ported, does not.",
+                f"Already fixed: {newest_bad} fails as reported; ported to {newest}, it does not fail there.",
                 (),
                 used,
             )
@@ -122,8 +123,8 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
                 VerdictKind.CONFIRMED,
                 min(sure, IN_OTHER_WORDS),
                 f"Reproduced on {newest_bad}; on {newest}, {name_newest(evidence)}, it fails at the same place"
-                " with other words.",
-                ("the same kind of error, through the same calls; the wording differs from the report's",),
+                " with another message.",
+                ("the type of the error and its stack are the same; the message differs from the report's",),
                 used,
             )
         case _ if refusal := find_refusal(evidence, newest):
@@ -131,8 +132,8 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
                 VerdictKind.INCONCLUSIVE,
                 0.55,
                 f"Inconclusive: {newest_bad} fails as reported; {newest}, {name_newest(evidence)},"
-                f" refuses it instead, with {refusal}.",
-                ("a refusal where the result was wrong is neither the failure nor its fix: a maintainer can tell",),
+                f" rejects it instead: {refusal}.",
+                ("a maintainer must decide whether rejecting this program is the fix",),
                 used,
             )
         case _:
@@ -148,7 +149,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
 
 
 def judge_only_ported(evidence: Evidence) -> Verdict | None:
-    """No build runs the text as posted, but ported it shows the failure."""
+    """Return the verdict where no release runs the posted testcase, but a ported one fails as reported; else None."""
     ported = evidence.combine_answers(Variant.PORTED)
     if evidence.find_versions(Answer.GOOD) or Answer.BAD not in ported.values():
         return None
@@ -160,7 +161,7 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
             VerdictKind.CONFIRMED,
             ONLY_PORTED,
             f"Reproduced on {format_span(bad)} after porting it to their API; no release here runs it as posted.",
-            ("every substitution that the port made is listed",),
+            ("the comment lists every change that porting made",),
             used,
         )
     return make_verdict(

@@ -1,9 +1,10 @@
-"""What the newest release says instead: the same failure reworded, or a refusal of what others got wrong."""
+"""Recognize two other failures of the newest release: the reported one reworded, and a rejected program. Pure."""
 
 from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
 from runners.core.failure.compare import compare_signatures
+from runners.core.failure.normalize import name_type
 from runners.core.failure.oracle import OUTPUT
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import ClaimKind, Outcome, Signature, Variant
@@ -12,10 +13,10 @@ from runners.toolchains import find_toolchain
 
 
 def is_reworded(evidence: Evidence, newest_bad: str, newest: str) -> bool:
-    """The newest build's error, as posted or ported, is that of a build that failed as reported, reworded.
+    """True if the newest release fails with the reported error in another wording, as posted or ported.
 
-    Messages change from release to release; what leads to them stays. Only an error is judged so, and only where
-    every run of the newest says the same: its type and all its frames agree, and at least half of its words.
+    Messages change from release to release; the calls that lead to them stay. This holds only for a reported error,
+    and only if in every run of the newest release the type, all frames and at least half of the words agree.
     """
     if evidence.plan.claim.kind is not ClaimKind.ERROR:
         return False
@@ -23,7 +24,7 @@ def is_reworded(evidence: Evidence, newest_bad: str, newest: str) -> bool:
     later = [
         seen
         for seen in evidence.observations
-        if seen.version == newest and seen.outcome is not Outcome.INCOMPATIBLE and seen.variant in _OWN_TEXT
+        if seen.version == newest and seen.outcome is not Outcome.INCOMPATIBLE and seen.variant in _REPORTED_PROGRAM
     ]
     vocabulary = find_toolchain(evidence.plan.testcase.toolchain).FAILURES
     return bool(known and later) and all(
@@ -34,25 +35,25 @@ def is_reworded(evidence: Evidence, newest_bad: str, newest: str) -> bool:
     )
 
 
-_OWN_TEXT = {Variant.ORIGINAL, Variant.PORTED}
-_FRAMES_THAT_TELL = 3
+_REPORTED_PROGRAM = {Variant.ORIGINAL, Variant.PORTED}
+_MIN_FRAMES = 3
 
 
 def _is_reworded_signature(known: Signature, seen: Signature, vocabulary: FailureVocabulary) -> bool:
     if seen.type in NATIVE or seen.type != known.type or seen.frames != known.frames:
         return False
-    return len(known.frames) >= _FRAMES_THAT_TELL and compare_signatures(known, seen, vocabulary).score >= 0.5
+    return len(known.frames) >= _MIN_FRAMES and compare_signatures(known, seen, vocabulary).score >= 0.5
 
 
 def find_refusal(evidence: Evidence, version: str) -> str | None:
-    """The diagnostic with which a build refuses what others got wrong or died of; None where it fails otherwise."""
+    """Return the diagnostic with which a release rejects a program that others miscompile or crash on; else None."""
     if evidence.plan.claim.kind not in (ClaimKind.WRONG_RESULT, ClaimKind.CRASH):
         return None
     runs = [seen for seen in evidence.list_originals() if seen.version == version]
     refused = [seen for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and seen.signature is not None]
     if not runs or len(refused) < len(runs):
         return None
-    said = refused[-1].signature
-    if said is None or said.type in NATIVE or said.type == OUTPUT or not said.message:
+    last = refused[-1].signature
+    if last is None or last.type in NATIVE or last.type == OUTPUT or not last.message:
         return None
-    return f"{said.type}: {said.message[:120]}"
+    return f"{name_type(last.type)}: {last.message[:120]}"

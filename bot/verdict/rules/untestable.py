@@ -1,4 +1,4 @@
-"""What a testcase for a device that is not here needs, and what it did on those that are."""
+"""Sentences about a testcase whose device is missing: its needs, and its runs on other devices. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runners.toolchains import find_device, find_toolchain
 
 
 def describe_needs(evidence: Evidence) -> str:
-    """What was found out without the device, and what it would take to find out more."""
+    """Return which device the testcase needs, and whether the testcase compiles without that device."""
     without = [
         seen
         for seen in evidence.list_originals()
@@ -19,28 +19,30 @@ def describe_needs(evidence: Evidence) -> str:
     ]
     device = find_device(find_toolchain(evidence.plan.testcase.toolchain), evidence.plan.device)
     if not without or device is None or device.needs is None:
-        return f"Nothing here can run the testcase as posted (tried {format_tried(evidence)})."
+        return f"No environment here can run the testcase as posted (tried {format_tried(evidence)})."
     words = (word for step in evidence.plan.testcase.steps for word in step)
     chips = list(dict.fromkeys(chip for word in words for chip in _CHIP.findall(word)))[:3]
     needs = f"{device.needs} ({', '.join(chips)})" if chips else device.needs
     compiled = [seen for seen in without if seen.why.startswith("compiles; ")]
     if not compiled:
-        return f"Running the testcase needs {needs}, which is not here (tried {format_tried(evidence)})."
+        return (
+            f"Running the testcase needs {needs}, which this machine does not have (tried {format_tried(evidence)})."
+        )
     where = format_span(list_versions(evidence.plan, compiled))
-    return f"The testcase compiles on {where}; running it needs {needs}, which is not here."
+    return f"The testcase compiles on {where}; running it needs {needs}, which this machine does not have."
 
 
 _CHIP = re.compile(r"\b(?:gfx[0-9a-f]{3,4}|sm_\d{2,3}a?)\b")
-"""An accelerator as target flags name it."""
+"""An accelerator as target flags name it: ``gfx942``, ``sm_90a``."""
 
 
 def describe_stand_ins(evidence: Evidence) -> str:
-    """What the same program did on devices that are here: evidence, but not of the reported device."""
+    """Return sentences on the runs changed for other devices: evidence, but not of the reported device."""
     alike: dict[str, list[str]] = {}
     for device in sorted({s.device for s in evidence.observations if s.variant is Variant.RETARGETED}):
-        if said := _describe_stand_in(evidence, device):
-            alike.setdefault(said, []).append(device)
-    return "".join(f" Retargeted to {join_names(devices)} it {said}." for said, devices in alike.items())
+        if result := _describe_stand_in(evidence, device):
+            alike.setdefault(result, []).append(device)
+    return "".join(f" Changed to run on {join_names(devices)}, it {result}." for result, devices in alike.items())
 
 
 def _describe_stand_in(evidence: Evidence, device: str) -> str:

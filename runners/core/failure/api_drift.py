@@ -1,8 +1,8 @@
-"""Is a failure only the API having moved? Pure: failure text × testcase × what the toolchain knows → Drift.
+"""Recognize failures that only come from a changed API: failure text × testcase × toolchain → `Drift`. Pure.
 
-A name that is gone (or not there yet) makes a testcase incompatible with a build; it says nothing about the reported
-failure. The name must stand in the testcase: the same message about a name that only the compiler uses is a fault of
-the compiler.
+A name that a build no longer has, or does not have yet, makes the testcase incompatible with the build and says
+nothing about the reported failure. The name must occur in the testcase: the same message about a name that only the
+compiler uses is a fault of the compiler.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _UNKNOWN_SYNTAX = (
 
 
 def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str) -> Drift | None:
-    """The moved name behind a failure, or None when no missing name of the testcase's explains it.
+    """Return the moved name that explains a failure; None if no missing name occurs in the testcase.
 
-    ``text`` is the failing step's output (bounded by the probe).
+    ``text`` is the output of the failing step, of which the last 60,000 characters are searched.
     """
     for name, owner in _list_missing_names(text[-60_000:], toolchain.FAILURES):
         if _is_used(name, testcase):
@@ -63,23 +63,23 @@ def _find_retired(text: str, testcase: Testcase, retired: Retired) -> Drift | No
     if found is None or not any(found["text"] in file for file in testcase.files.values()):
         return None
     successor = retired.successor(found["text"])
-    why = f'{retired.notation} ("{found["text"]}") are no longer read; the successor is {successor}'
+    why = f'{retired.notation} ("{found["text"]}") are no longer accepted; they are replaced by {successor}'
     return Drift(name=found["text"], successor=successor, why=why)
 
 
 def _describe_entry(entry: DriftEntry, version: str) -> Drift:
     name = f"{entry.of}({entry.old}=…)" if entry.listed and entry.of else entry.old
-    # A list says in which build a name was missed first; it may have gone in a release between that is not at hand.
-    when = "in every build here from" if entry.listed else "since"
-    state = f"is gone {when} {entry.gone_in}" if entry.affects(version) else f"does not exist in {version}"
+    # A list has the first build that lacks the name. An unavailable earlier release may lack the name already.
+    when = "is missing from every available build since" if entry.listed else "was removed in"
+    state = f"{when} {entry.gone_in}" if entry.affects(version) else f"does not exist in {version}"
     if entry.is_too_new(version) and entry.new == entry.old:
-        return Drift(name=name, successor=None, why=f"{name} {state}: it came with {entry.introduced_in}")
-    succession = f"; its successor is {entry.new}" if entry.new else ""
-    return Drift(name=name, successor=entry.new, why=f"{name} {state}{succession}")
+        return Drift(name=name, successor=None, why=f"{name} {state}; it was added in {entry.introduced_in}")
+    replacement = f"; {entry.new} replaces it" if entry.new else ""
+    return Drift(name=name, successor=entry.new, why=f"{name} {state}{replacement}")
 
 
 def _list_missing_names(text: str, vocabulary: FailureVocabulary) -> Iterable[tuple[str, str]]:
-    """(name, owner) of everything that the output says isn't there; owner is empty for flags and ops."""
+    """Yield (name, owner) for each name that the output reports as missing. Flags and operations have no owner."""
     for pattern in (*_MISSING_NAME, *vocabulary.missing_names, *_MISSING_FLAG, *_UNKNOWN_SYNTAX):
         for found in pattern.finditer(text):
             yield found["name"], (found.groupdict().get("owner") or "")
@@ -94,9 +94,9 @@ def _is_used(name: str, testcase: Testcase) -> bool:
 
 
 def _find_entry(name: str, owner: str, table: Sequence[DriftEntry], version: str) -> DriftEntry | None:
-    """The table's line for this name: the longest one that speaks of ``owner.name``, else of ``name`` alone.
+    """Return the table's entry for a name: the longest that matches ``owner.name``, else one that matches ``name``.
 
-    A listed line counts only for exactly this name, where the build lacks it, and after those that were read.
+    A listed entry counts only after the others, for exactly this name, and if the build lacks the name.
     """
     full = f"{owner}.{name}" if owner else name
     fitting = [e for e in table if not e.listed and (_is_same_name(e.old, full) or _is_same_name(e.old, name))]
@@ -109,7 +109,10 @@ def _find_entry(name: str, owner: str, table: Sequence[DriftEntry], version: str
 
 
 def _is_exact_entry(entry: DriftEntry, name: str, owner: str) -> bool:
-    """Of a keyword Python says the function's last name only, or the class's with its constructor."""
+    """True if the entry is for exactly this name.
+
+    For a keyword, Python's message has only the last name of the function, or the class of a constructor.
+    """
     if entry.kind != "keyword":
         return entry.old == f"{owner}.{name}"
     function = owner.removesuffix(".__init__").rpartition(".")[2]

@@ -1,7 +1,7 @@
-"""Compare what numpy's checks say of two arrays that differ. Pure.
+"""Compare messages of numpy's array checks. Pure.
 
-The header of such a message has only the tolerance, so that all failed checks look alike by it. The lines below the
-header tell them apart: they say that shapes, types, positions of NaN or infinity, or values differ, and by how much.
+The header of such a message has only the tolerance, so that the headers of all failed checks look alike. The lines
+below report the difference: in shapes, types, positions of NaN or infinity, or values, and by how much.
 """
 
 from __future__ import annotations
@@ -26,23 +26,26 @@ _RELATIVE = re.compile(
 )
 """numpy 2.0 added the words "among violations"."""
 _WITHIN = 40
-"""Lines below the header in which the figures stand; the arrays themselves follow."""
+"""Lines below the header that contain the figures. The arrays themselves follow."""
 APPROXIMATE = 0.5
-"""A relative difference up to which a value is an approximation of the other, rather than another value."""
+"""Relative difference up to which one value approximates the other."""
 FACTOR = 5.0
+"""Ratio of relative differences below which two failures may be the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayMismatch:
+    """The difference between two arrays, as a message of numpy's reports it."""
+
     kind: MismatchKind
     share: float | None = None
-    """Of the elements, 0 … 1; only of values."""
+    """Share of differing elements, 0 … 1; for values only."""
     relative: float | None = None
-    """The largest relative difference; only of values, and only where the text has it."""
+    """Largest relative difference; for values only, and only if the text has one."""
 
 
 def extract_figures(lines: Iterable[str]) -> str:
-    """What the lines below a check's header say, in its own words: ``Mismatched elements: 3 / 16 (18.8%) | …``."""
+    """Return the figures below a check's header, as printed: ``Mismatched elements: 3 / 16 (18.8%) | …``."""
     near = [line.strip() for _, line in zip(range(_WITHIN), lines, strict=False)]
     found = [one for _, pattern in _LINES if (one := _match_first(pattern, near))][:1]
     return " | ".join([*found, *([by] if found and (by := _match_first(_RELATIVE, near)) else [])])
@@ -53,7 +56,7 @@ def _match_first(pattern: re.Pattern[str], lines: Iterable[str]) -> str:
 
 
 def parse_mismatch(message: str) -> ArrayMismatch | None:
-    """A check's message with its `extract_figures`; None where it is another's, or has no figures."""
+    """Parse the header and the figures from `extract_figures`; None for other messages and without figures."""
     if not _HEADER.search(message) and not message.startswith("Mismatched elements"):
         return None
     for kind, pattern in _LINES:
@@ -70,16 +73,16 @@ def parse_mismatch(message: str) -> ArrayMismatch | None:
 
 
 def explain_difference(reported: ArrayMismatch, observed: ArrayMismatch) -> str | None:
-    """Why the two are not one failure, in words; None where they may be.
+    """Return why the two are different failures; None if they may be the same.
 
-    Figures of one failure move a little from machine to machine, and much where memory is read that nobody wrote. So
-    only two things tell: what kind of difference it is, and that values which nearly agree became others.
+    Figures of one failure change a little between machines, and much where uninitialized memory is read. So only two
+    facts count: the kind of difference, and approximately equal values on one side only.
     """
     if reported.kind != observed.kind:
-        return f"{observed.kind} differ, the report is of {reported.kind}"
+        return f"{observed.kind} of arrays differ, in the report their {reported.kind}"
     if reported.relative is None or observed.relative is None:
         return None
     low, high = sorted((reported.relative, observed.relative))
     if low <= APPROXIMATE < high and high > FACTOR * low:
-        return f"values are off by {observed.relative:.2g} of their size, in the report by {reported.relative:.2g}"
+        return f"values differ by {observed.relative:.2g} of their size, in the report by {reported.relative:.2g}"
     return None

@@ -1,14 +1,13 @@
-"""What a Python step's own record says it was ended by → Signatures. Pure.
+"""Read the exceptions in the record of a Python step → signatures. Pure.
 
-The record (``runners.core.protocol.Record.chain``) is told from inside the testcase's process, so it is the
-testcase's claim, as its output is. It is worth reading because it cannot be mistaken for something else: output has
-tracebacks inside messages, those that were caught and printed, those that the interpreter prints while it shuts down,
-and gaps where too much was printed.
+The record (`runners.core.protocol.Record.chain`) is written inside the testcase's process, so it is the testcase's
+claim, like the output. The record is less ambiguous than output, which has tracebacks inside messages, tracebacks
+that were caught and printed, tracebacks of the interpreter's shutdown, and gaps where too much was printed.
 
-It gives a testcase no power that printing does not give. How the step ended is the host's word, and only a step of
-Python's that ended with status 1, as after an exception that nobody caught, has its record read. Whoever can write
-``X: words`` into the record of such a step could as well raise or print ``X: words`` and end with status 1. The name
-of a type is held to what the output's parser takes for one, and sizes to what `runners.core.protocol` lets through.
+The record gives a testcase no power beyond printing. The host observes how the step ended, and reads the record only
+of a Python step that ended with status 1, as after an uncaught exception. A testcase that can write ``X: words`` into
+that record could as well raise or print ``X: words`` and end with status 1. Type names must be names that the
+output's parser accepts, and `runners.core.protocol` limits the sizes.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from runners.core.toolchain.failures import FailureVocabulary
 
 _TYPE = re.compile(r"(?:[A-Za-z_]\w{0,99}\.){0,8}(?P<name>[A-Za-z_]\w{0,99})", re.ASCII)
 UNCAUGHT = 1
-"""What Python exits with after an exception that nobody caught."""
+"""Exit status of Python after an uncaught exception."""
 
 
 def read_chain(ended: Ended, steps: Sequence[StepResult], vocabulary: FailureVocabulary) -> tuple[Signature, ...]:
-    """The exception that ended the last step, then those that it came from; empty where no record may speak.
+    """Return the exception that ended the last step, then its causes; empty if the record must not be read.
 
-    A name that is no name drops the whole record: it was not written by the interpreter's exceptions.
+    An invalid type name drops the whole record, because the interpreter did not write that record.
     """
     if not steps or ended != Exited(code=UNCAUGHT):
         return ()
@@ -43,7 +42,10 @@ def read_chain(ended: Ended, steps: Sequence[StepResult], vocabulary: FailureVoc
 
 
 def read_exception(one: Raised, vocabulary: FailureVocabulary) -> Signature | None:
-    """None where ``one.type`` is no dotted name. A traceback inside the message never ends up as the failure."""
+    """Return the signature of one exception; None if its type is not a dotted name.
+
+    A traceback inside the message is never taken for the failure.
+    """
     named = _TYPE.fullmatch(one.type.rpartition("<locals>.")[2])
     if named is None:
         return None
@@ -52,9 +54,9 @@ def read_exception(one: Raised, vocabulary: FailureVocabulary) -> Signature | No
     if is_relay(named["name"], vocabulary) and (relayed := parse_signature(one.message, vocabulary)) is not None:
         return relayed
     lines = [line.strip() for line in clean_lines(one.message) if line.strip()]
-    first = [line.removeprefix(f"{named['name']}: ") for line in lines[:1]]  # as it is read from output
-    said = extract_figures(lines[1:]) if named["name"] == "AssertionError" else ""
-    detail = said or find_detail(lines[1:], vocabulary)
+    first = [line.removeprefix(f"{named['name']}: ") for line in lines[:1]]  # as the parser of output does
+    figures = extract_figures(lines[1:]) if named["name"] == "AssertionError" else ""
+    detail = figures or find_detail(lines[1:], vocabulary)
     return Signature(
         type=named["name"],
         message=make_readable(" | ".join([*first, *([detail] if detail else [])]), vocabulary),
@@ -65,13 +67,16 @@ def read_exception(one: Raised, vocabulary: FailureVocabulary) -> Signature | No
 
 
 def read_native_header(one: Raised, vocabulary: FailureVocabulary) -> Signature | None:
-    """A compiler may begin a message with the traceback of its C++ side: the sentence is at the message's end."""
+    """Return the failure in a message that begins with a C++ traceback; None for other messages.
+
+    The sentence is at the end of such a message.
+    """
     if not one.message.lstrip().startswith("Traceback (most recent call last)"):
         return None
     return parse_signature(one.message, vocabulary)
 
 
 def read_quoted_failure(steps: Sequence[StepResult], vocabulary: FailureVocabulary) -> Signature | None:
-    """The failure that the message of the exception itself quotes, as one that relays a worker's does."""
+    """Return the failure that the exception's message quotes, as a relay of a worker's exception does."""
     record = steps[-1].record if steps else None
     return parse_signature(record.chain[0].message, vocabulary) if record is not None and record.chain else None

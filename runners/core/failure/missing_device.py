@@ -1,6 +1,6 @@
-"""Is a failure only hardware that isn't here, or is ill? Pure: failure text → reason in words, or None.
+"""Recognize failures of missing or faulty hardware: output → reason in words, or None. Pure.
 
-A message is the signal, never the mere name of a device: programs for a GPU compile on any machine.
+Only a message counts, never the mere name of a device: programs for a GPU compile on any machine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from runners.core.toolchain.failures import DEVICES, FailureVocabulary, Sign, sign_of_missing_device
 
 MAX_CHARS = 60_000
-"""Of the end of an output: the rest is not searched."""
+"""Characters at the end of an output that are searched."""
 
 _MISSING = (
     sign_of_missing_device(rf"{DEVICES}[^\n]{{0,60}}(?:library|driver|runtime)[^\n]{{0,40}} not (?:available|found)"),
@@ -21,7 +21,7 @@ _MISSING = (
 
 
 def find_missing_device(text: str, vocabulary: FailureVocabulary) -> str | None:
-    """One sentence naming the device that the output says is not here; None when it says nothing of the kind."""
+    """Return a sentence that names the device which the output reports as missing; None without such a message."""
     return _read_first_sign(text, (*vocabulary.missing_devices, *_MISSING))
 
 
@@ -31,11 +31,11 @@ _TROUBLES = tuple(
         (
             r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|hipErrorOutOfMemory|VK_ERROR_OUT_OF_DEVICE_MEMORY"
             r"|CUDA: out of memory",
-            "the device's memory was used up",
+            "the device ran out of memory",
         ),
         (
             r"CUDA_ERROR_ECC_UNCORRECTABLE|cudaErrorECCUncorrectable|uncorrectable ECC error",
-            "the device's memory had an error that could not be corrected",
+            "the device's memory had an uncorrectable error",
         ),
         (
             r"VK_ERROR_DEVICE_LOST|CUDA_ERROR_DEVICE_UNAVAILABLE|all CUDA-capable devices are busy",
@@ -44,16 +44,16 @@ _TROUBLES = tuple(
         (
             r"CUDA_ERROR_SYSTEM_(?:DRIVER_MISMATCH|NOT_READY)|Driver/library version mismatch"
             r"|driver version is insufficient for CUDA runtime",
-            "the driver does not fit",
+            "the driver does not fit the device or its runtime",
         ),
     )
 )
 
 
 def find_device_trouble(text: str, vocabulary: FailureVocabulary) -> str | None:
-    """Why the output shows a device in trouble rather than a compiler: memory used up or broken, driver unfit.
+    """Return why the device and not the compiler is at fault: memory exhausted or broken, unfit driver; else None.
 
-    An illegal access is none of these: a wrongly compiled kernel makes it.
+    An illegal access does not count, because a wrongly compiled kernel causes such an access.
     """
     return _read_first_sign(text, (*vocabulary.device_troubles, *_TROUBLES))
 

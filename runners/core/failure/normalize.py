@@ -1,4 +1,4 @@
-"""A failure's message as people read it, and as two sightings of it are compared. Pure."""
+"""Write failures for people, and normalize messages for comparison. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SSA = re.compile(r"[%@#][\w.-]+")
 
 
 def make_readable(message: str, vocabulary: FailureVocabulary) -> str:
-    """The message as people may read it: one line, no addresses, no directories, no long-winded objects."""
+    """Return the message on one line, without addresses and directories, and with long object dumps abbreviated."""
     text = _ADDRESS.sub("0x…", " ".join(message[:MAX_LINE_CHARS].split()))
     for long, short in vocabulary.abbreviations:
         text = long.sub(short, text)
@@ -31,9 +31,9 @@ def make_readable(message: str, vocabulary: FailureVocabulary) -> str:
 
 
 def normalize_message(message: str, renames: Mapping[str, str] | None = None) -> str:
-    """A message from `make_readable` without what differs between two sightings of one failure. Idempotent.
+    """Replace the parts of a message from `make_readable` that differ between two runs of one failure. Idempotent.
 
-    ``renames`` maps old API names to new ones, since messages drift with the API.
+    ``renames`` maps old API names to new names, because messages change with the API.
     """
     text = make_readable(message, _ABBREVIATED).replace("0x…", "<N>").replace("`", "'").replace('"', "'")
     for old, new in (renames or {}).items():
@@ -43,8 +43,35 @@ def normalize_message(message: str, renames: Mapping[str, str] | None = None) ->
 
 
 _ABBREVIATED = FailureVocabulary()
-"""A readable message holds abbreviations already."""
+"""Empty, because a message from `make_readable` is abbreviated already."""
 
 
 def split_tokens(message: str, renames: Mapping[str, str] | None = None) -> list[str]:
+    """Return the words and operators of the normalized message, without punctuation."""
     return [t for t in TOKEN.findall(normalize_message(message, renames)) if t not in "'|,.;:()"]
+
+
+_TYPE_NAMES = {
+    "mlir-error": "an MLIR error",
+    "flag-error": "a command-line error",
+    "unexpected-output": "an error message in the output",
+    "output": "printed output",
+    "timed-out": "a timeout",
+    "out-of-memory": "an out-of-memory error",
+    "crash": "a crash",
+    "?": "an unknown failure",
+}
+"""Types of `Signature` that are names of this project, with their names for readers."""
+
+
+def describe_type(failure_type: str) -> str:
+    """Return a signature's type as words for a sentence: ``an MLIR error``; ``TypeError`` as it is."""
+    if failure_type.startswith("status:"):
+        return f"status {failure_type.removeprefix('status:')}"
+    return _TYPE_NAMES.get(failure_type, failure_type)
+
+
+def name_type(failure_type: str) -> str:
+    """Return a signature's type as a title without an article: ``MLIR error``, ``TypeError``."""
+    name = describe_type(failure_type)
+    return name if name == failure_type else name.removeprefix("an ").removeprefix("a ")

@@ -1,22 +1,23 @@
-"""How a probe ended × what was claimed → what it shows. Pure; every branch gives its reason in words.
+"""Classify a run: how the run ended × the reporter's claim → outcome, with a reason in words. Pure.
 
-The table (design: only ``match`` answers bad, only ``pass`` answers good):
+Only ``match`` counts as bad and only ``pass`` as good:
 
 ====================  =========================================================================================
-the probe             is
+run                   outcome
 ====================  =========================================================================================
 not run               ``unavailable`` or ``infra``
-out of memory         ``out-of-memory`` (``match`` when that is what the report says)
-timed out             ``timeout`` (``match`` when the report says it hangs): of the wall's or of the processors' time
-failed                ``match`` when the failure is the reported one; else ``unavailable`` (device), ``incompatible``
-                      (API moved), ``other-failure``
-ran to its end        ``match`` when it prints what the report calls wrong; ``pass`` when nothing speaks against it;
-                      ``other-failure`` when a wrong result is claimed and nothing tells right from wrong
+out of memory         ``out-of-memory``; ``match`` if the report says so
+timed out             ``timeout`` of wall clock or processor time; ``match`` if the report describes a hang
+failed                ``match`` if the failure is the reported one; else ``unavailable`` (device), ``incompatible``
+                      (API moved) or ``other-failure``
+ran to its end        ``match`` if the output is what the report calls wrong; ``other-failure`` if a wrong result is
+                      claimed and neither testcase nor report distinguishes right from wrong; else ``pass``
 ====================  =========================================================================================
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -47,35 +48,37 @@ from runners.core.toolchain.failures import FailureVocabulary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """What a toolchain knows of its own moved API, as far as it explains one failure."""
+    """A change of a toolchain's API that explains a failure."""
 
     name: str
-    """The name that is not there."""
+    """The missing name."""
     successor: str | None
-    """What to write instead, when that is known."""
+    """The replacement, if known."""
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleContext:
-    """What the oracle may know besides the probe: facts about the toolchain and the testcase, no opinions."""
+    """Facts about the toolchain and the testcase that classify a run."""
 
     claim: Claim
     vocabulary: FailureVocabulary
-    """Of the toolchain that ran."""
+    """The vocabulary of the toolchain that ran."""
     drift: Drift | None = None
-    """The moved name that explains this failure, if one does."""
+    """The moved name that explains the failure, if any."""
     missing_device: str | None = None
-    """The toolchain's own words that a device or runtime isn't there, if this output has them."""
+    """The sentence of `find_missing_device` for this output."""
     device_trouble: str | None = None
-    """The output's own words that a device is out of memory or broken, in ours."""
+    """The sentence of `find_device_trouble` for this output."""
     checks_itself: bool = False
-    """The testcase contains an assertion, so that ending well means something."""
+    """True if the testcase contains an assertion, so that a clean end shows a correct result."""
     renames: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classification:
+    """The outcome of a run, the reason in words, and the observed failure."""
+
     outcome: Outcome
     why: str
     signature: Signature | None = None
@@ -86,7 +89,7 @@ class Classification:
 
 
 def get_answer(outcome: Outcome) -> Answer:
-    """The one place where an outcome becomes evidence for or against."""
+    """Return whether an outcome is evidence for the failure, against it, or neither."""
     match outcome:
         case Outcome.MATCH:
             return Answer.BAD
@@ -106,7 +109,7 @@ def get_answer(outcome: Outcome) -> Answer:
 
 
 def classify_run(ended: Ended, steps: Sequence[StepResult], context: OracleContext) -> Classification:
-    """What this probe shows. ``steps`` are those that ran, the last one being the one that ended it."""
+    """Classify a run. ``steps`` are the steps that ran; the last one ended the run."""
     claim = context.claim
     match ended:
         case NotRun(why=why, cause=cause):
@@ -119,11 +122,11 @@ def classify_run(ended: Ended, steps: Sequence[StepResult], context: OracleConte
                 signature=Signature(type="out-of-memory"),
             )
         case TimedOut(where=where, clock=clock):
-            up = "still running when the time was up" if clock == "wall" else "used up its processor time"
+            limit_reached = "reached the time limit" if clock == "wall" else "reached the limit of processor time"
             hang = claim.kind is ClaimKind.HANG
             return Classification(
                 outcome=Outcome.MATCH if hang else Outcome.TIMEOUT,
-                why=f"{up}{f' ({where})' if where else ''}" + (", as reported" if hang else ""),
+                why=f"{limit_reached}{f' ({where})' if where else ''}" + (", as reported" if hang else ""),
                 signature=parse_signature(get_last_output(steps), context.vocabulary, ended),
             )
         case Exited(code=0):
@@ -135,7 +138,7 @@ def classify_run(ended: Ended, steps: Sequence[StepResult], context: OracleConte
 
 
 def get_last_output(steps: Sequence[StepResult]) -> str:
-    """The output of the last step: the words that go with how the probe ended."""
+    """Return the output of the last step, which belongs to the end of the run."""
     return f"{steps[-1].stdout}\n{steps[-1].stderr}" if steps else ""
 
 
@@ -147,7 +150,7 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
     read = parse_signature(text, context.vocabulary, ended) or Signature(
         type=f"exit code {ended.code}" if isinstance(ended, Exited) else "?"
     )
-    # A tool that crashed is relayed by an exception.
+    # After a native crash, the record holds only the exception that relays the crash.
     chain = read_chain(ended, steps, context.vocabulary) if read.type not in NATIVE else ()
     seen = _choose_signature(chain, read, context.vocabulary)
     if claim.signature is not None and claim.signature.type != OUTPUT:
@@ -161,6 +164,8 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
         if _is_printed(claim.signature, seen, text, context, recorded=bool(chain)):
             return Classification(outcome=Outcome.MATCH, why="the reported message is in the output", signature=seen)
         difference = likeness.why
+    elif _is_told(claim.told, seen, text, context):
+        return Classification(outcome=Outcome.MATCH, why="the report holds the words of this failure", signature=seen)
     elif claim.kind is ClaimKind.CRASH and seen.type in NATIVE:
         return Classification(outcome=Outcome.MATCH, why=f"crashes ({seen.type}), as reported", signature=seen)
     else:
@@ -170,7 +175,7 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
     if context.missing_device:
         compiled = "compiles; " if len(steps) > 1 else ""
         if compiled and claim.signature is not None and claim.signature.type == COMPILER_DIAGNOSTIC:
-            why = f"compiles, which is where the report fails; {context.missing_device}"
+            why = f"compiles, and the report fails while compiling; {context.missing_device}"
             return Classification(outcome=Outcome.PASS, why=why, signature=seen)
         return Classification(outcome=Outcome.UNAVAILABLE, why=compiled + context.missing_device, signature=seen)
     if context.drift is not None:
@@ -183,22 +188,20 @@ def _classify_failure(ended: Ended, steps: Sequence[StepResult], context: Oracle
 
 
 COMPILER_DIAGNOSTIC = "mlir-error"
-"""Signature type of a diagnostic that only a compiler prints: a build that compiles past it needs no device."""
+"""Signature type of a diagnostic that only a compiler prints. No device is needed to compile past the diagnostic."""
 OUTPUT = "output"
 """Signature type of a claim that quotes printed output rather than a failure."""
-
-
 ASSERTION = "AssertionError"
-"""Signature type of a check of the testcase's own."""
+"""Signature type of the testcase's own checks."""
 
 
 def _choose_signature(chain: Sequence[Signature], read: Signature, vocabulary: FailureVocabulary) -> Signature:
-    """What ended the step: the record where it and the output disagree, else the output, which has more to say.
+    """Return the failure that ended the step: from the record if record and output disagree, else from the output.
 
-    The output has native stacks and lines printed above the exception. Its last traceback may be another's: caught
-    and printed, inside a message, of an object's end as the interpreter shut down; or be cut off.
+    The output has more details: native stacks and the lines above the exception. But its last traceback may be cut
+    off, or belong to an exception that was caught and printed, quoted in a message, or raised at shutdown.
     """
-    if not chain or is_relay(chain[0].type, vocabulary):  # which says nothing but that a tool failed
+    if not chain or is_relay(chain[0].type, vocabulary):  # a relay only says that a tool failed
         return read
     longer = read.type == chain[0].type and read.message.startswith(chain[0].message)
     if not longer and compare_signatures(chain[0], read, vocabulary).score < SAME:
@@ -207,13 +210,13 @@ def _choose_signature(chain: Sequence[Signature], read: Signature, vocabulary: F
 
 
 def _find_in_record(reported: Signature, steps: Sequence[StepResult], context: OracleContext) -> Signature | None:
-    """The reported failure, where what ended the step quotes it or came from it: told, not printed."""
+    """Return the reported failure if the record has it as a quoted failure or as a cause; None otherwise."""
     if reported.type in NATIVE:
         return None
     enough = len(split_tokens(reported.message, context.renames)) >= MIN_WORDS
-    later = read_chain(steps[-1].ended, steps, context.vocabulary)[1:] if enough else ()
+    causes = read_chain(steps[-1].ended, steps, context.vocabulary)[1:] if enough else ()
     others = (
-        one for one in (read_quoted_failure(steps, context.vocabulary), *later) if one is not None and one.message
+        one for one in (read_quoted_failure(steps, context.vocabulary), *causes) if one is not None and one.message
     )
     return next((one for one in others if _is_same_failure(reported, one, context)), None)
 
@@ -223,25 +226,50 @@ def _is_same_failure(reported: Signature, seen: Signature, context: OracleContex
 
 
 MIN_WORDS = 5
-"""Words of a message from which on it is told from another by its words alone."""
+"""Words that a message needs to be recognized by its words alone."""
 
 
 def _is_printed(reported: Signature, seen: Signature, text: str, context: OracleContext, *, recorded: bool) -> bool:
-    """The reported words stand in the output, though something else ended the process.
+    """True if the output contains the reported message, although another failure ended the process.
 
-    Seen when a driver wraps the compiler's error in its own exception. Short messages say too little for this; and
-    a signal is never explained by text. Where a record tells what ended the step and what that came from, words are
-    not enough: a script prints what it expects, or what it found last week. The line must then tell of a failure by
-    itself, as a compiler's diagnostic does that a process of the script's printed, or an exception that it logged.
+    Observed when a driver wraps the compiler's error in an exception of its own. Short messages are too unspecific,
+    and text never explains a signal. ``recorded``: a record has the exception that ended the step and its causes.
+    Then the words alone are not enough, because a script may print expected or earlier messages: the line must be a
+    failure by itself, such as a compiler's diagnostic or a logged exception.
     """
     wanted = split_tokens(reported.message, context.renames)
     if len(wanted) < MIN_WORDS or reported.type in NATIVE or seen.type in NATIVE:
         return False
     joined = " ".join(wanted)
     if joined in " ".join(split_tokens(seen.message, context.renames)):
-        return False  # the failure that was just told from the reported one, though it has its words
+        return False  # this failure was just found to differ from the reported one
     lines = [line for line in text.splitlines()[-400:] if joined in " ".join(_split_line(line, context))]
     return any(_is_failure_line(reported, line, context) for line in lines) if recorded else bool(lines)
+
+
+MIN_LINE_WORDS = 8
+"""Words of a line of output from which on a report that holds the line quotes this output."""
+
+
+def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> bool:
+    """True if the report holds the message of the failure, or a whole line that was printed with the failure.
+
+    This is the comparison in the other direction: a report may quote a part of the output from which no signature
+    can be read, such as a note below the error or the last line of a dump.
+    """
+    if not told:
+        return False
+    words = " ".join(" ".join(_split_line(line, context)) for line in told.splitlines()[:MAX_TOLD_LINES])
+    message = split_tokens(seen.message, context.renames)
+    if len(message) >= MIN_WORDS and " ".join(message) in words:
+        return True
+    printed = (_split_line(line, context) for line in text.splitlines()[-400:] if not _FRAME.match(line))
+    return any(len(line) >= MIN_LINE_WORDS and " ".join(line) in words for line in printed)
+
+
+MAX_TOLD_LINES = 200
+_FRAME = re.compile(r"\s*File \"|\s*\d+: |\s*#\d+ ")
+"""A line of a stack, which other failures share."""
 
 
 def _split_line(line: str, context: OracleContext) -> list[str]:
@@ -254,7 +282,7 @@ def _is_failure_line(reported: Signature, line: str, context: OracleContext) -> 
 
 
 def _fails_own_check(claim: Claim, seen: Signature) -> bool:
-    """A report of wrong values that quotes no assertion, and a testcase whose own assertion fails."""
+    """True if a report of wrong values quotes no assertion, and the testcase's own assertion fails."""
     if claim.kind is not ClaimKind.WRONG_RESULT or seen.type != ASSERTION:
         return False
     return claim.signature is None or claim.signature.type == OUTPUT
@@ -268,15 +296,17 @@ def _classify_completed(steps: Sequence[StepResult], context: OracleContext) -> 
     stdout = "\n".join(step.stdout for step in steps)
     everything = stdout + "\n" + "\n".join(step.stderr for step in steps)
     if claim.signature is not None and claim.signature.type != OUTPUT:
-        # Caught and printed by a driver, or the end of a child process.
+        # A driver caught and printed the failure, or a child process failed.
         swallowed = parse_signature(everything, context.vocabulary)
         if swallowed is not None and _is_same_failure(claim.signature, swallowed, context):
             return Classification(
                 outcome=Outcome.MATCH, why="prints the reported failure, though it exits with 0", signature=swallowed
             )
     if context.checks_itself and claim.signature is not None and claim.signature.type == ASSERTION:
-        # Said to fail, it holds: whatever of the output the report quotes, it does so for good runs as well as bad.
-        return Classification(outcome=Outcome.PASS, why="runs to its end, and the check that is said to fail holds")
+        # The quoted output may occur in good and bad runs alike, so the assertion decides.
+        return Classification(
+            outcome=Outcome.PASS, why="runs to its end, and the assertion that the report says fails holds"
+        )
     match claim.kind:
         case ClaimKind.WRONG_RESULT | ClaimKind.UNKNOWN:
             return _classify_result(stdout, everything, context)
@@ -301,7 +331,7 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
         case Reading.CHANGED:
             return Classification(outcome=Outcome.PASS, why="no longer prints what the report calls wrong")
         case Reading.UNKNOWN if context.checks_itself:
-            return Classification(outcome=Outcome.PASS, why="runs to its end, its own checks hold")
+            return Classification(outcome=Outcome.PASS, why="runs to its end, and its own checks hold")
         case Reading.UNKNOWN if claim.kind is ClaimKind.UNKNOWN:
             return Classification(
                 outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for"
@@ -309,14 +339,14 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
         case Reading.UNKNOWN:
             return Classification(
                 outcome=Outcome.OTHER_FAILURE,
-                why="runs to its end, and neither the testcase nor the report tells whether its output is right",
+                why="runs to its end, but neither testcase nor report shows whether the output is right",
             )
         case _ as never:
             assert_never(never)
 
 
 def _make_output_signature(claim: Claim) -> Signature:
-    """The output that was found, by the line of it that tells."""
+    """Return the observed output as a signature: the claimed line, else the first line of the claimed output."""
     if claim.signature is not None and claim.signature.type == OUTPUT and claim.signature.message:
         return claim.signature
     return Signature(type=OUTPUT, message=next((s for s in map(str.strip, claim.actual.splitlines()) if s), "")[:200])

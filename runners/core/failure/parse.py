@@ -1,8 +1,8 @@
-"""Failure text → Signature. Pure.
+"""Parse failure text → `Signature`. Pure.
 
-The same parser reads what a reporter pasted and what a probe printed, so that the two can be compared
-(`runners.core.failure.compare`). Its input is a stranger's text: every pattern here is anchored to a line or runs on
-a bounded piece, so that the time stays linear in the size (`bench.robustness.hostile_text`).
+The same parser reads text pasted into a report and output of a run, so that both can be compared
+(`runners.core.failure.compare`). The input is a stranger's text: every pattern is anchored to a line or runs on a
+bounded piece, so that the time is linear in the size (`bench.robustness.hostile_text`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runners.core.toolchain.failures import FailureVocabulary, Relay
 MAX_PARSED_CHARS = 200_000
 
 SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 11: "SIGSEGV"}
-"""The signals that a compiler dies of. Others (SIGKILL, SIGTERM) come from outside and are no failure of its own."""
+"""Signals that end a crashing compiler. Others (SIGKILL, SIGTERM) come from outside and are not its failure."""
 
 NATIVE = frozenset(SIGNALS.values()) | {"crash"}
 
@@ -46,17 +46,17 @@ _NATIVE_CRASH = {
     "SIGABRT": re.compile(r"\bSIGABRT\b|^Aborted\b|^LLVM ERROR: |Assertion [`'].{1,300}' failed", re.M),
     "crash": re.compile(r"^Stack dump:|\(core dumped\)|PLEASE submit a bug report|include the crash backtrace", re.M),
 }
-"""Messages about a crash by the type of failure. The first that a text has counts."""
+"""Messages about a crash by type of failure. The first that matches a text counts."""
 _ABORT_MESSAGE = re.compile(
     r"^(?:LLVM ERROR: (?P<llvm>.{1,600})|.{0,300}?Assertion [`'](?P<assertion>.{1,300})' failed)", re.M
 )
 
 
 def parse_signature(text: str, vocabulary: FailureVocabulary, ended: Ended | None = None) -> Signature | None:
-    """The failure that ``text`` tells of, or None when it tells of none.
+    """Return the failure in ``text``; None if the text has none.
 
-    ``ended`` is how the engine saw the process end; it outranks the text. Without it (text pasted in a report),
-    only the text speaks.
+    ``ended`` is the end of the process as the engine observed it, and outranks the text. Text pasted into a report
+    has no such end.
     """
     lines = clean_lines(text)
     match ended:
@@ -79,7 +79,7 @@ _SHELL_CODES = {offset: number for number in SIGNALS for offset in (128 + number
 
 
 def clean_lines(text: str) -> list[str]:
-    """The text as clean lines: no terminal codes, no pytest margin, nothing unboundedly long."""
+    """Split text into lines of limited length, without terminal codes and pytest's margin."""
     if len(text) > MAX_PARSED_CHARS:
         text = text[: MAX_PARSED_CHARS // 4] + "\n" + text[-3 * MAX_PARSED_CHARS // 4 :]
     clean = _ANSI.sub("", text)
@@ -117,7 +117,7 @@ def _has_fatal_error(lines: list[str]) -> bool:
 
 
 def _find_passed_status(exception: Signature, vocabulary: FailureVocabulary) -> Signature | None:
-    """The status that an exception of a runtime's Python side passes on."""
+    """Return the status in an exception that the runtime's Python side raised; else None."""
     inside = tuple(f"{package}." for package in vocabulary.status_packages)
     if not any(frame.startswith(inside) for frame in exception.frames):
         return None
@@ -133,7 +133,7 @@ def _find_relay(exception: str, vocabulary: FailureVocabulary) -> Relay | None:
 
 
 def is_relay(exception: str, vocabulary: FailureVocabulary) -> bool:
-    """True if the exception only passes on what a tool of the compiler printed and how it ended."""
+    """True if the exception only relays the output and the end of one of the compiler's tools."""
     return _find_relay(exception, vocabulary) is not None
 
 
@@ -141,10 +141,10 @@ _CAUSED = "The above exception was the direct cause of the following exception:"
 
 
 def _drop_wrapper(lines: list[str], vocabulary: FailureVocabulary) -> list[str]:
-    """Up to the compiler's own exception, where the testcase's code put one of its own around it: ``raise X from e``.
+    """Cut the lines after the compiler's exception if the testcase wrapped that exception: ``raise X from e``.
 
-    Only where the wrapper has no frame of the compiler, and what it wraps has one: then it says what the testcase was
-    doing, and its cause what failed.
+    The wrapper must have no frame of the compiler, and its cause must have one. Then the wrapper describes the
+    testcase, and the cause describes the failure.
     """
     ends = [i for i, line in enumerate(lines) if line == _CAUSED]
     starts = [0, *(at + 1 for at in ends)]
@@ -166,7 +166,7 @@ def _make_crash(name: str, lines: list[str], vocabulary: FailureVocabulary) -> S
 
 
 def _find_mlir_error(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
-    # The first diagnostic is the cause; those after it ("failed to translate executables") are its echoes.
+    # The first diagnostic is the cause; later ones ("failed to translate executables") follow from it.
     for line in lines:
         if found := _MLIR_ERROR.match(line.strip().lstrip("`")):
             return Signature(type="mlir-error", message=make_readable(found["m"].rstrip("`"), vocabulary))
@@ -188,15 +188,15 @@ def _find_output_error(lines: list[str], vocabulary: FailureVocabulary) -> Signa
 
 
 def _find_bare_detail(lines: list[str], vocabulary: FailureVocabulary) -> Signature | None:
-    """The last line of an exception, where the exception's own line was not copied with it."""
+    """Return a failure from the last line of an exception whose header was not copied."""
     for detail in vocabulary.details:
-        if said := next((line.strip() for line in reversed(lines) if line.startswith(detail.start)), None):
-            return Signature(type=detail.exception, message=make_readable(said, vocabulary))
+        if text := next((line.strip() for line in reversed(lines) if line.startswith(detail.start)), None):
+            return Signature(type=detail.exception, message=make_readable(text, vocabulary))
     return None
 
 
 def find_detail(lines: list[str], vocabulary: FailureVocabulary) -> str:
-    """The line below an exception's header that says what failed; empty where there is none."""
+    """Return the line below an exception's header that describes the failure; empty without such a line."""
     starts = tuple(detail.start for detail in vocabulary.details)
     return next((line.strip() for line in lines if line.strip().startswith(starts)), "")
 
@@ -207,10 +207,9 @@ def _find_status(text: str, vocabulary: FailureVocabulary) -> Signature | None:
 
 
 def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, pasted: bool) -> Signature | None:
-    """The last exception printed: Python ends with the one that reached the top.
+    """Return the last printed exception, because Python prints the uncaught exception last.
 
-    A compiler may nest a second "Traceback" with the native frames inside the message; its last header line is the
-    telling one.
+    A compiler may nest a second "Traceback" with native frames inside the message. Then the last header counts.
     """
     at = next((i for i in range(len(lines) - 1, -1, -1) if _is_exception_header(lines, i, vocabulary)), None)
     if at is None:
@@ -218,9 +217,9 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
     header = _match_named_exception(lines[at], vocabulary) or _ANY_EXCEPTION.match(lines[at])
     assert header is not None
     name = header["type"].rpartition(".")[2]
-    message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # some exceptions say their name twice
+    message = (header["message"] or "").strip().removeprefix(f"{name}: ")  # some exceptions print their name twice
     if pasted and (lines[at].lstrip().startswith("`") or message.count("`") % 2):
-        message = message.partition("`")[0]  # quoted in running text: the sentence goes on behind the code span
+        message = message.partition("`")[0]  # quoted in running text, which continues after the code span
     following = _read_continuation(lines, at)
     if message.startswith("Traceback (most recent call last)"):
         message = ""
@@ -228,21 +227,21 @@ def _find_python_exception(lines: list[str], vocabulary: FailureVocabulary, *, p
         message = next((line.strip() for line in following if line.strip()), "")
     if name.endswith(vocabulary.diagnostic_errors):
         message = message.removeprefix("error: ")
-    telling = _find_telling_line(name, lines[:at], following, vocabulary)
+    detail = _find_telling_line(name, lines[:at], following, vocabulary)
     return Signature(
         type=name,
-        message=make_readable(f"{message} | {telling}" if telling else message, vocabulary),
+        message=make_readable(f"{message} | {detail}" if detail else message, vocabulary),
         frames=find_native_frames(lines[: at + 1], vocabulary) or find_python_frames(lines[: at + 1], vocabulary),
         site=find_raise_site(lines[max(0, at - MAX_TRACEBACK) : at]),
     )
 
 
 MAX_TRACEBACK = 200
-"""Lines above an exception in which its own traceback is looked for."""
+"""Lines above an exception that are searched for its traceback."""
 
 
 def _match_named_exception(line: str, vocabulary: FailureVocabulary) -> re.Match[str] | None:
-    """A line that begins with a name which only exceptions have."""
+    """Match a line that begins with the name of an exception."""
     if named := _EXCEPTION.match(line):
         return named
     bare = _BARE_CLASS.match(line) if vocabulary.error_classes else None
@@ -250,7 +249,7 @@ def _match_named_exception(line: str, vocabulary: FailureVocabulary) -> re.Match
 
 
 def _is_exception_header(lines: list[str], at: int, vocabulary: FailureVocabulary) -> bool:
-    """True for an exception's name, and for any class name right below the frames of a traceback."""
+    """True for the name of an exception, and for any class name directly below the frames of a traceback."""
     line = lines[at]
     if _match_named_exception(line, vocabulary):
         return not line.lstrip().startswith(("File ", "raise "))
@@ -263,7 +262,7 @@ def _is_exception_header(lines: list[str], at: int, vocabulary: FailureVocabular
 
 
 def _read_continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
-    """The lines of a message that runs over several, up to the next traceback."""
+    """Return the further lines of a message, up to the next traceback."""
     taken: list[str] = []
     for line in lines[at + 1 : at + 1 + most]:
         if line.startswith(("Traceback (most recent", "During handling of", "The above exception")):
@@ -273,10 +272,10 @@ def _read_continuation(lines: list[str], at: int, most: int = 60) -> list[str]:
 
 
 def _find_telling_line(name: str, before: list[str], after: list[str], vocabulary: FailureVocabulary) -> str:
-    """What a generic header leaves to another line.
+    """Return the line that completes a generic header; empty if the header needs none.
 
-    numpy's checks of arrays say first how they compared and then what they found. The vocabulary knows the exceptions
-    of a compiler that have such a line.
+    numpy's array checks print first the comparison and then its result. The vocabulary lists the compiler's
+    exceptions with such a line.
     """
     if name == "AssertionError" and (found := extract_figures(after)):
         return found

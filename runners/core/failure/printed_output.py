@@ -1,7 +1,7 @@
-"""Printed output against what a report says is printed, and what should be. Pure.
+"""Compare printed output with the actual and the expected output of a report. Pure.
 
-Many testcases end with exit status 0 whether or not the bug is there; then only the values that they print tell.
-Lines are compared by their words, numbers with a tolerance, white space ignored.
+Many testcases exit with 0 with and without the bug, so that only their printed values distinguish the two. Lines are
+compared by words, and numbers with a tolerance. White space is ignored.
 """
 
 from __future__ import annotations
@@ -32,22 +32,24 @@ _DIFFERENCE = re.compile(r"diff|err|mismatch|delta|deviation|discrepan", re.IGNO
 
 
 class Reading(Enum):
+    """What the output of a run shows about the report."""
+
     WRONG = auto()
-    """Prints what the report calls wrong, or contradicts the value it expects."""
+    """The output is what the report calls wrong, or contradicts the expected value."""
     RIGHT = auto()
-    """Prints what the report expects."""
+    """The output is what the report expects."""
     CHANGED = auto()
-    """Prints, in the very place the report complains of, a value that is right by itself (True, no difference)."""
+    """In the place of the wrong value, the output has a value that is right by itself (True, no difference)."""
     UNKNOWN = auto()
-    """Nothing in the output can be held against the report."""
+    """The output cannot be compared with the report."""
 
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
-    """What ``output`` says about a report that quotes ``actual`` and ``expected`` lines (either may be empty)."""
+    """Compare ``output`` with a report's ``actual`` and ``expected`` lines, either of which may be empty."""
     printed = _read_lines(output, vocabulary)[-MAX_LINES:]
     wrong, right = _read_lines(actual, vocabulary), _read_lines(expected, vocabulary)
     quoted = right
-    # What stands on both sides as it is tells nothing, and is not to be completed into something else.
+    # A line on both sides distinguishes nothing, and must not be completed into another line.
     right = [_complete_line(line, wrong) for line in quoted if not _is_among(line, wrong)]
     wrong, right = (
         [line for line in wrong if not _is_among(line, (*quoted, *right))][:MAX_TELLING],
@@ -61,7 +63,7 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
     if as_reported and as_expected:
         return _weigh_shares(as_reported / len(wrong), as_expected / len(right))
     if as_reported:
-        # One common line of many (a header, a shape) is no sighting of the reported output.
+        # One common line of many (a header, a shape) is not the reported output.
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
     if as_expected:
         return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNKNOWN
@@ -73,7 +75,7 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
 
 
 def _weigh_shares(reported: float, expected: float) -> Reading:
-    """Some lines of both are there: only a full house on one side decides."""
+    """Decide between outputs with lines of both sides: only a complete side counts."""
     if reported == 1.0 and expected < 1.0:
         return Reading.WRONG
     if expected == 1.0 and reported < 1.0:
@@ -82,13 +84,13 @@ def _weigh_shares(reported: float, expected: float) -> Reading:
 
 
 def _select_telling(lines: list[Line], *, alone: bool) -> list[Line]:
-    """The lines that hold a value, if any does. Words ``alone``, with nothing on the other side, tell nothing."""
+    """Return the lines with a value, else all lines, unless they are ``alone`` without lines of the other side."""
     valued = [line for line in lines if _has_value(line)]
     return valued or ([] if alone else lines)
 
 
 def _read_lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:
-    """Lines as tokens, without empty lines, lines of a tool's own and lines cut by "..."."""
+    """Split text into lines of tokens, without empty lines, a tool's own lines, and lines cut by "..."."""
     kept = (line.strip()[:MAX_LINE_CHARS] for line in text.splitlines())
     return [
         _split_tokens(line)
@@ -106,9 +108,9 @@ def _split_tokens(line: str) -> Line:
 
 
 def _complete_line(expected: Line, actual: Sequence[Line]) -> Line:
-    """Bare expected values ("numpy says 0.0") put into the places for them in the one line that the report quotes.
+    """Insert bare expected values ("numpy says 0.0") into the one actual line with places for them.
 
-    Read from running text, they are good enough to recognise what is right, not to call something else wrong.
+    Values from running text can identify a right output, but not a wrong one.
     """
     values = [token for token in expected if _is_value(token)]
     bare = bool(values) and all(_is_value(token) or token in _BETWEEN for token in expected)
@@ -135,9 +137,9 @@ def _is_among(line: Line, among: Sequence[Line]) -> bool:
 
 
 def _is_within(part: Line, whole: Line) -> bool:
-    """``part`` stands in ``whole``, token by token.
+    """True if ``whole`` contains ``part``, token by token.
 
-    A lone token (``3``), and words without any value (an expression, or prose), must be the whole line.
+    A single token (``3``), and words without a value (an expression or prose), must be the whole line.
     """
     if len(part) < 2 or not _has_value(part):
         return len(part) == len(whole) and all(map(_is_same_token, part, whole))
@@ -154,7 +156,7 @@ def _is_same_token(a: Token, b: Token) -> bool:
 
 
 def _mask_values(line: Line) -> tuple[str, ...]:
-    """The line with its values left open: ``max diff = 0.5`` → ``max diff = #``."""
+    """Replace the values of a line: ``max diff = 0.5`` → ``max diff = #``."""
     return tuple("#" if isinstance(t, float) or t in _TRUTH else t for t in line)
 
 
@@ -163,7 +165,7 @@ def _count_words(line: Line) -> int:
 
 
 def _is_contradicted(expected: Line, printed: Sequence[Line]) -> bool:
-    """The output fills the very same words with another value."""
+    """True if a printed line has the words of the expected line with another value."""
     return _count_words(expected) > 0 and any(
         _mask_values(line) == _mask_values(expected) and not all(map(_is_same_token, expected, line))
         for line in printed
@@ -171,7 +173,7 @@ def _is_contradicted(expected: Line, printed: Sequence[Line]) -> bool:
 
 
 def _has_become_right(reported: Line, printed: Sequence[Line]) -> bool:
-    """False where the report has False is now True; a difference is now nearly none; NaN is now a number."""
+    """True if the reported line now has a right value: True for False, a tiny difference, a number for NaN."""
     if not _count_words(reported):
         return False
     label = " ".join(t for t in reported if isinstance(t, str))

@@ -1,7 +1,7 @@
-"""Lines of a traceback or a stack dump → functions of the compiler. Pure.
+"""Read the compiler's functions from the lines of a traceback or a stack dump. Pure.
 
-Frames of the testcase, of other libraries and of the interpreter are left out, and so are functions that every
-failure goes through.
+Frames of the testcase, of other libraries and of the interpreter are left out, and so are functions that occur in the
+stack of every failure.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _NOISE_FRAMES = (
         "mlir::verify",
     ),
 )
-"""Beginnings of native functions that every failure goes through: signal plumbing, the C library, and the machinery
-that runs LLVM's and MLIR's passes and patterns."""
+"""Prefixes of native functions that occur in the stack of every failure: signal handling, the C library, and the
+functions that run LLVM's and MLIR's passes and patterns."""
 _MLIR_CORE = re.compile(r"mlir::[A-Z]\w*(?:<.{0,300}>)?::")
-"""A method of one of MLIR's own classes (a type's width, an operation's model): who called it is what tells. Passes
-and dialects live in namespaces of their own."""
+"""A method of one of MLIR's own classes (a type's width, an operation's model). Only its caller identifies the
+failure. Passes and dialects have namespaces of their own."""
 
 
 def find_native_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[str, ...]:
-    """C++ functions of a stack dump, innermost first, without arguments and addresses."""
+    """Return the C++ functions of a stack dump, innermost first, without arguments and addresses."""
     noise = (*_NOISE_FRAMES, *vocabulary.noise_frames)
     found = (_parse_function_name(one["name"]) for line in lines if (one := _NATIVE_FRAME.match(line)))
     names = [name for name in found if name and "::" in name and not name.startswith(noise)]
@@ -48,7 +48,7 @@ def find_native_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> t
 
 
 def _parse_function_name(symbol: str) -> str:
-    """``void ns::f<int>(ns::A&) const x.cpp:0:0`` → ``ns::f<int>``; an anonymous namespace stays in the name."""
+    """Return ``ns::f<int>`` for ``void ns::f<int>(ns::A&) const x.cpp:0:0``. Keep anonymous namespaces."""
     symbol = symbol.replace("(anonymous namespace)", "{anonymous}")
     depth, end = 0, len(symbol)
     for i, char in enumerate(symbol):
@@ -73,7 +73,7 @@ def _parse_function_name(symbol: str) -> str:
 
 
 def find_python_frames(lines: Iterable[str], vocabulary: FailureVocabulary) -> tuple[str, ...]:
-    """Functions of the compiler's Python side, innermost first: ``tvm.relax.vm_build.build``."""
+    """Return the functions of the compiler's Python side, innermost first: ``tvm.relax.vm_build.build``."""
     frames = []
     for line in lines:
         found = PY_FRAME.match(line)
@@ -96,11 +96,10 @@ _TEMPLATE = re.compile(r"\[with [^\]]{0,200}?= (?:\w+::){0,8}(?P<of>\w+)\]$")
 
 
 def find_raise_site(lines: Iterable[str]) -> str:
-    """The innermost C++ function of a traceback that goes on in C++, without its namespace:
-    ``TryConstFold[FloorDiv]``.
+    """Return the innermost C++ function of a traceback, without its namespace: ``TryConstFold[FloorDiv]``.
 
-    Namespaces, files and lines change from release to release. A template's argument stays: an operation that is
-    folded, a node that is built. Empty where the innermost frame is no C++ one: then Python's side raised it.
+    Namespaces, files and lines change from release to release. A template's argument stays: the folded operation or
+    the built node. The result is empty if the innermost frame is Python's.
     """
     frames = [line for line in lines if line.startswith("  ") and line.lstrip().startswith('File "')]
     found = _SITE_FRAME.match(frames[-1]) if frames else None

@@ -1,8 +1,8 @@
-"""The same program on several devices: who computes other values than whom. Pure; needs no reference.
+"""Compare the output of one program on several devices. Pure; needs no reference.
 
-What devices printed is compared with a tolerance for the element type: backends may reassociate sums and contract
-multiply-adds, so the last bits of a float mean nothing (three backends agree to 1.4e-6 in f32 on healthy programs);
-integers have no such excuse. A difference is a finding, not a verdict: it shows that one of them is wrong, not which.
+The tolerance depends on the element type: backends may reassociate sums and contract multiply-adds, so the last bits
+of a float are not significant (three backends agree to 1.4e-6 in f32 on correct programs). Integers must be equal. A
+difference is a finding, not a verdict: it shows that one device is wrong, not which device.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from runners.core.failure.printed_output import MAX_LINE_CHARS
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Variant
 
 RELATIVE = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
-"""By element type; of the largest value in the tensor, because sums that cancel lose what their parts had."""
+"""Tolerance by element type, relative to the largest value in the tensor, because sums that cancel lose precision."""
 EIGHT_BITS = 0.2
-"""Floats of 8 bits or less have 2 or 3 bits of mantissa."""
+"""Tolerance for floats of 8 bits or less, which have 2 or 3 bits of mantissa."""
 SMALLEST = {"f64": 2.3e-308, "f32": 1.2e-38, "bf16": 1.2e-38, "f16": 6.2e-5}
-"""Smallest normal number: a backend may take what lies below for zero."""
+"""Smallest normal number by element type. A backend may flush smaller numbers to zero."""
 PRINTED = 1e-3
-"""Of numbers whose type is not known: printing has rounded them."""
+"""Tolerance for numbers of unknown type, which printing has rounded."""
 MAX_VALUES = 20_000
 
 _RESULT = re.compile(r"^(?P<type>(?P<shape>(?:\d{1,9}x)*)(?P<dtype>[a-zA-Z]\w{0,15}))=(?P<values>.*)$", re.M)
@@ -34,7 +34,7 @@ _SAME_PROGRAM = (Variant.ORIGINAL, Variant.RETARGETED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
-    """One printed result: ``shape`` as text (``2x3x``), element type (empty when it isn't known), values in order."""
+    """One printed result: ``shape`` as text (``2x3x``), element type (empty if unknown), values in order."""
 
     shape: str
     dtype: str
@@ -43,34 +43,34 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorDifference:
-    """The first tensor in which two outputs differ, how many of its values, and the worst of them."""
+    """The first tensor in which two outputs differ, the number of differing values, and the worst pair."""
 
     result: int
     index: int
-    """Of the worst element, counting through the tensor."""
+    """Flat index of the worst element."""
     count: int
     total: int
     values: tuple[float, float]
 
     def describe(self) -> str:
         a, b = self.values
-        return f"result {self.result}: {self.count} of {self.total} values, at worst {a:g} against {b:g}"
+        return f"result {self.result}: {self.count} of {self.total} values differ, at worst {a:g} and {b:g}"
 
 
 def find_device_differences(observations: Sequence[Observation], order: Sequence[str]) -> tuple[Finding, ...]:
-    """At most one finding: the devices that disagree, on which builds, by how much, and where they agree.
+    """Return at most one finding: the device that differs, on which builds, by how much, and where devices agree.
 
-    ``order`` has the builds, oldest first.
+    ``order`` lists the builds, oldest first.
     """
     seen_on = _group_by_version(observations)
-    told = {version: _read_devices(seen_on[version]) for version in order if version in seen_on}
-    split = {version: split for version, seen in told.items() if (split := _find_odd_device(seen))}
-    if not split:
+    results = {version: _read_devices(seen_on[version]) for version in order if version in seen_on}
+    odd_ones = {version: found for version, seen in results.items() if (found := _find_odd_device(seen))}
+    if not odd_ones:
         return ()
-    agreed = [version for version, seen in told.items() if len(seen) > 1 and version not in split]
-    newest = list(split)[-1]
-    odd, others, why = split[newest]
-    summary = f"{odd} differs from {_join_names(others)} on {_join_names(list(split))}: {why}"
+    agreed = [version for version, seen in results.items() if len(seen) > 1 and version not in odd_ones]
+    newest = list(odd_ones)[-1]
+    odd, others, why = odd_ones[newest]
+    summary = f"{odd} differs from {_join_names(others)} on {_join_names(list(odd_ones))}: {why}"
     return (
         Finding(
             kind=FindingKind.DEVICE_SPECIFIC,
@@ -78,7 +78,7 @@ def find_device_differences(observations: Sequence[Observation], order: Sequence
             evidence={
                 "device": odd,
                 "differs_from": list(others),
-                "versions": list(split)[:32],
+                "versions": list(odd_ones)[:32],
                 "agree_on": agreed[:32],
                 "how": why,
                 "refuted_by": "the same values on both devices, or inputs that are not defined",
@@ -92,11 +92,11 @@ DeviceResults = Mapping[str, "DeviceResult"]
 
 @dataclass(frozen=True, slots=True)
 class DeviceResult:
-    """What one device did on one build."""
+    """The outcome and output of one device on one build."""
 
     outcome: Outcome
     tensors: tuple[Tensor, ...] | None
-    """None: it did not run to its end, or its output is not whole."""
+    """None if the run did not exit with 0, or the output is incomplete."""
 
 
 def _group_by_version(observations: Sequence[Observation]) -> dict[str, list[Observation]]:
@@ -108,7 +108,7 @@ def _group_by_version(observations: Sequence[Observation]) -> dict[str, list[Obs
 
 
 def _read_devices(observations: Sequence[Observation]) -> dict[str, DeviceResult]:
-    """Per device what it did; a device whose own runs disagree says nothing about devices."""
+    """Return the result per device. Leave out a device whose own runs disagree."""
     runs: dict[str, list[DeviceResult]] = {}
     for one in observations:
         done = isinstance(one.ended, Exited) and one.ended.code == 0
@@ -125,7 +125,10 @@ def _is_same_result(a: DeviceResult, b: DeviceResult) -> bool:
 
 
 def _find_odd_device(told: DeviceResults) -> tuple[str, tuple[str, ...], str] | None:
-    """The device that differs from the others, those, and how; of two that differ the later one is named first."""
+    """Return the device that differs from most others, those others, and the difference; None without a difference.
+
+    Of two devices the later one counts as the odd one.
+    """
     why = {
         pair: words for pair in combinations(told, 2) if (words := _describe_difference(told[pair[0]], told[pair[1]]))
     }
@@ -139,7 +142,7 @@ def _find_odd_device(told: DeviceResults) -> tuple[str, tuple[str, ...], str] | 
 
 
 def _describe_difference(a: DeviceResult, b: DeviceResult) -> str | None:
-    """In words how two devices differ: by outcome, else by value; None where they agree or cannot be compared."""
+    """Return how two results differ, by outcome or else by value; None if they agree or cannot be compared."""
     if {a.outcome, b.outcome} == {Outcome.MATCH, Outcome.PASS}:
         return "one fails as reported, the other runs cleanly"
     if a.tensors is None or b.tensors is None:
@@ -158,10 +161,10 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def read_tensors(output: str) -> tuple[Tensor, ...] | None:
-    """The results in a run's output; None where it has none or is not whole.
+    """Return the results in a run's output; None if there are none or the output is incomplete.
 
-    A typed result reads ``2x2xf32=[1 2][3 4]``. In output without any, the numbers of each line count as a tensor of
-    unknown type, and the words around them as its shape.
+    A typed result reads ``2x2xf32=[1 2][3 4]``. In output without typed results, the numbers of each line count as a
+    tensor of unknown type, and the words around them as its shape.
     """
     if output.startswith("[…]") or "..." in output:
         return None
@@ -192,7 +195,7 @@ def _parse_untyped(output: str) -> Iterator[Tensor]:
 
 
 def compare_tensors(a: Sequence[Tensor], b: Sequence[Tensor]) -> TensorDifference | None:
-    """The first difference beyond tolerance; None where there is none, or where the outputs are of other shapes."""
+    """Return the first difference beyond the tolerance; None without one, or if shapes or types differ."""
     if [_get_kind(one) for one in a] != [_get_kind(one) for one in b]:
         return None
     differences = (_compare_pair(number, one, other) for number, (one, other) in enumerate(zip(a, b, strict=True)))
@@ -212,15 +215,18 @@ def _compare_pair(number: int, a: Tensor, b: Tensor) -> TensorDifference | None:
 
 
 def find_differing_values(a: Tensor, b: Tensor, share: float = 1.0) -> list[tuple[int, float, float]]:
-    """Index and both values wherever two tensors of one type differ; ``share``: how much of the tolerance counts."""
+    """Return index and both values of each differing element of two tensors.
+
+    ``share`` scales the tolerance.
+    """
     finite = [abs(value) for value in (*a.values, *b.values) if math.isfinite(value)]
-    room = share * max(get_tolerance(a.dtype) * max(finite, default=0.0), SMALLEST.get(a.dtype, 0.0))
+    limit = share * max(get_tolerance(a.dtype) * max(finite, default=0.0), SMALLEST.get(a.dtype, 0.0))
     pairs = enumerate(zip(a.values, b.values, strict=True))
-    return [(index, x, y) for index, (x, y) in pairs if not _is_close(x, y, room)]
+    return [(index, x, y) for index, (x, y) in pairs if not _is_close(x, y, limit)]
 
 
 def get_tolerance(dtype: str) -> float:
-    """Relative room for a type; integers and booleans have none."""
+    """Return the relative tolerance of an element type; 0 for integers and booleans."""
     if not dtype:
         return PRINTED
     if dtype.startswith("f8") or dtype in ("f4", "f6"):
@@ -228,10 +234,10 @@ def get_tolerance(dtype: str) -> float:
     return RELATIVE.get(dtype, 0.0)
 
 
-def _is_close(x: float, y: float, room: float) -> bool:
+def _is_close(x: float, y: float, limit: float) -> bool:
     if math.isnan(x) or math.isnan(y):
         return math.isnan(x) and math.isnan(y)
-    return x == y or abs(x - y) <= room
+    return x == y or abs(x - y) <= limit
 
 
 def _measure_gap(x: float, y: float) -> float:

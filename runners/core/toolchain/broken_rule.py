@@ -1,6 +1,6 @@
-"""A rule of an operation that a testcase breaks in its own text, and the run that shows whether it matters.
+"""Confirm that a failure is caused by a rule of an operation that the testcase breaks in its own text.
 
-Nothing is concluded from the text alone: the rule is the cause only if the failure goes when this alone is put right.
+The text alone is no proof: the rule is the cause only if the failure is gone once that rule is kept.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from runners.core.findings import CONTROL, DIFFERENCE, FAILURE_GONE, ORIGIN, PRI
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
-MOST_LINES, MOST_OF_A_LINE = 60, 300
-"""Of a difference."""
+MAX_LINES, MAX_LINE_LENGTH = 60, 300
+"""Limits of a difference."""
 CHECKS = frozenset({"AssertionError", "unexpected-output"})
-"""Signature types of a check of the result: the testcase's own, or one that a runner makes for it."""
+"""Signature types of a failed check of the result, by the testcase or by a runner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenRule:
-    """One rule that the text breaks."""
+    """One rule that the text breaks, and the testcase that keeps the rule."""
 
     operation: str
     file: str
     line: int
     """1-based."""
     words: str
-    """What the operation does and must not."""
+    """The violation, as a predicate of the operation."""
     instead: str
-    """What the mended testcase does there."""
+    """The corresponding text of the mended testcase, in words."""
     mended: Testcase
     traps: bool = False
-    """True if it may end the program, and not only give it undefined values."""
+    """True if the violation may end the program, and not only give undefined values."""
 
     def render_difference(self, testcase: Testcase) -> list[str]:
-        """The lines that differ between the testcase and the mended one, as a diff without its header."""
-        mine, mended = _lines(testcase, self.file), _lines(self.mended, self.file)
+        """Return the difference between the testcase and the mended testcase, as lines of a diff without a header."""
+        mine, mended = _list_lines(testcase, self.file), _list_lines(self.mended, self.file)
         before = max(0, _count_common(mine, mended) - 1)
         after = max(0, _count_common(mine[before + 1 :][::-1], mended[before + 1 :][::-1]) - 1)
         shown = difflib.unified_diff(
             mine[before : len(mine) - after], mended[before : len(mended) - after], n=1, lineterm=""
         )
-        lines = (line for line in islice(shown, 2, None) if not line.startswith("@@"))  # places within these parts
-        return [line[:MOST_OF_A_LINE] for line in islice(lines, MOST_LINES)]
+        lines = (line for line in islice(shown, 2, None) if not line.startswith("@@"))  # positions within the excerpt
+        return [line[:MAX_LINE_LENGTH] for line in islice(lines, MAX_LINES)]
 
     def __str__(self) -> str:
         return f"{self.operation} in {self.file}:{self.line} {self.words}"
@@ -55,14 +55,15 @@ def _count_common(one: list[str], other: list[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def _lines(testcase: Testcase, file: str) -> list[str]:
+def _list_lines(testcase: Testcase, file: str) -> list[str]:
     return [*testcase.files[file].split("\n"), *(" ".join(step) for step in testcase.steps)]
 
 
 def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Diagnosis:
-    """Run the mended testcase. A finding needs the failure to be gone.
+    """Run the mended testcase. Return a finding if the failure is gone.
 
-    Undefined values explain a wrong result. A crash, a hang or a refusal that goes with them is the compiler's.
+    Undefined values explain a wrong result. They do not explain a crash, a hang or a refusal: these are faults of the
+    compiler.
     """
     if not (rule.traps or _gives_a_result(failure.seen)):
         return NOTHING_FOUND
@@ -87,9 +88,9 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
 
 
 def describe_absence(control: Observation) -> str | None:
-    """Say how the failure is absent from a control run; None where it stays, or another takes its place.
+    """Describe the absence of the failure from a control run; None if the failure or another failure is there.
 
-    Where a report quotes a wrong value and not the right one, another value is enough.
+    If the report quotes a wrong value and no right value, any other value counts as absence.
     """
     if control.outcome is Outcome.PASS:
         return FAILURE_GONE
@@ -99,6 +100,6 @@ def describe_absence(control: Observation) -> str | None:
 
 
 def _gives_a_result(seen: Observation) -> bool:
-    """True if the run came to a result, right or wrong: it ran to its end, or a check of its result failed."""
+    """True if the run had a result: it ended by itself, or a check of its result failed."""
     checked = seen.signature is not None and seen.signature.type in CHECKS
     return seen.ended == Exited(code=0) or (isinstance(seen.ended, Exited) and checked)

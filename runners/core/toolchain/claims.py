@@ -1,7 +1,7 @@
-"""The lines that guest programs write: claims, bounded and decoded strictly.
+"""Read the lines that guest programs write: claims, bounded and decoded strictly.
 
-The testcase shares its process with the instrumentation and can write any line. A claim explains a failure that the
-host observed for itself, and nothing more.
+The testcase shares its process with the instrumentation and can write any line. A claim can only explain a failure
+that the host has observed itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Claimed(msgspec.Struct, frozen=True):
 
 
 def read_findings(claims: str) -> tuple[Finding, ...]:
-    """JSON lines → the findings that a guest may claim. Other lines are dropped."""
+    """Return the findings of the JSON lines, if a guest may claim them. Other lines are dropped."""
     claimable = {kind.value for kind, facts in KINDS.items() if facts.from_guest}
     findings = []
     for line in claims[:MAX_CLAIM_BYTES].splitlines()[:MAX_LINES]:
@@ -52,7 +52,8 @@ def read_findings(claims: str) -> tuple[Finding, ...]:
 
 
 def read_evidence(claims: str, kind: FindingKind, shape: type[Evidence]) -> Evidence | None:
-    """The evidence of the first well-formed line of a kind; None if there is none. Other fields are ignored."""
+    """Return the evidence of the first well-formed line of a kind; None without such a line. Other fields are
+    ignored."""
     for line in claims[:MAX_CLAIM_BYTES].splitlines()[:MAX_LINES]:
         try:
             claimed = msgspec.json.decode(line, type=_Claimed)

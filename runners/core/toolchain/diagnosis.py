@@ -1,7 +1,7 @@
-"""The contract of a diagnoser: a failure → control runs and findings. Every effect is passed in as `Means`.
+"""The contract of a diagnoser: a failure → control runs and findings. All effects are passed in as `Means`.
 
 A toolchain lists its diagnosers in ``DIAGNOSERS``, cheapest first, and its comparisons of two runs in
-``COMPARISONS``. `runners.diagnosis.diagnose` decides which of them run.
+``COMPARISONS``. `runners.diagnosis.diagnose` selects the diagnosers to run.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ class Diagnoser:
     """The kind of testcase that it examines."""
     diagnose: Callable[[Failure, Means], Diagnosis]
     needs_reproducible: bool = False
-    """True if runs that disagree would mislead it. A search that leaves out passes would find accidents."""
+    """True if a flaky failure would mislead it: a search that leaves out passes would find accidents."""
 
     def applies_to(self, failure: Failure) -> bool:
+        """True if it examines this kind of testcase, and a flaky failure does not mislead it."""
         return failure.testcase.kind is self.kind and not (self.needs_reproducible and failure.is_flaky)
 
 
@@ -77,4 +78,4 @@ class ComparedRun:
 
 
 Comparison = Callable[[ComparedRun, ComparedRun, Means], tuple[Finding, ...]]
-"""A run with a wrong result and a run with another result → findings about where they part."""
+"""A run with a wrong result and a run with another result → findings about their first difference."""

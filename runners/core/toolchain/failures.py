@@ -1,8 +1,8 @@
-"""The vocabulary of one compiler's failures: how its messages, stacks and complaints about devices read.
+"""The vocabulary of one compiler's failures: its messages, its stacks, and its complaints about devices.
 
-`runners.core.failure` reads failures and knows no compiler. Each function there that depends on a compiler takes a
-vocabulary. A run is read with the vocabulary of its toolchain. A report is read with the union of all of them
-(`runners.toolchains.ALL_FAILURES`), because its compiler may not be known yet.
+`runners.core.failure` reads failures and knows no compiler: each function that depends on a compiler takes a
+vocabulary. A run is read with the vocabulary of its toolchain. A report is read with the union of all vocabularies
+(`runners.toolchains.ALL_FAILURES`), because its compiler may be unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Sign:
     means: str
 
     def read(self, text: str) -> str | None:
-        """The meaning in words if the text has the message."""
+        """Return the meaning in words if the text has the message."""
         found = self.pattern.search(text)
         if found is None:
             return None
@@ -37,27 +37,27 @@ _INTERFACES = {"libcuda": "cuda", "nvcuda": "cuda", "libamdhip64": "hip", "libvu
 
 
 def sign_of_missing_device(pattern: str) -> Sign:
-    """The sign that a device is not here; the pattern's case does not matter."""
+    """Return the sign of a missing device. The pattern ignores case."""
     return Sign(pattern=re.compile(pattern, re.IGNORECASE), means="no {device} device or runtime here")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relay:
-    """An exception that a compiler's Python side raises for every failure of a tool: it tells nothing by itself."""
+    """An exception that a compiler's Python side raises for every failure of a tool. It carries no information."""
 
     exception: str
     died: re.Pattern[str]
-    """The line below the exception that tells the number of the signal that killed the tool (group ``signal``)."""
+    """The line below the exception with the number of the signal that killed the tool (group ``signal``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """A line below an exception's header that says what failed, where the header is the same for many failures."""
+    """A line below an exception's header that names the failure, where many failures share the header."""
 
     start: str
     """The beginning of the line."""
     exception: str
-    """The exception that ends with such a line: reports often copy the line alone."""
+    """The exception that ends with such a line. Reports often copy the line alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,55 +74,55 @@ class Retired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureVocabulary:
-    """How the failures of a compiler read. Each field is a tuple, so that vocabularies can be united.
+    """The patterns and names in a compiler's failures. Each field is a tuple, so that vocabularies can be united.
 
-    The default is the vocabulary of a program without a compiler: Python's exceptions, signals, MLIR's diagnostics.
+    The default reads failures of programs without a compiler: Python's exceptions, signals, MLIR's diagnostics.
     """
 
     packages: tuple[str, ...] = ()
     """Python packages of the compiler, whose frames in a traceback identify a failure."""
     noise_frames: tuple[str, ...] = ()
-    """Beginnings of native functions that every failure goes through: entry points, call marshalling."""
+    """Beginnings of native functions that are on every stack: entry points, call marshalling."""
     site_renames: tuple[tuple[str, str], ...] = ()
     """Words in names of native functions that a release renamed: old, new."""
     crash_banners: tuple[tuple[str, re.Pattern[str]], ...] = ()
     """Messages of the compiler's own signal handlers: signal, pattern."""
 
     error_classes: tuple[str, ...] = ()
-    """Exception classes whose bare names do not end as such names do (``OpNotImplemented``)."""
+    """Exception classes without the usual ending of such a name (``OpNotImplemented``)."""
     same_types: tuple[frozenset[str], ...] = ()
     """Sets of types that are names of one type of failure."""
     diagnostic_errors: tuple[str, ...] = ()
-    """Exceptions that only say that ``error: …`` lines were printed above them."""
+    """Exceptions whose only information is that ``error: …`` lines were printed above them."""
     details: tuple[Detail, ...] = ()
     relays: tuple[Relay, ...] = ()
 
     statuses: tuple[re.Pattern[str], ...] = ()
     """Messages of a runtime: groups ``code`` and ``m``."""
     status_packages: tuple[str, ...] = ()
-    """Packages whose exceptions have a status of the runtime as their message."""
+    """Packages whose exceptions have a status of the runtime as the message."""
     flag_errors: tuple[re.Pattern[str], ...] = ()
     """Refusals of command-line flags, beside LLVM's: group ``m``."""
     output_errors: tuple[re.Pattern[str], ...] = ()
-    """Messages about a result that is not the expected one, at the beginning of a line: group ``m``."""
+    """Messages about an unexpected result, at the beginning of a line: group ``m``."""
     harness_lines: tuple[re.Pattern[str], ...] = ()
-    """Lines that a tool prints around each result, at their beginning."""
+    """Beginnings of lines that a tool prints around each result."""
 
     abbreviations: tuple[tuple[re.Pattern[str], str], ...] = ()
-    """Long texts inside messages, and what stands for them (as for ``re.sub``)."""
+    """Long texts inside messages, and their replacements (as for ``re.sub``)."""
     subjects: tuple[re.Pattern[str], ...] = ()
-    """Where a message names the operator that it is about; the name is the pattern's only group that matched."""
+    """The name of the operator in a message: the only group of the pattern that matched."""
 
     missing_names: tuple[re.Pattern[str], ...] = ()
     """Messages about a name, flag or option that a build does not have: group ``name``."""
     retired: tuple[Retired, ...] = ()
     missing_devices: tuple[Sign, ...] = ()
     device_troubles: tuple[Sign, ...] = ()
-    """Signs that a device or the machine is ill or unfit, so that the run says nothing about the compiler."""
+    """Signs that a device or the machine is broken or unfit, so that the run is no evidence about the compiler."""
 
 
 def unite_vocabularies(vocabularies: Iterable[FailureVocabulary]) -> FailureVocabulary:
-    """The vocabulary that has every entry of the given ones, in their order."""
+    """Return the union of vocabularies, with their entries in order."""
     given = tuple(vocabularies)
     united: dict[str, Any] = {
         field.name: tuple(dict.fromkeys(chain.from_iterable(getattr(one, field.name) for one in given)))

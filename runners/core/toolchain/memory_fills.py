@@ -1,6 +1,6 @@
-"""Does a failure depend on memory that the testcase never wrote? Runs with that memory filled, compared.
+"""Decide whether a failure depends on memory that the testcase never wrote, by runs with that memory filled.
 
-Clean with one constant and failing with another, twice each: then the memory decides whether the testcase fails.
+The memory decides if the testcase is clean with one constant and fails with another, twice each.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FILLS: Mapping[str, str] = {
     "fill-lowest": "the lowest number of its type",
     "fill-one": "1",
 }
-"""Constants to fill with, by the guest's name for them, in the order in which they are tried."""
+"""Guest's name of a fill → the constant in words, in the order of the runs."""
 FAILS = (Outcome.MATCH, Outcome.OTHER_FAILURE)
 
 
 def decide_origin(run_filled: Callable[[str], Observation]) -> tuple[tuple[Observation, ...], dict[str, str]]:
-    """Run the testcase with its memory filled, at most six times. Return the runs, and the evidence of the origin."""
+    """Run the testcase at most six times with its memory filled. Return the runs, and the evidence of the origin."""
 
     def run(fill: str) -> Observation:
         return msgspec.structs.replace(run_filled(fill), changes=(f"what it never wrote filled with {FILLS[fill]}",))
@@ -33,16 +33,16 @@ def decide_origin(run_filled: Callable[[str], Observation]) -> tuple[tuple[Obser
     fails = next((fill for fill, one in seen.items() if one.outcome in FAILS), None)
     runs = tuple(seen.values())
     if clean is None or fails is None:
-        return runs, _undecided(seen)
+        return runs, _make_undecided(seen)
     again = {fill: run(fill) for fill in (clean, fails)}
     runs = (*runs, *again.values())
     if again[clean].outcome is not Outcome.PASS or again[fails].outcome not in FAILS:
-        return runs, _undecided(again)
-    return runs, {ORIGIN: Blame.TESTCASE.value, CONTROL: _say_decided(clean, fails)}
+        return runs, _make_undecided(again)
+    return runs, {ORIGIN: Blame.TESTCASE.value, CONTROL: _describe_decision(clean, fails)}
 
 
 def _run_until_they_differ(run: Callable[[str], Observation]) -> dict[str, Observation]:
-    """One run with each constant, until one is clean and one fails."""
+    """Run the testcase with each constant, until one run is clean and one fails."""
     seen: dict[str, Observation] = {}
     for fill in FILLS:
         seen[fill] = run(fill)
@@ -52,14 +52,14 @@ def _run_until_they_differ(run: Callable[[str], Observation]) -> dict[str, Obser
     return seen
 
 
-def _say_decided(clean: str, fails: str) -> str:
+def _describe_decision(clean: str, fails: str) -> str:
     return (
         f"with what it never wrote filled with {FILLS[clean]} the testcase runs cleanly, twice;"
         f" with {FILLS[fails]} it fails, twice"
     )
 
 
-def _undecided(seen: Mapping[str, Observation]) -> dict[str, str]:
+def _make_undecided(seen: Mapping[str, Observation]) -> dict[str, str]:
     ended = ", ".join(f"{FILLS[fill]}: {one.outcome}" for fill, one in seen.items())
-    said = f"filled before its first pass it ends as follows, so this does not decide whether it fails: {ended}"
-    return {ORIGIN: "unknown", CONTROL: said}
+    control = f"filled before its first pass it ends as follows, so this does not decide whether it fails: {ended}"
+    return {ORIGIN: "unknown", CONTROL: control}

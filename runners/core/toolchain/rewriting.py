@@ -1,7 +1,7 @@
-"""How a compiler's testcases are brought to another release and to another device.
+"""The rules by which a compiler's testcases are rewritten for another release or another device.
 
-`runners.rewrite` ports names by the drift table of the toolchain. `Idioms` say what a release wants written otherwise
-besides. Each toolchain retargets its testcases itself.
+`runners.rewrite` ports names by the drift table of the toolchain. `Idioms` are the further differences between
+releases. Each toolchain retargets its testcases itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ StringUse = Argument | Assigned
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
-    """Python code. ``package`` is the package that the code names; empty where it names none."""
+    """Python code. ``package`` is the package that the code uses, if any."""
 
     code: str
     package: str = ""
@@ -45,7 +45,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoratorSwitch:
-    """A keyword of decorators: one release wants ``keyword=True`` for a meaning that another has without it."""
+    """A keyword of decorators: one release needs ``keyword=True`` for the meaning that another has without it."""
 
     decorators: frozenset[str]
     """Dotted names in the release that has the meaning without the keyword."""
@@ -54,21 +54,21 @@ class DecoratorSwitch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idioms:
-    """What Python programs for one release write otherwise, apart from names. The default: nothing."""
+    """The differences in Python programs for one release, apart from names. The default has none."""
 
     name_strings: re.Pattern[str] | None = None
-    """Calls whose strings are names: the keys of a configuration, of a function's attributes. Searched in the dotted
-    name of the called function."""
+    """Calls whose strings are names: keys of a configuration, of a function's attributes. The pattern is searched in
+    the dotted name of the called function."""
     plain_constants: frozenset[str] = frozenset()
-    """Functions (last name) that a constant must not be wrapped in, as the value of such a key."""
+    """Functions, by last name, that must not wrap a constant as the value of such a key."""
     switched_on: tuple[DecoratorSwitch, ...] = ()
-    """Keywords to add, where the decorator has its old name."""
+    """Keywords to add, if the decorator has its old name."""
     switched_off: tuple[DecoratorSwitch, ...] = ()
-    """Keywords to remove, where porting gives the decorator its old name."""
+    """Keywords to remove, if porting gives the decorator its old name."""
     spell: Callable[[str, str], str] | None = None
-    """Dotted name, whole program → the name to use in its place."""
+    """Dotted name, whole program → the name to use instead."""
     port_string: Callable[[StringUse, str], Expression | None] | None = None
-    """A string literal's use and text → the expression to write in its place; None leaves the string."""
+    """Use and text of a string literal → the expression that replaces the literal; None to keep it."""
 
 
 def _no_idioms(version: str) -> Idioms:
@@ -81,7 +81,7 @@ def _no_retargeting(testcase: Testcase, device: str) -> Testcase | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewriting:
-    """The default: names are ported, nothing else, and each testcase runs on its own device only."""
+    """The rewriting rules of a toolchain. By default only names are ported, and testcases are not retargeted."""
 
     idioms: Callable[[str], Idioms] = _no_idioms
     """Version → its idioms."""

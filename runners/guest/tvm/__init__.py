@@ -1,0 +1,1 @@
+"""Diagnose TVM testcases inside their own process. Start with `diagnose` and `session`."""

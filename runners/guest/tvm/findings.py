@@ -1,7 +1,7 @@
-"""Where the TVM diagnosers write: a bounded list of JSON lines, rewritten whole at every change.
+"""Write the findings of the TVM diagnosers: a bounded list of JSON lines, rewritten whole at every change.
 
-The file is a claim. The testcase runs in this very process and could write anything to it, so the host bounds,
-checks and escapes every line; the limits here only keep an honest run inside what the host accepts.
+The file is a claim. The testcase runs in the same process and can write anything to the file, so the host limits,
+checks and escapes every line. The limits here only keep an honest run within the host's limits.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ MAX_ITEMS = 24
 Json = dict[str, Any]
 
 
-def bounded(value: Any, depth: int = 0) -> Any:
-    """Plain JSON made of ``value``, with strings, lists and nesting cut to what a reader would look at."""
+def limit_value(value: Any, depth: int = 0) -> Any:
+    """Return ``value`` as plain JSON, with strings, lists and nesting cut to a readable size."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        # JSON has no NaN or infinity, and the host refuses documents that use them.
+        # JSON has no NaN or infinity. The host refuses documents that contain them.
         return value if value - value == 0 else repr(value)
     if depth < 5 and isinstance(value, dict):
-        return {str(k)[:80]: bounded(v, depth + 1) for k, v in list(value.items())[:MAX_ITEMS]}
+        return {str(k)[:80]: limit_value(v, depth + 1) for k, v in list(value.items())[:MAX_ITEMS]}
     if depth < 5 and isinstance(value, list | tuple):
-        return [bounded(item, depth + 1) for item in list(value)[:MAX_ITEMS]]
+        return [limit_value(item, depth + 1) for item in list(value)[:MAX_ITEMS]]
     if isinstance(value, dict | list | tuple):
         return "…"  # too deep; its text could be of any size
-    return cut(str(value), MAX_STRING)
+    return cut_text(str(value), MAX_STRING)
 
 
-def cut(text: str, limit: int) -> str:
+def cut_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 class Findings:
-    """Findings and notes by key; a later one with the same key replaces the earlier.
+    """Findings and notes by key. A later entry replaces an earlier entry with the same key.
 
-    The file is written anew each time, so that a testcase which then crashes or is killed leaves what was found so
-    far. Errors of writing are swallowed: a diagnoser is never a reason for a testcase to fail.
+    Each change writes the whole file, so that the findings survive a later crash of the testcase. Write errors are
+    ignored: a diagnoser must never make a testcase fail.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -55,24 +55,28 @@ class Findings:
         return any(item["kind"] != "note" for item in self._by_key.values())
 
     def add(self, key: str, kind: str, summary: str, evidence: Json) -> None:
-        """Record one finding; ``kind`` is a value of ``runners.core.protocol.FindingKind`` or ``note``."""
+        """Record a finding. ``kind`` is a value of ``runners.core.protocol.FindingKind`` or ``note``."""
         if key not in self._by_key and len(self._by_key) >= MAX_FINDINGS:
             return
-        line = {"kind": kind, "summary": cut(" ".join(summary.split()), MAX_SUMMARY), "evidence": bounded(evidence)}
+        line = {
+            "kind": kind,
+            "summary": cut_text(" ".join(summary.split()), MAX_SUMMARY),
+            "evidence": limit_value(evidence),
+        }
         self._by_key[key] = line
-        self._write()
+        self._write_file()
 
     def drop(self, key: str) -> None:
-        """Take back a finding that later events refuted."""
+        """Remove a finding that later events refuted."""
         if self._by_key.pop(key, None) is not None:
-            self._write()
+            self._write_file()
 
     def note(self, summary: str, **evidence: Any) -> None:
-        """Something that limits what a missing finding means, such as an instrumentation this build refused."""
+        """Record a limit of the diagnosis, such as an instrumentation that this release does not support."""
         self.add("note:" + summary, "note", summary, evidence)
 
-    def _write(self) -> None:
-        # A forked child of the testcase must not overwrite what its parent found.
+    def _write_file(self) -> None:
+        # A forked child of the testcase must not overwrite the findings of its parent.
         if self._path is None or os.getpid() != self._pid:
             return
         lines: list[str] = []

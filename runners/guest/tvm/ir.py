@@ -1,8 +1,8 @@
-"""Reading and rebuilding TVM's IR by reflection, the same way on every release.
+"""Read and rebuild TVM's IR by reflection, in the same way on every release.
 
-Only reflection is common to the releases at hand: Python visitors of statements are gone in 0.27, loads are
-``BufferLoad`` until 0.26 and ``TensorLoad`` from 0.27, and buffers became variables of a buffer type in 0.26.
-Nodes are therefore told apart by class name and rebuilt field by field.
+The releases have only reflection in common. Python visitors of statements are gone in 0.27. Loads are ``BufferLoad``
+until 0.26 and ``TensorLoad`` from 0.27. Buffers became variables of a buffer type in 0.26. Therefore this module
+tells nodes apart by class name and rebuilds them field by field.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ EXPRESSION: tuple[type, ...] = tuple(
 )
 
 
-def kind_of(node: Node) -> str:
+def get_kind(node: Node) -> str:
     return type(node).__name__
 
 
-def fields_of(node: Node) -> list[str]:
-    """Names of all reflected fields, base classes first."""
+def list_fields(node: Node) -> list[str]:
+    """Return the names of all reflected fields, base classes first."""
     names: list[str] = []
     info = type(node).__tvm_ffi_type_info__
     while info is not None:
@@ -52,9 +52,9 @@ def fields_of(node: Node) -> list[str]:
     return names
 
 
-def rebuilt(node: Node, **changes: Node) -> Node:
-    """A copy of ``node`` with some fields changed."""
-    values = {name: changes[name] if name in changes else getattr(node, name) for name in fields_of(node)}
+def rebuild_node(node: Node, **changes: Node) -> Node:
+    """Return a copy of ``node`` with some fields changed."""
+    values = {name: changes[name] if name in changes else getattr(node, name) for name in list_fields(node)}
     return tvm.ir.make_node(type(node).__tvm_ffi_type_info__.type_key, **values)
 
 
@@ -62,96 +62,98 @@ def is_expression(value: object) -> bool:
     return isinstance(value, EXPRESSION)
 
 
-def children(expression: Node) -> Iterator[tuple[str, Node]]:
-    """The direct operands of an expression with the field that holds them; lists are flattened."""
-    if kind_of(expression) in ("Var", "SizeVar", "IntImm", "FloatImm", "StringImm"):
+def iterate_operands(expression: Node) -> Iterator[tuple[str, Node]]:
+    """Yield the direct operands of an expression, each with the name of its field. Lists are flattened."""
+    if get_kind(expression) in ("Var", "SizeVar", "IntImm", "FloatImm", "StringImm"):
         return
-    for name in fields_of(expression):
+    for name in list_fields(expression):
         if name in NOT_CHILDREN:
             continue
         value = getattr(expression, name)
         if is_expression(value):
             yield name, value
-        elif kind_of(value) == "Array":
+        elif get_kind(value) == "Array":
             yield from ((name, item) for item in value if is_expression(item))
 
 
-def loads_in(expression: Node) -> Iterator[Node]:
-    if kind_of(expression) in LOADS:
+def iterate_loads(expression: Node) -> Iterator[Node]:
+    if get_kind(expression) in LOADS:
         yield expression
-    for _, child in children(expression):
-        yield from loads_in(child)
+    for _, child in iterate_operands(expression):
+        yield from iterate_loads(child)
 
 
-def substituted(expression: Node, variable: Node, value: Node) -> Node:
-    """``expression`` with ``value`` for every use of ``variable``."""
-    if kind_of(expression) in ("Var", "SizeVar"):
+def substitute_variable(expression: Node, variable: Node, value: Node) -> Node:
+    """Return ``expression`` with ``value`` for every use of ``variable``."""
+    if get_kind(expression) in ("Var", "SizeVar"):
         return value if expression.same_as(variable) else expression
     changes: dict[str, Node] = {}
-    for name in {name for name, _ in children(expression)}:
+    for name in {name for name, _ in iterate_operands(expression)}:
         old = getattr(expression, name)
         if is_expression(old):
-            changes[name] = substituted(old, variable, value)
+            changes[name] = substitute_variable(old, variable, value)
         else:
-            changes[name] = [substituted(item, variable, value) if is_expression(item) else item for item in old]
-    return rebuilt(expression, **changes) if changes else expression
+            changes[name] = [
+                substitute_variable(item, variable, value) if is_expression(item) else item for item in old
+            ]
+    return rebuild_node(expression, **changes) if changes else expression
 
 
-def dtype_of(expression: Node) -> str:
-    """``int64``, ``bool``, ``float32x4``, ``handle`` …"""
+def get_dtype(expression: Node) -> str:
+    """Return the type as text: ``int64``, ``bool``, ``float32x4``, ``handle``."""
     dtype = getattr(expression, "dtype", None)
     if dtype is None:
         dtype = getattr(getattr(expression, "ty", None), "dtype", "")
     return str(dtype)
 
 
-def buffer_of(access: Node) -> Node:
-    """The buffer of a load or store: a ``Buffer`` until 0.25, a variable of a buffer type from 0.26."""
-    return access.source if kind_of(access) == "TensorLoad" else access.buffer
+def get_buffer(access: Node) -> Node:
+    """Return the buffer of a load or store: a ``Buffer`` until 0.25, a variable of a buffer type from 0.26."""
+    return access.source if get_kind(access) == "TensorLoad" else access.buffer
 
 
-def data_of(buffer: Node) -> Node:
-    """The variable that identifies a buffer's memory."""
-    return buffer.data if kind_of(buffer) == "Buffer" else buffer
+def get_memory(buffer: Node) -> Node:
+    """Return the variable that identifies a buffer's memory."""
+    return buffer.data if get_kind(buffer) == "Buffer" else buffer
 
 
-def int64(expression: Node) -> Node:
-    return expression if dtype_of(expression) == "int64" else tirx.Cast("int64", expression)
+def cast_int64(expression: Node) -> Node:
+    return expression if get_dtype(expression) == "int64" else tirx.Cast("int64", expression)
 
 
-def constant(value: int) -> Node:
+def make_constant(value: int) -> Node:
     return tirx.IntImm("int64", value)
 
 
-def truth(expression: Node) -> Node:
-    """A condition of type bool; the compiler also accepts integers as conditions."""
-    if dtype_of(expression) in ("bool", "uint1"):
+def make_condition(expression: Node) -> Node:
+    """Return a condition of type bool. The compiler also accepts integers as conditions."""
+    if get_dtype(expression) in ("bool", "uint1"):
         return expression
-    return tirx.NE(expression, tirx.IntImm(dtype_of(expression), 0))
+    return tirx.NE(expression, tirx.IntImm(get_dtype(expression), 0))
 
 
-def true() -> Node:
+def make_true() -> Node:
     return tirx.IntImm("bool", 1)
 
 
-def operator_of(call: Node) -> str:
-    """The bare name of the operator a call node applies (its namespace moved), empty when it applies none."""
+def get_operator(call: Node) -> str:
+    """Return the operator's name without its namespace, which moved between releases; empty without operator."""
     return str(getattr(getattr(call, "op", None), "name", "")).rsplit(".", 1)[-1]
 
 
-def analyzer() -> Node:
-    """The arithmetic analyzer: ``tvm.arith`` until 0.26, ``tvm.sym`` from 0.27."""
+def make_analyzer() -> Node:
+    """Return the arithmetic analyzer, from ``tvm.arith`` until 0.26 and ``tvm.sym`` from 0.27."""
     home = getattr(tvm, "arith", None) or tvm.sym
     return home.Analyzer()
 
 
-def parameters(function: Node) -> dict[int, Node]:
-    """Buffers among the arguments by position."""
+def list_buffers(function: Node) -> dict[int, Node]:
+    """Return the buffers among the parameters by position."""
     bound = dict(function.buffer_map.items()) if hasattr(function, "buffer_map") else {}
     buffers = {}
     for position, parameter in enumerate(function.params):
         if parameter in bound:
             buffers[position] = bound[parameter]
-        elif kind_of(getattr(parameter, "ty", None)) == "BufferType":
+        elif get_kind(getattr(parameter, "ty", None)) == "BufferType":
             buffers[position] = parameter
     return buffers

@@ -1,7 +1,7 @@
-"""Watching the passes a testcase applies itself, and the passes inside those.
+"""Watch the passes that a testcase applies itself, and the passes inside them.
 
-Passes that run inside ``tvm.compile`` or ``relax.build`` are the compiler's own business and not watched. Known
-there: ``tirx.AnnotateEntryFunc`` of 0.25 to 0.27 changes its input module in place.
+Passes inside ``tvm.compile`` or ``relax.build`` are internal to the compiler and not watched. For example,
+``tirx.AnnotateEntryFunc`` of 0.25 to 0.27 changes its input module in place there.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ Snapshot = Any
 
 
 class Watcher(Protocol):
-    """One diagnoser's view of a pass application. ``applied`` is the pass of the call the testcase itself made, None
-    for a pass inside it."""
+    """A diagnoser that sees each pass application. ``applied`` is the pass that the testcase itself called; None for
+    a pass inside."""
 
-    def before(self, module: Module, applied: Pass | None) -> Snapshot: ...
+    def before_pass(self, module: Module, applied: Pass | None) -> Snapshot: ...
 
-    def after(self, name: str, snapshot: Snapshot, given: Module, result: Module, applied: Pass | None) -> None: ...
+    def after_pass(
+        self, name: str, snapshot: Snapshot, given: Module, result: Module, applied: Pass | None
+    ) -> None: ...
 
 
 class PassWatch:
-    """Calls its watchers around every user-level pass application, inner passes first."""
+    """Calls the watchers around every pass that the testcase applies, inner passes first."""
 
     def __init__(self, findings: Findings, is_building: Callable[[], bool]) -> None:
         self._findings = findings
@@ -41,50 +43,52 @@ class PassWatch:
     def install(self) -> None:
         original = tvm.ir.transform.Pass.__call__
 
-        def call(applied: Any, module: Module) -> Module:
+        def call_pass(applied: Any, module: Module) -> Module:
             if self._depth or self._is_building() or not isinstance(module, tvm.IRModule):
                 return original(applied, module)
-            return self._watched(applied, module, original)
+            return self._apply_watched(applied, module, original)
 
-        tvm.ir.transform.Pass.__call__ = call
+        tvm.ir.transform.Pass.__call__ = call_pass
 
-    def _watched(self, applied: Any, module: Module, original: Callable[[Any, Module], Module]) -> Module:
+    def _apply_watched(self, applied: Any, module: Module, original: Callable[[Any, Module], Module]) -> Module:
         self._depth += 1
-        context = self._instrumented_context()
+        context = self._install_instrument()
         try:
-            snapshots = self._before(module, applied)
+            snapshots = self._take_snapshots(module, applied)
             result = original(applied, module)
-            self._after(pass_name(applied), snapshots, module, result, applied)
+            self._compare_snapshots(get_pass_name(applied), snapshots, module, result, applied)
             return result
         finally:
             self._depth -= 1
             if context is not None:
                 context.override_instruments([])
 
-    def _instrumented_context(self) -> Any | None:
-        """The current context with our instrument in it; None when the testcase has instruments of its own there."""
+    def _install_instrument(self) -> Any | None:
+        """Return the current context, with an instrument; None if the testcase has installed its own instruments."""
         try:
             context = tvm.ir.transform.PassContext.current()
             if len(context.instruments):
-                self._findings.note("inner passes were not watched: the testcase has pass instruments of its own")
+                self._findings.note("inner passes were not watched: the testcase has its own pass instruments")
                 return None
-            context.override_instruments([inner_instrument(self._before, self._after, self._is_building)])
+            context.override_instruments(
+                [make_instrument(self._take_snapshots, self._compare_snapshots, self._is_building)]
+            )
         except Exception as error:
             self._findings.note("inner passes were not watched", why=str(error)[-200:])
             return None
         return context
 
-    def _before(self, module: Module, applied: Pass | None) -> list[Snapshot]:
-        return [self._quietly(watcher.before, module, applied) for watcher in self.watchers]
+    def _take_snapshots(self, module: Module, applied: Pass | None) -> list[Snapshot]:
+        return [self._call_safely(watcher.before_pass, module, applied) for watcher in self.watchers]
 
-    def _after(
+    def _compare_snapshots(
         self, name: str, snapshots: list[Snapshot], given: Module, result: Module, applied: Pass | None
     ) -> None:
         for watcher, snapshot in zip(self.watchers, snapshots, strict=True):
             if snapshot is not None:
-                self._quietly(watcher.after, name, snapshot, given, result, applied)
+                self._call_safely(watcher.after_pass, name, snapshot, given, result, applied)
 
-    def _quietly(self, action: Callable[..., Any], *arguments: Any) -> Any:
+    def _call_safely(self, action: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return action(*arguments)
         except Exception as error:
@@ -92,15 +96,15 @@ class PassWatch:
             return None
 
 
-def inner_instrument(
+def make_instrument(
     before: Callable[[Module, Pass | None], list[Snapshot]],
     after: Callable[[str, list[Snapshot], Module, Module, Pass | None], None],
     is_building: Callable[[], bool],
 ) -> Any:
-    """An instrument for the passes inside the one that the testcase called.
+    """Return an instrument for the passes inside the pass that the testcase called.
 
-    It keeps each input alive, so that a pass which copies on write copies, and only a pass which really writes into
-    its input is seen to do so. Its state lives in this closure: from 0.27 the compiler's objects take no attributes.
+    The instrument keeps each input alive, so that copy-on-write passes copy, and only a pass that really writes into
+    its input is reported. The state is in a closure, because the compiler's objects take no attributes from 0.27 on.
     """
     opened: list[tuple[Module, list[Snapshot]] | None] = []
 
@@ -118,7 +122,7 @@ def inner_instrument(
     return InnerPasses()
 
 
-def pass_name(applied: Any) -> str:
+def get_pass_name(applied: Any) -> str:
     try:
         return str(applied.info.name)
     except Exception:

@@ -1,11 +1,11 @@
-"""Runs an unmodified TVM testcase for another device: ``launch.py tvm.retarget TARGET repro.py [ARGUMENT…]``.
+"""Run an unmodified TVM testcase for another device: ``launch.py tvm.retarget TARGET repro.py [ARGUMENT…]``.
 
-Every target that the testcase makes for another kind of device becomes TARGET, and every device that it asks for the
-one that goes with it; nothing of its text changes. What it reads back from the device (the last ``MAX_RESULTS`` calls
-of ``.numpy()`` in its own code) is printed at the end, as ``iree-run-module`` prints results, so that two devices'
-values can be compared. Of a large tensor ``MAX_VALUES`` values are shown, evenly spaced.
+Every target for another kind of device becomes TARGET, and every device becomes the device of TARGET. The testcase's
+text does not change. At the end the program prints the last ``MAX_RESULTS`` results that the testcase's own code
+reads with ``.numpy()``, in the format of ``iree-run-module``, so that the host can compare the values of two devices.
+A large tensor is reduced to ``MAX_VALUES`` values, evenly spaced.
 
-What is printed is a claim like all output: the host compares it, and no verdict rests on it.
+The output is a claim like all output: the host compares it, and no verdict rests on it.
 """
 
 from __future__ import annotations
@@ -17,57 +17,54 @@ import sys
 from collections import deque
 from typing import Any
 
-from runners.guest import forget_modules
-from runners.guest.tvm.diagnose import run_testcase
+from runners.guest.tvm.testcase import run_testcase, set_script
 
 MAX_RESULTS = 8
 MAX_VALUES = 96
 GPUS = ("cuda", "rocm", "opencl", "vulkan", "metal", "webgpu", "nvptx")
 TAGS = {"nvidia": "cuda", "apple": "metal", "qcom": "opencl"}
-"""A tag such as ``nvidia/geforce-rtx-3090`` → its kind."""
+"""Vendor of a tag, such as ``nvidia/geforce-rtx-3090`` → kind of target."""
 MAKERS = ("device", "cpu", "gpu", "cl", "mtl", *GPUS)
 _INSIDE = ("__init__", "with_host", "canon_target_and_host", "canon_target_map_and_host")
-"""Where a target is a host's rather than the device's."""
+"""Callers that create a target for the host, not for the device."""
 
 
 def main(arguments: list[str]) -> int:
-    wanted, path, *rest = arguments
+    target, path, *rest = arguments
     file = os.path.abspath(path)
     results: deque[str] = deque(maxlen=MAX_RESULTS)
     try:
-        install(wanted, file, results)
-    except Exception as error:  # a compiler that cannot be imported: the testcase itself will say so
+        install_hooks(target, file, results)
+    except Exception as error:  # for example, the compiler cannot be imported: the testcase then fails by itself
         sys.stderr.write(f"not retargeted: {type(error).__name__}: {error}\n"[-400:])
-    forget_modules()
-    sys.argv = [path, *rest]
-    sys.path[0] = os.path.dirname(file)
+    set_script(path, rest)
     status = run_testcase(file)
     for number, line in enumerate(results):
         sys.stdout.write(f"result[{number}]: read from the device\n{line}\n")
     return status
 
 
-def install(wanted: str, file: str, results: deque[str]) -> None:
+def install_hooks(target: str, file: str, results: deque[str]) -> None:
     tvm: Any = importlib.import_module("tvm")
-    switch_targets(tvm, wanted)
-    switch_devices(tvm, wanted.split()[0])
+    switch_targets(tvm, target)
+    switch_devices(tvm, target.split()[0])
     record_results(tvm, file, results)
 
 
-def switch_targets(tvm: Any, wanted: str) -> None:
+def switch_targets(tvm: Any, new_target: str) -> None:
     original = tvm.target.Target.__init__
 
-    def made(self: Any, target: Any, host: Any = None) -> None:
-        kind = kind_of(target)
+    def create_target(self: Any, target: Any, host: Any = None) -> None:
+        kind = find_kind(target)
         of_host = kind == "llvm" and sys._getframe(1).f_code.co_name in _INSIDE
-        change = kind in (*GPUS, "llvm") and kind != kind_of(wanted) and not of_host
-        original(self, wanted if change else target, host)
+        change = kind in (*GPUS, "llvm") and kind != find_kind(new_target) and not of_host
+        original(self, new_target if change else target, host)
 
-    tvm.target.Target.__init__ = made
+    tvm.target.Target.__init__ = create_target
 
 
-def kind_of(target: Any) -> str | None:
-    """``cuda -arch=sm_86``, ``{"kind": "cuda"}``, its JSON, ``nvidia/…`` → ``cuda``; None for anything else."""
+def find_kind(target: Any) -> str | None:
+    """Return the kind of ``cuda -arch=sm_86``, ``{"kind": "cuda"}``, its JSON or ``nvidia/…``; else None."""
     if isinstance(target, str) and target.lstrip().startswith("{"):
         try:
             target = json.loads(target)
@@ -82,35 +79,35 @@ def kind_of(target: Any) -> str | None:
 
 
 def switch_devices(tvm: Any, kind: str) -> None:
-    """Every way to name a device gives the one that programs for ``kind`` run on."""
+    """Make every function that creates a device return the device of ``kind``."""
     runtime = tvm.runtime
     real = runtime.device
     name = "cpu" if kind == "llvm" else kind
 
-    def chosen(*_words: Any, **_named: Any) -> Any:
+    def create_device(*_words: Any, **_named: Any) -> Any:
         return real(name, 0)
 
     for module in (tvm, runtime, getattr(runtime, "_tensor", None), getattr(runtime, "ndarray", None)):
         for maker in MAKERS:
             if module is not None and hasattr(module, maker):
-                setattr(module, maker, chosen)
+                setattr(module, maker, create_device)
 
 
 def record_results(tvm: Any, file: str, results: deque[str]) -> None:
     tensor = getattr(tvm.runtime, "Tensor", None) or tvm.runtime.NDArray
     original = tensor.numpy
 
-    def numpy(self: Any) -> Any:
+    def read_array(self: Any) -> Any:
         array = original(self)
         if sys._getframe(1).f_code.co_filename == file:
-            results.append(printed(array))
+            results.append(format_array(array))
         return array
 
-    tensor.numpy = numpy
+    tensor.numpy = read_array
 
 
-def printed(array: Any) -> str:
-    """``2x3xf32=1 2 3 4 5 6``."""
+def format_array(array: Any) -> str:
+    """Return an array in IREE's format: ``2x3xf32=1 2 3 4 5 6``."""
     kind = {"float": "f", "int": "i", "uint": "ui", "bool": "i1", "bfloat": "bf"}
     letters = array.dtype.name.rstrip("0123456789_")
     dtype = kind.get(letters, letters) + ("" if letters == "bool" else array.dtype.name[len(letters) :])

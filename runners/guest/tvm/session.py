@@ -1,4 +1,4 @@
-"""One instrumented run: the diagnosers that were asked for, and the hooks into the compiler they share."""
+"""Run the requested diagnosers in one instrumented process, with shared hooks into the compiler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tvm
 from tvm import relax
 
 from runners.guest.tvm.pass_checks.mutation import MutationDiagnoser
-from runners.guest.tvm.pass_checks.signature import SignatureDiagnoser, repaired, signatures
+from runners.guest.tvm.pass_checks.signature import SignatureDiagnoser, read_signatures, repair_arguments
 from runners.guest.tvm.pass_checks.values import EqualityDiagnoser, ValuesDiagnoser
 from runners.guest.tvm.passes import PassWatch
 from runners.guest.tvm.trace import Tracer
@@ -19,28 +19,28 @@ from runners.guest.tvm.trace import Tracer
 if TYPE_CHECKING:
     from runners.guest.tvm.bounds.diagnoser import BoundsDiagnoser
     from runners.guest.tvm.findings import Findings
-    from runners.guest.tvm.pass_checks.signature import Change, Signature
+    from runners.guest.tvm.pass_checks.signature import Signature, SignatureChange
     from runners.guest.tvm.uninitialized.diagnoser import UnwrittenDiagnoser
 
 Built = dict[str, "Signature"]
 
 
-def _module(name: str) -> Any:
+def _import_module(name: str) -> Any:
     return importlib.import_module(f"runners.guest.tvm.{name}")
 
 
-class Session:
-    """Installs hooks on construction; ``finish`` writes what is only known at the end."""
+class DiagnosisSession:
+    """Installs the hooks on construction. ``finish`` writes the results that need the whole run."""
 
     def __init__(self, findings: Findings, path: str, modes: list[str]) -> None:
         with open(path, encoding="utf-8", errors="replace") as source:
             text = source.read()
-        self._testcase = text
+        self._text = text
         self._tracer = Tracer(path, text)
         self._findings = findings
         self._building = 0
         self._built: dict[int, tuple[Any, Built]] = {}
-        """What was built, with the signatures it was built from; kept alive so that an id stays its own."""
+        """Built objects and the signatures of their modules, by id. Keeping an object alive keeps its id unique."""
         self._signature: SignatureDiagnoser | None = None
         if "signature" in modes or "repair" in modes:
             self._signature = SignatureDiagnoser(findings, repair="repair" in modes)
@@ -49,39 +49,39 @@ class Session:
         self._watch_builds()
         self._watch_calls()
         if "bounds" in modes:
-            self._attempt(self._install_bounds, "kernels could not be instrumented")
+            self._try_action(self._install_bounds, "kernels could not be instrumented")
         self._watch_parser(path, text, modes)
         passes = PassWatch(findings, lambda: self._building > 0)
         passes.watchers.append(self._tracer)
         if self._signature is not None:
             passes.watchers.append(self._signature)
         if "mutation" in modes:
-            passes.watchers.append(MutationDiagnoser(findings, self._tracer.wrote_pass))
+            passes.watchers.append(MutationDiagnoser(findings, self._tracer.defines_pass))
         if "nan" in modes:
             passes.watchers.append(ValuesDiagnoser(findings))
             EqualityDiagnoser(findings).install()
         passes.install()
 
     def _install_bounds(self) -> None:
-        # Imported here: it needs the IR of 0.24 and later, the other diagnosers don't.
-        bounds = _module("bounds.diagnoser").BoundsDiagnoser(self._findings, self._tracer)
+        # Lazy import: this diagnoser needs the IR of 0.24 and later, and others do not.
+        bounds = _import_module("bounds.diagnoser").BoundsDiagnoser(self._findings, self._tracer)
         bounds.install()
         self._bounds = bounds
-        _module("bounds.opaque_kernels").OpaqueKernels(self._findings, self._tracer, self._testcase).install()
+        _import_module("bounds.opaque_kernels").OpaqueKernels(self._findings, self._tracer, self._text).install()
 
     def _watch_parser(self, path: str, text: str, modes: list[str]) -> None:
         fills = [mode for mode in modes if mode.startswith("fill-")]
         if "unwritten" not in modes and not fills:
             return
 
-        def install() -> None:
-            # As above: it needs the IR of 0.24 and later.
-            diagnoser = _module("uninitialized.diagnoser").UnwrittenDiagnoser
+        def install_unwritten() -> None:
+            # Lazy import, as above.
+            diagnoser = _import_module("uninitialized.diagnoser").UnwrittenDiagnoser
             unwritten = diagnoser(self._findings, path, text, next(iter(fills), None))
             unwritten.install()
             self._unwritten = unwritten
 
-        self._attempt(install, "what is parsed could not be looked at")
+        self._try_action(install_unwritten, "parsed functions could not be examined")
 
     def finish(self) -> None:
         if self._bounds is not None:
@@ -93,103 +93,102 @@ class Session:
         for owner, name in ((tvm, "compile"), (relax, "build"), (getattr(tvm, "tirx", None), "build")):
             original = getattr(owner, name, None)
             if original is not None:
-                setattr(owner, name, self._watched_build(original))
+                setattr(owner, name, self._wrap_build(original))
 
-    def _watched_build(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_build(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
-        def build(*args: Any, **kwargs: Any) -> Any:
+        def call_build(*args: Any, **kwargs: Any) -> Any:
             module = args[0] if args else kwargs.get("mod")
             outermost = not self._building and isinstance(module, tvm.IRModule)
-            known = self._attempt(lambda: self._signatures_of(module)) if outermost else None
+            signatures = self._try_action(lambda: self._record_signatures(module)) if outermost else None
             self._building += 1
             try:
                 built = original(*args, **kwargs)
             finally:
                 self._building -= 1
-            if known is not None:
-                self._built[id(built)] = (built, known)
+            if signatures is not None:
+                self._built[id(built)] = (built, signatures)
             return built
 
-        return build
+        return call_build
 
-    def _signatures_of(self, module: Any) -> Built:
-        self._tracer.saw_module(module)
-        return signatures(module)
+    def _record_signatures(self, module: Any) -> Built:
+        self._tracer.record_module(module)
+        return read_signatures(module)
 
     # ------------------------------------------------------------------------------------------ calls
 
     def _watch_calls(self) -> None:
         machine = relax.VirtualMachine
-        initialise, get_item, set_input = machine.__init__, machine.__getitem__, machine.set_input
+        initialize, get_item, set_input = machine.__init__, machine.__getitem__, machine.set_input
 
-        def init(vm: Any, rt_mod: Any, *args: Any, **kwargs: Any) -> None:
-            initialise(vm, rt_mod, *args, **kwargs)
+        def initialize_vm(vm: Any, rt_mod: Any, *args: Any, **kwargs: Any) -> None:
+            initialize(vm, rt_mod, *args, **kwargs)
             vm._reprobot_built = self._built.get(id(rt_mod), (None, None))[1]
 
-        def getitem(vm: Any, key: str) -> Any:
+        def get_function(vm: Any, key: str) -> Any:
             built = getattr(vm, "_reprobot_built", None)
-            return self._watched_function(get_item(vm, key), key, built, lambda name: get_item(vm, name))
+            return self._wrap_function(get_item(vm, key), key, built, lambda name: get_item(vm, name))
 
-        def watched_set_input(vm: Any, func_name: str, *args: Any, **kwargs: Any) -> None:
+        def set_checked_input(vm: Any, func_name: str, *args: Any, **kwargs: Any) -> None:
             if kwargs:
                 set_input(vm, func_name, *args, **kwargs)
                 return
             built = getattr(vm, "_reprobot_built", None)
-            change = self._attempt(lambda: self._called(func_name, built, args))
-            set_input(vm, func_name, *_mended(change, args, lambda name: get_item(vm, name)))
+            change = self._try_action(lambda: self._check_signature(func_name, built, args))
+            set_input(vm, func_name, *_repair_call(change, args, lambda name: get_item(vm, name)))
 
-        machine.__init__, machine.__getitem__, machine.set_input = init, getitem, watched_set_input
+        machine.__init__, machine.__getitem__, machine.set_input = initialize_vm, get_function, set_checked_input
         if hasattr(tvm.runtime, "Executable"):
             self._watch_executables(tvm.runtime.Executable)
 
     def _watch_executables(self, executable: Any) -> None:
         call_main, get_function = executable.__call__, executable.__getitem__
 
-        def call(built: Any, *args: Any, **kwargs: Any) -> Any:
-            self._looked_at("main", args)
-            return self._watched_function(functools.partial(call_main, built), "main", None)(*args, **kwargs)
+        def call_executable(built: Any, *args: Any, **kwargs: Any) -> Any:
+            self._check_unwritten("main", args)
+            return self._wrap_function(functools.partial(call_main, built), "main", None)(*args, **kwargs)
 
-        def function(built: Any, name: str) -> Any:
-            # A virtual machine takes its loader this way: not a call of the testcase's.
-            found = get_function(built, name)
-            if name == "vm_load_executable":
-                return found
+        def get_executable_function(built: Any, name: str) -> Any:
+            function = get_function(built, name)
+            if name == "vm_load_executable":  # a virtual machine takes its loader this way, not the testcase
+                return function
 
-            def looked_at(*args: Any, **kwargs: Any) -> Any:
-                self._looked_at(name, args)
-                return found(*args, **kwargs)
+            def call_checked(*args: Any, **kwargs: Any) -> Any:
+                self._check_unwritten(name, args)
+                return function(*args, **kwargs)
 
-            return self._watched_function(looked_at, name, None)
+            return self._wrap_function(call_checked, name, None)
 
-        executable.__call__, executable.__getitem__ = call, function
+        executable.__call__, executable.__getitem__ = call_executable, get_executable_function
 
-    def _looked_at(self, name: str, arguments: tuple[Any, ...]) -> None:
-        """A kernel is about to be called by the testcase itself."""
+    def _check_unwritten(self, name: str, arguments: tuple[Any, ...]) -> None:
+        """Check a kernel that the testcase itself is about to call."""
         unwritten = self._unwritten
         if unwritten is not None:
-            self._attempt(lambda: unwritten.called(name, arguments))
+            self._try_action(lambda: unwritten.check_call(name, arguments))
 
-    def _watched_function(
+    def _wrap_function(
         self, function: Any, name: str, built: Built | None, beside: Callable[[str], Any] | None = None
     ) -> Any:
-        """``beside`` finds another function of what this one is of; without it no call is repaired."""
+        """Wrap a function. ``beside`` returns another function of the same object; without it no call is repaired."""
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            change = self._attempt(lambda: self._called(name, built, args))
+        def call_function(*args: Any, **kwargs: Any) -> Any:
+            change = self._try_action(lambda: self._check_signature(name, built, args))
             if change is not None and beside is not None and not kwargs:
-                args = _mended(change, args, beside)
+                args = _repair_call(change, args, beside)
             self._tracer.calls.append((name, args))
             try:
                 return function(*args, **kwargs)
             finally:
                 self._tracer.calls.pop()
 
-        return call
+        return call_function
 
-    def _called(self, name: str, built: Built | None, arguments: tuple[Any, ...]) -> Change | None:
-        return None if self._signature is None else self._signature.called(name, built, arguments)
+    def _check_signature(self, name: str, built: Built | None, arguments: tuple[Any, ...]) -> SignatureChange | None:
+        return None if self._signature is None else self._signature.check_call(name, built, arguments)
 
-    def _attempt(self, action: Callable[[], Any], failure: str = "a module or call could not be looked at") -> Any:
+    def _try_action(self, action: Callable[[], Any], failure: str = "a module or call could not be examined") -> Any:
         try:
             return action()
         except Exception as error:
@@ -197,8 +196,10 @@ class Session:
             return None
 
 
-def _mended(change: Change | None, arguments: tuple[Any, ...], beside: Callable[[str], Any]) -> tuple[Any, ...]:
-    """The arguments as the changed function takes them; as they are where nothing has to be prepared."""
+def _repair_call(
+    change: SignatureChange | None, arguments: tuple[Any, ...], beside: Callable[[str], Any]
+) -> tuple[Any, ...]:
+    """Return the arguments for the changed function. They stay the same if no function has to run first."""
     if change is None or change.preparing is None:
         return arguments
-    return tuple(repaired(change, beside(change.preparing), arguments))
+    return tuple(repair_arguments(change, beside(change.preparing), arguments))

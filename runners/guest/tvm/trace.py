@@ -1,7 +1,7 @@
-"""Names from the testcase for what its kernels see: which variable holds these values, which operator is this kernel.
+"""Find the testcase's names for the data and kernels at run time: variables by their values, operators by kernel.
 
-Values are compared by content: between a variable of the testcase and the buffer a kernel reads lie conversions,
-copies and reshapes, so neither identity nor address would do.
+Values are compared by content. Conversions, copies and reshapes lie between a variable of the testcase and the buffer
+of a kernel, so neither identity nor address would match.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-import numpy as np  # type: ignore[import-not-found]  # the toolchain's own, absent where this is checked
+import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 from tvm import relax
 
 MAX_ELEMENTS = 4 * 1024 * 1024
@@ -23,37 +23,37 @@ PRIM_FUNC = re.compile(r"@[\w.]*prim_func\b[^\n]*\n\s*def\s+(\w+)")
 
 
 class Tracer:
-    """What is known of one testcase: its text, the operators it uses, the arguments of the calls in progress."""
+    """Text of a testcase, the operators that it uses, and the arguments of the calls in progress."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path = path
         self._text = text
-        self._written = frozenset(PRIM_FUNC.findall(text))
+        self._kernels = frozenset(PRIM_FUNC.findall(text))
         self._operators: set[str] = set()
         self._constants: list[tuple[str, Any]] = []
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         """Calls into compiled code in progress, innermost last: name and arguments."""
 
-    def wrote_kernel(self, kernel: str) -> bool:
-        """Whether the kernel's body is the testcase's: a prim_func in its text (maybe fused), or a te program."""
-        if any(re.search(rf"(^|_){re.escape(name)}(_|\d*$)", kernel) for name in self._written):
+    def defines_kernel(self, kernel: str) -> bool:
+        """True if the testcase wrote the kernel: a prim_func in its text (maybe fused), or a te program."""
+        if any(re.search(rf"(^|_){re.escape(name)}(_|\d*$)", kernel) for name in self._kernels):
             return True
         return kernel == "main" and any(
             word in self._text for word in ("create_prim_func", "IRBuilder", "from_source")
         )
 
     @property
-    def reschedules(self) -> bool:
-        """Whether the testcase has kernels rewritten, so that an index need not be what was written."""
+    def has_rescheduling(self) -> bool:
+        """True if the testcase rewrites kernels, so that an index may differ from its text."""
         return RESCHEDULES.search(self._text) is not None
 
     @property
-    def searches(self) -> bool:
-        """Whether an operator in use computes indices by itself."""
+    def has_index_search(self) -> bool:
+        """True if the testcase uses an operator that computes indices."""
         return any(SEARCHES.search(name) for name in self._operators)
 
-    def wrote_pass(self, name: str) -> bool:
-        """Whether the testcase's text defines a pass of this name, as a function, class or string."""
+    def defines_pass(self, name: str) -> bool:
+        """True if the testcase's text defines a pass of this name, as a function, class or string."""
         return (
             re.search(rf"(def|class)\s+{re.escape(name)}\b|name\s*=\s*[\"']{re.escape(name)}[\"']", self._text)
             is not None
@@ -61,31 +61,31 @@ class Tracer:
 
     # ------------------------------------------------------------------------------------------ operators
 
-    def before(self, module: Any, applied: Any) -> None:
-        """Operators are gone once a testcase has legalised its module itself, so each input of its passes is read."""
+    def before_pass(self, module: Any, applied: Any) -> None:
+        """Record the input of a pass: a testcase that legalizes its module removes the operators."""
         if applied is not None:
-            self.saw_module(module)
+            self.record_module(module)
 
-    def after(self, name: str, snapshot: None, given: Any, result: Any, applied: Any) -> None:
-        """Nothing: only the inputs tell operators."""
+    def after_pass(self, name: str, snapshot: None, given: Any, result: Any, applied: Any) -> None:
+        """Do nothing: only the inputs of passes have operators."""
 
-    def saw_module(self, module: Any) -> None:
+    def record_module(self, module: Any) -> None:
         """Remember operators and integer constants of a module that is about to be built."""
         for gv, function in module.functions.items():
             if isinstance(function, relax.Function):
-                relax.analysis.post_order_visit(function, lambda node, gv=gv: self._saw_node(node, gv.name_hint))
+                relax.analysis.post_order_visit(function, lambda node, gv=gv: self._record_node(node, gv.name_hint))
 
-    def _saw_node(self, node: Any, function: str) -> None:
+    def _record_node(self, node: Any, function: str) -> None:
         if type(node).__name__ in ("Constant", "GenericConst") and len(self._constants) < 64:
-            data = array_of(node.value if hasattr(node, "value") else node.data)
+            data = to_array(node.value if hasattr(node, "value") else node.data)
             if data is not None and data.dtype.kind in "iu" and data.size > 1:
                 self._constants.append((f"a constant of {function}", data.ravel()))
         name = getattr(getattr(node, "op", None), "name", None)
         if isinstance(name, str) and name.startswith("relax.") and len(self._operators) < 512:
             self._operators.add(name)
 
-    def operator_of(self, kernel: str) -> str | None:
-        """The Relax operator that most likely became ``kernel``, which is named after it, or after all it fuses."""
+    def find_operator(self, kernel: str) -> str | None:
+        """Return the Relax operator with the most similar name. A fused kernel's name has several operators."""
         bare = re.sub(r"\d+$", "", kernel).removeprefix("te_")
         names = {name.rsplit(".", 1)[-1]: name for name in sorted(self._operators)}
         if bare in names:
@@ -98,26 +98,26 @@ class Tracer:
 
     # ------------------------------------------------------------------------------------------ values
 
-    def name_of(self, elements: Any) -> str | None:
-        """The value of the testcase that holds exactly ``elements`` (flat), in words; None when there is none."""
-        for name, value in self._candidates():
+    def find_value_name(self, elements: Any) -> str | None:
+        """Return a description of the testcase's value that holds exactly ``elements`` (flat); None without match."""
+        for name, value in self._iterate_candidates():
             if value.size == elements.size and np.array_equal(value.ravel(), elements):
                 return name
         return None
 
-    def _candidates(self) -> Iterator[tuple[str, Any]]:
-        for frame in self._testcase_frames():
-            # A copy: the testcase's other threads may change its variables meanwhile.
+    def _iterate_candidates(self) -> Iterator[tuple[str, Any]]:
+        for frame in self._iterate_frames():
+            # A copy, because other threads of the testcase may change its variables.
             for name, value in list(frame.f_locals.items()):
                 if not name.startswith("__"):
-                    yield from _arrays(f"`{name}`", value)
+                    yield from _iterate_arrays(f"`{name}`", value)
         for call, arguments in reversed(self.calls):
             for position, value in enumerate(arguments):
-                yield from _arrays(f"argument {position + 1} of {call}", value)
+                yield from _iterate_arrays(f"argument {position + 1} of {call}", value)
         yield from self._constants
 
-    def _testcase_frames(self) -> Iterator[FrameType]:
-        """Frames of the testcase's own file on the stack, innermost first, with its module level last."""
+    def _iterate_frames(self) -> Iterator[FrameType]:
+        """Yield the frames of the testcase's own file, innermost first and its module level last."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if frame.f_code.co_filename == self._path:
@@ -125,22 +125,22 @@ class Tracer:
             frame = frame.f_back
 
 
-def _arrays(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Integer arrays in ``value``: itself, or items of a list, tuple or dict."""
-    data = array_of(value)
+def _iterate_arrays(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the integer arrays in ``value``: the value itself, or items of a list, tuple or dict."""
+    data = to_array(value)
     if data is not None:
         if data.dtype.kind in "iu" and data.size <= MAX_ELEMENTS:
             yield name, data
     elif depth < MAX_DEPTH and isinstance(value, dict):
         for key, item in list(value.items())[:64]:
-            yield from _arrays(f"{name}[{key!r}]", item, depth + 1)
+            yield from _iterate_arrays(f"{name}[{key!r}]", item, depth + 1)
     elif depth < MAX_DEPTH and isinstance(value, list | tuple):
         for position, item in enumerate(value[:64]):
-            yield from _arrays(f"{name}[{position}]", item, depth + 1)
+            yield from _iterate_arrays(f"{name}[{position}]", item, depth + 1)
 
 
-def array_of(value: Any) -> Any:
-    """``value`` as a numpy array when it is one, a tensor on the CPU, or a list of numbers; else None."""
+def to_array(value: Any) -> Any:
+    """Return an array, a tensor on the CPU or a list of integers as a numpy array; None for other values."""
     try:
         if isinstance(value, np.ndarray):
             return value

@@ -13,10 +13,10 @@ from runners.core.toolchain.facts import NVIDIA
 from runners.sandbox import owner
 from runners.sandbox.containers.podman_store import build_client_environment
 from runners.sandbox.contract import SCRATCH, WORK, Mount, SandboxSpec
+from runners.sandbox.limits.users import NOBODY
 
 SENTRY_PROCESSES = 96
 """Room for gVisor's own threads, which the control group counts."""
-NOBODY = "65534:65534"
 SUPERVISOR_OF_GVISOR = (
     "--user=0:0",
     "--env=REPROBOT_STEPS_APART=1",
@@ -114,6 +114,7 @@ def build_command_line(
     mounts: tuple[Mount, ...],
     profile: Path,
     parent: str | None,
+    user: int = NOBODY,
     cidfile: Path | None = None,
 ) -> list[str]:
     """Return the whole ``run`` command. ``system`` names the file system to start from.
@@ -130,7 +131,7 @@ def build_command_line(
         *("--network=none", "--cgroupns=private"),
         *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"),
         *(f"--security-opt=seccomp={profile}", f"--workdir={WORK}"),
-        *(SUPERVISOR_OF_GVISOR if invocation.own_kernel else (f"--user={NOBODY}",)),
+        *(SUPERVISOR_OF_GVISOR if invocation.own_kernel else (f"--user={user}:{NOBODY}",)),
         # Relabelling the host's /usr would be worse than no labels.
         *(["--security-opt=label=disable"] if Path("/sys/fs/selinux/enforce").exists() else []),
         # Without a group of ours the container must outlive its process: `inspect` then tells how the process ended.

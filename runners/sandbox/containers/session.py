@@ -19,11 +19,13 @@ from runners.sandbox.containers.clients import kill_container, query_client, rem
 from runners.sandbox.containers.command_line import SENTRY_PROCESSES, Invocation, build_command_line
 from runners.sandbox.containers.podman_store import import_skeleton, is_container_left, unpack_skeleton
 from runners.sandbox.contract import ANSWER_END, EngineReport, Mount, SandboxSpec
-from runners.sandbox.limits import cgroup, cpu_time, seccomp
+from runners.sandbox.limits import cgroup, cpu_time, seccomp, users
 from runners.sandbox.process import DRAIN_S, build_report, close_streams, exchange_data
 
 ENGINE_FAILED = (125, 126, 127)
 """Exit codes of ``run`` for: the engine failed; the program cannot be executed; there is no such program."""
+_GROUP_S = 20.0
+"""Time limit for the engine to make the container's control group."""
 ID_FILE = "id"
 """The file to which the client writes the container's id, in the directory of its run."""
 
@@ -131,6 +133,8 @@ class ContainerSession:
 
     def send_request(self, request: bytes, limits: Limits, *, closing: bytes = ANSWER_END) -> EngineReport:
         """See ``contract.SandboxSession``. With an empty ``closing`` this is the only request."""
+        if self.began is not None:
+            self._limit_sockets()
         began, self.began = self.began or time.monotonic(), None
         counters = self.group or self.engine_group
         exchange = exchange_data(
@@ -151,6 +155,14 @@ class ContainerSession:
             oom_limit=self.memory_bytes if oom else None,
             peak_bytes=0 if counters is None else counters.read_peak_bytes(),
         )
+
+    def _limit_sockets(self) -> None:
+        """Wait for the container's own group, and limit its socket buffers before the first request is sent."""
+        deadline = time.monotonic() + _GROUP_S
+        while self.group is not None and self.process.poll() is None and time.monotonic() < deadline:
+            if self.group.limit_sockets():
+                return
+            time.sleep(0.01)
 
     def _ran_out_of_memory(self, *, ended: bool) -> bool:
         """Ask the kernel's counter if there is one, and the engine for a container that has ended.
@@ -189,7 +201,8 @@ def start_container(invocation: Invocation, image_name: str, spec: SandboxSpec) 
     system = _find_system(invocation, image_name)
     host_paths = () if image_name else skeleton.list_host_mounts()
     began = time.monotonic()
-    with _write_profile(invocation) as profile, _open_group(invocation, name, spec) as group:
+    own_user = users.reserve_user() if invocation.own_store else contextlib.nullcontext(users.NOBODY)
+    with _write_profile(invocation) as profile, _open_group(invocation, name, spec) as group, own_user as user:
         parent = None if group is None else group.parent_path
         with owner.open_private_directory() as directory:
             id_file = directory / ID_FILE
@@ -202,6 +215,7 @@ def start_container(invocation: Invocation, image_name: str, spec: SandboxSpec) 
                 mounts=(*(Mount(host=Path(path), guest=path) for path in host_paths), *spec.mounts),
                 profile=profile,
                 parent=parent,
+                user=user,
                 cidfile=id_file if invocation.own_store or engine_group is not None else None,
             )
             following = contextlib.nullcontext() if engine_group is None else engine_group.follow_counters()

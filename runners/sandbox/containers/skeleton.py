@@ -12,6 +12,8 @@ import os
 import tarfile
 from pathlib import Path
 
+from runners.sandbox.limits import users
+
 NAME = "reprobot-skeleton"
 
 SYSTEM_MOUNTS = ("/usr", "/etc/ld.so.cache", "/etc/alternatives")
@@ -21,7 +23,7 @@ SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 """Symbolic links into /usr on every merged-usr system."""
 
 ETC = {
-    "etc/passwd": "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n",
+    "etc/passwd": users.render_passwd(),
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",

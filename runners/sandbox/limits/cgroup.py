@@ -18,8 +18,16 @@ from runners.core.protocol import Limits
 from runners.sandbox import owner
 
 ROOT = Path("/sys/fs/cgroup")
+TCP_BYTES = 16 * 1024**2
+"""Limit on the buffers of a probe's sockets, which version 1 counts apart from memory. Version 2 counts them as
+memory."""
+_KERNEL_BYTES = 32 * 1024**2
+"""Kernel memory, such as cached names of absent files, that a probe may leave to the machine."""
 _REMOVE_S = 2.0
 """How long a dead process may keep its group busy. After that the group is left to the next `remove_leftovers`."""
+
+
+_TCP_LIMIT = "memory.kmem.tcp.limit_in_bytes"
 
 
 class Cgroup(Protocol):
@@ -36,6 +44,12 @@ class Cgroup(Protocol):
 
     def read_cpu_s(self) -> float:
         """Return the processor time, in seconds, of all members, dead ones and groups below included."""
+
+    def limit_sockets(self) -> bool:
+        """Limit the socket buffers of the groups below, such as a container's; True once there is nothing to do.
+
+        Version 1 counts the sockets of a group only if the group itself has a limit.
+        """
 
     def kill(self) -> None:
         """Kill every member; the group stays."""
@@ -85,6 +99,7 @@ class _V1:
             _write(self._memory / "memory.limit_in_bytes", limits.memory_bytes)
             with contextlib.suppress(OSError):  # absent if swap is not accounted
                 _write(self._memory / "memory.memsw.limit_in_bytes", limits.memory_bytes)
+            _write(self._memory / _TCP_LIMIT, TCP_BYTES)
             self._event = self._open_oom_event()
         except OSError:
             self.close()
@@ -99,6 +114,13 @@ class _V1:
         with open(self._memory / "memory.oom_control") as control:
             _write(self._memory / "cgroup.event_control", f"{event} {control.fileno()}")
         return event
+
+    def _release_kernel_memory(self) -> None:
+        """Make the kernel drop its caches for the group if a probe filled them. The group's removal keeps them."""
+        with contextlib.suppress(OSError):
+            if int((self._memory / "memory.kmem.usage_in_bytes").read_text()) > _KERNEL_BYTES:
+                self.kill()
+                _write(self._memory / "memory.force_empty", 0)
 
     @property
     def parent_path(self) -> str:
@@ -120,6 +142,13 @@ class _V1:
     def read_cpu_s(self) -> float:
         return int((self._root / "cpuacct" / self._name / "cpuacct.usage").read_text()) / 1e9
 
+    def limit_sockets(self) -> bool:
+        below = _list_groups(self._memory)[:-1]
+        for group in below:
+            with contextlib.suppress(FileNotFoundError):
+                _write(group / _TCP_LIMIT, TCP_BYTES)
+        return any(_read_members(group) for group in below)
+
     def kill(self) -> None:
         kill_members(self._name, self._root)
 
@@ -127,6 +156,7 @@ class _V1:
         if self._event >= 0:
             os.close(self._event)
             self._event = -1
+            self._release_kernel_memory()
         remove_group(self._name, self._root)
 
 
@@ -166,11 +196,23 @@ class _V2:
     def read_cpu_s(self) -> float:
         return read_counter(self._group / "cpu.stat", "usage_usec") / 1e6  # present without the cpu controller, too
 
+    def limit_sockets(self) -> bool:
+        return True
+
     def kill(self) -> None:
         kill_members(self._name, self._root)
 
     def close(self) -> None:
+        self._release_kernel_memory()
         remove_group(self._name, self._root)
+
+    def _release_kernel_memory(self) -> None:
+        """See `_V1`. ``memory.reclaim`` exists since Linux 5.19 and fails if less could be freed."""
+        with contextlib.suppress(OSError):
+            cached = read_counter(self._group / "memory.stat", "slab_reclaimable")
+            if cached > _KERNEL_BYTES:
+                self.kill()
+                _write(self._group / "memory.reclaim", cached)
 
 
 def find_leftover_groups(root: Path = ROOT) -> list[str]:

@@ -45,7 +45,7 @@ FAILURES = FailureVocabulary(
     device_troubles=(
         Sign(
             pattern=re.compile(r"RESOURCE_EXHAUSTED; [^\n]{0,200}(?:cuda|hip|vulkan|device)", re.IGNORECASE),
-            means="the device's memory was used up",
+            means="the device ran out of memory",
         ),
         Sign(
             pattern=re.compile(

@@ -147,7 +147,7 @@ def test_a_person_sees_verdict_matrix_range_and_command() -> None:
     for words in (
         "Regression.",
         "❌ reported failure (2 of 2)",
-        "0.25.0 (ported to this release)",
+        "0.25.0 (ported to this release's API)",
         "first bad 0.26.0",
     ):
         assert words in shown

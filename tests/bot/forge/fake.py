@@ -92,6 +92,9 @@ class FakeGithub:
         self.roles: dict[str, str] = {}
         self.files: dict[str, bytes] = {}
         self.gone: dict[int, Answer] = {}
+        self.run_jobs: dict[int, list[JSON]] = {}
+        self.run_artifacts: dict[int, list[JSON]] = {}
+        """By number of the workflow run."""
         self.may_write = True
         self.faults: list[Fault] = []
         self.log: list[Call] = []
@@ -257,6 +260,8 @@ class FakeGithub:
             ("POST", f"{repo}/labels", self._create_label),
             ("GET", f"{repo}/collaborators/{{username}}/permission", self._permission),
             ("GET", f"{repo}/contents/{{path}}", self._contents),
+            ("GET", f"{repo}/actions/runs/{{run_id}}/jobs", self._list_run_jobs),
+            ("GET", f"{repo}/actions/runs/{{run_id}}/artifacts", self._list_run_artifacts),
         )
         owner, _, name = self.repository.partition("/")
         for method, template, handler in table:
@@ -293,6 +298,19 @@ class FakeGithub:
             and issue["updated_at"] >= query.get("since", "")
         ]
         return self._page(f"/repos/{self.repository}/issues", _sorted(found, query), query)
+
+    def _list_run_jobs(self, at: re.Match[str], query: dict[str, str], body: Any) -> Answer:
+        return self._count_page("jobs", self.run_jobs.get(int(at["id"])), query)
+
+    def _list_run_artifacts(self, at: re.Match[str], query: dict[str, str], body: Any) -> Answer:
+        return self._count_page("artifacts", self.run_artifacts.get(int(at["id"])), query)
+
+    def _count_page(self, key: str, rows: list[JSON] | None, query: dict[str, str]) -> Answer:
+        """Answer one page of an object with a count, as the lists of GitHub Actions are."""
+        if rows is None:
+            return Answer(404, objects.error("Not Found"))
+        size, page = int(query.get("per_page", "30")), int(query.get("page", "1"))
+        return Answer(200, {"total_count": len(rows), key: rows[(page - 1) * size : page * size]})
 
     def _on(self, number: int) -> list[JSON]:
         return [one for one in self.comments.values() if one["issue_url"].endswith(f"/issues/{number}")]

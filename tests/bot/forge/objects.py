@@ -172,5 +172,62 @@ def file(api: str, repository: str, path: str, data: str, size: int) -> JSON:
     }
 
 
+def workflow_job(api: str, repository: str, run: int, name: str, begin: datetime, steps: list[JSON]) -> JSON:
+    """Return a finished job. ``steps`` come from `workflow_step`."""
+    id, base = crc32(f"{run}/{name}".encode()), f"{api}/repos/{repository}"
+    return {
+        "id": id,
+        "run_id": run,
+        "run_url": f"{base}/actions/runs/{run}",
+        "node_id": node("CR", id),
+        "head_sha": "1" * 40,
+        "head_branch": "main",
+        "url": f"{base}/actions/jobs/{id}",
+        "html_url": f"{WEB}/{repository}/actions/runs/{run}/job/{id}",
+        "status": "completed",
+        "conclusion": "success",
+        "created_at": stamp(begin),
+        "started_at": stamp(begin),
+        "completed_at": steps[-1]["completed_at"] if steps else stamp(begin),
+        "name": name,
+        "steps": steps,
+        "check_run_url": f"{base}/check-runs/{id}",
+        "labels": ["ubuntu-24.04"],
+        "runner_id": 1,
+        "runner_name": "hosted 1",
+        "runner_group_id": 1,
+        "runner_group_name": "hosted",
+        "workflow_name": "repro",
+    }
+
+
+def workflow_step(name: str, number: int, conclusion: str, begin: datetime, end: datetime) -> JSON:
+    return {
+        "name": name,
+        "status": "completed",
+        "conclusion": conclusion,
+        "number": number,
+        "started_at": stamp(begin),
+        "completed_at": stamp(end),
+    }
+
+
+def artifact(api: str, repository: str, name: str, at: datetime) -> JSON:
+    id = crc32(f"{name}/{stamp(at)}".encode())
+    url = f"{api}/repos/{repository}/actions/artifacts/{id}"
+    return {
+        "id": id,
+        "node_id": node("A", id),
+        "name": name,
+        "size_in_bytes": 100,
+        "url": url,
+        "archive_download_url": f"{url}/zip",
+        "expired": False,
+        "created_at": stamp(at),
+        "expires_at": stamp(at),
+        "updated_at": stamp(at),
+    }
+
+
 def error(message: str) -> JSON:
     return {"message": message, "documentation_url": "https://docs.github.com/rest", "status": ""}

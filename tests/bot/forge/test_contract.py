@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from bot.forge.contract import CommentTarget, IssueTarget, Reaction
-from bot.forge.github import open_forge
-from tests.bot.forge import contract
+from bot.forge.github import fetch_workflow_run, open_forge
+from bot.forge.workflow_run import refuse_unproven
+from tests.bot.forge import contract, objects
 from tests.bot.forge.fake import NOW, REPOSITORY, FakeGithub
 from tests.bot.forge.npm import Unavailable
 
@@ -54,6 +55,10 @@ def test_every_call_of_the_contract_is_as_described(checked: FakeGithub) -> None
     client.list_comments(REPOSITORY, 7)
     client.list_changed_issues(REPOSITORY, None)
     client.list_changed_comments(REPOSITORY, NOW)
+    step = objects.workflow_step("Upload the result", 1, "success", NOW, NOW)
+    checked.run_jobs[5] = [objects.workflow_job(checked.url, REPOSITORY, 5, "probe (any)", NOW, [step])]
+    checked.run_artifacts[5] = [objects.artifact(checked.url, REPOSITORY, "cell-any", NOW)]
+    assert refuse_unproven(["any"], fetch_workflow_run(client, REPOSITORY, "5")) == {}
     sent = {(call.method, call.path) for call in checked.log if call.method != "GET"}
     assert len(sent) == 7
     assert {call.status for call in checked.log} <= {200, 201, 404}

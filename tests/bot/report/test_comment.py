@@ -323,7 +323,7 @@ def test_repeats_and_derived_code_are_told_apart() -> None:
     """k of n, and a row of its own for what was ported."""
     comment = render_comment(reports.regression())
     assert "| `0.27.0` | ❌ reported failure (2 of 2) | ⚪ not available |" in comment
-    assert "| `0.25.0` (ported to this release) | ✅ passes |" in comment
+    assert "| `0.25.0` (ported to this release's API) | ✅ passes |" in comment
 
 
 def test_only_a_compare_address_becomes_a_link() -> None:
@@ -413,16 +413,16 @@ def test_a_run_to_the_end_that_nobody_can_judge_is_not_called_a_failure() -> Non
         bad, version="0.9", outcome=Outcome.OTHER_FAILURE, answer=Answer.SKIP, ended=Exited(code=0), signature=None
     )
     failed = msgspec.structs.replace(untold, ended=Exited(code=1))
-    for seen, shown in ((untold, "runs, result untold"), (failed, "another failure")):
+    for seen, shown in ((untold, "runs, correctness unknown"), (failed, "another failure")):
         text = render_comment(replace(report, observations=(bad, seen)))
-        assert {words for words in ("runs, result untold", "another failure") if words in text} == {shown}
+        assert {words for words in ("runs, correctness unknown", "another failure") if words in text} == {shown}
 
 
 def test_a_module_with_nothing_after_it_is_not_shown_as_a_difference() -> None:
     """A pass that dies leaves no module: what it was given is called that."""
     died = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", " }"])
     changed = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", "+ x", " }"])
-    assert "The module that it was given" in render_findings((died,))
+    assert "The module that the pass received" in render_findings((died,))
     assert "The module before and after" in render_findings((changed,))
 
 

@@ -98,6 +98,15 @@ def test_a_result_is_read_as_written_and_as_an_artifact(name: str, tmp_path: Pat
     assert read(tmp_path).problems == ()
 
 
+@pytest.mark.parametrize("name", ["any.json", "cell-any/any.json"])
+def test_a_result_without_a_proven_origin_is_refused(name: str, tmp_path: Path) -> None:
+    """Another job may have uploaded it under the cell's name."""
+    write(tmp_path, GOOD, name)
+    found = read_results(tmp_path, (CELL,), SHA, {"any": "another job made it"})
+    assert found.seen.observations == ()
+    assert [(one.cell, one.why) for one in found.problems] == [("any", "another job made it")]
+
+
 def test_unplanned_files_are_not_opened(tmp_path: Path) -> None:
     """A pipe with a planned cell's name in another folder would block for ever."""
     write(tmp_path, GOOD)

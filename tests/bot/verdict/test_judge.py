@@ -186,7 +186,7 @@ def test_what_is_said_to_come_and_go_may_have_been_away_by_luck(
     ("cause", "conditions", "said"),
     [
         ("hashes", {"hash_seed": 3}, "hash seed 0: it fails; 3: it runs cleanly"),
-        ("memory", {"fill": 0x55}, "new memory as it comes: it fails; full of 0xaa: it runs cleanly"),
+        ("memory", {"fill": 0x55}, "content of new memory as usual: it fails; filled with 0xaa: it runs cleanly"),
         ("threads", {"threads": 1}, "threads as usual: it fails; 1: it runs cleanly"),
         ("randomness", {}, ""),
     ],
@@ -304,7 +304,8 @@ def test_a_wrong_value_that_no_pass_brings_in_is_less_sure() -> None:
 
 def test_a_clean_ported_run_on_the_newest_completes_clean_runs_of_the_original() -> None:
     """Clean as posted on the reported release and ported on the newest: not reproduced; without the port, unsure."""
-    plan = msgspec.structs.replace(PLAN, reported="1.2")
+    claim = msgspec.structs.replace(CLAIM, versions=("1.2",))
+    plan = msgspec.structs.replace(PLAN, claim=claim, reported="1.2")
     verdict = judge(evidence((P, P, P, I), observe("1.3", P, variant=Variant.PORTED), plan=plan))
     assert verdict.kind is VerdictKind.NOT_REPRODUCED
     assert "ported to the API of 1.3" in verdict.headline
@@ -340,7 +341,7 @@ def test_what_stand_ins_did_is_told_but_decides_nothing() -> None:
     ]
     verdict = judge(Evidence(plan=plan, observations=(*seen, *on_vmvx), findings=()))
     assert verdict.kind is VerdictKind.UNTESTABLE
-    assert "vmvx it fails as reported on 1.1, 1.2 and runs cleanly on 1.0, 1.3" in verdict.headline
+    assert "vmvx, it fails as reported on 1.1, 1.2 and runs cleanly on 1.0, 1.3" in verdict.headline
 
 
 OUTCOMES = st.tuples(*[st.sampled_from([M, P, S, I, U, T, Outcome.INFRA, Outcome.OUT_OF_MEMORY, None])] * 4)
@@ -416,7 +417,7 @@ def test_what_only_compiles_here_says_what_running_it_needs() -> None:
     verdict = judge(evidence((None,) * 4, *runs, plan=plan))
     assert verdict.kind is VerdictKind.UNTESTABLE
     assert verdict.headline.startswith("The testcase compiles on 1.0 … 1.3 (4 releases)")
-    assert "an AMD GPU and its driver (gfx942), which is not here" in verdict.headline
+    assert "an AMD GPU and its driver (gfx942), which this machine does not have" in verdict.headline
 
 
 def test_a_build_that_is_not_there_is_no_missing_device() -> None:
@@ -432,7 +433,7 @@ def test_devices_that_did_the_same_are_named_together() -> None:
         seen = observe("1.2", M, variant=Variant.RETARGETED)
         runs.append(msgspec.structs.replace(seen, device=device))
     headline = judge(evidence((None,) * 4, *runs, plan=on_hip(("iree-compile", "a.mlir")))).headline
-    assert "Retargeted to llvm-cpu, vmvx and vulkan it fails as reported on 1.2." in headline
+    assert "Changed to run on llvm-cpu, vmvx and vulkan, it fails as reported on 1.2." in headline
 
 
 def control(version: str, outcome: Outcome, *changes: str) -> Observation:
@@ -445,9 +446,9 @@ def test_what_is_said_to_work_and_fails_too_takes_certainty_away() -> None:
     borne_out = judge(evidence((P, M, M, M), control("1.3", P, SAID_TO_WORK)))
     refuted = judge(evidence((P, M, M, M), control("1.3", M, SAID_TO_WORK)))
     assert borne_out.confidence == steady.confidence
-    assert "what the report says works does run cleanly on 1.3" in borne_out.reasons
+    assert "the variant that the report calls working runs cleanly on 1.3" in borne_out.reasons
     assert refuted.confidence < steady.confidence
-    assert "on 1.3 what the report says works fails in the same way" in refuted.reasons
+    assert "the variant that the report calls working fails in the same way on 1.3" in refuted.reasons
 
 
 def test_our_own_controls_are_not_the_reporters() -> None:
@@ -467,7 +468,7 @@ def test_a_newest_release_that_refuses_is_neither_fixed_nor_confirmed(kind: Clai
     said = Signature(type="ValueError", message="axis 3 is out of range")
     verdict = judge(evidence((P, M, M, None), refused("1.3", said), plan=plan))
     assert verdict.kind is VerdictKind.INCONCLUSIVE
-    assert "1.3, the newest release, refuses it instead, with ValueError: axis 3 is out of range" in verdict.headline
+    assert "1.3, the newest release, rejects it instead: ValueError: axis 3 is out of range" in verdict.headline
 
 
 def test_a_crash_is_no_refusal() -> None:
@@ -503,7 +504,7 @@ def test_an_error_that_only_its_words_changed_is_the_same(variant: Variant) -> N
     verdict = judge(reworded("Check failed: (IsFloat(x)) is false: only for floats", variant=variant))
     assert verdict.kind is VerdictKind.CONFIRMED
     assert verdict.confidence < 0.9
-    assert "other words" in verdict.headline
+    assert "another message" in verdict.headline
 
 
 @pytest.mark.parametrize(
@@ -597,7 +598,7 @@ def test_a_check_of_the_arguments_is_said_to_be_one(message: str, told: bool) ->
     seen = [observe(version, M, signature=signature) for version in ORDER]
     verdict = judge(Evidence(plan=msgspec.structs.replace(PLAN, claim=claim), observations=tuple(seen), findings=()))
     assert verdict.kind is VerdictKind.CONFIRMED
-    assert ("a check of what the testcase passes in" in verdict.headline) is told
+    assert ("a check of the arguments" in verdict.headline) is told
 
 
 def test_a_newest_release_that_fails_anew_is_named_beside_the_fix() -> None:
@@ -643,7 +644,7 @@ def test_a_part_of_the_program_gives_no_verdict_on_clean_runs(outcomes: tuple[Ou
     assert judge(whole).kind in (VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED)
     partial = judge(replace(whole, left_out=("left out 'raise ValueError(x)'",)))
     assert partial.kind is VerdictKind.INCONCLUSIVE
-    assert any("left out" in reason for reason in partial.reasons)
+    assert any("leaves out" in reason for reason in partial.reasons)
 
 
 def test_definitions_alone_can_fail_but_are_never_clean() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.builds.commit_log import CommitLog
+from runners.builds.commit_log import open_log
 from runners.core.errors import UserError
 from tests.support.repository import Repository, make_repository
 
@@ -25,7 +25,7 @@ def test_commits_come_oldest_first_with_messages_and_paths(repository: Repositor
         "Fix the parser (#12)\n\nIt read too far.\n\nSigned-off-by: A", "src/parse.cc", day="2026-02-03"
     )
     last = repository.commit("third", "src/parse.cc", "tests/ä.py")
-    second, third = CommitLog(repository.path).between("v1.0", "main")
+    second, third = open_log(repository.path, repository.path.parent / "store").between("v1.0", "main")
     assert (second.subject, second.day, second.paths) == (
         "Fix the parser (#12)",
         date(2026, 2, 3),
@@ -44,7 +44,7 @@ def test_merge_is_one_commit(repository: Repository) -> None:
     repository.git("switch", "--quiet", "main")
     repository.commit("second", "c.txt")
     repository.git("merge", "--quiet", "--no-ff", "-m", "Merge side", "side")
-    found = CommitLog(repository.path).between("main~2", "main")
+    found = open_log(repository.path, repository.path.parent / "store").between("main~2", "main")
     assert [(one.subject, one.paths) for one in found] == [("second", ("c.txt",)), ("Merge side", ("b.txt",))]
 
 
@@ -60,7 +60,7 @@ def test_cherry_picks_of_the_release_branch_are_left_out(repository: Repository)
     repository.git("cherry-pick", numbered)
     repository.git("commit", "--quiet", "--amend", "--reset-author", "-m", "[release] layout (#77) (#90)")
     repository.git("tag", "v1.0")
-    found = CommitLog(repository.path).between("v1.0", "main")
+    found = open_log(repository.path, repository.path.parent / "store").between("v1.0", "main")
     assert [one.subject for one in found] == ["Add softmax (#78)"]
 
 
@@ -70,7 +70,7 @@ def test_tag_takes_precedence_over_a_branch_of_the_same_name(repository: Reposit
     repository.git("tag", "v1.0")
     repository.commit("second", "a.txt")
     repository.git("branch", "v1.0")
-    log = CommitLog(repository.path)
+    log = open_log(repository.path, repository.path.parent / "store")
     assert log.resolve("v1.0") == log.resolve("1.0") == tagged
 
 
@@ -81,15 +81,15 @@ def test_text_that_is_no_revision_is_refused(repository: Repository, revision: s
     """git does not get such a text."""
     repository.commit("first", "a.txt")
     with pytest.raises(UserError):
-        CommitLog(repository.path).resolve(revision)
+        open_log(repository.path, repository.path.parent / "store").resolve(revision)
 
 
 def test_folder_that_is_no_clone_is_refused(tmp_path: Path) -> None:
     """The message is one sentence for a missing folder and for another folder."""
     with pytest.raises(UserError, match="no git repository"):
-        CommitLog(tmp_path).between("a", "b")
+        open_log(tmp_path, tmp_path / "store")
     with pytest.raises(UserError, match="no directory"):
-        CommitLog(tmp_path / "none").between("a", "b")
+        open_log(tmp_path / "none", tmp_path / "store")
 
 
 def test_no_program_of_the_clones_configuration_starts(repository: Repository, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_no_program_of_the_clones_configuration_starts(repository: Repository, t
         repository.git("config", name, str(trap))
     repository.git("config", "log.showSignature", "true")
     (repository.path / ".git/info/attributes").write_text("* diff=x\n")
-    assert len(CommitLog(repository.path).between("main~1", "main")) == 1
+    assert len(open_log(repository.path, repository.path.parent / "store").between("main~1", "main")) == 1
     assert not mark.exists()
 
 
@@ -112,7 +112,7 @@ def test_last_commit_before_a_day(repository: Repository) -> None:
     repository.commit("first", "a.txt", day="2026-01-10")
     second = repository.commit("second", "a.txt", day="2026-01-20")
     repository.commit("third", "a.txt", day="2026-01-30")
-    log = CommitLog(repository.path)
+    log = open_log(repository.path, repository.path.parent / "store")
     assert log.last_before(date(2026, 1, 25), "main") == second
     assert log.last_before(date(2026, 1, 10), "main") is None
     assert log.day(second) == date(2026, 1, 20)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +17,15 @@ from runners.core.errors import InfraError, UserError
 from tests.flow.planted import GOOD, Planted, plant
 
 COUNT = 40
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 @pytest.fixture
@@ -71,9 +85,36 @@ def test_branch_point_of_a_merged_side_branch_is_the_merge(tmp_path: Path) -> No
     assert (joined.at.ordinal, joined.ahead) == (2, 1)
 
 
-def test_address_is_cloned_once_and_fetched_when_a_revision_is_missing(planted: Planted, tmp_path: Path) -> None:
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture
+def address(planted: Planted) -> Iterator[str]:
+    """The address at which git's own server on the loopback interface has the planted repository."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    folder = str(planted.path.parent)
+    server = subprocess.Popen(
+        ["git", "daemon", "--export-all", "--listen=127.0.0.1", f"--port={port}", f"--base-path={folder}", folder],
+        env={**os.environ, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"},
+        process_group=0,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert wait_until(lambda: _listens(port))
+        yield f"git://127.0.0.1:{port}/{planted.path.name}"
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def test_address_is_cloned_once_and_fetched_when_a_revision_is_missing(
+    planted: Planted, address: str, tmp_path: Path
+) -> None:
     """The clone is bare and has no file contents. Only a missing wanted revision causes a fetch."""
-    address, root = f"file://{planted.path}", tmp_path / "store"
+    root = tmp_path / "store"
     subprocess.run(["git", "-C", str(planted.path), "config", "uploadpack.allowFilter", "true"], check=True)
     first = open_history(address, root)
     assert first.line == planted.main
@@ -108,7 +149,7 @@ def test_text_that_is_no_revision_is_refused(planted: Planted, tmp_path: Path, n
 def test_failed_clone_is_reported(tmp_path: Path) -> None:
     """The message is one sentence. A folder that is no clone is the caller's mistake."""
     with pytest.raises(InfraError, match="git clone failed"):
-        open_history(f"file://{tmp_path}/none", tmp_path / "store")
+        open_history("git://127.0.0.1:9/none", tmp_path / "store")
     with pytest.raises(UserError, match="is no git repository"):
         open_history(str(tmp_path), tmp_path / "store")
     assert not list((tmp_path / "store" / "history").glob("*.git"))

@@ -22,7 +22,7 @@ from runners.diagnosis.nondeterminism import (
     rerun_varied,
 )
 from tests.runners.guest.tvm.sweep import programs
-from tests.runners.guest.tvm.vary import repeating
+from tests.runners.guest.tvm.vary import open_reruns
 
 NUMBERS = count()
 
@@ -171,7 +171,7 @@ VALID = ("valid/take_inside", "valid/reductions_and_where")
 @pytest.mark.sandbox
 def test_causes_are_distinguished_on_a_real_compiler() -> None:
     """`bench/diagnosis/repeats.py` runs all programs on every release."""
-    with repeating("0.27.0") as repeated:
+    with open_reruns("0.27.0") as repeated:
         for name, cause in FAULTY.items():
             assert repeated(f"nondeterministic/{name}").cause == cause, name
         for name in VALID:

@@ -18,16 +18,16 @@ VERSION = "0.27.0"
 def stopped(testcase: Testcase, version: str, *, wall_s: float) -> tuple[ProbeResult, Hang]:
     if (why := Bubblewrap().find_problem()) is not None:
         pytest.skip(why)
-    probe = hangs.stopped(testcase, version, wall_s=wall_s)
+    probe = hangs.run_until_stopped(testcase, version, wall_s=wall_s)
     assert isinstance(probe.ended, TimedOut), probe
-    found = hangs.where(probe)
+    found = hangs.find_hang(probe)
     assert found is not None
     return probe, found
 
 
 def test_a_slow_compilation_by_a_program_shows_the_compilers_own_functions() -> None:
     """LLVM's signal handler prints the functions, and they do not become output of the testcase."""
-    testcase = next(testcase for title, testcase, _ in hangs.of_iree() if "additions" in title)
+    testcase = next(testcase for title, testcase, _ in hangs.list_iree_programs() if "additions" in title)
     _, found = stopped(testcase, "3.13.0", wall_s=4)
     assert (found.doing, found.place) == ("computing", "compiler")
     assert any("mlir::" in name for name in found.native)
@@ -37,7 +37,7 @@ def test_a_slow_compilation_by_a_program_shows_the_compilers_own_functions() -> 
 @pytest.mark.parametrize("name", ["own_loop", "lock_taken_twice", "slow_lowering", "endless_kernel"])
 def test_the_kinds_of_hang_are_distinguished(name: str) -> None:
     """The comment names the kind of hang. bench/diagnosis/hangs.py has the whole set."""
-    probe, found = stopped(hangs.of_tvm(f"hang/{name}"), VERSION, wall_s=6)
+    probe, found = stopped(hangs.read_tvm_program(f"hang/{name}"), VERSION, wall_s=6)
     assert (found.doing, found.place) == hangs.TVM[name], found
     assert isinstance(probe.ended, TimedOut)
     assert any(frame.file == "/work/repro.py" for frame in found.frames)

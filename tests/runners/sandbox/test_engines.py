@@ -202,7 +202,7 @@ def test_folder_is_in_memory_if_a_tmpfs_is_mounted_there(tmp_path: Path) -> None
 def test_bubblewrap_never_keeps_the_callers_identity(root: bool) -> None:
     """As root the process drops its rights for good; as an ordinary user a user namespace hides the user."""
     options = bubblewrap_command.build_identity_options(root=root, help_text="--disable-userns")
-    inner = bubblewrap_command.build_inner_argv(SPEC, root=root, grouped=True)
+    inner = bubblewrap_command.build_inner_argv(SPEC, user=65534, root=root, grouped=True)
     assert ("--bounding-set=-all" in inner) == root
     assert ("--unshare-user" in options) != root
     assert ("--disable-userns" in options) != root
@@ -210,9 +210,9 @@ def test_bubblewrap_never_keeps_the_callers_identity(root: bool) -> None:
 
 def test_without_a_control_group_each_process_is_limited() -> None:
     """These limits are weaker than those of all processes together, and the engine's limitations state this."""
-    inner = bubblewrap_command.build_inner_argv(SPEC, root=False, grouped=False)
+    inner = bubblewrap_command.build_inner_argv(SPEC, user=65534, root=False, grouped=False)
     assert {"--data=1000", "--nproc=7"} <= set(inner)
-    assert "--data=1000" not in bubblewrap_command.build_inner_argv(SPEC, root=False, grouped=True)
+    assert "--data=1000" not in bubblewrap_command.build_inner_argv(SPEC, user=65534, root=False, grouped=True)
 
 
 LONG_AGO = int(time.time() - owner.MAX_LIFE_S) - 60

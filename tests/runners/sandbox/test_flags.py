@@ -120,7 +120,7 @@ Words = list[str]
 def list_bubblewrap_options() -> Words:
     lines = [
         bubblewrap_command.build_command_line(
-            SPEC, root=root, grouped=grouped, files={"/etc/x": 3}, descriptors=_DESCRIPTORS
+            SPEC, user=60706, root=root, grouped=grouped, files={"/etc/x": 3}, descriptors=_DESCRIPTORS
         )
         for root in (True, False)
         for grouped in (True, False)

@@ -1,0 +1,1 @@
+"""Check the bounds of memory accesses in TVM kernels. Start with `diagnoser`."""

@@ -1,4 +1,4 @@
-"""An access out of bounds: what is known of it, whose fault it is, and how to say so."""
+"""Describe an access out of bounds: its site, its origin, its evidence and its summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np  # type: ignore[import-not-found]  # the toolchain's own, absent where this is checked
+import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 
 if TYPE_CHECKING:
     from runners.guest.tvm.trace import Tracer
@@ -15,16 +15,16 @@ Json = dict[str, Any]
 
 MAX_SOURCE_ELEMENTS = 4 * 1024 * 1024
 FORGIVING = ("strided_slice",)
-"""Operators that take any value by definition and clamp it: an index outside is never the testcase's fault."""
+"""Operators that accept any value by definition and clamp it, so the testcase is never at fault."""
 TAKES_NEGATIVE = ("scatter_elements", "index_put")
 """Operators whose kernels add the extent to a negative index."""
 BLAMES_TESTCASE = frozenset({"testcase-kernel", "testcase-data", "computed-data"})
-"""Answers of `judge_access` that make a finding; the others make a note."""
+"""Results of `judge_origin` that make a finding. The others make a note."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A buffer whose elements take part in an index. ``argument`` is its position among the kernel's arguments."""
+    """A buffer whose elements are part of an index. ``argument`` is its position among the kernel's arguments."""
 
     name: str
     dtype: str
@@ -34,14 +34,14 @@ class Source:
 
 @dataclass
 class Site:
-    """A checked access: what is known when it is compiled, and what its reports add up to."""
+    """A checked access: facts from compilation, and the sum of its reports at run time."""
 
     kernel: str
     buffer: str
     argument: int | None
     store: bool
     checks: tuple[tuple[int, str, bool], ...]
-    """Axis, text of the index, whether the index is an element of a source as it stands."""
+    """Axis, text of the index, and True if the index is an unchanged element of a source."""
     sources: tuple[Source, ...]
     count: int = 0
     axis: int = -1
@@ -52,7 +52,7 @@ class Site:
 
 
 def read_elements(address: Any, dtype: str, shape: tuple[int, ...]) -> Any:
-    """A flat copy of the elements of a buffer at ``address``; None when they are too many to look at."""
+    """Return a flat copy of a buffer's elements; None if there are more than ``MAX_SOURCE_ELEMENTS``."""
     where = getattr(address, "value", address)
     count = int(np.prod(shape, dtype="int64"))
     if not where or count > MAX_SOURCE_ELEMENTS or count < 0:
@@ -61,45 +61,46 @@ def read_elements(address: Any, dtype: str, shape: tuple[int, ...]) -> Any:
     return np.frombuffer(bytes(raw), dtype=dtype)
 
 
-def judge_access(site: Site, tracer: Tracer) -> str:
-    """Whose fault the access is: one of BLAMES_TESTCASE, or one that blames nobody.
+def judge_origin(site: Site, tracer: Tracer) -> str:
+    """Return the origin of the access. The origins in BLAMES_TESTCASE make it the testcase's fault.
 
-    ``testcase-kernel``: the testcase wrote the kernel. ``testcase-data``: a value of the testcase lies outside what
-    the operator takes. ``computed-data``: a value computed from it by arithmetic does.
-    ``computed-index``: so does one that came out of a sort or search, whose kernel may be wrong as well.
-    ``compiler``: the data is legal, or there is none, and the compiler generated or rescheduled the index.
+    - ``testcase-kernel``: the testcase wrote the kernel.
+    - ``testcase-data``: a value of the testcase is outside the operator's range.
+    - ``computed-data``: a value computed by arithmetic from the testcase's values is outside.
+    - ``computed-index``: a result of a sort or search is outside. The kernel of the search may be wrong.
+    - ``compiler``: the data is legal, or there is no data: the compiler generated or rescheduled the index.
     """
     lowest = -site.extent if any(name in site.kernel for name in TAKES_NEGATIVE) else 0
     outside = [e for e in site.data if "range" in e and (e["range"][0] < lowest or e["range"][1] >= site.extent)]
     _, _, is_element = site.checks[site.axis]
-    if tracer.wrote_kernel(site.kernel):
-        # Buffers within a kernel are resized by the compiler, and schedules rewrite every index.
-        as_written = not tracer.reschedules and (bool(site.data) or site.argument is not None)
+    if tracer.defines_kernel(site.kernel):
+        # The compiler resizes buffers inside a kernel, and schedules rewrite every index.
+        as_written = not tracer.has_rescheduling and (bool(site.data) or site.argument is not None)
         legal = is_element and bool(site.data) and not outside
         return "testcase-kernel" if outside or (as_written and not legal) else "compiler"
     if not outside or any(name in site.kernel for name in FORGIVING):
         return "compiler"
     if any(entry.get("testcase_value") for entry in outside):
         return "testcase-data"
-    return "computed-index" if tracer.searches else "computed-data"
+    return "computed-index" if tracer.has_index_search else "computed-data"
 
 
-def culprit(site: Site) -> Json | None:
-    """The source that most likely holds the index: one outside the axis, and known in the testcase, comes first."""
+def find_index_source(site: Site) -> Json | None:
+    """Return the source that most likely has the index: outside the axis first, then known in the testcase."""
 
-    def rank(entry: Json) -> tuple[bool, bool]:
+    def rank_source(entry: Json) -> tuple[bool, bool]:
         low, high = entry.get("range", (0, 0))
         return (not (low < 0 or high >= site.extent), entry.get("testcase_value") is None)
 
-    return min(site.data, key=rank, default=None)
+    return min(site.data, key=rank_source, default=None)
 
 
-def evidence_of(site: Site, tracer: Tracer, origin: str) -> Json:
+def collect_evidence(site: Site, tracer: Tracer, origin: str) -> Json:
     axis, index, _ = site.checks[site.axis]
-    source = culprit(site)
+    source = find_index_source(site)
     return {
         "kernel": site.kernel,
-        "operator": tracer.operator_of(site.kernel),
+        "operator": tracer.find_operator(site.kernel),
         "access": "store" if site.store else "load",
         "buffer": site.buffer,
         "buffer_argument": site.argument,
@@ -115,14 +116,14 @@ def evidence_of(site: Site, tracer: Tracer, origin: str) -> Json:
     }
 
 
-def summary_of(site: Site, tracer: Tracer) -> str:
+def summarize_access(site: Site, tracer: Tracer) -> str:
     axis, index, _ = site.checks[site.axis]
-    source = culprit(site)
+    source = find_index_source(site)
     where = f"[{site.low}, {site.high}]" if site.low != site.high else str(site.low)
-    what = "writes to" if site.store else "reads"
-    operator = tracer.operator_of(site.kernel)
+    verb = "writes to" if site.store else "reads"
+    operator = tracer.find_operator(site.kernel)
     subject = f"{operator} (kernel {site.kernel})" if operator else f"kernel {site.kernel}"
-    text = f"{subject} {what} {site.buffer} at index {where} of axis {axis}, which has {site.extent} elements"
+    text = f"{subject} {verb} {site.buffer} at index {where} of axis {axis}, which has {site.extent} elements"
     if source and source.get("testcase_value"):
         low, high = source["range"]
         return f"{text}; the index comes from {source['testcase_value']}, whose values range over [{low}, {high}]"

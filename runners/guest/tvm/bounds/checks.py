@@ -1,4 +1,4 @@
-"""A kernel with a check before each access that is not proved to be inside: see ``tvm_bounds.py``."""
+"""Insert a check into a kernel before each access that is not proven in bounds (``diagnoser.py``)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from runners.guest.tvm.bounds.access import Site, Source
 from runners.guest.tvm.ir import Node
 
 REPORT = "reprobot.out_of_bounds"
-"""The function that a failing check calls: site, then index, low and extent of each check, then each source's address
-and shape."""
+"""Function that a failing check calls with the site, then index, low and extent of each check, then address and shape
+of each source."""
 MAX_SOURCES = 4
 SERIAL, PARALLEL, VECTORIZED, THREAD_BINDING = 0, 1, 2, 4
 PLAIN_DTYPE = re.compile(r"(u?int|float)(8|16|32|64)|bool")
@@ -23,15 +23,15 @@ PLAIN_DTYPE = re.compile(r"(u?int|float)(8|16|32|64)|bool")
 
 @dataclass(frozen=True)
 class Access:
-    """One load or store of an expression, with the conditions under which it happens, outermost first."""
+    """One load or store, with the conditions under which it happens, outermost first."""
 
     node: Node
     guards: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
-class Check:
-    """One thing that must hold: ``low <= index < extent`` on an axis of a buffer."""
+class BoundsCheck:
+    """The condition ``low <= index < extent`` on an axis of a buffer."""
 
     axis: int
     index: Node
@@ -39,26 +39,26 @@ class Check:
     low: Node
 
 
-def accesses(expression: Node, guards: tuple[Node, ...] = ()) -> Iterator[Access]:
-    """Loads of ``expression`` in the order in which their checks may be evaluated: inner indices first."""
-    kind = ir.kind_of(expression)
-    if kind in ("Select", "And", "Or") or ir.operator_of(expression) == "if_then_else":
-        yield from _lazy_accesses(expression, guards)
-    elif ir.operator_of(expression) in ("address_of", "tvm_access_ptr"):
+def iterate_accesses(expression: Node, guards: tuple[Node, ...] = ()) -> Iterator[Access]:
+    """Yield the loads of an expression in an order in which their checks can be evaluated: inner indices first."""
+    kind = ir.get_kind(expression)
+    if kind in ("Select", "And", "Or") or ir.get_operator(expression) == "if_then_else":
+        yield from _iterate_lazy_accesses(expression, guards)
+    elif ir.get_operator(expression) in ("address_of", "tvm_access_ptr"):
         return  # an address is not an access
     elif kind == "Let":
-        yield from accesses(expression.value, guards)
-        yield from accesses(ir.substituted(expression.body, expression.var, expression.value), guards)
+        yield from iterate_accesses(expression.value, guards)
+        yield from iterate_accesses(ir.substitute_variable(expression.body, expression.var, expression.value), guards)
     else:
-        for _, child in ir.children(expression):
-            yield from accesses(child, guards)
+        for _, child in ir.iterate_operands(expression):
+            yield from iterate_accesses(child, guards)
         if kind in ir.LOADS:
             yield Access(expression, guards)
 
 
-def _lazy_accesses(expression: Node, guards: tuple[Node, ...]) -> Iterator[Access]:
-    """Operands that count only when a condition holds, as every later pass of the compiler may assume."""
-    match ir.kind_of(expression):
+def _iterate_lazy_accesses(expression: Node, guards: tuple[Node, ...]) -> Iterator[Access]:
+    """Yield loads of operands that a condition guards. Every later pass of the compiler relies on the guard."""
+    match ir.get_kind(expression):
         case "Select":
             first, then, otherwise = expression.condition, expression.true_value, expression.false_value
         case "And":
@@ -67,225 +67,228 @@ def _lazy_accesses(expression: Node, guards: tuple[Node, ...]) -> Iterator[Acces
             first, then, otherwise = expression.a, None, expression.b
         case _:
             first, then, otherwise = expression.args
-    yield from accesses(first, guards)
+    yield from iterate_accesses(first, guards)
     if then is not None:
-        yield from accesses(then, (*guards, ir.truth(first)))
+        yield from iterate_accesses(then, (*guards, ir.make_condition(first)))
     if otherwise is not None:
-        yield from accesses(otherwise, (*guards, tirx.Not(ir.truth(first))))
+        yield from iterate_accesses(otherwise, (*guards, tirx.Not(ir.make_condition(first))))
 
 
 class KernelChecker:
-    """Rewrites one kernel. ``sites`` receives what was checked; the position in it names the site at run time."""
+    """Rewrites one kernel. Appends each checked access to ``sites``; its index identifies the access at run time."""
 
     def __init__(self, function: Node, name: str, sites: list[Site]) -> None:
         self._name = name
         self._sites = sites
-        self._analyzer = ir.analyzer()
-        self._buffers = ir.parameters(function)
+        self._analyzer = ir.make_analyzer()
+        self._buffers = ir.list_buffers(function)
         self._function = function
         self.unchecked = 0
 
-    def run(self) -> Node:
-        """The function with its checks; the same function when nothing in it needs one."""
+    def rewrite_function(self) -> Node:
+        """Return the function with its checks; the same function if all accesses are proven."""
         before = len(self._sites)
-        body = self._statement(self._function.body)
-        return self._function if len(self._sites) == before else self._function.with_body(_sequence(body))
+        body = self._rewrite_statement(self._function.body)
+        return self._function if len(self._sites) == before else self._function.with_body(_make_sequence(body))
 
     # ------------------------------------------------------------------------------------------ statements
 
-    def _statement(self, node: Node) -> list[Node]:
-        match ir.kind_of(node):
+    def _rewrite_statement(self, node: Node) -> list[Node]:
+        match ir.get_kind(node):
             case "SeqStmt":
-                return [out for child in node.seq for out in self._statement(child)]
+                return [out for child in node.seq for out in self._rewrite_statement(child)]
             case "For":
-                return self._loop(node)
+                return self._rewrite_loop(node)
             case "IfThenElse":
-                return self._branch(node)
+                return self._rewrite_branch(node)
             case "While":
-                return self._while(node)
+                return self._rewrite_while(node)
             case "Bind":
-                return self._bind(node)
+                return self._rewrite_bind(node)
             case "BufferStore":
-                found = [*accesses(node.value)]
-                found += [access for index in node.indices for access in accesses(index)]
-                return self._guarded([*found, Access(node, ())], node)
+                found = [*iterate_accesses(node.value)]
+                found += [access for index in node.indices for access in iterate_accesses(index)]
+                return self._guard_statement([*found, Access(node, ())], node)
             case "AttrStmt":
-                return [ir.rebuilt(node, body=_sequence(self._statement(node.body)))]
+                return [ir.rebuild_node(node, body=_make_sequence(self._rewrite_statement(node.body)))]
             case "Evaluate":
-                return self._guarded([*accesses(node.value)], node)
+                return self._guard_statement([*iterate_accesses(node.value)], node)
         return [node]
 
-    def _loop(self, node: Node) -> list[Node]:
+    def _rewrite_loop(self, node: Node) -> list[Node]:
         if int(node.kind) == THREAD_BINDING:
             raise NotImplementedError("a loop bound to device threads")
         before = len(self._sites)
         self._analyzer.bind(node.loop_var, tvm.ir.Range.from_min_extent(node.min, node.extent))
-        body = self._statement(node.body)
+        body = self._rewrite_statement(node.body)
         if len(self._sites) != before:
             kind = SERIAL if int(node.kind) in (PARALLEL, VECTORIZED) else int(node.kind)
-            node = ir.rebuilt(node, body=_sequence(body), kind=kind)
-        return self._guarded([*accesses(node.min), *accesses(node.extent)], node)
+            node = ir.rebuild_node(node, body=_make_sequence(body), kind=kind)
+        return self._guard_statement([*iterate_accesses(node.min), *iterate_accesses(node.extent)], node)
 
-    def _branch(self, node: Node) -> list[Node]:
-        condition = ir.truth(node.condition)
+    def _rewrite_branch(self, node: Node) -> list[Node]:
+        condition = ir.make_condition(node.condition)
         with self._analyzer.constraint_scope(condition):
-            then = _sequence(self._statement(node.then_case))
+            then = _make_sequence(self._rewrite_statement(node.then_case))
         otherwise = node.else_case
         if otherwise is not None:
             with self._analyzer.constraint_scope(tirx.Not(condition)):
-                otherwise = _sequence(self._statement(otherwise))
-        return self._guarded([*accesses(node.condition)], ir.rebuilt(node, then_case=then, else_case=otherwise))
+                otherwise = _make_sequence(self._rewrite_statement(otherwise))
+        return self._guard_statement(
+            [*iterate_accesses(node.condition)], ir.rebuild_node(node, then_case=then, else_case=otherwise)
+        )
 
-    def _while(self, node: Node) -> list[Node]:
-        """The loop ends when its condition can't be evaluated; the check after it then says why it ended."""
-        body = _sequence(self._statement(node.body))
-        found = [*accesses(node.condition)]
-        inside = self._all_inside(found)
+    def _rewrite_while(self, node: Node) -> list[Node]:
+        """End the loop if its condition cannot be evaluated. The check after the loop then reports the access."""
+        body = _make_sequence(self._rewrite_statement(node.body))
+        found = [*iterate_accesses(node.condition)]
+        inside = self._combine_checks(found)
         if inside is None:
-            return [ir.rebuilt(node, body=body)]
-        condition = tirx.if_then_else(inside, ir.truth(node.condition), tirx.Not(ir.true()))
+            return [ir.rebuild_node(node, body=body)]
+        condition = tirx.if_then_else(inside, ir.make_condition(node.condition), tirx.Not(ir.make_true()))
         return [
-            ir.rebuilt(node, body=body, condition=condition),
-            *self._guarded(found, tirx.Evaluate(ir.constant(0))),
+            ir.rebuild_node(node, body=body, condition=condition),
+            *self._guard_statement(found, tirx.Evaluate(ir.make_constant(0))),
         ]
 
-    def _bind(self, node: Node) -> list[Node]:
-        """Later statements use the variable, so the value and not the statement gives way: to zero."""
-        found = [*accesses(node.value)]
-        if not found and ir.dtype_of(node.value) in ("int32", "int64"):
+    def _rewrite_bind(self, node: Node) -> list[Node]:
+        """Replace the value by zero if an access is outside. Later statements need the variable."""
+        found = [*iterate_accesses(node.value)]
+        if not found and ir.get_dtype(node.value) in ("int32", "int64"):
             self._analyzer.bind(node.var, node.value)
-        inside = self._all_inside(found)
-        if inside is None or ir.dtype_of(node.value) == "handle":
+        inside = self._combine_checks(found)
+        if inside is None or ir.get_dtype(node.value) == "handle":
             return [node]
-        value = tirx.if_then_else(inside, node.value, tirx.Cast(ir.dtype_of(node.value), tirx.IntImm("int32", 0)))
-        return [*self._guarded(found, tirx.Evaluate(ir.constant(0))), ir.rebuilt(node, value=value)]
+        value = tirx.if_then_else(inside, node.value, tirx.Cast(ir.get_dtype(node.value), tirx.IntImm("int32", 0)))
+        return [*self._guard_statement(found, tirx.Evaluate(ir.make_constant(0))), ir.rebuild_node(node, value=value)]
 
     # ------------------------------------------------------------------------------------------ checks
 
-    def _guarded(self, found: list[Access], statement: Node) -> list[Node]:
-        """``statement``, run only when every unproven access is inside; the first that isn't is reported."""
+    def _guard_statement(self, found: list[Access], statement: Node) -> list[Node]:
+        """Return ``statement`` guarded by the checks of its unproven accesses. The first one outside is reported."""
         statements = [statement]
         for access in reversed(found):
-            if checks := self._unproven(access):
-                report = tirx.Evaluate(self._report(access, checks))
-                statements = [tirx.IfThenElse(_condition(access.guards, checks), _sequence(statements), report)]
-            if hidden := self._hidden(access):
-                report = tirx.Evaluate(self._report(access, hidden))
-                statements.insert(0, tirx.IfThenElse(tirx.Not(_condition((), hidden)), report, None))
+            if checks := self._find_unproven(access):
+                report = tirx.Evaluate(self._make_report(access, checks))
+                statements = [
+                    tirx.IfThenElse(_make_condition(access.guards, checks), _make_sequence(statements), report)
+                ]
+            if hidden := self._find_hidden(access):
+                report = tirx.Evaluate(self._make_report(access, hidden))
+                statements.insert(0, tirx.IfThenElse(tirx.Not(_make_condition((), hidden)), report, None))
         return statements
 
-    def _all_inside(self, found: list[Access]) -> Node | None:
-        """One condition for all of ``found``, evaluated lazily; None when all are proven."""
+    def _combine_checks(self, found: list[Access]) -> Node | None:
+        """Return one lazily evaluated condition for all accesses; None if all are proven."""
         condition = None
         for access in reversed(found):
-            if checks := self._unproven(access):
-                own = _condition(access.guards, checks)
-                condition = own if condition is None else tirx.if_then_else(own, condition, tirx.Not(ir.true()))
+            if checks := self._find_unproven(access):
+                own = _make_condition(access.guards, checks)
+                condition = own if condition is None else tirx.if_then_else(own, condition, tirx.Not(ir.make_true()))
         return condition
 
-    def _unproven(self, access: Access) -> list[Check]:
+    def _find_unproven(self, access: Access) -> list[BoundsCheck]:
         checks = []
         node = access.node
-        buffer = ir.buffer_of(node)
+        buffer = ir.get_buffer(node)
         for axis, (index, extent) in enumerate(zip(node.indices, buffer.shape, strict=False)):
-            for at in _lanes(index):
+            for at in _split_lanes(index):
                 if at is None:
                     self.unchecked += 1
-                elif not self._proves(access.guards, tirx.And(at >= 0, at < extent)):
-                    checks.append(Check(axis, ir.int64(at), ir.int64(extent), ir.constant(0)))
+                elif not self._can_prove(access.guards, tirx.And(at >= 0, at < extent)):
+                    checks.append(BoundsCheck(axis, ir.cast_int64(at), ir.cast_int64(extent), ir.make_constant(0)))
         return checks
 
-    def _hidden(self, access: Access) -> list[Check]:
-        """Axis bounds that flattening hides: such an access stays in its tensor, so it is reported and still done.
+    def _find_hidden(self, access: Access) -> list[BoundsCheck]:
+        """Return checks of axis bounds that flattening hides. Such an access is reported and still executed.
 
         The generated scatter kernels compute a flat position and split it again (``x // n`` rows on, column
-        ``x % n``), so that an index beyond its axis lands in another row.
+        ``x % n``). An index beyond its axis then stays in the tensor but reaches another row.
         """
-        if "scatter_elements" not in self._name or ir.kind_of(access.node) != "BufferStore":
+        if "scatter_elements" not in self._name or ir.get_kind(access.node) != "BufferStore":
             return []
         checks = []
         for axis, index in enumerate(access.node.indices):
-            if ir.kind_of(index) == "FloorMod" and _is_element(index.a):
-                extent = ir.int64(index.b)
-                checks.append(Check(axis, ir.int64(index.a), extent, ir.constant(0) - extent))
+            if ir.get_kind(index) == "FloorMod" and _is_element(index.a):
+                extent = ir.cast_int64(index.b)
+                checks.append(BoundsCheck(axis, ir.cast_int64(index.a), extent, ir.make_constant(0) - extent))
         return checks
 
-    def _proves(self, guards: tuple[Node, ...], condition: Node) -> bool:
+    def _can_prove(self, guards: tuple[Node, ...], condition: Node) -> bool:
         if not guards:
             return bool(self._analyzer.can_prove(condition))
         with self._analyzer.constraint_scope(guards[0]):
-            return self._proves(guards[1:], condition)
+            return self._can_prove(guards[1:], condition)
 
-    def _report(self, access: Access, checks: list[Check]) -> Node:
-        sources = self._sources(checks)
-        buffer = ir.buffer_of(access.node)
+    def _make_report(self, access: Access, checks: list[BoundsCheck]) -> Node:
+        sources = self._find_sources(checks)
+        buffer = ir.get_buffer(access.node)
         site = Site(
             kernel=self._name,
             buffer=str(buffer.name),
-            argument=self._argument(buffer),
-            store=ir.kind_of(access.node) == "BufferStore",
+            argument=self._find_argument(buffer),
+            store=ir.get_kind(access.node) == "BufferStore",
             checks=tuple((check.axis, str(check.index), _is_element(check.index)) for check in checks),
             sources=tuple(source for source, _ in sources),
         )
         self._sites.append(site)
-        arguments = [ir.constant(len(self._sites) - 1)]
+        arguments = [ir.make_constant(len(self._sites) - 1)]
         for check in checks:
             arguments += [check.index, check.low, check.extent]
         for _, node in sources:
-            first = tirx.BufferLoad(node, [tirx.IntImm(ir.dtype_of(extent), 0) for extent in node.shape])
-            arguments += [tirx.address_of(first), *map(ir.int64, node.shape)]
+            first = tirx.BufferLoad(node, [tirx.IntImm(ir.get_dtype(extent), 0) for extent in node.shape])
+            arguments += [tirx.address_of(first), *map(ir.cast_int64, node.shape)]
         return tirx.call_packed(REPORT, *arguments)
 
-    def _sources(self, checks: list[Check]) -> list[tuple[Source, Node]]:
-        """Integer buffers behind the indices; for one filled in the kernel, also the kernel's integer arguments."""
+    def _find_sources(self, checks: list[BoundsCheck]) -> list[tuple[Source, Node]]:
+        """Return the integer buffers of the indices. If the kernel fills one, add the kernel's integer arguments."""
         nodes: list[Node] = []
         for check in checks:
-            nodes += [ir.buffer_of(load) for load in ir.loads_in(check.index)]
-        if any(self._argument(node) is None for node in nodes):
+            nodes += [ir.get_buffer(load) for load in ir.iterate_loads(check.index)]
+        if any(self._find_argument(node) is None for node in nodes):
             nodes += [node for node in self._buffers.values() if str(node.dtype).startswith(("int", "uint"))]
         known: list[tuple[Source, Node]] = []
         for node in nodes:
             plain = len(getattr(node, "strides", None) or ()) == 0 and PLAIN_DTYPE.fullmatch(str(node.dtype))
-            if plain and not any(ir.data_of(node).same_as(ir.data_of(other)) for _, other in known):
-                known.append((Source(str(node.name), str(node.dtype), len(node.shape), self._argument(node)), node))
+            if plain and not any(ir.get_memory(node).same_as(ir.get_memory(other)) for _, other in known):
+                known.append(
+                    (Source(str(node.name), str(node.dtype), len(node.shape), self._find_argument(node)), node)
+                )
         return known[:MAX_SOURCES]
 
-    def _argument(self, buffer: Node) -> int | None:
+    def _find_argument(self, buffer: Node) -> int | None:
         for position, parameter in self._buffers.items():
-            if ir.data_of(parameter).same_as(ir.data_of(buffer)):
+            if ir.get_memory(parameter).same_as(ir.get_memory(buffer)):
                 return position
         return None
 
 
-def _condition(guards: tuple[Node, ...], checks: list[Check]) -> Node:
-    """``every check holds, or a guard doesn't``; lazily, for only a guard makes an index safe to compute."""
+def _make_condition(guards: tuple[Node, ...], checks: list[BoundsCheck]) -> Node:
+    """Return ``every check holds, or a guard is false``, evaluated lazily: guards make an index safe to compute."""
     condition = None
     for check in checks:
         own = tirx.And(check.index >= check.low, check.index < check.extent)
         condition = own if condition is None else tirx.And(condition, own)
     for guard in reversed(guards):
-        condition = tirx.if_then_else(guard, condition, ir.true())
+        condition = tirx.if_then_else(guard, condition, ir.make_true())
     return condition
 
 
-def _lanes(index: Node) -> list[Node | None]:
-    """Scalars whose bounds are those of ``index``; None stands for a vector this can't take apart."""
-    if ir.kind_of(index) == "Ramp":
+def _split_lanes(index: Node) -> list[Node | None]:
+    """Return scalars with the same bounds as ``index``. None stands for a vector that cannot be split."""
+    if ir.get_kind(index) == "Ramp":
         lanes = getattr(index.lanes, "value", None)
         return [None] if lanes is None else [index.base, index.base + index.stride * (int(lanes) - 1)]
-    if ir.kind_of(index) == "Broadcast":
+    if ir.get_kind(index) == "Broadcast":
         return [index.value]
-    return [None if "x" in ir.dtype_of(index) else index]
+    return [None if "x" in ir.get_dtype(index) else index]
 
 
 def _is_element(index: Node) -> bool:
-    while ir.kind_of(index) == "Cast":
+    while ir.get_kind(index) == "Cast":
         index = index.value
-    return ir.kind_of(index) in ir.LOADS
+    return ir.get_kind(index) in ir.LOADS
 
 
-def _sequence(statements: list[Node]) -> Node:
+def _make_sequence(statements: list[Node]) -> Node:
     return statements[0] if len(statements) == 1 else tirx.SeqStmt(statements)
-
-
-# ---------------------------------------------------------------------------------------------- run time

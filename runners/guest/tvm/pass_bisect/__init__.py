@@ -1,0 +1,1 @@
+"""Find the pass with which a TVM testcase begins to fail. Start with `search`."""

@@ -1,7 +1,8 @@
-"""Which of many passes a program cannot do without, in few runs of it. Pure.
+"""Find the passes that a program requires, in few runs of the program. Pure.
 
-Tried one after another, each alone, a program of sixty passes is run sixty times, mostly for passes that nobody
-misses, which are the runs that take longest: what misses a pass ends early. So they are left out together.
+Leaving out each pass alone would take sixty runs for a program of sixty passes. Most of these runs would leave out a
+pass that is not required, and such runs take longest: a run without a required pass ends early. So many passes are
+left out together.
 """
 
 from __future__ import annotations
@@ -9,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 
-def must_run(
+def find_required_passes(
     names: Sequence[str], likely: Collection[str], breaks: Callable[[frozenset[str]], bool]
 ) -> frozenset[str]:
-    """Names that suffice, and of which none can be spared.
+    """Return a minimal set of passes with which the program works.
 
-    ``breaks`` runs the program without the names that it is given. ``likely`` is where to begin: a good guess saves
-    runs, and one that is wrong costs some, but no name is kept unless a run without it breaks. Where leaving out more
-    does not always break more, what is found suffices still; the fewest they may then not be.
+    ``breaks`` runs the program without the given passes. ``likely`` is the first guess: a good guess saves runs, and
+    a wrong guess costs some. No pass is kept unless a run without it breaks. If leaving out more passes does not
+    always break more, the result still works but may not be minimal.
     """
     everything = frozenset(names)
     kept = {name for name in names if name in likely}
     harmless = 0
     while breaks(everything - kept):
-        harmless = _next(names, kept, harmless, breaks)
+        harmless = _bisect_next(names, kept, harmless, breaks)
         kept.add(names[harmless - 1])
     for name in names:
         if name in kept and not breaks((everything - kept) | {name}):
@@ -30,10 +31,10 @@ def must_run(
     return frozenset(kept)
 
 
-def _next(
+def _bisect_next(
     names: Sequence[str], kept: Collection[str], harmless: int, breaks: Callable[[frozenset[str]], bool]
 ) -> int:
-    """How many of the first names break it, without the last of them they do not; bisected above ``harmless``."""
+    """Return the least number, above ``harmless``, of leading passes whose omission breaks the program."""
     low, high = harmless, len(names)
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,16 +1,16 @@
-"""Finds the pass with which a TVM testcase begins to fail.
+"""Find the pass with which a TVM testcase begins to fail.
 
     launch.py tvm.pass_bisect.search search SECONDS repro.py [ARGUMENT…]
     launch.py tvm.pass_bisect.search limit JSON repro.py [ARGUMENT…]
 
-``search`` runs the testcase again and again in forked children, each with all passes after the nth left out, and
-bisects over n: first over the passes that it applies itself, then over those inside ``tvm.compile`` and
-``relax.build``, in the order in which they run. A pass with others inside is never left out, nor one without which a
-later step cannot work: these are found by leaving many out together (``required_passes.py``). ``limit`` runs the
-testcase once, as itself, with the passes of one such trial: that is how the host sees for itself what was found. JSON
-is ``{"limit": n, "scope": "own" | "pipeline", "always": […], "outer": […]}``.
+``search`` runs the testcase repeatedly in forked children, leaves out all passes after the nth, and bisects n. The
+passes that the testcase applies itself come first, then the passes inside ``tvm.compile`` and ``relax.build``, in
+execution order. Passes that contain other passes always run, and so do passes that a later step requires
+(``required_passes.py``). ``limit`` runs the testcase once, as itself, with the passes of such a trial, so that the
+host can observe the result. JSON is ``{"limit": n, "scope": "own" | "pipeline", "always": […], "outer": […]}``.
 
-The finding goes as one JSON line to the file that REPROBOT_FINDINGS names. It is a claim: the testcase runs here.
+The finding goes as a line of JSON to the file that REPROBOT_FINDINGS names. The finding is a claim, because the
+testcase runs in the same process.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import sys
 import time
 from dataclasses import replace
 from typing import Any
 
-from runners.guest import forget_modules
-from runners.guest.tvm.diagnose import run_testcase
 from runners.guest.tvm.findings import Findings
-from runners.guest.tvm.pass_bisect.required_passes import must_run
-from runners.guest.tvm.pass_bisect.skip_passes import OWN, PIPELINE, Choice, Course, install
-from runners.guest.tvm.pass_bisect.trial import Trial, attempt
+from runners.guest.tvm.pass_bisect.required_passes import find_required_passes
+from runners.guest.tvm.pass_bisect.skip_passes import OWN, PIPELINE, PassLog, PassSelection, install_selection
+from runners.guest.tvm.pass_bisect.trial import PassTrial, run_trial
+from runners.guest.tvm.testcase import run_testcase, set_script
 
 USUALLY_NEEDED = frozenset(
     {
@@ -37,7 +35,7 @@ USUALLY_NEEDED = frozenset(
         "tirx.FlattenBuffer", "tirx.VectorizeLoop", "tirx.MakePackedAPI", "tirx.LowerIntrin",
     }
 )  # fmt: skip
-"""What lowers to what code generation takes, in 0.25 to 0.27: only where the search begins. Each is tried."""
+"""Passes that lower to the input of code generation, in 0.25 to 0.27. A first guess: each pass is still tried."""
 
 
 def main(arguments: list[str]) -> int:
@@ -45,21 +43,19 @@ def main(arguments: list[str]) -> int:
     file = os.path.abspath(path)
     findings = Findings(os.environ.pop("REPROBOT_FINDINGS", None))
     tvm = importlib.import_module("tvm")
-    forget_modules()
-    sys.argv = [path, *rest]
-    sys.path[0] = os.path.dirname(file)
+    set_script(path, rest)
     if mode == "limit":
-        asked = json.loads(setting)
-        outer, always = frozenset(asked["outer"]), frozenset(asked["always"])
-        choice = Choice(limit=asked["limit"], scope=asked["scope"], always=always, outer=outer)
-        install(tvm, choice, Course())
+        request = json.loads(setting)
+        outer, always = frozenset(request["outer"]), frozenset(request["always"])
+        choice = PassSelection(limit=request["limit"], scope=request["scope"], always=always, outer=outer)
+        install_selection(tvm, choice, PassLog())
         return run_testcase(file)
-    Search(tvm, file, findings, time.monotonic() + float(setting)).run()
+    PassSearch(tvm, file, findings, time.monotonic() + float(setting)).search_pass()
     return 0
 
 
-class Search:
-    """Bisection over the passes of one testcase; ends with at most one finding, or a note why there is none."""
+class PassSearch:
+    """Bisects the passes of one testcase. Records a finding, or a note with the reason."""
 
     def __init__(self, tvm: Any, file: str, findings: Findings, deadline: float) -> None:
         self._tvm = tvm
@@ -68,64 +64,64 @@ class Search:
         self._deadline = deadline
         self._trials = 0
 
-    def run(self) -> None:
+    def search_pass(self) -> None:
         try:
-            self._search()
+            self._search_scopes()
         except TimeoutError:
             self._findings.note("the pass was not found in time", trials=self._trials)
 
-    def _try(self, choice: Choice) -> Trial:
+    def _run_trial(self, choice: PassSelection) -> PassTrial:
         if time.monotonic() > self._deadline:
             raise TimeoutError
         self._trials += 1
-        return attempt(self._tvm, self._file, choice)
+        return run_trial(self._tvm, self._file, choice)
 
-    def _search(self) -> None:
-        full = self._try(Choice())
+    def _search_scopes(self) -> None:
+        full = self._run_trial(PassSelection())
         if full.end == "ok":
             self._findings.note("the testcase did not fail when it was run again", trials=self._trials)
             return
-        last, left_out = full, False
+        last, has_skipped = full, False
         for scope in (OWN, PIPELINE):
-            choice = Choice(scope=scope, outer=full.outer)
-            names = tuple(dict.fromkeys(name for name, _ in full.removable(choice)))
+            choice = PassSelection(scope=scope, outer=full.outer)
+            names = tuple(dict.fromkeys(name for name, _ in full.list_removable(choice)))
             if not names:
                 continue
-            last, left_out = self._try(replace(choice, limit=0)), True
-            if self._breaks(last, full):
-                choice = replace(choice, always=self._needed(full, choice, names))
-                last = self._try(replace(choice, limit=0))
+            last, has_skipped = self._run_trial(replace(choice, limit=0)), True
+            if self._fails_otherwise(last, full):
+                choice = replace(choice, always=self._find_required(full, choice, names))
+                last = self._run_trial(replace(choice, limit=0))
             if last.end == "ok":
-                self._bisect(full, choice)
+                self._bisect_passes(full, choice)
                 return
-        if not left_out:
+        if not has_skipped:
             self._findings.note("it applies no pass that could be left out", trials=self._trials)
-        elif last.like(full):
+        elif last.is_same_failure(full):
             self._report_none(full)
         else:
             self._report_unclear(full, last)
 
-    def _needed(self, full: Trial, choice: Choice, names: tuple[str, ...]) -> frozenset[str]:
-        """Passes without which it fails in another way."""
+    def _find_required(self, full: PassTrial, choice: PassSelection, names: tuple[str, ...]) -> frozenset[str]:
+        """Return the passes without which the testcase fails in another way."""
 
-        def breaks(left_out: frozenset[str]) -> bool:
-            return self._breaks(self._try(replace(choice, without=left_out)), full)
+        def fails_otherwise(skipped: frozenset[str]) -> bool:
+            return self._fails_otherwise(self._run_trial(replace(choice, without=skipped)), full)
 
-        return must_run(names, USUALLY_NEEDED, breaks)
+        return find_required_passes(names, USUALLY_NEEDED, fails_otherwise)
 
     @staticmethod
-    def _breaks(trial: Trial, full: Trial) -> bool:
-        return trial.end != "ok" and not trial.like(full)
+    def _fails_otherwise(trial: PassTrial, full: PassTrial) -> bool:
+        return trial.end != "ok" and not trial.is_same_failure(full)
 
-    def _bisect(self, full: Trial, choice: Choice) -> None:
-        good, bad = 0, len(full.removable(choice))
+    def _bisect_passes(self, full: PassTrial, choice: PassSelection) -> None:
+        good, bad = 0, len(full.list_removable(choice))
         while bad - good > 1:
-            middle = self._decided(full, choice, good, bad)
+            middle = self._narrow_bounds(full, choice, good, bad)
             if middle is None:
                 break
             good, bad = middle
-        last = self._try(replace(choice, limit=bad, show=True))
-        applied = last.removable(choice)
+        last = self._run_trial(replace(choice, limit=bad, show=True))
+        applied = last.list_removable(choice)
         name, around = applied[bad - 1] if len(applied) >= bad else ("?", "")
         where = "that the testcase applies" if choice.scope == OWN else "that compiling applies"
         exact = bad - good == 1
@@ -148,19 +144,19 @@ class Search:
             },
         )
 
-    def _decided(self, full: Trial, choice: Choice, good: int, bad: int) -> tuple[int, int] | None:
-        """Narrower bounds; of limits that fail in another way the nearest others are tried. None: none decides."""
+    def _narrow_bounds(self, full: PassTrial, choice: PassSelection, good: int, bad: int) -> tuple[int, int] | None:
+        """Return narrower bounds. If a limit fails in another way, try the nearest others; None if all do."""
         middle = (good + bad) // 2
         near = sorted(range(good + 1, bad), key=lambda limit: abs(limit - middle))[:8]
         for limit in near:
-            trial = self._try(replace(choice, limit=limit))
+            trial = self._run_trial(replace(choice, limit=limit))
             if trial.end == "ok":
                 return limit, bad
-            if trial.like(full):
+            if trial.is_same_failure(full):
                 return good, limit
         return None
 
-    def _report_none(self, full: Trial) -> None:
+    def _report_none(self, full: PassTrial) -> None:
         self._findings.add(
             "guilty",
             "guilty-pass",
@@ -169,7 +165,7 @@ class Search:
             {"pass": "", "application": 0, "under_way": list(full.inside), "trials": self._trials},
         )
 
-    def _report_unclear(self, full: Trial, none: Trial) -> None:
+    def _report_unclear(self, full: PassTrial, none: PassTrial) -> None:
         self._findings.note(
             "without passes it fails in another way, so no pass can be told",
             raised_in=list(full.inside),

@@ -1,4 +1,4 @@
-"""Runs a TVM testcase without some of its passes: which may be left out, and an instrument that does it."""
+"""Run a TVM testcase without some of its passes: the selection, and the instrument that applies the selection."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ EVERYTHING = 1 << 30
 MAX_DIFF_LINES = 60
 MAX_TEXT = 400_000
 OWN, PIPELINE = "own", "pipeline"
-"""Passes that the testcase applies itself; passes that compiling applies."""
+"""Scopes: passes that the testcase applies itself, and passes that compiling applies."""
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Which passes run: of ``scope`` the first ``limit`` that may be left out; and all others."""
+class PassSelection:
+    """Passes to run: the first ``limit`` removable passes of ``scope``, and all other passes."""
 
     limit: int = EVERYTHING
     scope: str = OWN
     always: frozenset[str] = frozenset()
-    """Passes that later steps need."""
+    """Passes that later steps require."""
     outer: frozenset[str] = frozenset()
     """Passes that apply other passes."""
     without: frozenset[str] = frozenset()
@@ -33,90 +33,90 @@ class Choice:
 
 
 @dataclass
-class Course:
-    """One run, by the instrument. ``tell`` is given a line for each event, so that a crash leaves all before it.
+class PassLog:
+    """Log of one run. The instrument calls ``write`` with a line for each event, so that the log survives a crash.
 
-    ``own NAME``, ``pipeline NAME``: a pass that could be left out is reached; ``+NAME``: a pass begins; ``-``: the
-    innermost ends.
+    ``own NAME`` or ``pipeline NAME``: the run reaches a removable pass. ``+NAME``: a pass begins. ``-``: the
+    innermost pass ends.
     """
 
-    tell: Callable[[str], None] = lambda _line: None
+    write: Callable[[str], None] = lambda _line: None
     reached: dict[str, int] = field(default_factory=lambda: {OWN: 0, PIPELINE: 0})
     last: dict[str, str] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
     building: int = 0
 
 
-def install(tvm: Any, choice: Choice, course: Course) -> None:
-    """Into the default context, and into each that the testcase makes."""
-    watch_builds(tvm, course)
-    instrument = make_instrument(choice, course)
+def install_selection(tvm: Any, choice: PassSelection, log: PassLog) -> None:
+    """Install the instrument in the default context and in each context that the testcase creates."""
+    watch_builds(tvm, log)
+    instrument = make_instrument(choice, log)
     context_class = tvm.ir.transform.PassContext
     original = context_class.__init__
 
-    def made(
+    def create_context(
         self: Any, opt_level: int = 2, required_pass: Any = None, disabled_pass: Any = None,
         instruments: Any = None, config: Any = None, **more: Any,
     ) -> None:  # fmt: skip
         original(self, opt_level, required_pass, disabled_pass, [*(instruments or ()), instrument], config, **more)
 
-    context_class.__init__ = made
+    context_class.__init__ = create_context
     context_class.current().override_instruments([instrument])
 
 
-def watch_builds(tvm: Any, course: Course) -> None:
-    """Tell the passes of a build from those of the testcase."""
+def watch_builds(tvm: Any, log: PassLog) -> None:
+    """Count the builds in progress, to tell the passes of a build from those of the testcase."""
     relax = importlib.import_module("tvm.relax")
     for owner, name in ((tvm, "compile"), (relax, "build"), (getattr(tvm, "tirx", None), "build"), (tvm, "build")):
         original = getattr(owner, name, None)
         if callable(original):
-            setattr(owner, name, _counted(original, course))
+            setattr(owner, name, _count_calls(original, log))
 
 
-def _counted(original: Any, course: Course) -> Any:
+def _count_calls(original: Any, log: PassLog) -> Any:
     @functools.wraps(original)
-    def build(*args: Any, **kwargs: Any) -> Any:
-        course.building += 1
+    def call_build(*args: Any, **kwargs: Any) -> Any:
+        log.building += 1
         try:
             return original(*args, **kwargs)
         finally:
-            course.building -= 1
+            log.building -= 1
 
-    return build
+    return call_build
 
 
-def make_instrument(choice: Choice, course: Course) -> Any:
+def make_instrument(choice: PassSelection, log: PassLog) -> Any:
     base = importlib.import_module("tvm.ir.instrument").PassInstrument
 
-    class Chooser(base):  # type: ignore[misc, valid-type]  # the compiler ships no type stubs
+    class SkipPasses(base):  # type: ignore[misc, valid-type]  # the compiler ships no type stubs
         def should_run(self, _module: Any, info: Any) -> bool:
             name = str(info.name)
             if name in choice.outer or name in choice.always:
                 return True
-            scope = PIPELINE if course.building else OWN
-            course.reached[scope] += 1
-            course.last[scope] = name
-            course.tell(f"{scope} {name}")
-            return scope != choice.scope or (course.reached[scope] <= choice.limit and name not in choice.without)
+            scope = PIPELINE if log.building else OWN
+            log.reached[scope] += 1
+            log.last[scope] = name
+            log.write(f"{scope} {name}")
+            return scope != choice.scope or (log.reached[scope] <= choice.limit and name not in choice.without)
 
         def run_before_pass(self, module: Any, info: Any) -> None:
-            course.tell(f"+{info.name}")
-            self._look(module, info)
+            log.write(f"+{info.name}")
+            self._keep_text(module, info)
 
         def run_after_pass(self, module: Any, info: Any) -> None:
-            course.tell("-")
-            self._look(module, info)
+            log.write("-")
+            self._keep_text(module, info)
 
-        def _look(self, module: Any, info: Any) -> None:
-            last = choice.show and course.reached[choice.scope] == choice.limit and len(course.texts) < 2
-            if last and str(info.name) == course.last[choice.scope]:
-                course.texts.append(module.script()[:MAX_TEXT])
+        def _keep_text(self, module: Any, info: Any) -> None:
+            last = choice.show and log.reached[choice.scope] == choice.limit and len(log.texts) < 2
+            if last and str(info.name) == log.last[choice.scope]:
+                log.texts.append(module.script()[:MAX_TEXT])
 
-    return Chooser()
+    return SkipPasses()
 
 
-def difference(texts: list[str]) -> tuple[str, ...]:
-    """A unified diff of the module before and after, bounded."""
+def diff_texts(texts: list[str]) -> tuple[str, ...]:
+    """Return a unified diff of the module before and after, of at most ``MAX_DIFF_LINES`` lines."""
     if len(texts) < 2:
         return ()
     lines = difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), "before", "after", n=1, lineterm="")

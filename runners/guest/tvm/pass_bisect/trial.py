@@ -1,4 +1,4 @@
-"""One run of a TVM testcase in a forked child, without some of its passes, and how it ended."""
+"""Run a TVM testcase in a forked child, without some of its passes, and return how it ended."""
 
 from __future__ import annotations
 
@@ -7,25 +7,31 @@ import json
 import os
 import re
 import signal
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
-from runners.guest.tvm.pass_bisect.skip_passes import OWN, PIPELINE, Choice, Course, difference, install
+from runners.guest.tvm.pass_bisect.skip_passes import (
+    OWN,
+    PIPELINE,
+    PassLog,
+    PassSelection,
+    diff_texts,
+    install_selection,
+)
+from runners.guest.tvm.testcase import execute_file
 
 TRIAL_S = 30
 MAX_INSIDE = 6
-MAX_TOLD_BYTES = 2_000_000
+MAX_LOG_BYTES = 2_000_000
 
 Applied = dict[str, list[tuple[str, str]]]
-"""Scope → the passes that could have been left out, each with the one around it, in the order in which they ran."""
+"""Scope → the removable passes in execution order, each with the pass around it."""
 
 
 @dataclass(frozen=True)
-class Trial:
-    """How one run ended: ``ok``, ``exception`` or ``signal``."""
+class PassTrial:
+    """Result of one run. ``end`` is ``ok``, ``exception`` or ``signal``."""
 
     end: str
     what: str = ""
@@ -34,38 +40,38 @@ class Trial:
     outer: frozenset[str] = frozenset()
     """Passes that applied other passes."""
     inside: tuple[str, ...] = ()
-    """The passes under way when it failed, outermost first."""
+    """The passes that were running at the failure, outermost first."""
 
-    def removable(self, choice: Choice) -> list[tuple[str, str]]:
-        """Of the passes of ``choice.scope`` those that ``choice`` may leave out, in the order in which they ran."""
+    def list_removable(self, choice: PassSelection) -> list[tuple[str, str]]:
+        """Return the passes of ``choice.scope`` that ``choice`` may leave out, in execution order."""
         kept = choice.outer | choice.always
-        return [one for one in self.applied.get(choice.scope, []) if one[0] not in kept]
+        return [(name, around) for name, around in self.applied.get(choice.scope, []) if name not in kept]
 
-    def like(self, other: Trial) -> bool:
+    def is_same_failure(self, other: PassTrial) -> bool:
         return (self.end, self.what) == (other.end, other.what)
 
 
-def attempt(tvm: Any, file: str, choice: Choice) -> Trial:
-    """The testcase in a forked child."""
+def run_trial(tvm: Any, file: str, choice: PassSelection) -> PassTrial:
+    """Run the testcase in a forked child."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _in_child(tvm, file, choice, writer)
+        _run_in_child(tvm, file, choice, writer)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
-        told = pipe.read(MAX_TOLD_BYTES)
+        log = pipe.read(MAX_LOG_BYTES)
     _, status = os.waitpid(child, 0)
-    lines = told.decode("utf-8", "replace").splitlines()
-    applied, outer, inside = retold(lines)
+    lines = log.decode("utf-8", "replace").splitlines()
+    applied, outer, inside = parse_log(lines)
     if os.WIFSIGNALED(status) or not lines or not lines[-1].startswith("{"):
-        return Trial("signal", str(status & 0x7F), (), applied, outer, inside)
-    said = json.loads(lines[-1])
-    return Trial(said["end"], said["what"], tuple(said["difference"]), applied, outer, inside)
+        return PassTrial("signal", str(status & 0x7F), (), applied, outer, inside)
+    result = json.loads(lines[-1])
+    return PassTrial(result["end"], result["what"], tuple(result["difference"]), applied, outer, inside)
 
 
-def retold(lines: Iterable[str]) -> tuple[Applied, frozenset[str], tuple[str, ...]]:
-    """What the child told as it went (`Course.tell`): ``applied``, ``outer`` and ``inside`` of its trial."""
+def parse_log(lines: Iterable[str]) -> tuple[Applied, frozenset[str], tuple[str, ...]]:
+    """Return ``applied``, ``outer`` and ``inside`` of a trial from the lines of its `PassLog`."""
     applied: Applied = {OWN: [], PIPELINE: []}
     outer: set[str] = set()
     stack: list[str] = []
@@ -81,42 +87,37 @@ def retold(lines: Iterable[str]) -> tuple[Applied, frozenset[str], tuple[str, ..
     return applied, frozenset(outer), tuple(stack[-MAX_INSIDE:])
 
 
-def _in_child(tvm: Any, file: str, choice: Choice, writer: int) -> None:
-    """Never returns."""
+def _run_in_child(tvm: Any, file: str, choice: PassSelection, writer: int) -> None:
+    """Run the testcase and end the process."""
     try:
-        signal.alarm(TRIAL_S)  # by default it kills, wherever the compiler is
+        signal.alarm(TRIAL_S)  # the default action kills the process, even inside the compiler
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(silence, stream)
 
-        def tell(line: str) -> None:
-            with contextlib.suppress(OSError):  # more than anybody reads
+        def write_line(line: str) -> None:
+            with contextlib.suppress(OSError):  # the reader stops at its limit
                 os.write(writer, f"{line}\n".encode())
 
-        course = Course(tell)
-        install(tvm, choice, course)
-        end, what = _run(file)
-        told = {"end": end, "what": what, "difference": difference(course.texts)}
-        os.write(writer, b"\n" + json.dumps(told).encode())
+        log = PassLog(write_line)
+        install_selection(tvm, choice, log)
+        end, what = _execute_testcase(file)
+        result = {"end": end, "what": what, "difference": diff_texts(log.texts)}
+        os.write(writer, b"\n" + json.dumps(result).encode())
     finally:
         os._exit(0)
 
 
-def _run(file: str) -> tuple[str, str]:
-    module = ModuleType("__main__")
-    module.__file__ = file
-    sys.modules["__main__"] = module
+def _execute_testcase(file: str) -> tuple[str, str]:
     try:
-        with open(file, "rb") as source:
-            code = compile(source.read(), file, "exec", dont_inherit=True)
-        exec(code, module.__dict__)  # noqa: S102  # the whole purpose; this runs inside the sandbox
+        execute_file(file)
     except SystemExit as end:
         return ("ok", "") if end.code in (None, 0) else ("exception", f"exit {str(end.code)[:80]}")
     except BaseException as error:
-        return "exception", f"{type(error).__name__}: {_normal(str(error))}"
+        return "exception", f"{type(error).__name__}: {_normalize_message(str(error))}"
     return "ok", ""
 
 
-def _normal(message: str) -> str:
-    """The first words of a message without its numbers, which change from run to run."""
+def _normalize_message(message: str) -> str:
+    """Return the first words of a message without its numbers, which differ between runs."""
     return re.sub(r"[-+\d.e]+", "#", " ".join(message.split()))[:60]

@@ -1,0 +1,1 @@
+"""Check the modules before and after each TVM pass that a testcase applies."""

@@ -1,7 +1,7 @@
-"""A pass changed the module it was given, in place; or a pass changes its own result once more.
+"""Detect passes that change their input module in place, and passes that change their own result again.
 
-Seen by structural hash of the caller's module around every pass call the testcase makes. The pass is then applied
-once more to its result, and twice to copies of its input, in forked children, where a change can't do any harm.
+The structural hash of the caller's module before and after each pass call shows a change. The pass is then applied
+again to its result, and twice to copies of its input, in forked children, where changes do no harm.
 """
 
 from __future__ import annotations
@@ -20,93 +20,95 @@ import tvm
 if TYPE_CHECKING:
     from runners.guest.tvm.findings import Findings
 
-# At home in tvm.ir until 0.22 and in a package of its own since.
+# Part of tvm.ir until 0.22, then of the package tvm_ffi.
 structural_hash = getattr(tvm.ir, "structural_hash", None) or importlib.import_module("tvm_ffi").structural_hash
 
 MAX_FUNCTIONS_WITH_TEXT = 24
-"""Functions up to which a module's text is kept, to show what changed; printing costs more than the pass."""
+"""Modules with more functions are not printed to show the change: printing costs more than the pass."""
 CHILD_S = 10
 
 
 @dataclass(frozen=True)
-class Before:
+class ModuleState:
     hash: int
     functions: dict[str, int]
     text: str | None
 
 
 @dataclass(frozen=True)
-class Applied:
-    """The pass of one call, by name and itself (None inside a call), and the hash of what it returned."""
+class PassCall:
+    """Name of a pass, the pass object (None inside another call), and the hash of its result."""
 
     name: str
-    itself: Any
+    applied: Any
     returned: int
 
 
 class MutationDiagnoser:
-    def __init__(self, findings: Findings, wrote: Callable[[str], bool]) -> None:
-        self._findings = findings
-        self._wrote = wrote
-        self._culprits: list[str] = []
-        """Inner passes whose input changed, in order, within the outer call in progress."""
-        self._reported: set[str] = set()
-        self._last: Applied | None = None
-        """What the testcase applied last."""
-        self._inner: Applied | None = None
-        """What ran last within the outer call in progress."""
-        self._doubled: frozenset[str] = frozenset()
-        """Names of the passes that a sequence of the testcase's applies twice running."""
+    """Watches passes for changed inputs, and for repeated passes that change the module again."""
 
-    def before(self, module: Any, applied: Any) -> Before:
+    def __init__(self, findings: Findings, defines_pass: Callable[[str], bool]) -> None:
+        self._findings = findings
+        self._defines_pass = defines_pass
+        self._culprits: list[str] = []
+        """Inner passes of the current outer call that changed their input, in order."""
+        self._reported: set[str] = set()
+        self._last: PassCall | None = None
+        """The testcase's last pass call."""
+        self._inner: PassCall | None = None
+        """The last inner pass of the current outer call."""
+        self._repeated: frozenset[str] = frozenset()
+        """Names of the passes that a sequence of the testcase applies twice in a row."""
+
+    def before_pass(self, module: Any, applied: Any) -> ModuleState:
         outer = applied is not None
         if outer:
             self._culprits.clear()
-            self._inner, self._doubled = None, doubled(applied)
+            self._inner, self._repeated = None, find_repeated(applied)
         text = None
         if outer and len(module.functions) <= MAX_FUNCTIONS_WITH_TEXT:
             text = module.script()
-        return Before(structural_hash(module), _function_hashes(module) if outer else {}, text)
+        return ModuleState(structural_hash(module), _hash_functions(module) if outer else {}, text)
 
-    def after(self, name: str, snapshot: Before, given: Any, result: Any, applied: Any) -> None:
+    def after_pass(self, name: str, snapshot: ModuleState, given: Any, result: Any, applied: Any) -> None:
         mutated = structural_hash(given) != snapshot.hash
         if applied is None:
             if mutated:
                 self._culprits.append(name)
-            if name in self._doubled:
-                self._after_inner(name, snapshot, result)
+            if name in self._repeated:
+                self._compare_inner(name, snapshot, result)
             return
         returned = structural_hash(result)
-        # The first call tells: what a later one is given may have been changed already.
-        if mutated and self._culprit(name) not in self._reported:
-            again, twice = second_application(applied, result), called_twice(applied, snapshot.text)
+        # Report only the first call: an earlier call may have changed the input of a later one.
+        if mutated and self._find_culprit(name) not in self._reported:
+            again, twice = apply_again(applied, result), compare_calls(applied, snapshot.text)
             self._report_mutation(name, snapshot, given, result, again, twice)
         follows = self._last is not None and (self._last.name, self._last.returned) == (name, snapshot.hash)
-        if follows and returned != snapshot.hash and self._same_pass(applied, given, mutated):
+        if follows and returned != snapshot.hash and self._is_same_pass(applied, given, mutated):
             self._report_second_change(name)
-        self._last = Applied(name, applied, returned)
+        self._last = PassCall(name, applied, returned)
 
-    def _same_pass(self, applied: Any, given: Any, mutated: bool) -> bool:
-        """Another pass of that name may do what it likes: other patterns, another sequence, other parameters."""
-        last: Any = self._last.itself if self._last is not None else None
-        return same_object(last, applied) or (not mutated and second_application(last, given) == "differs")
+    def _is_same_pass(self, applied: Any, given: Any, mutated: bool) -> bool:
+        """Return True if the last pass is the same. Passes of one name may have other patterns or parameters."""
+        last: Any = self._last.applied if self._last is not None else None
+        return is_same_object(last, applied) or (not mutated and apply_again(last, given) == "differs")
 
-    def _after_inner(self, name: str, snapshot: Before, result: Any) -> None:
+    def _compare_inner(self, name: str, snapshot: ModuleState, result: Any) -> None:
         last, returned = self._inner, structural_hash(result)
         if last is not None and (last.name, last.returned) == (name, snapshot.hash) and returned != snapshot.hash:
             self._report_second_change(name)
-        self._inner = Applied(name, None, returned)
+        self._inner = PassCall(name, None, returned)
 
-    def _culprit(self, name: str) -> str:
+    def _find_culprit(self, name: str) -> str:
         return self._culprits[0] if self._culprits else name
 
     def _report_mutation(
-        self, name: str, snapshot: Before, given: Any, result: Any, again: str, twice: dict[str, str]
+        self, name: str, snapshot: ModuleState, given: Any, result: Any, again: str, twice: dict[str, str]
     ) -> None:
-        culprit = self._culprit(name)
+        culprit = self._find_culprit(name)
         self._reported.add(culprit)
-        was, now = snapshot.functions, _function_hashes(given)
-        own = self._wrote(culprit)
+        was, now = snapshot.functions, _hash_functions(given)
+        own = self._defines_pass(culprit)
         summary = f"the pass {culprit} changed the module it was given in place"
         if own:
             summary = f"the testcase's own pass {culprit} changed the module it was given in place"
@@ -125,7 +127,7 @@ class MutationDiagnoser:
                     "; a second call on the same module then gives another result, in whichever way either is made"
                 )
         if snapshot.text is not None:
-            evidence["difference"] = _difference(snapshot.text, given.script())
+            evidence["difference"] = _list_changed_lines(snapshot.text, given.script())
         self._findings.add(f"mutation:{culprit}", "input-mutated", summary, evidence)
 
     def _report_second_change(self, name: str) -> None:
@@ -133,79 +135,79 @@ class MutationDiagnoser:
         self._findings.add(f"twice:{name}", "not-idempotent", summary, {"pass": name})
 
 
-def doubled(applied: Any) -> frozenset[str]:
-    """Names of members of a sequence that follow themselves: the same object, so that its options are the same."""
+def find_repeated(applied: Any) -> frozenset[str]:
+    """Return the names of passes that a sequence repeats directly: the same object, so with the same options."""
     members = list(getattr(applied, "passes", None) or [])
-    doubles = (at for at in range(1, len(members)) if same_object(members[at - 1], members[at]))
+    doubles = (at for at in range(1, len(members)) if is_same_object(members[at - 1], members[at]))
     return frozenset(str(members[at].info.name) for at in doubles)
 
 
-def same_object(one: Any, other: Any) -> bool:
+def is_same_object(one: Any, other: Any) -> bool:
     return one is other or (hasattr(one, "same_as") and bool(one.same_as(other)))
 
 
-def _function_hashes(module: Any) -> dict[str, int]:
+def _hash_functions(module: Any) -> dict[str, int]:
     return {str(gv.name_hint): structural_hash(function) for gv, function in module.functions.items()}
 
 
-def _difference(before: str, after: str) -> list[str]:
-    """Changed lines of a unified diff."""
+def _list_changed_lines(before: str, after: str) -> list[str]:
+    """Return the changed lines of a unified diff, at most twelve."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", n=0, lineterm="")
     return [line[:160] for line in lines if not line.startswith(("---", "+++", "@@"))][:12]
 
 
-def second_application(apply: Callable[[Any], Any], module: Any) -> str:
-    """What the pass does to its own result: ``same``, ``differs``, or ``fails`` (which includes taking too long)."""
+def apply_again(apply: Callable[[Any], Any], module: Any) -> str:
+    """Return the effect of the pass on its own result: ``same``, ``differs`` or ``fails`` (also after a time-out)."""
 
-    def try_it() -> str:
+    def hash_result() -> str:
         before = structural_hash(module)
         return "same" if structural_hash(apply(module)) == before else "differs"
 
-    return _in_a_child(try_it) or "fails"
+    return _run_in_child(hash_result) or "fails"
 
 
-def called_twice(applied: Any, text: str | None) -> dict[str, str]:
-    """Whether two calls on one module give the same, for each way of making them, on copies made from its text.
+def compare_calls(applied: Any, text: str | None) -> dict[str, str]:
+    """Return whether two calls on one module give the same result, for each way of calling, on copies of its text.
 
-    Tells a result that depends on what was called before from one that depends on how it is called. Empty where the
-    text cannot be read back, or a call fails.
+    This tells a result that depends on earlier calls from a result that depends on the way of calling. Empty if the
+    text cannot be parsed, or a call fails.
     """
     members = list(getattr(applied, "passes", None) or [applied])
     if text is None or len(members) != 1:
         return {}
     ways = {"directly": members[0], "in a Sequential": tvm.transform.Sequential(members)}
 
-    def try_them() -> str:
-        # Our instrument holds on to what each pass is given: one that copies where it is not alone would copy.
+    def call_both() -> str:
+        # The instrument keeps each input alive, so a copy-on-write pass would copy.
         tvm.ir.transform.PassContext.current().override_instruments([])
-        found = []
+        lines = []
         for (first, one), (second, other) in itertools.product(ways.items(), repeat=2):
             module = tvm.script.from_source(text)
-            before = one(module)  # stays alive, as the caller's does
+            before = one(module)  # stays alive, as in the caller
             same = structural_hash(before) == structural_hash(other(module))
-            found.append(f"{first}, then {second}: {'same' if same else 'differs'}")
-        return "\n".join(found)
+            lines.append(f"{first}, then {second}: {'same' if same else 'differs'}")
+        return "\n".join(lines)
 
-    return dict(line.split(": ", 1) for line in _in_a_child(try_them).splitlines())
+    return dict(line.split(": ", 1) for line in _run_in_child(call_both).splitlines())
 
 
-def _in_a_child(action: Callable[[], str]) -> str:
-    """What ``action`` returns (up to 1 KiB), in a process of its own where it can do no harm; empty when it fails."""
+def _run_in_child(action: Callable[[], str]) -> str:
+    """Run ``action`` in a forked child, where it does no harm. Return its result (up to 1 KiB); empty if it fails."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        said = ""
+        result = ""
         try:
             signal.alarm(CHILD_S)
             silence = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silence, 1)
             os.dup2(silence, 2)
-            said = action()
+            result = action()
         finally:
-            os.write(writer, said.encode()[:1024])
+            os.write(writer, result.encode()[:1024])
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as answer:
-        said = answer.read(1024).decode()
+        result = answer.read(1024).decode()
     os.waitpid(child, 0)
-    return said
+    return result

@@ -1,7 +1,7 @@
-"""A pass changed the parameters of a function, and the testcase goes on calling it the old way.
+"""Detect calls with old parameters after a pass changed the parameters of the function.
 
-Parameter-lifting passes are the common case: they move part of a function into a new one that has to run first. The
-types may stay the same, so that the call is accepted and computes something else.
+Parameter-lifting passes are the common case. They move part of a function into a new function that has to run first.
+The types may stay the same, so that the call is accepted and computes another result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import relax
 
-from runners.guest.tvm.trace import array_of
+from runners.guest.tvm.trace import to_array
 
 if TYPE_CHECKING:
     from runners.guest.tvm.findings import Findings
@@ -24,14 +24,14 @@ CHANGES_PARAMETERS = re.compile(
     r"LiftTransformParams|TransformParams|BundleModelParams|BindParams|BindSymbolicVars|LazyGetInput|LazySetOutput"
     r"|ExpandTupleArguments|SetupTrainer|AppendLoss"
 )
-"""Passes that change parameters by contract. One by any other pass may be its mistake, unless a new function came
-with it: then calling the old way isn't the testcase's."""
+"""Passes that change parameters by contract. A change by another pass, without a new function, may be the fault of
+that pass, not of the testcase."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """``shape`` has None for what isn't known until run time; it is None for anything but a tensor of known rank.
-    ``fields`` is how many values a tuple holds; None for anything else."""
+    """A parameter. ``shape`` is None unless the parameter is a tensor of known rank; an extent known only at run time
+    is None. ``fields`` is the length of a tuple; None for other types."""
 
     name: str
     type: str
@@ -47,56 +47,56 @@ Signature = tuple[Parameter, ...]
 
 
 @dataclass(frozen=True)
-class Change:
+class SignatureChange:
     applied: str
     function: str
     before: Signature
     after: Signature
     new_functions: tuple[str, ...]
     prepares: int | None
-    """How many values the function that has to run first takes, as one tuple; None where that can't be told."""
+    """Number of values that the preparing function takes as one tuple; None if unknown."""
 
     @property
     def preparing(self) -> str | None:
-        """The new function that has to run before the changed one."""
-        return preparing_function(self.function, self.new_functions)
+        """The new function that has to run before the changed function."""
+        return find_preparing_function(self.function, self.new_functions)
 
 
-def preparing_function(function: str, new: tuple[str, ...]) -> str | None:
+def find_preparing_function(function: str, new: tuple[str, ...]) -> str | None:
     return next(iter([*(name for name in new if name.startswith(function)), *new]), None)
 
 
-def signatures(module: Any) -> dict[str, Signature]:
-    """Parameters of the public Relax functions of a module by name."""
+def read_signatures(module: Any) -> dict[str, Signature]:
+    """Return the parameters of the public Relax functions of a module, by function name."""
     found = {}
     for gv, function in module.functions.items():
         if isinstance(function, relax.Function) and function.attrs and "global_symbol" in function.attrs:
-            found[str(gv.name_hint)] = tuple(_parameter(p) for p in function.params)
+            found[str(gv.name_hint)] = tuple(_read_parameter(p) for p in function.params)
     return found
 
 
-def _parameter(variable: Any) -> Parameter:
+def _read_parameter(variable: Any) -> Parameter:
     annotation = getattr(variable, "ty", None) or getattr(variable, "struct_info", None)
     name = str(getattr(variable, "name_hint", None) or getattr(variable, "name", ""))
     extents = getattr(getattr(annotation, "shape", None), "values", None)
-    shape = None if extents is None else tuple(_extent(extent) for extent in extents)
+    shape = None if extents is None else tuple(_read_extent(extent) for extent in extents)
     fields = getattr(annotation, "fields", None)
     dtype = str(getattr(annotation, "dtype", ""))
     return Parameter(name, str(annotation), dtype, shape, None if fields is None else len(fields))
 
 
-def _extent(extent: Any) -> int | None:
+def _read_extent(extent: Any) -> int | None:
     value = getattr(extent, "value", None)
     return int(value) if isinstance(value, int) else None
 
 
-def accepts(signature: Signature, arguments: tuple[Any, ...]) -> bool:
-    """Whether the arguments fit, in number, rank, known extents and dtype; what can't be looked at fits."""
-    return len(signature) == len(arguments) and all(map(_fits, signature, arguments))
+def accepts_arguments(signature: Signature, arguments: tuple[Any, ...]) -> bool:
+    """Return True if the arguments fit in number, rank, known extents and dtype. Unreadable arguments fit."""
+    return len(signature) == len(arguments) and all(map(_fits_parameter, signature, arguments))
 
 
-def _fits(parameter: Parameter, argument: Any) -> bool:
-    array = array_of(argument)
+def _fits_parameter(parameter: Parameter, argument: Any) -> bool:
+    array = to_array(argument)
     is_group = array is None and (isinstance(argument, list | tuple) or type(argument).__name__ == "Array")
     if is_group or array is None:
         return is_group == (parameter.shape is None) or not is_group
@@ -109,36 +109,38 @@ def _fits(parameter: Parameter, argument: Any) -> bool:
 
 
 class SignatureDiagnoser:
-    """Watches passes for changed parameters, and calls of what was built from the changed module."""
+    """Watches passes for changed parameters, and calls of functions built from the changed module."""
 
     def __init__(self, findings: Findings, *, repair: bool = False) -> None:
         self._findings = findings
         self._repair = repair
-        self._changes: list[Change] = []
+        self._changes: list[SignatureChange] = []
         self._called: set[str] = set()
 
-    def before(self, module: Any, _applied: Any) -> dict[str, Signature]:
-        return signatures(module)
+    def before_pass(self, module: Any, _applied: Any) -> dict[str, Signature]:
+        return read_signatures(module)
 
-    def after(self, name: str, snapshot: dict[str, Signature], _given: Any, result: Any, _applied: Any) -> None:
-        now = signatures(result)
+    def after_pass(self, name: str, snapshot: dict[str, Signature], _given: Any, result: Any, _applied: Any) -> None:
+        now = read_signatures(result)
         new = tuple(sorted(set(now) - set(snapshot)))
         for function, before in snapshot.items():
             after = now.get(function)
             if after is None or after == before:
                 continue
-            first = now.get(preparing_function(function, new) or "", ())
+            first = now.get(find_preparing_function(function, new) or "", ())
             prepares = first[0].fields if len(first) == 1 else None
-            change = Change(name, function, before, after, new, prepares)
+            change = SignatureChange(name, function, before, after, new, prepares)
             same = [c for c in self._changes if (c.function, c.before, c.after) == (function, before, after)]
-            # An enclosing pass sees the same change as the pass inside it, but knows the function that came with it.
+            # An enclosing pass makes the same change as the pass inside it, but shows the new function as well.
             for old in same:
                 if len(old.new_functions) < len(new):
                     self._changes.remove(old)
             if all(len(old.new_functions) < len(new) for old in same):
                 self._changes.append(change)
 
-    def called(self, function: str, built: dict[str, Signature] | None, arguments: tuple[Any, ...]) -> Change | None:
+    def check_call(
+        self, function: str, built: dict[str, Signature] | None, arguments: tuple[Any, ...]
+    ) -> SignatureChange | None:
         """The testcase is about to call a function of something built from a module with signatures ``built``.
 
         Returns the change that the call does not know of, when there is one and such calls are to be repaired.
@@ -147,26 +149,28 @@ class SignatureDiagnoser:
         old_way = None
         for change in self._changes:
             if function in change.new_functions:
-                self._findings.drop(_key(change))
+                self._findings.drop(_make_key(change))
             elif built is not None and function == change.function and built.get(function) == change.after:
-                old_way = change if self._judge(change, arguments) else old_way
+                old_way = change if self._report_old_call(change, arguments) else old_way
         return old_way if self._repair else None
 
-    def _judge(self, change: Change, arguments: tuple[Any, ...]) -> bool:
-        if not accepts(change.before, arguments):
+    def _report_old_call(self, change: SignatureChange, arguments: tuple[Any, ...]) -> bool:
+        if not accepts_arguments(change.before, arguments):
             return False
-        if not accepts(change.after, arguments):
-            self._report(change, arguments, "the arguments fit only the old parameters")
+        if not accepts_arguments(change.after, arguments):
+            self._add_finding(change, arguments, "the arguments fit only the old parameters")
         elif change.new_functions and not self._called.intersection(change.new_functions):
-            self._report(change, arguments, "the arguments fit both, and the new function was never called")
+            self._add_finding(change, arguments, "the arguments fit both, and the new function was never called")
         else:
             return False
         return True
 
-    def _report(self, change: Change, arguments: tuple[Any, ...], why: str) -> None:
+    def _add_finding(self, change: SignatureChange, arguments: tuple[Any, ...], why: str) -> None:
         preparing = change.preparing
-        summary = f"{change.applied} changed the parameters of {change.function} from {_names(change.before)} to "
-        summary += f"{_names(change.after)}, and it is then called the old way"
+        summary = (
+            f"{change.applied} changed the parameters of {change.function} from {_list_names(change.before)} to "
+        )
+        summary += f"{_list_names(change.after)}, and it is then called the old way"
         evidence: Json = {
             "pass": change.applied,
             "function": change.function,
@@ -178,16 +182,16 @@ class SignatureDiagnoser:
         }
         if preparing is not None:
             summary += f"; the new function {preparing} must run first and never does"
-            evidence["call_that_works"] = _working_call(change, preparing)
+            evidence["call_that_works"] = _show_working_call(change, preparing)
         by_contract = bool(change.new_functions) or CHANGES_PARAMETERS.search(change.applied) is not None
-        self._findings.add(_key(change), "signature-changed" if by_contract else "note", summary, evidence)
+        self._findings.add(_make_key(change), "signature-changed" if by_contract else "note", summary, evidence)
 
 
-def split(change: Change) -> tuple[list[int], list[int]]:
-    """Positions of the old parameters that the changed function still takes, and of those that are prepared first.
+def split_parameters(change: SignatureChange) -> tuple[list[int], list[int]]:
+    """Return the positions of the old parameters that the function still takes, and of the prepared parameters.
 
-    What is prepared are the last parameters, as many as the function that has to run first takes: one that passes
-    through it unchanged is among them. Without that number the names must tell.
+    The prepared parameters are the last ones, as many as the preparing function takes. A parameter that this function
+    returns unchanged is also prepared. Without that number, the names decide.
     """
     everything = list(range(len(change.before)))
     if change.prepares is not None and change.prepares <= len(everything):
@@ -198,22 +202,24 @@ def split(change: Change) -> tuple[list[int], list[int]]:
     return kept, [at for at in everything if at not in kept]
 
 
-def _working_call(change: Change, preparing: str) -> str:
-    """How the changed function is meant to be called: inputs that stayed, then what was prepared."""
-    kept, moved = ([change.before[at].name for at in part] for part in split(change))
+def _show_working_call(change: SignatureChange, preparing: str) -> str:
+    """Return the correct call of the changed function: the remaining inputs, then the prepared values."""
+    kept, moved = ([change.before[at].name for at in part] for part in split_parameters(change))
     call = f'prepared = vm["{preparing}"]([{", ".join(moved)}]); '
     return call + f'vm["{change.function}"]({", ".join([*kept, "*prepared"])})'
 
 
-def repaired(change: Change, preparing: Callable[[Any], Any], arguments: tuple[Any, ...]) -> list[Any]:
-    """The arguments of that call: what was prepared comes after the inputs that stayed."""
-    kept, moved = split(change)
+def repair_arguments(
+    change: SignatureChange, preparing: Callable[[Any], Any], arguments: tuple[Any, ...]
+) -> list[Any]:
+    """Return the arguments of the correct call: the remaining inputs, then the prepared values."""
+    kept, moved = split_parameters(change)
     return [*(arguments[at] for at in kept), *preparing([arguments[at] for at in moved])]
 
 
-def _names(signature: Signature) -> str:
+def _list_names(signature: Signature) -> str:
     return "(" + ", ".join(p.name for p in signature) + ")"
 
 
-def _key(change: Change) -> str:
+def _make_key(change: SignatureChange) -> str:
     return f"signature:{change.function}:{change.applied}"

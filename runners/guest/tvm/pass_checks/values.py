@@ -1,4 +1,4 @@
-"""Modules that differ in nothing but a NaN, and constants that a pass put where live values were."""
+"""Detect modules that differ only in NaN, and passes that replace live values by constants."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np  # type: ignore[import-not-found]  # the toolchain's own, absent where this is checked
+import numpy as np  # type: ignore[import-not-found]  # part of the compiler's environment, absent for mypy
 import tvm
 from tvm import relax
 
-from runners.guest.tvm.trace import array_of
+from runners.guest.tvm.trace import to_array
 
 if TYPE_CHECKING:
     from runners.guest.tvm.findings import Findings
@@ -24,7 +24,7 @@ SCALARS = ("PrimValue", "FloatImm", "IntImm")
 VALUELESS = frozenset(
     {"zeros_like", "ones_like", "full_like", "shape_of", "size", "shape_to_tensor", "tensor_to_shape"}
 )
-"""Operators whose result doesn't depend on the values of their operand, only on its shape."""
+"""Operators whose result depends only on the shape of their operand, not on its values."""
 MAX_TEXT = 2_000_000
 
 
@@ -32,7 +32,7 @@ MAX_TEXT = 2_000_000
 
 
 class EqualityDiagnoser:
-    """Wraps the structural comparisons a testcase may call; looks closer when one says "different"."""
+    """Wraps the structural comparisons of the compiler, and examines modules that compare unequal."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -46,29 +46,29 @@ class EqualityDiagnoser:
         ):
             original = getattr(owner, name, None)
             if original is not None:
-                setattr(owner, name, self._wrapped(original, name))
+                setattr(owner, name, self._wrap_comparison(original, name))
 
-    def _wrapped(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def compare(lhs: Any, rhs: Any, *args: Any, **kwargs: Any) -> Any:
+    def _wrap_comparison(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def compare_modules(lhs: Any, rhs: Any, *args: Any, **kwargs: Any) -> Any:
             try:
                 equal = original(lhs, rhs, *args, **kwargs)
             except ValueError:
-                self._look_closer(lhs, rhs, name)
+                self._examine_modules(lhs, rhs, name)
                 raise
             if equal is False:
-                self._look_closer(lhs, rhs, name)
+                self._examine_modules(lhs, rhs, name)
             return equal
 
-        return compare
+        return compare_modules
 
-    def _look_closer(self, lhs: Any, rhs: Any, name: str) -> None:
+    def _examine_modules(self, lhs: Any, rhs: Any, name: str) -> None:
         if self._comparing or not (hasattr(lhs, "script") and hasattr(rhs, "script")):
             return
         self._comparing = True
         try:
-            evidence = nan_difference(lhs, rhs)
+            evidence = find_nan_difference(lhs, rhs)
         except Exception as error:
-            self._findings.note("two unequal modules could not be looked at", why=str(error)[-200:])
+            self._findings.note("two unequal modules could not be examined", why=str(error)[-200:])
             evidence = None
         finally:
             self._comparing = False
@@ -79,14 +79,14 @@ class EqualityDiagnoser:
             self._findings.add("nan-inequality", "nan-inequality", summary, {"comparison": name, **evidence})
 
 
-def nan_difference(lhs: Any, rhs: Any) -> Json | None:
-    """Where two modules or functions hold NaN, when they agree in text and in all other constants; else None."""
+def find_nan_difference(lhs: Any, rhs: Any) -> Json | None:
+    """Return the NaNs of two modules or functions that otherwise have equal text and constants; else None."""
     texts = [value.script(show_meta=False) for value in (lhs, rhs)]
-    # Names of modules don't count; nor do constants, which are shown by number and compared below.
+    # Ignore the names of modules. Constants appear only as numbers in the text and are compared below.
     left, right = (re.sub(r"^class \w+", "class Module", text, flags=re.MULTILINE) for text in texts)
     if left != right or len(left) > MAX_TEXT:
         return None
-    ours, theirs = list(constants_of(lhs)), list(constants_of(rhs))
+    ours, theirs = list(iterate_constants(lhs)), list(iterate_constants(rhs))
     if len(ours) != len(theirs):
         return None
     places: list[Json] = []
@@ -95,7 +95,11 @@ def nan_difference(lhs: Any, rhs: Any) -> Json | None:
             return None
         if a.dtype.kind == "f" and np.isnan(a).any():
             places.append(
-                {"function": where, "bits": [_nan_bits(a), _nan_bits(b)], "same_bits": a.tobytes() == b.tobytes()}
+                {
+                    "function": where,
+                    "bits": [_list_nan_bits(a), _list_nan_bits(b)],
+                    "same_bits": a.tobytes() == b.tobytes(),
+                }
             )
     in_text = len(re.findall(r"\bnan\b", left))
     if not places and not in_text:
@@ -103,27 +107,27 @@ def nan_difference(lhs: Any, rhs: Any) -> Json | None:
     return {"nan_constants": places, "nan_in_text": in_text}
 
 
-def _nan_bits(array: Any) -> list[str]:
-    """Bit patterns of the NaNs of an array, each once."""
+def _list_nan_bits(array: Any) -> list[str]:
+    """Return the different bit patterns of an array's NaNs."""
     unsigned = array[np.isnan(array)].view(f"u{array.dtype.itemsize}")
     return sorted({hex(int(bits)) for bits in unsigned[:64]})
 
 
-def constants_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Tensor constants of a module or Relax function in order, with the function they stand in."""
+def iterate_constants(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the tensor constants of a module or Relax function in order, each with its function."""
     functions = value.functions.items() if isinstance(value, tvm.IRModule) else [("", value)]
     for name, function in sorted(functions, key=lambda item: str(item[0])):
         if isinstance(function, relax.Function):
             found: list[Any] = []
-            relax.analysis.post_order_visit(function, lambda node, found=found: found.append(_constant(node)))
+            relax.analysis.post_order_visit(function, lambda node, found=found: found.append(_read_constant(node)))
             yield from ((str(name), array) for array in found if array is not None)
 
 
-def _constant(node: Expr) -> Any:
-    """The array of a tensor constant or number; None for any other expression."""
+def _read_constant(node: Expr) -> Any:
+    """Return a tensor constant or number as an array; None for other expressions."""
     kind = type(node).__name__
     if kind in CONSTANTS:
-        return array_of(node.value if hasattr(node, "value") else node.data)
+        return to_array(node.value if hasattr(node, "value") else node.data)
     if kind in SCALARS:
         value: Any = node.value
         return np.asarray(float(getattr(value, "value", value)))
@@ -134,18 +138,18 @@ def _constant(node: Expr) -> Any:
 
 
 class ValuesDiagnoser:
-    """Watches passes for outputs that depended on a function's parameters and are constants afterwards."""
+    """Watches passes for outputs that depended on the function's parameters and became constants."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._found = False
         self._pending: tuple[str, Json] | None = None
-        """Summary and evidence of a finding in a pass whose enclosing call hasn't ended."""
+        """Summary and evidence of a finding, while the enclosing pass call is running."""
 
-    def before(self, module: Any, _applied: Any) -> dict[str, list[Json]]:
-        return {} if self._found else outputs(module)
+    def before_pass(self, module: Any, _applied: Any) -> dict[str, list[Json]]:
+        return {} if self._found else read_outputs(module)
 
-    def after(self, name: str, snapshot: dict[str, list[Json]], _given: Any, result: Any, applied: Any) -> None:
+    def after_pass(self, name: str, snapshot: dict[str, list[Json]], _given: Any, result: Any, applied: Any) -> None:
         if self._pending is not None and applied is not None:
             summary, evidence = self._pending
             evidence["called_as"] = name
@@ -153,19 +157,21 @@ class ValuesDiagnoser:
             self._pending = None
         if self._found or not snapshot:
             return
-        now = outputs(result)
+        now = read_outputs(result)
         for function, before in snapshot.items():
             after = now.get(function, [])
             replaced = [
                 i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a["live"] and "constant" in b
             ]
             if len(before) == len(after) and replaced:
-                # Later passes carry the constants on; only the first one put them there.
+                # Later passes only keep the constants. Report the first pass.
                 self._found = True
-                self._report(name, function, before, after, replaced)
+                self._add_finding(name, function, before, after, replaced)
                 return
 
-    def _report(self, name: str, function: str, before: list[Json], after: list[Json], replaced: list[int]) -> None:
+    def _add_finding(
+        self, name: str, function: str, before: list[Json], after: list[Json], replaced: list[int]
+    ) -> None:
         values = sorted({str(after[i]["constant"]) for i in replaced})
         summary = f"the pass {name} replaced {len(replaced)} of {len(before)} outputs of {function}, "
         summary += f"which depended on its parameters, by {', '.join(values)}"
@@ -180,19 +186,18 @@ class ValuesDiagnoser:
         self._pending = (summary, evidence)
 
 
-def outputs(module: Any) -> dict[str, list[Json]]:
-    """For each public Relax function its outputs, tuples taken apart: ``live`` (depends on parameters), or the
-    ``constant`` they are."""
+def read_outputs(module: Any) -> dict[str, list[Json]]:
+    """Return the outputs of each public Relax function: ``live`` (depends on parameters), or a ``constant``."""
     found = {}
     for gv, function in module.functions.items():
         if isinstance(function, relax.Function) and function.attrs and "global_symbol" in function.attrs:
-            scope = Scope(function)
-            found[str(gv.name_hint)] = [scope.describe(leaf) for leaf in scope.leaves(function.body.body)]
+            scope = FunctionScope(function)
+            found[str(gv.name_hint)] = [scope.describe_output(leaf) for leaf in scope.list_leaves(function.body.body)]
     return found
 
 
-class Scope:
-    """Bindings of one function, and what depends on its parameters."""
+class FunctionScope:
+    """Bindings of a function, and which of them depend on its parameters."""
 
     def __init__(self, function: Expr) -> None:
         # Hashed by address: the compiler overloads == of expressions.
@@ -217,26 +222,26 @@ class Scope:
             return operator not in VALUELESS and any(self.is_live(argument) for argument in value.args)
         return kind in ("If", "SeqExpr")
 
-    def leaves(self, value: Expr, depth: int = 0) -> list[Expr]:
-        resolved = self._resolved(value)
+    def list_leaves(self, value: Expr, depth: int = 0) -> list[Expr]:
+        resolved = self._resolve_variable(value)
         if type(resolved).__name__ == "Tuple" and depth < 8:
-            return [leaf for item in resolved.fields for leaf in self.leaves(item, depth + 1)]
-        # A tuple that a call returned whole: one output for each of its elements.
-        return [resolved] * _width(getattr(value, "struct_info", None) or getattr(value, "ty", None))
+            return [leaf for item in resolved.fields for leaf in self.list_leaves(item, depth + 1)]
+        # A call returned the tuple: one output for each element.
+        return [resolved] * _count_values(getattr(value, "struct_info", None) or getattr(value, "ty", None))
 
-    def _resolved(self, value: Expr, depth: int = 0) -> Expr:
-        """``value`` with variables and elements of known tuples replaced by what they are bound to."""
+    def _resolve_variable(self, value: Expr, depth: int = 0) -> Expr:
+        """Return the expression that ``value`` is bound to, through variables and elements of known tuples."""
         kind = type(value).__name__
         if kind in ("Var", "DataflowVar") and self._values.get(hash(value)) is not None and depth < 256:
-            return self._resolved(self._values[hash(value)], depth + 1)
+            return self._resolve_variable(self._values[hash(value)], depth + 1)
         if kind == "TupleGetItem" and depth < 256:
-            whole = self._resolved(value.tuple_value, depth + 1)
+            whole = self._resolve_variable(value.tuple_value, depth + 1)
             if type(whole).__name__ == "Tuple":
-                return self._resolved(whole.fields[int(value.index)], depth + 1)
+                return self._resolve_variable(whole.fields[int(value.index)], depth + 1)
         return value
 
-    def describe(self, leaf: Expr) -> Json:
-        array = _constant(leaf)
+    def describe_output(self, leaf: Expr) -> Json:
+        array = _read_constant(leaf)
         if array is None:
             return {"live": self.is_live(leaf)}
         if array.dtype.kind == "f" and np.isnan(array).all():
@@ -245,7 +250,7 @@ class Scope:
         return {"live": False, "constant": text}
 
 
-def _width(annotation: Any) -> int:
-    """How many values of other types than tuples a type stands for."""
+def _count_values(annotation: Any) -> int:
+    """Return the number of values in a type, with nested tuples flattened."""
     fields = getattr(annotation, "fields", None)
-    return 1 if fields is None else sum(map(_width, fields))
+    return 1 if fields is None else sum(map(_count_values, fields))

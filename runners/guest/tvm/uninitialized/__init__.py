@@ -1,0 +1,1 @@
+"""Find undefined reads in TIR functions by interpretation. Start with `diagnoser`."""

@@ -1,18 +1,17 @@
-"""Which elements a TIR function reads without having written them, by the text of the function alone.
+"""Find the elements that a TIR function reads without having written them, from the function alone.
 
-The function is interpreted as it was written, before any pass: its statements in their order, its loops one iteration
-after another. What its arguments hold is not known, and neither is any number computed from it; integers that follow
-from the loops are. So an answer holds whatever the function is called with, or, where the arguments of a call are
-given, for that call. No pass has a part in it: a compiler that loses an initialising store changes what is computed,
-and nothing here.
+The function is interpreted as written, before any pass: statements in order, loops iteration by iteration. The
+contents of the arguments are unknown, and so are all numbers computed from them; integers that follow from the loops
+are known. So the result holds for all arguments, or, if arguments of a call are given, for that call. No pass can
+influence the result, not even a compiler that loses an initializing store.
 
-A value read from an element that was not written is followed, as a memory checker does: copying it is no fault, and
-neither is padding that nobody looks at. It is one when it decides something (an index, a condition, how often a loop
-runs), or ends in an argument or in what the function returns.
+Undefined values are followed, as in a memory checker. Copying an undefined value is no fault, and unread padding is
+none either. A use is a fault if the value decides something (an index, a condition, the length of a loop), or ends in
+an argument or in the returned value.
 
-Whatever is not certain counts as written: stores at an index or under a condition that is not known, memory whose
-address is passed on or that has a second name, iterations that may run at the same time. What this cannot follow at
-all (threads of a device, ``break``, more than ``MOST_STEPS`` steps) gives no answer. Needs TVM 0.24 or later.
+Uncertain memory counts as written: stores with an unknown index or condition, memory with an escaping address or a
+second name, concurrent iterations. Unsupported functions (threads of a device, ``break``, more than ``MAX_STEPS``
+steps) give no result. Needs TVM 0.24 or later.
 """
 
 from __future__ import annotations
@@ -23,304 +22,323 @@ from typing import Any
 
 from runners.guest.tvm import ir
 from runners.guest.tvm.ir import Node
-from runners.guest.tvm.uninitialized.effects import allocated_in, leaves, viewed, written_in
-from runners.guest.tvm.uninitialized.expressions import Environment, Execute, Expressions, decided, each_lane
-from runners.guest.tvm.uninitialized.memory import UNKNOWN, CannotTell, Found, Memory, Undefined, Use, left_in
+from runners.guest.tvm.uninitialized.effects import find_allocated, find_written, get_viewed_buffer, has_early_exit
+from runners.guest.tvm.uninitialized.expressions import (
+    Execute,
+    ExpressionCompiler,
+    Variables,
+    iterate_lanes,
+    require_defined,
+)
+from runners.guest.tvm.uninitialized.memory import (
+    UNKNOWN,
+    CannotTell,
+    Memory,
+    Undefined,
+    UndefinedUse,
+    UseFound,
+    iterate_leftovers,
+)
 
-MOST_STEPS = 400_000
-"""Stores and loop iterations in one function; some 0.5 s. Large tensors are beyond it."""
+MAX_STEPS = 400_000
+"""Limit of stores and loop iterations in one function, about 0.5 s. Large tensors exceed the limit."""
 PARALLEL, VECTORIZED, THREAD_BINDING = 1, 2, 4
 REDUCTION = 2
 """``IterVar.kCommReduce``."""
 
 
 class Returned(Exception):
-    """The function ends."""
+    """The interpreted function returns."""
 
 
 @dataclass
-class Seen:
-    """What one function does with what it did not write."""
+class UndefinedReads:
+    """Reads and uses of undefined values in one function."""
 
-    uses: list[Use]
+    uses: list[UndefinedUse]
     buffers: frozenset[str]
-    """Names of the buffers of which an element was read that had not been written, whether it mattered or not."""
+    """Names of the buffers with an undefined element that was read, even without effect."""
 
 
-def look_at(function: Node, fresh: Sequence[int] = (), given: Mapping[int, Any] | None = None) -> Seen:
-    """The uses of undefined values in ``function``; ``fresh`` are the parameters that its caller leaves unwritten.
+def find_undefined_reads(
+    function: Node, fresh: Sequence[int] = (), given: Mapping[int, Any] | None = None
+) -> UndefinedReads:
+    """Return the reads and uses of undefined values in ``function``.
 
-    ``given``: arguments by position, integers and arrays. With them the answer is about this call, and without about
-    any. Raises `CannotTell`.
+    ``fresh`` are the parameters that the caller passes uninitialized. ``given`` are arguments by position, integers
+    and arrays: the result then holds for this call only.
+
+    Raises:
+        CannotTell: the interpreter does not support the function.
     """
-    return _Function(function, frozenset(fresh), given or {}).run()
+    return FunctionInterpreter(function, frozenset(fresh), given or {}).interpret_function()
 
 
-class _Function(Expressions):
-    """One function, compiled to closures over a list of variables and then run once."""
+class FunctionInterpreter(ExpressionCompiler):
+    """Compiles one function to closures over a list of variables, and runs them once."""
 
     def __init__(self, function: Node, fresh: frozenset[int], given: Mapping[int, Any]) -> None:
         super().__init__()
         self._steps = 0
         self._parameters: list[Memory] = []
-        buffers = ir.parameters(function)
+        buffers = ir.list_buffers(function)
         for position, value in given.items():
-            self._give(function.params[position], buffers.get(position), value)
+            self._bind_argument(function.params[position], buffers.get(position), value)
         for position, buffer in buffers.items():
-            memory = self._allocated(buffer, position in fresh, given.get(position))
-            self._initial[self._buffer_slot(buffer)] = memory
+            memory = self._create_memory(buffer, position in fresh, given.get(position))
+            self._initial[self._get_buffer_slot(buffer)] = memory
             self._parameters.append(memory)
-        self._body = self._statement(function.body)
+        self._body = self._compile_statement(function.body)
 
-    def run(self) -> Seen:
+    def interpret_function(self) -> UndefinedReads:
         for slot in self._aliased:
-            self._initial[slot].blur()
-        environment = list(self._initial)
-        uses: list[Use] = []
+            self._initial[slot].forget()
+        variables = list(self._initial)
+        uses: list[UndefinedUse] = []
         try:
-            self._body(environment)
-        except Found as found:
+            self._body(variables)
+        except UseFound as found:
             uses.append(found.use)
         except Returned:
             pass
         if not uses:
-            uses = [use for memory in self._parameters for use in left_in(memory)]
-        return Seen(uses, frozenset(memory.name for memory in self._memories if memory.read_unwritten))
+            uses = [use for memory in self._parameters for use in iterate_leftovers(memory)]
+        return UndefinedReads(uses, frozenset(memory.name for memory in self._memories if memory.read_unwritten))
 
-    def _give(self, parameter: Node, buffer: Node | None, value: Any) -> None:
-        """Bind a scalar, or what a buffer's shape says of the function's variables."""
+    def _bind_argument(self, parameter: Node, buffer: Node | None, value: Any) -> None:
+        """Bind a scalar argument, or the variables in a buffer's shape."""
         bound = [(parameter, value)] if buffer is None else zip(buffer.shape, value.shape, strict=False)
         if buffer is not None and (len(buffer.shape), str(buffer.dtype)) != (value.ndim, value.dtype.name):
             raise CannotTell("arguments of other types")
         for variable, number in bound:
-            if ir.kind_of(variable) in ("Var", "SizeVar"):
-                self._slot(variable, int(number))
+            if ir.get_kind(variable) in ("Var", "SizeVar"):
+                self._get_slot(variable, int(number))
             elif getattr(variable, "value", number) != number:
                 raise CannotTell("arguments of other shapes")
 
-    def _allocation(self, buffer: Node) -> Execute:
-        slot = self._buffer_slot(buffer)
-        shape = [self._expression(extent) for extent in buffer.shape]
+    def _compile_allocation(self, buffer: Node) -> Execute:
+        slot = self._get_buffer_slot(buffer)
+        shape = [self._compile_expression(extent) for extent in buffer.shape]
 
-        def allocate(environment: Environment) -> None:
-            extents = tuple(extent(environment) for extent in shape)
-            memory = self._allocated(buffer, fresh=slot not in self._aliased)
+        def run_allocation(variables: Variables) -> None:
+            extents = tuple(extent(variables) for extent in shape)
+            memory = self._create_memory(buffer, fresh=slot not in self._aliased)
             memory.extents = extents if all(type(extent) is int for extent in extents) else None
-            environment[slot] = memory
+            variables[slot] = memory
 
-        return allocate
+        return run_allocation
 
-    def _step(self) -> None:
+    def _count_step(self) -> None:
         self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise CannotTell(f"more than {MOST_STEPS} steps")
+        if self._steps > MAX_STEPS:
+            raise CannotTell(f"more than {MAX_STEPS} steps")
 
     # ------------------------------------------------------------------------------------------ statements
 
-    def _statement(self, node: Node) -> Execute:
-        match ir.kind_of(node):
+    def _compile_statement(self, node: Node) -> Execute:
+        match ir.get_kind(node):
             case "SeqStmt":
-                return _in_order([self._statement(child) for child in node.seq])
+                return _compile_sequence([self._compile_statement(child) for child in node.seq])
             case "For":
-                return self._loop(node)
+                return self._compile_loop(node)
             case "IfThenElse":
-                return self._branch(node)
+                return self._compile_branch(node)
             case "While":
-                return self._while(node)
+                return self._compile_while(node)
             case "Bind":
-                return self._bind(node)
+                return self._compile_bind(node)
             case "BufferStore":
-                return self._store(node)
+                return self._compile_store(node)
             case "AllocBuffer":
-                return self._allocation(node.buffer)
+                return self._compile_allocation(node.buffer)
             case "DeclBuffer":
-                return self._declared(node)
+                return self._compile_declaration(node)
             case "SBlockRealize":
-                return self._block(node)
+                return self._compile_block(node)
             case "Evaluate" | "Return":
-                return self._evaluated(node)
+                return self._compile_evaluation(node)
             case "AssertStmt":
-                return lambda environment: None
+                return lambda variables: None
             case "AttrStmt" if str(node.attr_key) not in ("thread_extent", "virtual_thread"):
-                return self._statement(node.body)
+                return self._compile_statement(node.body)
             case kind:
                 raise CannotTell(kind)
 
-    def _loop(self, node: Node) -> Execute:
+    def _compile_loop(self, node: Node) -> Execute:
         kind = int(node.kind)
         if kind == THREAD_BINDING or getattr(node, "step", None) is not None:
             raise CannotTell("a loop bound to threads, or with a step")
-        slot = self._slot(node.loop_var)
-        low, extent = self._expression(node.min), self._expression(node.extent)
+        slot = self._get_slot(node.loop_var)
+        low, extent = self._compile_expression(node.min), self._compile_expression(node.extent)
         outside = self._at_once
         if kind in (PARALLEL, VECTORIZED):
-            self._at_once = outside | (written_in(node.body) - allocated_in(node.body))
-        body = self._statement(node.body)
+            self._at_once = outside | (find_written(node.body) - find_allocated(node.body))
+        body = self._compile_statement(node.body)
         self._at_once = outside
-        forget = self._forgetting(node.body)
+        forget = self._compile_forget(node.body)
 
-        def loop(environment: Environment) -> None:
-            first = decided(low(environment), "how often a loop runs")
-            count = decided(extent(environment), "how often a loop runs")
+        def run_for(variables: Variables) -> None:
+            first = require_defined(low(variables), "how often a loop runs")
+            count = require_defined(extent(variables), "how often a loop runs")
             if type(count) is not int:
-                forget(environment)
+                forget(variables)
                 return
             for at in range(count):
-                self._step()
-                environment[slot] = first + at if type(first) is int else UNKNOWN
-                body(environment)
+                self._count_step()
+                variables[slot] = first + at if type(first) is int else UNKNOWN
+                body(variables)
 
-        return loop
+        return run_for
 
-    def _branch(self, node: Node) -> Execute:
-        condition, then = self._expression(node.condition), self._statement(node.then_case)
+    def _compile_branch(self, node: Node) -> Execute:
+        condition, then = self._compile_expression(node.condition), self._compile_statement(node.then_case)
         has_else = node.else_case is not None
-        otherwise = self._statement(node.else_case) if has_else else (lambda environment: None)
-        forget = [self._forgetting(node.then_case)] + ([self._forgetting(node.else_case)] if has_else else [])
+        otherwise = self._compile_statement(node.else_case) if has_else else (lambda variables: None)
+        forget = [self._compile_forget(node.then_case)] + ([self._compile_forget(node.else_case)] if has_else else [])
 
-        def branch(environment: Environment) -> None:
-            holds = decided(condition(environment), "a condition")
+        def run_branch(variables: Variables) -> None:
+            holds = require_defined(condition(variables), "a condition")
             if type(holds) is int:
-                (then if holds else otherwise)(environment)
+                (then if holds else otherwise)(variables)
                 return
             for one in forget:
-                one(environment)
+                one(variables)
 
-        return branch
+        return run_branch
 
-    def _while(self, node: Node) -> Execute:
-        condition, body = self._expression(node.condition), self._statement(node.body)
-        forget = self._forgetting(node.body)
+    def _compile_while(self, node: Node) -> Execute:
+        condition, body = self._compile_expression(node.condition), self._compile_statement(node.body)
+        forget = self._compile_forget(node.body)
 
-        def loop(environment: Environment) -> None:
+        def run_while(variables: Variables) -> None:
             while True:
-                self._step()
-                holds = decided(condition(environment), "a condition")
+                self._count_step()
+                holds = require_defined(condition(variables), "a condition")
                 if type(holds) is not int:
-                    forget(environment)
+                    forget(variables)
                     return
                 if not holds:
                     return
-                body(environment)
+                body(variables)
 
-        return loop
+        return run_while
 
-    def _bind(self, node: Node) -> Execute:
-        slot, value = self._slot(node.var), self._expression(node.value)
+    def _compile_bind(self, node: Node) -> Execute:
+        slot, value = self._get_slot(node.var), self._compile_expression(node.value)
 
-        def bind(environment: Environment) -> None:
-            environment[slot] = value(environment)
+        def run_bind(variables: Variables) -> None:
+            variables[slot] = value(variables)
 
-        return bind
+        return run_bind
 
-    def _store(self, node: Node) -> Execute:
+    def _compile_store(self, node: Node) -> Execute:
         if getattr(node, "predicate", None) is not None:
             raise CannotTell("a store with a predicate")
-        slot = self._buffer_slot(node.buffer)
-        lanes, index = self._indices(node.indices)
-        value = self._expression(node.value)
+        slot = self._get_buffer_slot(node.buffer)
+        lanes, index = self._compile_indices(node.indices)
+        value = self._compile_expression(node.value)
 
-        def store(environment: Environment) -> None:
-            self._step()
-            stored, memory = value(environment), environment[slot]
+        def run_store(variables: Variables) -> None:
+            self._count_step()
+            stored, memory = value(variables), variables[slot]
             if not lanes:
-                memory.write(index(environment), stored)
+                memory.write_element(index(variables), stored)
                 return
-            for at in each_lane(index(environment)):
-                memory.write(at, stored if isinstance(stored, Undefined) else UNKNOWN)
+            for at in iterate_lanes(index(variables)):
+                memory.write_element(at, stored if isinstance(stored, Undefined) else UNKNOWN)
 
-        return store
+        return run_store
 
-    def _declared(self, node: Node) -> Execute:
-        """Another name for memory. Where its source is not the memory itself, the source counts as written."""
+    def _compile_declaration(self, node: Node) -> Execute:
+        """Compile a second name for memory, which then counts as written."""
         source = getattr(node, "data", None)
-        if source is None:  # until 0.25 the buffer holds the variable, which `_buffer_slot` knows
-            self._buffer_slot(node.buffer)
-            return lambda environment: None
-        escaping = self._expression(source)
-        slot = self._buffer_slot(node.buffer)
+        if source is None:  # until 0.25 the buffer has the variable, which `_get_buffer_slot` finds
+            self._get_buffer_slot(node.buffer)
+            return lambda variables: None
+        escaping = self._compile_expression(source)
+        slot = self._get_buffer_slot(node.buffer)
 
-        def declare(environment: Environment) -> None:
-            escaping(environment)
-            environment[slot].blur()
+        def run_declaration(variables: Variables) -> None:
+            escaping(variables)
+            variables[slot].forget()
 
-        return declare
+        return run_declaration
 
-    def _evaluated(self, node: Node) -> Execute:
-        returns = ir.kind_of(node) == "Return" or ir.operator_of(node.value) == "ret"
-        value = node.value.args[0] if returns and ir.kind_of(node) == "Evaluate" else node.value
-        evaluate = self._expression(value)
+    def _compile_evaluation(self, node: Node) -> Execute:
+        returns = ir.get_kind(node) == "Return" or ir.get_operator(node.value) == "ret"
+        value = node.value.args[0] if returns and ir.get_kind(node) == "Evaluate" else node.value
+        evaluate = self._compile_expression(value)
 
-        def run(environment: Environment) -> None:
-            seen = evaluate(environment)
+        def run_evaluation(variables: Variables) -> None:
+            result = evaluate(variables)
             if returns:
-                decided(seen, "the value returned")
+                require_defined(result, "the value returned")
                 raise Returned
 
-        return run
+        return run_evaluation
 
-    def _block(self, node: Node) -> Execute:
-        """A block runs where its predicate holds, and its ``init`` before the first of its reduction's iterations."""
+    def _compile_block(self, node: Node) -> Execute:
+        """Compile a block, which runs if its predicate holds. ``init`` runs before a reduction's first iteration."""
         block = node.block
-        values = [self._expression(value) for value in node.iter_values]
-        predicate = self._expression(node.predicate)
-        slots = [self._slot(one.var) for one in block.iter_vars]
+        values = [self._compile_expression(value) for value in node.iter_values]
+        predicate = self._compile_expression(node.predicate)
+        slots = [self._get_slot(one.var) for one in block.iter_vars]
         starts = [
-            (self._slot(one.var), self._expression(one.dom.min))
+            (self._get_slot(one.var), self._compile_expression(one.dom.min))
             for one in block.iter_vars
             if int(one.iter_type) == REDUCTION
         ]
-        views = [self._view(one) for one in block.match_buffers]
-        fresh = [self._allocation(buffer) for buffer in block.alloc_buffers]
-        init = None if block.init is None else self._statement(block.init)
-        forget = [self._forgetting(part) for part in (block.init, block.body) if part is not None]
-        body = self._statement(block.body)
+        views = [self._compile_view(one) for one in block.match_buffers]
+        fresh = [self._compile_allocation(buffer) for buffer in block.alloc_buffers]
+        init = None if block.init is None else self._compile_statement(block.init)
+        forget = [self._compile_forget(part) for part in (block.init, block.body) if part is not None]
+        body = self._compile_statement(block.body)
 
-        def run(environment: Environment) -> None:
-            bound = [value(environment) for value in values]
+        def run_block(variables: Variables) -> None:
+            bound = [value(variables) for value in values]
             for slot, value in zip(slots, bound, strict=True):
-                environment[slot] = value
-            runs = decided(predicate(environment), "a condition")
-            reduced = [(environment[slot], low(environment)) for slot, low in starts] if init is not None else []
+                variables[slot] = value
+            runs = require_defined(predicate(variables), "a condition")
+            reduced = [(variables[slot], low(variables)) for slot, low in starts] if init is not None else []
             if type(runs) is not int or any(type(part) is not int for pair in reduced for part in pair):
                 for one in forget:
-                    one(environment)
+                    one(variables)
                 return
             if not runs:
                 return
             for prepare in (*fresh, *views):
-                prepare(environment)
+                prepare(variables)
             if init is not None and all(at == low for at, low in reduced):
-                init(environment)
-            body(environment)
+                init(variables)
+            body(variables)
 
-        return run
+        return run_block
 
-    def _view(self, match: Node) -> Execute:
-        """A second name for part of a buffer: all of it counts as written from here on."""
-        source = self._buffer_slot(viewed(match))
-        slot = self._buffer_slot(match.buffer)
+    def _compile_view(self, match: Node) -> Execute:
+        """Compile a second name for part of a buffer, which then counts as written as a whole."""
+        source = self._get_buffer_slot(get_viewed_buffer(match))
+        slot = self._get_buffer_slot(match.buffer)
 
-        def view(environment: Environment) -> None:
-            environment[source].blur()
-            environment[slot].blur()
+        def run_view(variables: Variables) -> None:
+            variables[source].forget()
+            variables[slot].forget()
 
-        return view
+        return run_view
 
-    def _forgetting(self, node: Node) -> Execute:
-        """What runs in place of a statement of which it is not known whether, or how often, it runs."""
-        if leaves(node):
-            return _cannot_tell
-        return self._blurring(written_in(node) - allocated_in(node))
+    def _compile_forget(self, node: Node) -> Execute:
+        """Compile the effect of a statement if it is unknown whether, or how often, it runs."""
+        if has_early_exit(node):
+            return _reject_early_exit
+        return self._compile_forget_keys(find_written(node) - find_allocated(node))
 
 
-def _in_order(statements: list[Execute]) -> Execute:
-    def run(environment: Environment) -> None:
+def _compile_sequence(statements: list[Execute]) -> Execute:
+    def run_sequence(variables: Variables) -> None:
         for statement in statements:
-            statement(environment)
+            statement(variables)
 
-    return run
+    return run_sequence
 
 
-def _cannot_tell(environment: Environment) -> None:
+def _reject_early_exit(variables: Variables) -> None:
     raise CannotTell("leaves early under a condition that is not known")

@@ -1,4 +1,4 @@
-"""What a TIR statement may write, allocate, name or leave by, by its text."""
+"""Static effects of a TIR statement: memory that it may write or allocate, names in it, and early exits."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ PURE = 1
 """``CallEffectKind::kPure``; 0 is an annotation of an expression."""
 
 
-def key_of(buffer: Node) -> int:
-    """What tells one memory from another, for as long as the function lives."""
-    return hash(ir.data_of(buffer))
+def get_memory_key(buffer: Node) -> int:
+    """Return a key that identifies a buffer's memory as long as the function exists."""
+    return hash(ir.get_memory(buffer))
 
 
-def statements_in(node: Node) -> Iterator[Node]:
-    """``node`` and every statement inside it."""
+def iterate_statements(node: Node) -> Iterator[Node]:
+    """Yield ``node`` and every statement inside it."""
     yield node
     inside: list[Node] = []
-    match ir.kind_of(node):
+    match ir.get_kind(node):
         case "SeqStmt":
             inside = list(node.seq)
         case "IfThenElse":
@@ -29,70 +29,74 @@ def statements_in(node: Node) -> Iterator[Node]:
             inside = [node.body]
         case "SBlockRealize":
             inside = [part for part in (node.block.init, node.block.body) if part is not None]
-    for one in inside:
-        yield from statements_in(one)
+    for part in inside:
+        yield from iterate_statements(part)
 
 
-def written_in(node: Node) -> frozenset[int]:
-    """Memory that may be written in a statement: what is stored to, viewed, or named in a call."""
+def find_written(node: Node) -> frozenset[int]:
+    """Return the memory that a statement may write: targets of stores, viewed buffers, and names in calls."""
     found: set[int] = set()
-    for one in statements_in(node):
-        match ir.kind_of(one):
+    for statement in iterate_statements(node):
+        match ir.get_kind(statement):
             case "BufferStore":
-                found.add(key_of(one.buffer))
-                found |= passed_on(one.value)
+                found.add(get_memory_key(statement.buffer))
+                found |= find_escaping(statement.value)
             case "Evaluate" | "Bind":
-                found |= passed_on(one.value)
-            case "DeclBuffer" if getattr(one, "data", None) is not None:
-                found |= named_in(one.data)
+                found |= find_escaping(statement.value)
+            case "DeclBuffer" if getattr(statement, "data", None) is not None:
+                found |= find_named(statement.data)
             case "SBlockRealize":
-                for match in one.block.match_buffers:
-                    found.add(key_of(viewed(match)))
+                for match in statement.block.match_buffers:
+                    found.add(get_memory_key(get_viewed_buffer(match)))
     return frozenset(found)
 
 
-def allocated_in(node: Node) -> frozenset[int]:
+def find_allocated(node: Node) -> frozenset[int]:
+    """Return the memory that a statement allocates."""
     found: set[int] = set()
-    for one in statements_in(node):
-        if ir.kind_of(one) == "AllocBuffer":
-            found.add(key_of(one.buffer))
-        elif ir.kind_of(one) == "SBlockRealize":
-            found |= {key_of(buffer) for buffer in one.block.alloc_buffers}
+    for statement in iterate_statements(node):
+        if ir.get_kind(statement) == "AllocBuffer":
+            found.add(get_memory_key(statement.buffer))
+        elif ir.get_kind(statement) == "SBlockRealize":
+            found |= {get_memory_key(buffer) for buffer in statement.block.alloc_buffers}
     return frozenset(found)
 
 
-def leaves(node: Node) -> bool:
-    """Whether control may go elsewhere from within a statement than to what follows it."""
+def has_early_exit(node: Node) -> bool:
+    """Return True if a statement may end a loop or the function early."""
     return any(
-        ir.kind_of(one) in ("Break", "Continue", "Return")
-        or (ir.kind_of(one) == "Evaluate" and ir.operator_of(one.value) in ("ret", "break_loop", "continue_loop"))
-        for one in statements_in(node)
+        ir.get_kind(statement) in ("Break", "Continue", "Return")
+        or (
+            ir.get_kind(statement) == "Evaluate"
+            and ir.get_operator(statement.value) in ("ret", "break_loop", "continue_loop")
+        )
+        for statement in iterate_statements(node)
     )
 
 
-def named_in(expression: Node) -> frozenset[int]:
-    """Keys of the variables and buffers that an expression mentions."""
+def find_named(expression: Node) -> frozenset[int]:
+    """Return the keys of the variables and buffers in an expression."""
     found: set[int] = set()
-    if ir.kind_of(expression) in ("Var", "SizeVar"):
+    if ir.get_kind(expression) in ("Var", "SizeVar"):
         found.add(hash(expression))
-    elif ir.kind_of(expression) in ir.LOADS:
-        found.add(key_of(ir.buffer_of(expression)))
-    for _, child in ir.children(expression):
-        found |= named_in(child)
+    elif ir.get_kind(expression) in ir.LOADS:
+        found.add(get_memory_key(ir.get_buffer(expression)))
+    for _, child in ir.iterate_operands(expression):
+        found |= find_named(child)
     return frozenset(found)
 
 
-def passed_on(expression: Node) -> frozenset[int]:
-    """What an expression passes to code that is not seen, or takes the address of."""
-    if ir.kind_of(expression) == "Call" and ir.operator_of(expression) not in ("if_then_else", "likely"):
-        return named_in(expression) if not is_pure(expression.op) else frozenset()
-    if ir.kind_of(expression) in ("Var", "SizeVar"):
+def find_escaping(expression: Node) -> frozenset[int]:
+    """Return the memory that an expression passes to unknown code, or whose address it takes."""
+    if ir.get_kind(expression) == "Call" and ir.get_operator(expression) not in ("if_then_else", "likely"):
+        return find_named(expression) if not is_pure(expression.op) else frozenset()
+    if ir.get_kind(expression) in ("Var", "SizeVar"):
         return frozenset({hash(expression)})
-    return frozenset(key for _, child in ir.children(expression) for key in passed_on(child))
+    return frozenset(key for _, child in ir.iterate_operands(expression) for key in find_escaping(child))
 
 
 def is_pure(called: Node) -> bool:
-    """Whether an operator only computes a value; functions and unknown operators do more."""
+    """Return True if an operator only computes a value. Functions and unknown operators may have effects."""
     try:
         effect = called.get_attr("TCallEffectKind")
     except (AttributeError, RuntimeError, ValueError):
@@ -100,7 +104,7 @@ def is_pure(called: Node) -> bool:
     return effect is not None and int(effect) <= PURE
 
 
-def viewed(match: Node) -> Node:
-    """The buffer of which a ``match_buffer`` names a part."""
+def get_viewed_buffer(match: Node) -> Node:
+    """Return the buffer whose part a ``match_buffer`` names."""
     region = match.source
     return region.source if hasattr(region, "source") else region.buffer

@@ -1,8 +1,8 @@
-"""The values of TIR expressions, as far as a function can be followed: integers, something unknown, or undefined.
+"""Compile TIR expressions to closures that compute known integers, unknown values or undefined values.
 
-An expression becomes a closure over the list of the function's variables and buffers, so that it is taken apart once
-and evaluated for every iteration. Integers are worked out within the range of their type. Of other numbers only those
-that were given and are compared as they stand: what arithmetic on them would give, a processor may round otherwise.
+A closure takes the list of the function's variables and buffers, so that an expression is compiled once and evaluated
+in every iteration. Integers are computed within the range of their type. Other numbers are only compared, if they are
+given arguments or constants: a processor may round the results of arithmetic in another way.
 """
 
 from __future__ import annotations
@@ -11,169 +11,185 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np  # type: ignore[import-not-found]  # the toolchain's own, absent where this is checked
+import numpy as np  # type: ignore[import-not-found]  # part of the compiler's variables, absent for mypy
 
 from runners.guest.tvm import ir
 from runners.guest.tvm.ir import Node
-from runners.guest.tvm.uninitialized.effects import is_pure, key_of, named_in, passed_on
-from runners.guest.tvm.uninitialized.memory import UNKNOWN, CannotTell, Found, Index, Memory, Undefined, Use, Value
+from runners.guest.tvm.uninitialized.effects import find_escaping, find_named, get_memory_key, is_pure
+from runners.guest.tvm.uninitialized.memory import (
+    UNKNOWN,
+    CannotTell,
+    Index,
+    Memory,
+    Undefined,
+    UndefinedUse,
+    UseFound,
+    Value,
+)
 
-Environment = list[Any]
-Evaluate = Callable[[Environment], Value]
-Execute = Callable[[Environment], None]
+Variables = list[Any]
+Evaluate = Callable[[Variables], Value]
+Execute = Callable[[Variables], None]
 
 
-class Expressions:
-    """The variables and buffers of one function, and its expressions."""
+class ExpressionCompiler:
+    """Compiles the expressions of one function, and assigns a slot to each variable and buffer."""
 
     def __init__(self) -> None:
         self._slots: dict[int, int] = {}
-        self._initial: Environment = []
+        self._initial: Variables = []
         self._shapes: dict[int, tuple[str, ...]] = {}
         self._at_once: frozenset[int] = frozenset()
-        """Buffers that iterations which may run at the same time write: the order of reads is not known there."""
+        """Buffers that concurrent iterations write, so that the order of reads is not known."""
         self._memories: list[Memory] = []
         self._aliased: set[int] = set()
 
-    def _slot(self, variable: Node, value: Value = UNKNOWN) -> int:
+    def _get_slot(self, variable: Node, value: Value = UNKNOWN) -> int:
         key = hash(variable)
         if key not in self._slots:
             self._slots[key] = len(self._initial)
             self._initial.append(value)
         return self._slots[key]
 
-    def _buffer_slot(self, buffer: Node) -> int:
-        """The slot of a buffer's memory; a second buffer over the same memory makes all of it count as written."""
-        key = key_of(buffer)
+    def _get_buffer_slot(self, buffer: Node) -> int:
+        """Return the slot of a buffer's memory. A second buffer over the same memory counts all of it as written."""
+        key = get_memory_key(buffer)
         shape = tuple(str(getattr(buffer, name)) for name in ("shape", "dtype", "strides", "elem_offset"))
         if key not in self._slots:
-            # One that is allocated nowhere in sight is memory of somebody else.
-            self._slot(ir.data_of(buffer), self._allocated(buffer, fresh=False))
+            # A buffer without a visible allocation belongs to other code.
+            self._get_slot(ir.get_memory(buffer), self._create_memory(buffer, fresh=False))
         slot = self._slots[key]
         if self._shapes.setdefault(key, shape) != shape:
             self._aliased.add(slot)
         return slot
 
-    def _allocated(self, buffer: Node, fresh: bool, given: Any = None) -> Memory:
+    def _create_memory(self, buffer: Node, fresh: bool, given: Any = None) -> Memory:
         constant = tuple(int(extent.value) for extent in buffer.shape if hasattr(extent, "value"))
         extents = constant if len(constant) == len(buffer.shape) else None
         memory = Memory(str(buffer.name), extents if given is None else given.shape, fresh, given=given)
         self._memories.append(memory)
         return memory
 
-    def _forgetting_calls(self, expression: Node) -> Execute:
-        """The same for part of an expression: what it passes to code that is not seen may be written."""
-        return self._blurring(passed_on(expression))
+    def _compile_forget_calls(self, expression: Node) -> Execute:
+        """Compile the effect of an expression that may run or not: unknown code may write the memory passed to it."""
+        return self._compile_forget_keys(find_escaping(expression))
 
-    def _blurring(self, keys: frozenset[int]) -> Execute:
+    def _compile_forget_keys(self, keys: frozenset[int]) -> Execute:
         slots = [self._slots[key] for key in keys if key in self._slots]
 
-        def blur(environment: Environment) -> None:
+        def forget(variables: Variables) -> None:
             for slot in slots:
-                if isinstance(environment[slot], Memory):
-                    environment[slot].blur()
+                if isinstance(variables[slot], Memory):
+                    variables[slot].forget()
 
-        return blur
+        return forget
 
-    def _indices(self, indices: Sequence[Node]) -> tuple[bool, Callable[[Environment], Index]]:
-        """Whether the index has lanes, and the index; a lane's axis gives a tuple."""
-        parts = [self._ramp(one) if ir.kind_of(one) == "Ramp" else self._expression(one) for one in indices]
-        lanes = any(ir.kind_of(one) == "Ramp" for one in indices)
+    def _compile_indices(self, indices: Sequence[Node]) -> tuple[bool, Callable[[Variables], Index]]:
+        """Return True if the index has lanes, and the index. An axis with lanes evaluates to a tuple."""
+        parts = [
+            self._compile_ramp(one) if ir.get_kind(one) == "Ramp" else self._compile_expression(one)
+            for one in indices
+        ]
+        lanes = any(ir.get_kind(one) == "Ramp" for one in indices)
 
-        def index(environment: Environment) -> Index:
-            return tuple(decided(part(environment), "an index") for part in parts)
+        def evaluate_index(variables: Variables) -> Index:
+            return tuple(require_defined(part(variables), "an index") for part in parts)
 
-        return lanes, index
+        return lanes, evaluate_index
 
-    def _ramp(self, node: Node) -> Evaluate:
-        base, stride = self._expression(node.base), self._expression(node.stride)
+    def _compile_ramp(self, node: Node) -> Evaluate:
+        base, stride = self._compile_expression(node.base), self._compile_expression(node.stride)
         count = getattr(node.lanes, "value", None)
 
-        def ramp(environment: Environment) -> Value:
-            first, step = decided(base(environment), "an index"), decided(stride(environment), "an index")
+        def evaluate_ramp(variables: Variables) -> Value:
+            first, step = require_defined(base(variables), "an index"), require_defined(stride(variables), "an index")
             if count is None or type(first) is not int or type(step) is not int:
                 return UNKNOWN
             return tuple(first + step * lane for lane in range(int(count)))
 
-        return ramp
+        return evaluate_ramp
 
-    def _expression(self, node: Node) -> Evaluate:
-        kind = ir.kind_of(node)
+    def _compile_expression(self, node: Node) -> Evaluate:
+        kind = ir.get_kind(node)
         if kind == "IntImm":
             value = int(node.value)
-            return lambda environment: value
+            return lambda variables: value
         if kind == "FloatImm":
-            number = _as_stored(float(node.value), ir.dtype_of(node))
-            return lambda environment: number
+            number = _round_constant(float(node.value), ir.get_dtype(node))
+            return lambda variables: number
         if kind == "StringImm":
-            return lambda environment: UNKNOWN
+            return lambda variables: UNKNOWN
         if kind in ("Var", "SizeVar"):
-            return self._variable(node)
+            return self._compile_variable(node)
         if kind in ir.LOADS:
-            return self._load(node)
+            return self._compile_load(node)
         if kind in BINARY:
-            return self._binary(BINARY[kind], node, node.a, node.b)
-        return self._other(kind, node)
+            return self._compile_binary(BINARY[kind], node, node.a, node.b)
+        return self._compile_other(kind, node)
 
-    def _other(self, kind: str, node: Node) -> Evaluate:
+    def _compile_other(self, kind: str, node: Node) -> Evaluate:
         match kind:
             case "And" | "Or":
-                return self._lazy(node, stops_at=int(kind == "Or"))
+                return self._compile_lazy(node, stops_at=int(kind == "Or"))
             case "Not":
-                return self._binary(operator.xor, node, node.a, ir.true())
+                return self._compile_binary(operator.xor, node, node.a, ir.make_true())
             case "Cast":
-                return self._cast(node)
+                return self._compile_cast(node)
             case "Select":
-                return self._choice(node.condition, node.true_value, node.false_value)
+                return self._compile_choice(node.condition, node.true_value, node.false_value)
             case "Let":
-                return self._let(node)
+                return self._compile_let(node)
             case "Call":
-                return self._call(node)
+                return self._compile_call(node)
             case "Broadcast":
-                return self._all_of(node, [node.value])
+                return self._compile_operands(node, [node.value])
             case "BitwiseNot":
-                return self._all_of(node, [node.a])
+                return self._compile_operands(node, [node.a])
             case "Ramp":
-                return self._all_of(node, [node.base, node.stride])
+                return self._compile_operands(node, [node.base, node.stride])
         raise CannotTell(kind)
 
-    def _variable(self, node: Node) -> Evaluate:
-        """A buffer as a value is its address: it may be written from then on."""
-        slot = self._slot(node)
+    def _compile_variable(self, node: Node) -> Evaluate:
+        """Compile a variable. A buffer as a value is its address, so unknown code may write it from then on."""
+        slot = self._get_slot(node)
 
-        def variable(environment: Environment) -> Value:
-            value = environment[slot]
+        def evaluate_variable(variables: Variables) -> Value:
+            value = variables[slot]
             if isinstance(value, Memory):
-                value.blur()
+                value.forget()
                 return UNKNOWN
             return value
 
-        return variable
+        return evaluate_variable
 
-    def _load(self, node: Node) -> Evaluate:
+    def _compile_load(self, node: Node) -> Evaluate:
         if getattr(node, "predicate", None) is not None:
             raise CannotTell("a load with a predicate")
-        buffer = ir.buffer_of(node)
-        slot = self._buffer_slot(buffer)
-        lanes, index = self._indices(node.indices)
-        certain = key_of(buffer) not in self._at_once
+        buffer = ir.get_buffer(node)
+        slot = self._get_buffer_slot(buffer)
+        lanes, index = self._compile_indices(node.indices)
+        certain = get_memory_key(buffer) not in self._at_once
 
-        def load(environment: Environment) -> Value:
-            memory = environment[slot]
-            at = index(environment)
-            value = _first_undefined([memory.read(one) for one in each_lane(at)]) if lanes else memory.read(at)
+        def evaluate_load(variables: Variables) -> Value:
+            memory = variables[slot]
+            at = index(variables)
+            value = (
+                _find_undefined([memory.read_element(one) for one in iterate_lanes(at)])
+                if lanes
+                else memory.read_element(at)
+            )
             return value if certain or not isinstance(value, Undefined) else UNKNOWN
 
-        return load
+        return evaluate_load
 
-    def _binary(self, apply: Callable[[int, int], int], node: Node, left: Node, right: Node) -> Evaluate:
-        first, second = self._expression(left), self._expression(right)
-        low, high = _limits(ir.dtype_of(node))
+    def _compile_binary(self, apply: Callable[[int, int], int], node: Node, left: Node, right: Node) -> Evaluate:
+        first, second = self._compile_expression(left), self._compile_expression(right)
+        low, high = _get_limits(ir.get_dtype(node))
         product = apply is operator.mul and high > 0
         exact = apply in COMPARISONS
 
-        def binary(environment: Environment) -> Value:
-            a, b = first(environment), second(environment)
+        def evaluate_binary(variables: Variables) -> Value:
+            a, b = first(variables), second(variables)
             if type(a) is int and type(b) is int:
                 try:
                     value = int(apply(a, b))
@@ -185,92 +201,96 @@ class Expressions:
                 return int(value) if type(value) is bool else value
             if product and ((type(a) is int and a == 0) or (type(b) is int and b == 0)):
                 return 0
-            return _first_undefined((a, b))
+            return _find_undefined((a, b))
 
-        return binary
+        return evaluate_binary
 
-    def _lazy(self, node: Node, stops_at: int) -> Evaluate:
-        first, second = self._expression(node.a), self._expression(node.b)
-        forget = self._forgetting_calls(node.b)
+    def _compile_lazy(self, node: Node, stops_at: int) -> Evaluate:
+        first, second = self._compile_expression(node.a), self._compile_expression(node.b)
+        forget = self._compile_forget_calls(node.b)
 
-        def lazy(environment: Environment) -> Value:
-            a = first(environment)
+        def evaluate_lazy(variables: Variables) -> Value:
+            a = first(variables)
             if type(a) is int:
-                return stops_at if bool(a) == bool(stops_at) else second(environment)
-            forget(environment)
+                return stops_at if bool(a) == bool(stops_at) else second(variables)
+            forget(variables)
             return a
 
-        return lazy
+        return evaluate_lazy
 
-    def _cast(self, node: Node) -> Evaluate:
-        value = self._expression(node.value)
-        low, high = _limits(ir.dtype_of(node))
+    def _compile_cast(self, node: Node) -> Evaluate:
+        value = self._compile_expression(node.value)
+        low, high = _get_limits(ir.get_dtype(node))
 
-        def cast(environment: Environment) -> Value:
-            seen = value(environment)
+        def evaluate_cast(variables: Variables) -> Value:
+            seen = value(variables)
             if isinstance(seen, Undefined):
                 return seen
             return seen if type(seen) is int and low <= seen <= high else UNKNOWN
 
-        return cast
+        return evaluate_cast
 
-    def _choice(self, condition: Node, then: Node, otherwise: Node) -> Evaluate:
-        """The value that is chosen. The other one may be read, and does not matter."""
-        holds, first, second = self._expression(condition), self._expression(then), self._expression(otherwise)
-        forget = [self._forgetting_calls(then), self._forgetting_calls(otherwise)]
+    def _compile_choice(self, condition: Node, then: Node, otherwise: Node) -> Evaluate:
+        """Compile a conditional value. The other operand may be read, without effect on the result."""
+        holds, first, second = (
+            self._compile_expression(condition),
+            self._compile_expression(then),
+            self._compile_expression(otherwise),
+        )
+        forget = [self._compile_forget_calls(then), self._compile_forget_calls(otherwise)]
 
-        def choice(environment: Environment) -> Value:
-            decided = holds(environment)
-            if type(decided) is int:
-                return first(environment) if decided else second(environment)
+        def evaluate_choice(variables: Variables) -> Value:
+            chosen = holds(variables)
+            if type(chosen) is int:
+                return first(variables) if chosen else second(variables)
             for one in forget:
-                one(environment)
-            return decided
+                one(variables)
+            return chosen
 
-        return choice
+        return evaluate_choice
 
-    def _let(self, node: Node) -> Evaluate:
-        slot, value = self._slot(node.var), self._expression(node.value)
-        body = self._expression(node.body)
+    def _compile_let(self, node: Node) -> Evaluate:
+        slot, value = self._get_slot(node.var), self._compile_expression(node.value)
+        body = self._compile_expression(node.body)
 
-        def let(environment: Environment) -> Value:
-            environment[slot] = value(environment)
-            return body(environment)
+        def evaluate_let(variables: Variables) -> Value:
+            variables[slot] = value(variables)
+            return body(variables)
 
-        return let
+        return evaluate_let
 
-    def _call(self, node: Node) -> Evaluate:
-        name = ir.operator_of(node)
+    def _compile_call(self, node: Node) -> Evaluate:
+        name = ir.get_operator(node)
         if name == "if_then_else":
-            return self._choice(*node.args)
+            return self._compile_choice(*node.args)
         if name == "likely":
-            return self._expression(node.args[0])
+            return self._compile_expression(node.args[0])
         if name in SPELLED_AS_CALLS:
-            return self._binary(SPELLED_AS_CALLS[name], node, *node.args)
+            return self._compile_binary(SPELLED_AS_CALLS[name], node, *node.args)
         if is_pure(node.op):
-            return self._all_of(node, list(node.args))
+            return self._compile_operands(node, list(node.args))
         if name in ("ret", "break_loop", "continue_loop"):
             raise CannotTell(name)
-        return self._passed_on(node)
+        return self._compile_unknown_call(node)
 
-    def _passed_on(self, node: Node) -> Evaluate:
-        """A call into code that is not seen: whatever memory is named in it may be read and written."""
-        blur = self._blurring(named_in(node))
+    def _compile_unknown_call(self, node: Node) -> Evaluate:
+        """Compile a call of unknown code, which may read and write all memory named in the call."""
+        forget = self._compile_forget_keys(find_named(node))
 
-        def call(environment: Environment) -> Value:
-            blur(environment)
+        def evaluate_call(variables: Variables) -> Value:
+            forget(variables)
             return UNKNOWN
 
-        return call
+        return evaluate_call
 
-    def _all_of(self, node: Node, operands: list[Node]) -> Evaluate:
-        """Some function of the operands, not worked out: undefined if one of them is."""
-        parts = [self._expression(one) for one in operands]
-        return lambda environment: _first_undefined([part(environment) for part in parts])
+    def _compile_operands(self, node: Node, operands: list[Node]) -> Evaluate:
+        """Compile an operation without computing its value. The result is undefined if an operand is."""
+        parts = [self._compile_expression(one) for one in operands]
+        return lambda variables: _find_undefined([part(variables) for part in parts])
 
 
-def _limits(dtype: str) -> tuple[int, int]:
-    """The range of an integer type; an empty one for all others, whose values are not worked out."""
+def _get_limits(dtype: str) -> tuple[int, int]:
+    """Return the range of an integer type; an empty range for other types, whose values are not computed."""
     if dtype in ("bool", "uint1"):
         return 0, 1
     bits = dtype.removeprefix("u").removeprefix("int")
@@ -279,12 +299,12 @@ def _limits(dtype: str) -> tuple[int, int]:
     return (0, 2 ** int(bits) - 1) if dtype.startswith("u") else (-(2 ** (int(bits) - 1)), 2 ** (int(bits) - 1) - 1)
 
 
-def _as_stored(value: float, dtype: str) -> Value:
-    """A constant as its type holds it; unknown for types that numpy does not have."""
+def _round_constant(value: float, dtype: str) -> Value:
+    """Return a constant rounded to its type; unknown for types that numpy does not have."""
     return float(np.dtype(dtype).type(value)) if dtype in ("float16", "float32", "float64") else UNKNOWN
 
 
-def _truncated(a: int, b: int) -> int:
+def _divide_truncating(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -294,8 +314,8 @@ BINARY: dict[str, Callable[[int, int], int]] = {
     "Mul": operator.mul,
     "FloorDiv": operator.floordiv,
     "FloorMod": operator.mod,
-    "Div": _truncated,
-    "Mod": lambda a, b: a - b * _truncated(a, b),
+    "Div": _divide_truncating,
+    "Mod": lambda a, b: a - b * _divide_truncating(a, b),
     "Min": min,
     "Max": max,
     "EQ": operator.eq,
@@ -311,7 +331,7 @@ BINARY: dict[str, Callable[[int, int], int]] = {
     "RShift": operator.rshift,
 }
 COMPARISONS = (min, max, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
-"""What is exact for floating-point numbers too, NaN aside."""
+"""Operations that are also exact for floating-point numbers except NaN."""
 NUMBERS = (int, float)
 SPELLED_AS_CALLS: dict[str, Callable[[int, int], int]] = {
     "bitwise_and": operator.and_,
@@ -320,21 +340,26 @@ SPELLED_AS_CALLS: dict[str, Callable[[int, int], int]] = {
     "shift_left": operator.lshift,
     "shift_right": operator.rshift,
 }
-"""Until 0.26; nodes of their own from 0.27."""
+"""Operators that are calls until 0.26, and nodes of their own from 0.27."""
 
 
-def _first_undefined(values: Sequence[Value]) -> Value:
+def _find_undefined(values: Sequence[Value]) -> Value:
     return next((value for value in values if isinstance(value, Undefined)), UNKNOWN)
 
 
-def decided(value: Value, where: str) -> Value:
+def require_defined(value: Value, where: str) -> Value:
+    """Return ``value``.
+
+    Raises:
+        UseFound: the value is undefined.
+    """
     if isinstance(value, Undefined):
-        raise Found(Use(value, where))
+        raise UseFound(UndefinedUse(value, where))
     return value
 
 
-def each_lane(index: Index) -> Iterator[Index]:
-    """The elements that an index with lanes names; an axis without lanes is the same for all."""
+def iterate_lanes(index: Index) -> Iterator[Index]:
+    """Yield the index of each lane. An axis without lanes is the same for all."""
     count = max((len(part) for part in index if type(part) is tuple), default=1)
     for lane in range(count):
         yield tuple(part[lane] if type(part) is tuple else part for part in index)

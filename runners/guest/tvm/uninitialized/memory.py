@@ -1,4 +1,4 @@
-"""What a buffer holds while a function is followed: values, something unknown, or what nothing ever wrote."""
+"""Contents of a buffer during the interpretation of a function: known, unknown or undefined values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Unknown:
-    """Some value that was written."""
+    """A value that was written but is not known."""
 
 
 UNKNOWN = Unknown()
@@ -16,7 +16,7 @@ UNKNOWN = Unknown()
 
 @dataclass(frozen=True)
 class Undefined:
-    """What an element holds that was never written. ``index`` is None where it is not known."""
+    """The value of an element that was never written. ``index`` is None if it is not known."""
 
     buffer: str
     index: tuple[int, ...] | None
@@ -28,8 +28,8 @@ Index = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
-class Use:
-    """Where a value that nothing defined takes effect. ``elements`` counts those of ``where`` that it reaches."""
+class UndefinedUse:
+    """A place where an undefined value takes effect. ``elements`` counts the elements that such a value reaches."""
 
     read: Undefined
     where: str
@@ -37,59 +37,59 @@ class Use:
 
 
 class CannotTell(Exception):
-    """The function does something that is not followed here."""
+    """The function does something that the interpreter does not support."""
 
 
-class Found(Exception):
-    """An undefined value decides what happens next: what follows depends on it."""
+class UseFound(Exception):
+    """An undefined value decides how the function continues."""
 
-    def __init__(self, use: Use) -> None:
+    def __init__(self, use: UndefinedUse) -> None:
         super().__init__(use)
         self.use = use
 
 
 @dataclass
 class Memory:
-    """What a buffer holds. ``fresh``: elements not in ``cells`` hold nothing that was ever written."""
+    """Contents of a buffer. ``fresh``: elements that are not in ``cells`` were never written."""
 
     name: str
     extents: tuple[int, ...] | None
-    """None where one of them is not known."""
+    """None if an extent is not known."""
     fresh: bool
     cells: dict[tuple[int, ...], Value] = field(default_factory=dict)
     given: Any = None
-    """What it held from the start: an array of its shape; None where that is not known."""
+    """Initial contents, an array of its shape; None if not known."""
     read_unwritten: bool = False
-    """An element was read that had not been written, whether it mattered or not."""
+    """True if an undefined element was read, even without effect."""
 
-    def blur(self) -> None:
-        """Anything may have been written anywhere, now or later."""
+    def forget(self) -> None:
+        """Count the whole buffer as written with unknown values from now on."""
         self.fresh = False
         self.cells.clear()
         self.extents = self.given = None
 
-    def read(self, index: Index) -> Value:
-        if not self._known(index):
+    def read_element(self, index: Index) -> Value:
+        if not self._is_known(index):
             nothing_written = self.fresh and not self.cells
-            return self._unwritten(None) if nothing_written else UNKNOWN
+            return self._record_unwritten(None) if nothing_written else UNKNOWN
         if index in self.cells:
             return self.cells[index]
-        if not self._inside(index):
+        if not self._is_inside(index):
             return UNKNOWN
         if self.given is not None:
             return self.given[index].item()
-        return self._unwritten(index) if self.fresh else UNKNOWN
+        return self._record_unwritten(index) if self.fresh else UNKNOWN
 
-    def write(self, index: Index, value: Value) -> None:
-        if not self._known(index):
-            self.blur()
-        elif not self._inside(index):
+    def write_element(self, index: Index, value: Value) -> None:
+        if not self._is_known(index):
+            self.forget()
+        elif not self._is_inside(index):
             raise CannotTell(f"a store outside {self.name}")
         else:
             self.cells[index] = value
 
-    def missing(self) -> int:
-        """Elements that were never written, of a buffer of a known shape."""
+    def count_missing(self) -> int:
+        """Return the number of elements that were never written; 0 if the shape is not known."""
         if not self.fresh or self.extents is None:
             return 0
         count = 1
@@ -97,7 +97,7 @@ class Memory:
             count *= extent
         return count - len(self.cells)
 
-    def first_missing(self) -> tuple[int, ...]:
+    def find_missing(self) -> tuple[int, ...]:
         index = [0] * len(self.extents or ())
         while tuple(index) in self.cells:
             for axis in reversed(range(len(index))):
@@ -107,26 +107,26 @@ class Memory:
                 index[axis] = 0
         return tuple(index)
 
-    def _unwritten(self, index: tuple[int, ...] | None) -> Undefined:
+    def _record_unwritten(self, index: tuple[int, ...] | None) -> Undefined:
         self.read_unwritten = True
         return Undefined(self.name, index)
 
-    def _known(self, index: Index) -> bool:
-        return self.extents is not None and all(type(one) is int for one in index)
+    def _is_known(self, index: Index) -> bool:
+        return self.extents is not None and all(type(part) is int for part in index)
 
-    def _inside(self, index: tuple[int, ...]) -> bool:
+    def _is_inside(self, index: tuple[int, ...]) -> bool:
         extents = self.extents or ()
         return len(index) == len(extents) and all(0 <= at < size for at, size in zip(index, extents, strict=True))
 
 
-def left_in(memory: Memory) -> Iterator[Use]:
-    """What an argument holds at the end that nothing defined."""
+def iterate_leftovers(memory: Memory) -> Iterator[UndefinedUse]:
+    """Yield the undefined values in an argument at the end, one use for each source buffer."""
     undefined = {index: value for index, value in memory.cells.items() if isinstance(value, Undefined)}
     by_buffer: dict[str, list[tuple[tuple[int, ...], Undefined]]] = {}
     for index, value in undefined.items():
         by_buffer.setdefault(value.buffer, []).append((index, value))
-    for found in by_buffer.values():
-        index, value = found[0]
-        yield Use(value, f"element {list(index)} of {memory.name}", len(found))
-    if missing := memory.missing():
-        yield Use(Undefined(memory.name, memory.first_missing()), "its caller", missing)
+    for cells in by_buffer.values():
+        index, value = cells[0]
+        yield UndefinedUse(value, f"element {list(index)} of {memory.name}", len(cells))
+    if missing := memory.count_missing():
+        yield UndefinedUse(Undefined(memory.name, memory.find_missing()), "its caller", missing)

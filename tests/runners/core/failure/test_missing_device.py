@@ -18,12 +18,12 @@ NODES = ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm")
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("InternalError: CUDA: out of memory", "memory was used up"),
+        ("InternalError: CUDA: out of memory", "ran out of memory"),
         ("--task_topology_nodes=current selected 2 node(s) but none contain any usable cores", "no processor to use"),
-        ("CUDA_ERROR_OUT_OF_MEMORY (2)", "memory was used up"),
-        ("iree: RESOURCE_EXHAUSTED; hip driver failed to allocate", "memory was used up"),
-        ("CUDA_ERROR_ECC_UNCORRECTABLE", "could not be corrected"),
-        ("CUDA driver version is insufficient for CUDA runtime version", "does not fit"),
+        ("CUDA_ERROR_OUT_OF_MEMORY (2)", "ran out of memory"),
+        ("iree: RESOURCE_EXHAUSTED; hip driver failed to allocate", "ran out of memory"),
+        ("CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable error"),
+        ("CUDA driver version is insufficient for CUDA runtime version", "does not fit the device"),
     ],
 )
 def test_a_device_in_trouble_is_told(text: str, why: str) -> None:

@@ -169,5 +169,5 @@ def test_the_two_clocks_are_told_apart() -> None:
     wall, processor = (
         judge(ERROR, TimedOut(where="step 1", clock=one), stdout="", stderr="").why for one in ("wall", "processor")
     )
-    assert wall == "still running when the time was up (step 1)"
-    assert processor == "used up its processor time (step 1)"
+    assert wall == "reached the time limit (step 1)"
+    assert processor == "reached the limit of processor time (step 1)"

@@ -1,8 +1,8 @@
-"""IREE programs whose fault is known, and where it lies; and the devices or releases on which they are right.
+"""IREE programs with a known fault, its location, and the devices or releases without the fault.
 
-How each label is known, before any search: ``planted``, the pass is one that the command line itself adds and that
-cannot succeed; ``message``, the compiler's source raises that error in that pass alone; ``stack``, the crash's own
-stack names it; ``made``, the fault is in the one operation of that name, and the others are there to be innocent.
+Each label is known before any search. ``planted``: the command line itself adds the pass, which cannot succeed.
+``message``: only that pass of the compiler's source raises the error. ``stack``: the stack of the crash names the
+pass. ``made``: the fault is in the operation of that name, and the other operations have none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VMVX = ("--iree-hal-target-backends=vmvx",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One program. ``name`` must be in the finding's name, ``level`` be its level; ``right`` is a release that is."""
+    """One program. The finding's name must contain ``name``. ``right`` is a release without the fault."""
 
     title: str
     version: str
@@ -32,19 +32,19 @@ class Fault:
     retargeted: tuple[str, ...] = ()
 
 
-def crash(signal: str) -> Claim:
+def claim_crash(signal: str) -> Claim:
     return Claim(kind=ClaimKind.CRASH, signature=Signature(type=signal))
 
 
-def error(message: str) -> Claim:
+def claim_error(message: str) -> Claim:
     return Claim(kind=ClaimKind.ERROR, signature=Signature(type="mlir-error", message=message))
 
 
-def wrong(actual: str, expected: str = "") -> Claim:
+def claim_output(actual: str, expected: str = "") -> Claim:
     return Claim(kind=ClaimKind.WRONG_RESULT, actual=actual, expected=expected)
 
 
-def compiled(mlir: str, flags: tuple[str, ...] = GENERIC) -> Testcase:
+def make_compilation(mlir: str, flags: tuple[str, ...] = GENERIC) -> Testcase:
     return Testcase(
         kind=TestcaseKind.COMMAND_LINE,
         toolchain="iree",
@@ -53,10 +53,10 @@ def compiled(mlir: str, flags: tuple[str, ...] = GENERIC) -> Testcase:
     )
 
 
-def executed(mlir: str, *inputs: str, flags: tuple[str, ...] = GENERIC) -> Testcase:
+def make_execution(mlir: str, *inputs: str, flags: tuple[str, ...] = GENERIC) -> Testcase:
     words = (f"--input={text}" for text in inputs)
     step = ("iree-run-module", "--module=m.vmfb", "--device=local-sync", "--function=f", *words)
-    once = compiled(mlir, flags)
+    once = make_compilation(mlir, flags)
     return Testcase(kind=once.kind, toolchain="iree", files=once.files, steps=(*once.steps, step))
 
 
@@ -200,8 +200,8 @@ func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
 """
 
 
-def preprocessed(passes: str) -> Testcase:
-    return compiled(DOUBLE, (*GENERIC, f"--iree-preprocessing-pass-pipeline=builtin.module({passes})"))
+def make_preprocessing(passes: str) -> Testcase:
+    return make_compilation(DOUBLE, (*GENERIC, f"--iree-preprocessing-pass-pipeline=builtin.module({passes})"))
 
 
 PATTERNS = "iree-preprocessing-apply-pdl-patterns"
@@ -209,7 +209,7 @@ NO_PATTERNS = f"{PATTERNS}{{patterns-file=none.mlir}}"
 LINES = "[1 2 3 4 0 0 0 0]"
 
 
-def faults() -> Iterator[Fault]:
+def list_faults() -> Iterator[Fault]:
     yield from _compilations()
     yield from _before_passes()
     yield from _llvm()
@@ -217,7 +217,7 @@ def faults() -> Iterator[Fault]:
 
 
 def _compilations() -> Iterator[Fault]:
-    patterns = error(
+    patterns = claim_error(
         "failed to open pattern module file: cannot open input file 'none.mlir': No such file or directory"
     )
     for version, passes in (
@@ -227,90 +227,126 @@ def _compilations() -> Iterator[Fault]:
     ):
         yield Fault(
             title=f"planted behind {passes.partition(PATTERNS)[0] or 'nothing'}", version=version,
-            testcase=preprocessed(passes), claim=patterns, level="pass", name=PATTERNS, known="planted",
+            testcase=make_preprocessing(passes), claim=patterns, level="pass", name=PATTERNS, known="planted",
         )  # fmt: skip
     yield Fault(
-        title="planted, of another kind", version="3.13.0", testcase=preprocessed("cse,iree-hal-verify-devices"),
-        claim=error('unregistered target device "local"; ensure it is linked into the compiler (available = [ ])'),
-        level="pass", name="iree-hal-verify-devices", known="planted",
-    )  # fmt: skip
+        title="planted, of another kind",
+        version="3.13.0",
+        testcase=make_preprocessing("cse,iree-hal-verify-devices"),
+        claim=claim_error(
+            'unregistered target device "local"; ensure it is linked into the compiler (available = [ ])'
+        ),
+        level="pass",
+        name="iree-hal-verify-devices",
+        known="planted",
+    )
     for version in ("3.10.0", "3.11.0"):
         yield Fault(
-            title="resource constant", version=version, testcase=compiled(RESOURCE), claim=crash("SIGSEGV"),
-            level="pass", name="canonicalize", known="stack",
-        )  # fmt: skip
+            title="resource constant",
+            version=version,
+            testcase=make_compilation(RESOURCE),
+            claim=claim_crash("SIGSEGV"),
+            level="pass",
+            name="canonicalize",
+            known="stack",
+        )
     yield Fault(
-        title="crop behind a transpose", version="3.9.0", testcase=compiled(CROP),
-        claim=error("expected type to be 'tensor<2x7x1x1x3xf32>' or a rank-reduced version. (size mismatch)"),
+        title="crop behind a transpose", version="3.9.0", testcase=make_compilation(CROP),
+        claim=claim_error("expected type to be 'tensor<2x7x1x1x3xf32>' or a rank-reduced version. (size mismatch)"),
         level="pass", name="iree-global-opt-propagate-linalg-transpose", known="message",
     )  # fmt: skip
     yield Fault(
-        title="odd number of nibbles", version="3.13.0", testcase=compiled(NIBBLES),
-        claim=error("'stream.tensor.sizeof' op failed to calculate total byte count: 'tensor<15xi4>' does not have"
-                    " integral number of total bytes"),
-        level="pass", name="iree-stream-encode-host-tensors", known="message",
-    )  # fmt: skip
+        title="odd number of nibbles",
+        version="3.13.0",
+        testcase=make_compilation(NIBBLES),
+        claim=claim_error(
+            "'stream.tensor.sizeof' op failed to calculate total byte count: 'tensor<15xi4>' does not have"
+            " integral number of total bytes"
+        ),
+        level="pass",
+        name="iree-stream-encode-host-tensors",
+        known="message",
+    )
     yield Fault(
-        title="allocates inside", version="3.13.0", testcase=compiled(ALLOCATES),
-        claim=error("'memref.alloca' op all stack allocations need to be hoisted to the entry block of the function"),
-        level="pass", name="iree-llvmcpu-check-ir-before-llvm-conversion", known="message",
-    )  # fmt: skip
+        title="allocates inside",
+        version="3.13.0",
+        testcase=make_compilation(ALLOCATES),
+        claim=claim_error(
+            "'memref.alloca' op all stack allocations need to be hoisted to the entry block of the function"
+        ),
+        level="pass",
+        name="iree-llvmcpu-check-ir-before-llvm-conversion",
+        known="message",
+    )
     yield Fault(
-        title="unbounded column", version="2.9.0", testcase=compiled(COLUMN.replace("RETURN", RETURN)),
-        claim=error("'memref.alloca' op expected no unbounded stack allocations"),
-        level="pass", name="iree-llvmcpu-check-ir-before-llvm-conversion", known="message",
-    )  # fmt: skip
+        title="unbounded column",
+        version="2.9.0",
+        testcase=make_compilation(COLUMN.replace("RETURN", RETURN)),
+        claim=claim_error("'memref.alloca' op expected no unbounded stack allocations"),
+        level="pass",
+        name="iree-llvmcpu-check-ir-before-llvm-conversion",
+        known="message",
+    )
 
 
 def _before_passes() -> Iterator[Fault]:
     yield Fault(
-        title="named add is gone", version="3.13.0", testcase=compiled(NAMED_ADD),
-        claim=error("custom op 'linalg.add' is unknown"), level="parsing", name="parsing", known="made",
+        title="named add is gone", version="3.13.0", testcase=make_compilation(NAMED_ADD),
+        claim=claim_error("custom op 'linalg.add' is unknown"), level="parsing", name="parsing", known="made",
     )  # fmt: skip
     yield Fault(
-        title="types that do not fit", version="3.6.0",
-        testcase=compiled(DOUBLE.replace("return %y : tensor<4", "return %y : tensor<5")),
-        claim=error("use of value '%y' expects different type than prior uses: 'tensor<5xf32>' vs 'tensor<4xf32>'"),
-        level="parsing", name="parsing", known="made",
-    )  # fmt: skip
+        title="types that do not fit",
+        version="3.6.0",
+        testcase=make_compilation(DOUBLE.replace("return %y : tensor<4", "return %y : tensor<5")),
+        claim=claim_error(
+            "use of value '%y' expects different type than prior uses: 'tensor<5xf32>' vs 'tensor<4xf32>'"
+        ),
+        level="parsing",
+        name="parsing",
+        known="made",
+    )
 
 
 def _llvm() -> Iterator[Fault]:
     for version, op, amount in (("3.5.0", "shli", "40"), ("3.13.0", "shli", "33"), ("3.9.0", "shrui", "64")):
         yield Fault(
             title=f"{op} by {amount}", version=version, device="llvm-cpu",
-            testcase=executed(SHIFT.replace("AMOUNT", amount).replace("OP", op), "4xi32=1,2,3,4"),
-            claim=wrong("4xi32=0 0 0 0"), level="llvm-pass", name="", known="made",
+            testcase=make_execution(SHIFT.replace("AMOUNT", amount).replace("OP", op), "4xi32=1,2,3,4"),
+            claim=claim_output("4xi32=0 0 0 0"), level="llvm-pass", name="", known="made",
         )  # fmt: skip
     yield Fault(
-        title="unused argument", version="3.8.0", testcase=executed(UNUSED, "3xf32=1,2,3", "3xf32=1,2,3"),
-        claim=crash("SIGSEGV"), level="llvm-pass", name="none", known="stack",
+        title="unused argument", version="3.8.0", testcase=make_execution(UNUSED, "3xf32=1,2,3", "3xf32=1,2,3"),
+        claim=claim_crash("SIGSEGV"), level="llvm-pass", name="none", known="stack",
     )  # fmt: skip
 
 
 def _dispatches() -> Iterator[Fault]:
     column = COLUMN.replace("RETURN", RETURN)
-    first_row = wrong("2x8xi32=[2 4 0 0 0 0 0 0][0 0 0 0 0 0 0 0]", "2x8xi32=[2 0 0 0 0 0 0 0][4 0 0 0 0 0 0 0]")
-    squares = wrong("2x8xi32=[4 16 0 0 0 0 0 0][0 0 0 0 0 0 0 0]", "2x8xi32=[4 0 0 0 0 0 0 0][16 0 0 0 0 0 0 0]")
+    first_row = claim_output(
+        "2x8xi32=[2 4 0 0 0 0 0 0][0 0 0 0 0 0 0 0]", "2x8xi32=[2 0 0 0 0 0 0 0][4 0 0 0 0 0 0 0]"
+    )
+    squares = claim_output(
+        "2x8xi32=[4 16 0 0 0 0 0 0][0 0 0 0 0 0 0 0]", "2x8xi32=[4 0 0 0 0 0 0 0][16 0 0 0 0 0 0 0]"
+    )
     for version, flags, device in (("3.5.0", GENERIC, "llvm-cpu"), ("3.4.0", VMVX, "vmvx")):
         yield Fault(
             title=f"column, {device}", version=version, right="3.6.0", device=device,
-            testcase=executed(column, "1x2xi32=1,2", "2x8xi32=0", flags=flags),
+            testcase=make_execution(column, "1x2xi32=1,2", "2x8xi32=0", flags=flags),
             claim=first_row, level="dispatch", name="elementwise_Dx2_i32", known="made",
         )  # fmt: skip
     yield Fault(
         title="column, and squares of it", version="3.5.0", right="3.6.0",
-        testcase=executed(COLUMN.replace("RETURN", TWICE), "1x2xi32=1,2", "2x8xi32=0"),
+        testcase=make_execution(COLUMN.replace("RETURN", TWICE), "1x2xi32=1,2", "2x8xi32=0"),
         claim=squares, level="dispatch", name="elementwise_Dx2_i32", known="made",
     )  # fmt: skip
     yield Fault(
-        title="sums of halves", version="3.12.0", right="3.10.0", testcase=executed(HALVES, "2x4096xf16=0.1"),
-        claim=wrong("2xf16=256 256", "2xf16=393.25 393.25"), level="dispatch", name="2x4096_f16", known="made",
+        title="sums of halves", version="3.12.0", right="3.10.0", testcase=make_execution(HALVES, "2x4096xf16=0.1"),
+        claim=claim_output("2xf16=256 256", "2xf16=393.25 393.25"), level="dispatch", name="2x4096_f16", known="made",
     )  # fmt: skip
     yield Fault(
         title="remainder, between others", version="3.13.0", device="vmvx", retargeted=("llvm-cpu",),
-        testcase=executed(REMAINDER, "4xf32=3.5,1,1,3.5", "4xf32=2,2,2,4", flags=VMVX),
-        claim=wrong("f32=-3", "f32=7"), level="dispatch", name="dispatch_1_", known="made",
+        testcase=make_execution(REMAINDER, "4xf32=3.5,1,1,3.5", "4xf32=2,2,2,4", flags=VMVX),
+        claim=claim_output("f32=-3", "f32=7"), level="dispatch", name="dispatch_1_", known="made",
     )  # fmt: skip
 
 
@@ -341,8 +377,8 @@ func.func @f(%a: tensor<8x16xf32>, %b: tensor<16x4xf32>) -> tensor<8xf32> {
 """
 
 
-def valid() -> Iterator[tuple[str, Testcase]]:
-    """Programs of several dispatches whose values every device and release agrees on."""
+def list_valid_programs() -> Iterator[tuple[str, Testcase]]:
+    """Yield programs of several dispatches with equal values on all devices and releases."""
     for first, second in zip(OPERATIONS, (*OPERATIONS[1:], OPERATIONS[0]), strict=True):
         if first[-1] != "f" or second[-1] != "f":
             kind, values = "tensor<6xi32>", ("6xi32=1,-2,3,-4,5,600", "6xi32=7,8,-9,10,11,12")
@@ -350,9 +386,9 @@ def valid() -> Iterator[tuple[str, Testcase]]:
         else:
             kind, values = "tensor<6xf32>", ("6xf32=1,-2.5,3e5,-4,0.1,600", "6xf32=7,8,-9,1.25,11,12e-3")
         mlir = CHAIN.replace("TYPE", kind).replace("FIRST", first).replace("SECOND", second)
-        yield f"{first}, then {second}", executed(mlir, *values)
-    yield "matmul and sum", executed(MATMUL, "8x16xf32=0.3", "16x4xf32=0.7")
-    yield "squares of a table", executed(SQUARES, "3x4xf32=1,2,3,4,5,6,7,8,9,10,11,12")
+        yield f"{first}, then {second}", make_execution(mlir, *values)
+    yield "matmul and sum", make_execution(MATMUL, "8x16xf32=0.3", "16x4xf32=0.7")
+    yield "squares of a table", make_execution(SQUARES, "3x4xf32=1,2,3,4,5,6,7,8,9,10,11,12")
 
 
 SQUARES = """\

@@ -1,7 +1,6 @@
-"""Ten more faulty IREE programs, labelled and committed before any search saw one of them.
+"""Ten more faulty IREE programs, labelled and committed before the first search of them.
 
-Labels are known as in ``iree_faults``. That each fails as its claim says was seen with the compiler and the runtime
-alone.
+Labels are known as in ``faults.py``. The compiler and the runtime alone showed that each program fails as claimed.
 """
 
 from __future__ import annotations
@@ -9,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runners.core.protocol import Claim, ClaimKind, Signature, Testcase, TestcaseKind
-from tests.runners.guest.iree.faults import DOUBLE, GENERIC, PATTERNS, VMVX, Fault, compiled, error, executed, wrong
+from tests.runners.guest.iree.faults import (
+    DOUBLE,
+    GENERIC,
+    PATTERNS,
+    VMVX,
+    Fault,
+    claim_error,
+    claim_output,
+    make_compilation,
+    make_execution,
+)
 
 TOSA = """\
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -61,66 +70,75 @@ func.func @f(%x: !flow.dispatch.tensor<readonly:tensor<4xf32>>) -> tensor<4xf32>
 """
 
 
-def optimized(mlir: str, pipeline: str) -> Testcase:
-    """``iree-opt`` with a pipeline of the reporter's own."""
+def make_optimization(mlir: str, pipeline: str) -> Testcase:
+    """Return a testcase of ``iree-opt`` with the reporter's own pipeline."""
     step = ("iree-opt", f"--pass-pipeline={pipeline}", "m.mlir")
     return Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"m.mlir": mlir}, steps=(step,))
 
 
-def faults() -> Iterator[Fault]:
+def list_faults() -> Iterator[Fault]:
     yield Fault(
         title="patterns by a flag", version="3.7.0",
-        testcase=compiled(DOUBLE, (*GENERIC, "--iree-preprocessing-pdl-spec-filename=none.mlir")),
-        claim=error("failed to open pattern module file: cannot open input file 'none.mlir': No such file or"
+        testcase=make_compilation(DOUBLE, (*GENERIC, "--iree-preprocessing-pdl-spec-filename=none.mlir")),
+        claim=claim_error("failed to open pattern module file: cannot open input file 'none.mlir': No such file or"
                     " directory"),
         level="pass", name=PATTERNS, known="message",
     )  # fmt: skip
     yield Fault(
         title="transforms by a flag", version="3.12.0",
-        testcase=compiled(DOUBLE, (*GENERIC, "--iree-preprocessing-transform-spec-filename=none.mlir")),
-        claim=error("'none.mlir' is neither a file nor a directory"),
+        testcase=make_compilation(DOUBLE, (*GENERIC, "--iree-preprocessing-transform-spec-filename=none.mlir")),
+        claim=claim_error("'none.mlir' is neither a file nor a directory"),
         level="pass", name="iree-preprocessing-transform-interpreter", known="message",
     )  # fmt: skip
     pipeline = "builtin.module(func.func(cse),transform-preload-library{transform-library-paths=none.mlir})"
     yield Fault(
-        title="iree-opt, a library that is not there", version="3.10.0", testcase=optimized(DOUBLE, pipeline),
-        claim=error("'none.mlir' is neither a file nor a directory"),
+        title="iree-opt, a library that is not there", version="3.10.0", testcase=make_optimization(DOUBLE, pipeline),
+        claim=claim_error("'none.mlir' is neither a file nor a directory"),
         level="pass", name="transform-preload-library", known="planted",
     )  # fmt: skip
     yield Fault(
         title="iree-opt, an illegal operation", version="3.4.0",
-        testcase=optimized(TOSA, "builtin.module(canonicalize,iree-verify-input-legality)"),
-        claim=error("'tosa.add' op : illegal op still exists"),
+        testcase=make_optimization(TOSA, "builtin.module(canonicalize,iree-verify-input-legality)"),
+        claim=claim_error("'tosa.add' op : illegal op still exists"),
         level="pass", name="iree-verify-input-legality", known="planted",
     )  # fmt: skip
     yield Fault(
-        title="truncation needs a library", version="3.13.0", testcase=compiled(TRUNCATES),
-        claim=error("failed to link executable and generate target dylib (check above for more specific error"
+        title="truncation needs a library", version="3.13.0", testcase=make_compilation(TRUNCATES),
+        claim=claim_error("failed to link executable and generate target dylib (check above for more specific error"
                     " messages)"),
         level="pass", name="iree-hal-serialize-target-executables", known="message",
     )  # fmt: skip
     yield Fault(
-        title="overflow that must not be", version="3.6.0",
-        testcase=executed(OVERFLOWS, "4xi32=1,2,2147483647,4"), claim=wrong("4xi1=01 01 01 01", "4xi1=01 01 00 01"),
-        level="llvm-pass", name="", known="made",
-    )  # fmt: skip
+        title="overflow that must not be",
+        version="3.6.0",
+        testcase=make_execution(OVERFLOWS, "4xi32=1,2,2147483647,4"),
+        claim=claim_output("4xi1=01 01 01 01", "4xi1=01 01 00 01"),
+        level="llvm-pass",
+        name="",
+        known="made",
+    )
     yield Fault(
         title="leading zeros of bytes", version="3.7.0", device="vmvx", retargeted=("llvm-cpu",),
-        testcase=executed(ZEROS, "4xi8=0,1,3,15", flags=VMVX),
-        claim=wrong("4xi8=30 28 25 11", "4xi8=6 4 1 -13"), level="dispatch", name="dispatch_1_", known="made",
+        testcase=make_execution(ZEROS, "4xi8=0,1,3,15", flags=VMVX),
+        claim=claim_output("4xi8=30 28 25 11", "4xi8=6 4 1 -13"), level="dispatch", name="dispatch_1_", known="made",
     )  # fmt: skip
     yield Fault(
-        title="powers of negative numbers", version="3.13.0", retargeted=("vmvx",),
-        testcase=executed(POWERS, "4xf32=1,1,5,4", "4xf32=2,3,2,2"),
-        claim=wrong("4xf32=NAN NAN 14 8", "4xf32=2 -7 14 8"), level="dispatch", name="dispatch_1_", known="made",
-    )  # fmt: skip
+        title="powers of negative numbers",
+        version="3.13.0",
+        retargeted=("vmvx",),
+        testcase=make_execution(POWERS, "4xf32=1,1,5,4", "4xf32=2,3,2,2"),
+        claim=claim_output("4xf32=NAN NAN 14 8", "4xf32=2 -7 14 8"),
+        level="dispatch",
+        name="dispatch_1_",
+        known="made",
+    )
     yield Fault(
-        title="one element too many", version="3.9.0", testcase=executed(DOUBLE, "5xf32=1,1,5,4,3"),
+        title="one element too many", version="3.9.0", testcase=make_execution(DOUBLE, "5xf32=1,1,5,4,3"),
         claim=Claim(kind=ClaimKind.ERROR, signature=Signature(
             type="status:INVALID_ARGUMENT", message="input0 shape dimension 0 mismatch; expected 4 but have 5")),
         level="llvm-pass", name="none", known="made",
     )  # fmt: skip
     yield Fault(
-        title="type of an older release", version="3.6.0", testcase=compiled(OLD_TYPE),
-        claim=error("unknown Flow type: dispatch.tensor"), level="parsing", name="parsing", known="made",
+        title="type of an older release", version="3.6.0", testcase=make_compilation(OLD_TYPE),
+        claim=claim_error("unknown Flow type: dispatch.tensor"), level="parsing", name="parsing", known="made",
     )  # fmt: skip

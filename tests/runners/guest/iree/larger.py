@@ -1,7 +1,7 @@
-"""More valid IREE programs: networks and the operations that they are made of, loops, gathers at the edges.
+"""More valid IREE programs: networks and their operations, loops, gathers at the edges.
 
-Each runs cleanly and gives what its own arithmetic says; no diagnoser may find fault with any of them. Written down
-before a diagnoser saw them.
+Each program runs without error and with a correct result, so no diagnoser may report a fault. The programs were
+written before any diagnoser ran on them.
 """
 
 from __future__ import annotations
@@ -11,58 +11,59 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from runners.core.protocol import Testcase
-from tests.runners.guest.iree.faults import executed
+from tests.runners.guest.iree.faults import make_execution
 
 
-def tensor(shape: Sequence[int], kind: str = "f32") -> str:
+def write_type(shape: Sequence[int], kind: str = "f32") -> str:
     return f"tensor<{'x'.join([*map(str, shape), kind])}>"
 
 
-def ramp(shape: Sequence[int], scale: float = 0.25, kind: str = "f32", period: int = 11) -> str:
-    """An input in which neighbours differ, and nothing is large: 0, 1, … period - 1, and again, times ``scale``."""
+def write_ramp(shape: Sequence[int], scale: float = 0.25, kind: str = "f32", period: int = 11) -> str:
+    """Return an input of small values with different neighbours: 0, 1, … period - 1, repeated, times ``scale``."""
     values = (at % period - period // 2 for at in range(math.prod(shape)))
     words = (f"{value * scale:g}" if kind[0] == "f" else str(value) for value in values)
     return f"{'x'.join([*map(str, shape), kind])}={','.join(words)}"
 
 
-def each(
+def write_elementwise(
     to: str, ins: Sequence[tuple[str, Sequence[int]]], shape: Sequence[int], maps: Sequence[str], body: str
 ) -> str:
-    """``to`` from ``body`` of ``%0, %1, …`` of the inputs (``%r`` is what it gives), all f32, over ``shape``."""
+    """Return an elementwise operation. ``body`` computes ``%r`` from the inputs ``%0, %1, …``, all f32."""
     names = ", ".join(f"d{at}" for at in range(len(shape)))
     same = ", ".join(f"affine_map<({names}) -> ({one})>" for one in (*maps, names))
-    kinds = ", ".join(tensor(one) for _, one in ins)
+    kinds = ", ".join(write_type(one) for _, one in ins)
     blocks = "".join(f"%x{at}: f32, " for at in range(len(ins)))
     given = f"ins({', '.join(name for name, _ in ins)} : {kinds}) " if ins else ""
     parallel = ", ".join(['"parallel"'] * len(shape))
     return f"""
-  {to}_e = tensor.empty() : {tensor(shape)}
+  {to}_e = tensor.empty() : {write_type(shape)}
   {to} = linalg.generic {{indexing_maps = [{same}], iterator_types = [{parallel}]}}
-      {given}outs({to}_e : {tensor(shape)}) {{
+      {given}outs({to}_e : {write_type(shape)}) {{
   ^bb0({blocks}%o: f32):
     {body}
     linalg.yield %r : f32
-  }} -> {tensor(shape)}"""
+  }} -> {write_type(shape)}"""
 
 
-def reduced(to: str, of: str, shape: Sequence[int], axis: int, how: str, start: str) -> str:
-    """``to`` from ``of`` along one axis."""
+def write_reduction(to: str, of: str, shape: Sequence[int], axis: int, how: str, start: str) -> str:
+    """Return a reduction of ``of`` to ``to`` along one axis."""
     left = [size for at, size in enumerate(shape) if at != axis]
     return f"""
   {to}_s = arith.constant {start} : f32
-  {to}_e = tensor.empty() : {tensor(left)}
-  {to}_i = linalg.fill ins({to}_s : f32) outs({to}_e : {tensor(left)}) -> {tensor(left)}
-  {to} = linalg.reduce {{ {how} }} ins({of} : {tensor(shape)}) outs({to}_i : {tensor(left)}) dimensions = [{axis}]"""
+  {to}_e = tensor.empty() : {write_type(left)}
+  {to}_i = linalg.fill ins({to}_s : f32) outs({to}_e : {write_type(left)}) -> {write_type(left)}
+  {to} = linalg.reduce {{ {how} }}
+    ins({of} : {write_type(shape)}) outs({to}_i : {write_type(left)}) dimensions = [{axis}]"""
 
 
-def product(to: str, a: str, b: str, m: int, k: int, n: int) -> str:
+def write_product(to: str, a: str, b: str, m: int, k: int, n: int) -> str:
     return f"""
-  {to}_z = arith.constant dense<0.0> : {tensor((m, n))}
-  {to} = linalg.matmul ins({a}, {b} : {tensor((m, k))}, {tensor((k, n))}) outs({to}_z : {tensor((m, n))})
-    -> {tensor((m, n))}"""
+  {to}_z = arith.constant dense<0.0> : {write_type((m, n))}
+  {to} = linalg.matmul ins({a}, {b} : {write_type((m, k))}, {write_type((k, n))}) outs({to}_z : {write_type((m, n))})
+    -> {write_type((m, n))}"""
 
 
-def function(arguments: Sequence[tuple[str, str]], body: str, result: str, kind: str) -> str:
+def write_function(arguments: Sequence[tuple[str, str]], body: str, result: str, kind: str) -> str:
     listed = ", ".join(f"{name}: {one}" for name, one in arguments)
     return f"func.func @f({listed}) -> {kind} {{{body}\n  return {result} : {kind}\n}}\n"
 
@@ -78,105 +79,117 @@ SIGMOID = """%one = arith.constant 1.0 : f32
     %r = arith.divf %one, %d : f32"""
 
 
-def softmax(to: str, of: str, shape: tuple[int, int]) -> str:
+def write_softmax(to: str, of: str, shape: tuple[int, int]) -> str:
     m, n = shape
     return (
-        reduced(f"{to}_m", of, shape, 1, "arith.maximumf", "-1.0e30")
-        + each(f"{to}_x", [(of, (m, n)), (f"{to}_m", (m,))], shape, ["d0, d1", "d0"],
+        write_reduction(f"{to}_m", of, shape, 1, "arith.maximumf", "-1.0e30")
+        + write_elementwise(f"{to}_x", [(of, (m, n)), (f"{to}_m", (m,))], shape, ["d0, d1", "d0"],
                "%s = arith.subf %x0, %x1 : f32\n    %r = math.exp %s : f32")
-        + reduced(f"{to}_t", f"{to}_x", shape, 1, "arith.addf", "0.0")
-        + each(to, [(f"{to}_x", (m, n)), (f"{to}_t", (m,))], shape, ["d0, d1", "d0"],
+        + write_reduction(f"{to}_t", f"{to}_x", shape, 1, "arith.addf", "0.0")
+        + write_elementwise(to, [(f"{to}_x", (m, n)), (f"{to}_t", (m,))], shape, ["d0, d1", "d0"],
                "%r = arith.divf %x0, %x1 : f32")
     )  # fmt: skip
 
 
-def normalised(to: str, of: str, shape: tuple[int, int]) -> str:
+def write_normalization(to: str, of: str, shape: tuple[int, int]) -> str:
     m, n = shape
     mean = f"%c = arith.constant {float(n)} : f32\n    %r = arith.divf %x0, %c : f32"
     return (
-        reduced(f"{to}_a", of, shape, 1, "arith.addf", "0.0")
-        + each(f"{to}_b", [(f"{to}_a", (m,))], (m,), ["d0"], mean)
-        + each(f"{to}_c", [(of, shape), (f"{to}_b", (m,))], shape, ["d0, d1", "d0"], "%r = arith.subf %x0, %x1 : f32")
-        + each(f"{to}_d", [(f"{to}_c", shape)], shape, ["d0, d1"], "%r = arith.mulf %x0, %x0 : f32")
-        + reduced(f"{to}_g", f"{to}_d", shape, 1, "arith.addf", "0.0")
-        + each(f"{to}_h", [(f"{to}_g", (m,))], (m,), ["d0"],
-               mean.replace("%r =", "%square =") + "\n    %u = arith.constant 1.0e-5 : f32"
-               "\n    %above = arith.addf %square, %u : f32\n    %r = math.rsqrt %above : f32")
-        + each(to, [(f"{to}_c", shape), (f"{to}_h", (m,))], shape, ["d0, d1", "d0"], MUL)
-    )  # fmt: skip
+        write_reduction(f"{to}_a", of, shape, 1, "arith.addf", "0.0")
+        + write_elementwise(f"{to}_b", [(f"{to}_a", (m,))], (m,), ["d0"], mean)
+        + write_elementwise(
+            f"{to}_c", [(of, shape), (f"{to}_b", (m,))], shape, ["d0, d1", "d0"], "%r = arith.subf %x0, %x1 : f32"
+        )
+        + write_elementwise(f"{to}_d", [(f"{to}_c", shape)], shape, ["d0, d1"], "%r = arith.mulf %x0, %x0 : f32")
+        + write_reduction(f"{to}_g", f"{to}_d", shape, 1, "arith.addf", "0.0")
+        + write_elementwise(
+            f"{to}_h",
+            [(f"{to}_g", (m,))],
+            (m,),
+            ["d0"],
+            mean.replace("%r =", "%square =") + "\n    %u = arith.constant 1.0e-5 : f32"
+            "\n    %above = arith.addf %square, %u : f32\n    %r = math.rsqrt %above : f32",
+        )
+        + write_elementwise(to, [(f"{to}_c", shape), (f"{to}_h", (m,))], shape, ["d0, d1", "d0"], MUL)
+    )
 
 
-def transformer(rows: int, width: int, heads: int, inner: int) -> Testcase:
-    """Attention over slices of the width, one per head, then two dense layers; normalised before, added after."""
+def make_transformer(rows: int, width: int, heads: int, inner: int) -> Testcase:
+    """Return attention per head, then two dense layers, with normalizations before and residual sums after."""
     size = width // heads
     wide, head = (rows, width), (rows, size)
-    body = normalised("%n1", "%x", wide)
-    body += "".join(product(f"%{name}", "%n1", f"%w{name}", rows, width, width) for name in "qkv")
-    body += f"\n  %joined0 = arith.constant dense<0.0> : {tensor(wide)}"
+    body = write_normalization("%n1", "%x", wide)
+    body += "".join(write_product(f"%{name}", "%n1", f"%w{name}", rows, width, width) for name in "qkv")
+    body += f"\n  %joined0 = arith.constant dense<0.0> : {write_type(wide)}"
     for at in range(heads):
         for name in "qkv":
             body += (f"\n  %{name}{at} = tensor.extract_slice %{name}[0, {at * size}] [{rows}, {size}] [1, 1]"
-                     f" : {tensor(wide)} to {tensor(head)}")  # fmt: skip
+                     f" : {write_type(wide)} to {write_type(head)}")  # fmt: skip
         body += f"""
-  %kt{at}_e = tensor.empty() : {tensor((size, rows))}
-  %kt{at} = linalg.transpose ins(%k{at} : {tensor(head)}) outs(%kt{at}_e : {tensor((size, rows))})
+  %kt{at}_e = tensor.empty() : {write_type((size, rows))}
+  %kt{at} = linalg.transpose ins(%k{at} : {write_type(head)}) outs(%kt{at}_e : {write_type((size, rows))})
     permutation = [1, 0]"""
-        body += product(f"%s{at}", f"%q{at}", f"%kt{at}", rows, size, rows)
-        body += softmax(f"%p{at}", f"%s{at}", (rows, rows))
-        body += product(f"%o{at}", f"%p{at}", f"%v{at}", rows, rows, size)
+        body += write_product(f"%s{at}", f"%q{at}", f"%kt{at}", rows, size, rows)
+        body += write_softmax(f"%p{at}", f"%s{at}", (rows, rows))
+        body += write_product(f"%o{at}", f"%p{at}", f"%v{at}", rows, rows, size)
         body += (f"\n  %joined{at + 1} = tensor.insert_slice %o{at} into %joined{at}[0, {at * size}] [{rows}, {size}]"
-                 f" [1, 1] : {tensor(head)} into {tensor(wide)}")  # fmt: skip
+                 f" [1, 1] : {write_type(head)} into {write_type(wide)}")  # fmt: skip
     two = ["d0, d1", "d0, d1"]
-    body += product("%y", f"%joined{heads}", "%wo", rows, width, width) + each(
+    body += write_product("%y", f"%joined{heads}", "%wo", rows, width, width) + write_elementwise(
         "%a", [("%x", wide), ("%y", wide)], wide, two, ADD
     )
-    body += normalised("%n2", "%a", wide) + product("%h", "%n2", "%w1", rows, width, inner)
-    body += each("%t", [("%h", (rows, inner))], (rows, inner), ["d0, d1"], TANH)
-    body += product("%g", "%t", "%w2", rows, inner, width)
-    body += each("%r", [("%a", wide), ("%g", wide)], wide, two, ADD)
+    body += write_normalization("%n2", "%a", wide) + write_product("%h", "%n2", "%w1", rows, width, inner)
+    body += write_elementwise("%t", [("%h", (rows, inner))], (rows, inner), ["d0, d1"], TANH)
+    body += write_product("%g", "%t", "%w2", rows, inner, width)
+    body += write_elementwise("%r", [("%a", wide), ("%g", wide)], wide, two, ADD)
     square = (width, width)
     shapes = {"%x": wide, "%wq": square, "%wk": square, "%wv": square, "%wo": square,
               "%w1": (width, inner), "%w2": (inner, width)}  # fmt: skip
-    mlir = function([(name, tensor(shape)) for name, shape in shapes.items()], body, "%r", tensor(wide))
-    inputs = (ramp(shape, 0.05 + 0.01 * at, period=7 + at) for at, shape in enumerate(shapes.values()))
-    return executed(mlir, *inputs)
+    mlir = write_function([(name, write_type(shape)) for name, shape in shapes.items()], body, "%r", write_type(wide))
+    inputs = (write_ramp(shape, 0.05 + 0.01 * at, period=7 + at) for at, shape in enumerate(shapes.values()))
+    return make_execution(mlir, *inputs)
 
 
-def convolution(to: str, image: str, weights: str, size: int, into: tuple[int, int], kernel: int = 3) -> str:
-    """No padding, stride 1, NHWC and HWCF, then a rectifier; ``to`` is ``size - kernel + 1`` wide."""
+def write_convolution(to: str, image: str, weights: str, size: int, into: tuple[int, int], kernel: int = 3) -> str:
+    """Return a convolution (no padding, stride 1, NHWC and HWCF) with a rectifier, ``size - kernel + 1`` wide."""
     left = size - kernel + 1
     a, w, out = (1, size, size, into[0]), (kernel, kernel, *into), (1, left, left, into[1])
     return f"""
-  {to}_z = arith.constant dense<0.0> : {tensor(out)}
+  {to}_z = arith.constant dense<0.0> : {write_type(out)}
   {to}_c = linalg.conv_2d_nhwc_hwcf {{dilations = dense<1> : tensor<2xi64>, strides = dense<1> : tensor<2xi64>}}
-    ins({image}, {weights} : {tensor(a)}, {tensor(w)}) outs({to}_z : {tensor(out)}) -> {tensor(out)}""" + each(
+    ins({image}, {weights} : {write_type(a)}, {write_type(w)})
+    outs({to}_z : {write_type(out)}) -> {write_type(out)}""" + write_elementwise(
         to, [(f"{to}_c", out)], out, ["d0, d1, d2, d3"], RELU
     )
 
 
-def network() -> Testcase:
-    """Two convolutions, a pool of two by two, a mean over the image and a dense layer."""
+def make_network() -> Testcase:
+    """Return two convolutions, a pool of two by two, a mean over the image and a dense layer."""
     image, w1, w2, w3 = (1, 14, 14, 3), (3, 3, 3, 8), (3, 3, 8, 8), (8, 4)
     pooled, wide = (1, 5, 5, 8), (1, 10, 10, 8)
-    body = convolution("%a", "%x", "%w1", 14, (3, 8)) + convolution("%b", "%a", "%w2", 12, (8, 8))
+    body = write_convolution("%a", "%x", "%w1", 14, (3, 8)) + write_convolution("%b", "%a", "%w2", 12, (8, 8))
     body += f"""
   %low = arith.constant -1.0e30 : f32
-  %pe = tensor.empty() : {tensor(pooled)}
-  %pi = linalg.fill ins(%low : f32) outs(%pe : {tensor(pooled)}) -> {tensor(pooled)}
+  %pe = tensor.empty() : {write_type(pooled)}
+  %pi = linalg.fill ins(%low : f32) outs(%pe : {write_type(pooled)}) -> {write_type(pooled)}
   %window = tensor.empty() : tensor<2x2xf32>
   %p = linalg.pooling_nhwc_max {{dilations = dense<1> : tensor<2xi64>, strides = dense<2> : tensor<2xi64>}}
-    ins(%b, %window : {tensor(wide)}, tensor<2x2xf32>) outs(%pi : {tensor(pooled)}) -> {tensor(pooled)}
-  %flat = tensor.collapse_shape %p [[0, 1, 2], [3]] : {tensor(pooled)} into tensor<25x8xf32>"""
-    body += reduced("%m", "%flat", (25, 8), 0, "arith.addf", "0.0")
+    ins(%b, %window : {write_type(wide)}, tensor<2x2xf32>) outs(%pi : {write_type(pooled)}) -> {write_type(pooled)}
+  %flat = tensor.collapse_shape %p [[0, 1, 2], [3]] : {write_type(pooled)} into tensor<25x8xf32>"""
+    body += write_reduction("%m", "%flat", (25, 8), 0, "arith.addf", "0.0")
     body += "\n  %row = tensor.expand_shape %m [[0, 1]] output_shape [1, 8] : tensor<8xf32> into tensor<1x8xf32>"
-    body += product("%r", "%row", "%w3", 1, 8, 4)
+    body += write_product("%r", "%row", "%w3", 1, 8, 4)
     shapes = {"%x": image, "%w1": w1, "%w2": w2, "%w3": w3}
-    mlir = function([(name, tensor(shape)) for name, shape in shapes.items()], body, "%r", "tensor<1x4xf32>")
-    return executed(mlir, *(ramp(shape, 0.125, period=5 + 2 * at) for at, shape in enumerate(shapes.values())))
+    mlir = write_function(
+        [(name, write_type(shape)) for name, shape in shapes.items()], body, "%r", "tensor<1x4xf32>"
+    )
+    return make_execution(
+        mlir, *(write_ramp(shape, 0.125, period=5 + 2 * at) for at, shape in enumerate(shapes.values()))
+    )
 
 
-def residual() -> Testcase:
-    """Three blocks of a padded convolution that is added to what it was given."""
+def make_residual_network() -> Testcase:
+    """Return three residual blocks, each with a padded convolution."""
     size, depth = 10, 6
     image = (1, size, size, depth)
     padded = (1, size + 2, size + 2, depth)
@@ -186,44 +199,56 @@ def residual() -> Testcase:
   %p{at} = tensor.pad {current} low[0, 1, 1, 0] high[0, 1, 1, 0] {{
   ^bb0(%i: index, %j: index, %k: index, %l: index):
     tensor.yield %zero : f32
-  }} : {tensor(image)} to {tensor(padded)}"""
-        body += convolution(f"%c{at}", f"%p{at}", f"%w{at}", size + 2, (depth, depth))
-        body += each(f"%y{at}", [(current, image), (f"%c{at}", image)], image, ["d0, d1, d2, d3"] * 2, ADD)
+  }} : {write_type(image)} to {write_type(padded)}"""
+        body += write_convolution(f"%c{at}", f"%p{at}", f"%w{at}", size + 2, (depth, depth))
+        body += write_elementwise(
+            f"%y{at}", [(current, image), (f"%c{at}", image)], image, ["d0, d1, d2, d3"] * 2, ADD
+        )
         current = f"%y{at}"
     shapes = {"%x": image, **{f"%w{at}": (3, 3, depth, depth) for at in range(3)}}
-    mlir = function([(name, tensor(shape)) for name, shape in shapes.items()], body, current, tensor(image))
-    return executed(mlir, *(ramp(shape, 0.0625, period=7 + 2 * at) for at, shape in enumerate(shapes.values())))
+    mlir = write_function(
+        [(name, write_type(shape)) for name, shape in shapes.items()], body, current, write_type(image)
+    )
+    return make_execution(
+        mlir, *(write_ramp(shape, 0.0625, period=7 + 2 * at) for at, shape in enumerate(shapes.values()))
+    )
 
 
-def dense(widths: Sequence[int], rows: int, between: str) -> Testcase:
-    """Dense layers with a bias each, and a function between them."""
+def make_dense_layers(widths: Sequence[int], rows: int, between: str) -> Testcase:
+    """Return dense layers with biases, and a function between them."""
     body, current = "", "%x"
     shapes: dict[str, tuple[int, ...]] = {"%x": (rows, widths[0])}
     for at, (k, n) in enumerate(pairwise(widths)):
         shapes |= {f"%w{at}": (k, n), f"%b{at}": (n,)}
-        body += product(f"%m{at}", current, f"%w{at}", rows, k, n)
-        body += each(f"%s{at}", [(f"%m{at}", (rows, n)), (f"%b{at}", (n,))], (rows, n), ["d0, d1", "d1"], ADD)
-        body += each(f"%y{at}", [(f"%s{at}", (rows, n))], (rows, n), ["d0, d1"], between)
+        body += write_product(f"%m{at}", current, f"%w{at}", rows, k, n)
+        body += write_elementwise(
+            f"%s{at}", [(f"%m{at}", (rows, n)), (f"%b{at}", (n,))], (rows, n), ["d0, d1", "d1"], ADD
+        )
+        body += write_elementwise(f"%y{at}", [(f"%s{at}", (rows, n))], (rows, n), ["d0, d1"], between)
         current = f"%y{at}"
-    mlir = function(
-        [(name, tensor(shape)) for name, shape in shapes.items()], body, current, tensor((rows, widths[-1]))
+    mlir = write_function(
+        [(name, write_type(shape)) for name, shape in shapes.items()], body, current, write_type((rows, widths[-1]))
     )
-    return executed(mlir, *(ramp(shape, 0.1, period=5 + at) for at, shape in enumerate(shapes.values())))
+    return make_execution(mlir, *(write_ramp(shape, 0.1, period=5 + at) for at, shape in enumerate(shapes.values())))
 
 
-def one(ins: Sequence[Sequence[int]], shape: Sequence[int], maps: Sequence[str], body: str) -> Testcase:
-    """One generic operation."""
+def make_generic(ins: Sequence[Sequence[int]], shape: Sequence[int], maps: Sequence[str], body: str) -> Testcase:
+    """Return a testcase of one generic operation."""
     named = [(f"%a{at}", one) for at, one in enumerate(ins)]
-    mlir = function([(name, tensor(one)) for name, one in named], each("%y", named, shape, maps, body), "%y",
-                    tensor(shape))  # fmt: skip
-    return executed(mlir, *(ramp(one, period=5 + 2 * at) for at, one in enumerate(ins)))
+    mlir = write_function(
+        [(name, write_type(one)) for name, one in named],
+        write_elementwise("%y", named, shape, maps, body),
+        "%y",
+        write_type(shape),
+    )
+    return make_execution(mlir, *(write_ramp(one, period=5 + 2 * at) for at, one in enumerate(ins)))
 
 
-def picked(ins: Sequence[int], shape: Sequence[int], index: str) -> Testcase:
-    """An element for each place, at ``%i`` along the one axis, by arithmetic on indices that ends within it."""
-    kind = tensor(ins)
-    text = each("%y", [], shape, [], f"{index}\n    %r = tensor.extract %a[%i] : {kind}")
-    return executed(function([("%a", kind)], text, "%y", tensor(shape)), ramp(ins))
+def make_gather(ins: Sequence[int], shape: Sequence[int], index: str) -> Testcase:
+    """Return a gather along one axis at the computed index ``%i``, which is in bounds."""
+    kind = write_type(ins)
+    text = write_elementwise("%y", [], shape, [], f"{index}\n    %r = tensor.extract %a[%i] : {kind}")
+    return make_execution(write_function([("%a", kind)], text, "%y", write_type(shape)), write_ramp(ins))
 
 
 CUMULATIVE = """\
@@ -498,55 +523,80 @@ POLYNOMIAL = """%a = arith.mulf %x0, %x0 : f32
     %r = arith.subf %c, %x1 : f32"""
 
 
-def valid() -> Iterator[tuple[str, Testcase]]:
-    yield "transformer block of two heads", transformer(6, 16, 2, 32)
-    yield "transformer block of four heads", transformer(9, 32, 4, 48)
-    yield "convolutional network", network()
-    yield "residual network of three blocks", residual()
-    yield "three dense layers", dense((7, 16, 12, 5), 4, RELU)
-    yield "four dense layers, by tanh", dense((5, 9, 9, 9, 3), 3, TANH)
-    yield "dense layer of many, by a sigmoid", dense((64, 33), 17, SIGMOID)
+def list_valid_programs() -> Iterator[tuple[str, Testcase]]:
+    yield "transformer block of two heads", make_transformer(6, 16, 2, 32)
+    yield "transformer block of four heads", make_transformer(9, 32, 4, 48)
+    yield "convolutional network", make_network()
+    yield "residual network of three blocks", make_residual_network()
+    yield "three dense layers", make_dense_layers((7, 16, 12, 5), 4, RELU)
+    yield "four dense layers, by tanh", make_dense_layers((5, 9, 9, 9, 3), 3, TANH)
+    yield "dense layer of many, by a sigmoid", make_dense_layers((64, 33), 17, SIGMOID)
     yield (
         "softmax by hand",
-        executed(
-            function([("%x", "tensor<5x9xf32>")], softmax("%y", "%x", (5, 9)), "%y", "tensor<5x9xf32>"), ramp((5, 9))
+        make_execution(
+            write_function([("%x", "tensor<5x9xf32>")], write_softmax("%y", "%x", (5, 9)), "%y", "tensor<5x9xf32>"),
+            write_ramp((5, 9)),
         ),
     )
-    yield "normalised rows", executed(
-        function([("%x", "tensor<4x10xf32>")], normalised("%y", "%x", (4, 10)), "%y", "tensor<4x10xf32>"),
-        ramp((4, 10)))  # fmt: skip
-    yield "recurrent steps", executed(STEPS, ramp((5, 4)), ramp((4, 4), 0.125))
-    yield "bag of rows", executed(BAG, ramp((6, 3)), "4xi32=0,5,5,2")
-    yield "causal mask", one([(6, 6)], (6, 6), ["d0, d1"], CAUSAL)
-    yield "reversed", picked((9,), (9,), REVERSED)
-    yield "rolled", picked((9,), (9,), ROLLED)
-    yield "twice as wide, nearest", picked((5,), (10,), NEAREST)
-    yield "windows up to the edge", picked((9,), (6, 4), PAIRS)
-    yield "one-hot", executed(
-        function([("%a", "tensor<5xf32>")], each("%y", [("%a", (5,))], (5, 4), ["d0"], ONE_HOT), "%y",
-                 "tensor<5x4xf32>"), "5xf32=0,3,1,2,3")  # fmt: skip
-    yield "outer product", one([(4,), (6,)], (4, 6), ["d0", "d1"], MUL)
-    yield "broadcast row and column", one([(4, 1), (1, 6)], (4, 6), ["d0, 0", "0, d1"], ADD)
-    yield "transposed in three dimensions", one([(2, 3, 4)], (4, 2, 3), ["d1, d2, d0"], "%r = arith.negf %x0 : f32")
-    yield "polynomial", one([(7, 3), (7, 3)], (7, 3), ["d0, d1"] * 2, POLYNOMIAL)
-    yield "large, element by element", one([(61, 67), (61, 67)], (61, 67), ["d0, d1"] * 2, POLYNOMIAL)
-    yield "diagonal", one([(6, 6)], (6,), ["d0, d0"], "%r = math.exp %x0 : f32")
-    yield "cumulative sum", executed(CUMULATIVE, ramp((9,)))
-    yield "histogram", executed(HISTOGRAM, "12xi32=0,4,4,1,2,0,3,3,3,4,0,1")
-    yield "square root by steps", executed(ROOT, "f32=2")
-    yield "largest of each row and where", executed(LARGEST, ramp((4, 7), period=5))
-    yield "matmul of bytes", executed(QUANTISED, ramp((5, 8), kind="i8"), ramp((8, 6), kind="i8", period=7))
-    yield "batch of products", executed(BATCHED, ramp((3, 4, 5)), ramp((3, 5, 2), period=7))
-    yield "matrix, vector, number", executed(VECTORS, ramp((6, 9)), ramp((9,)), ramp((6,)))
-    yield "depthwise convolution", executed(DEPTHWISE, ramp((1, 8, 8, 4)), ramp((3, 3, 4)))
-    yield "means of windows", executed(POOLED, ramp((1, 7, 7, 3)))
-    yield "joined", executed(JOINED, ramp((2, 5)), ramp((3, 5)))
-    yield "other shapes", executed(SHAPES, "2x3x4xf32=4")
-    yield "every other row and column", executed(EVERY_OTHER, ramp((9, 5)))
-    yield "sums of any number of rows", executed(ANY_ROWS, ramp((5, 6)))
-    yield "called twice, two results", executed(CALLED, ramp((5,)))
-    yield "state between two uses", executed(STATE, ramp((4,)))
-    yield "bits and a choice", executed(BITS, ramp((8,), kind="i32"), ramp((8,), kind="i32", period=7))
-    yield "wide integers", executed(WIDE_INTEGERS, "6xi64=1,-2,3,4000000000,5,-6", "6xi64=7,8,-9,10,0,12")
-    yield "half precision, widened", executed(HALF, "6xf16=0.5,1.5,-2,3,-4,8")
-    yield "TOSA", executed(TOSA, ramp((3, 4)), ramp((3, 4), period=5))
+    yield (
+        "normalised rows",
+        make_execution(
+            write_function(
+                [("%x", "tensor<4x10xf32>")], write_normalization("%y", "%x", (4, 10)), "%y", "tensor<4x10xf32>"
+            ),
+            write_ramp((4, 10)),
+        ),
+    )
+    yield "recurrent steps", make_execution(STEPS, write_ramp((5, 4)), write_ramp((4, 4), 0.125))
+    yield "bag of rows", make_execution(BAG, write_ramp((6, 3)), "4xi32=0,5,5,2")
+    yield "causal mask", make_generic([(6, 6)], (6, 6), ["d0, d1"], CAUSAL)
+    yield "reversed", make_gather((9,), (9,), REVERSED)
+    yield "rolled", make_gather((9,), (9,), ROLLED)
+    yield "twice as wide, nearest", make_gather((5,), (10,), NEAREST)
+    yield "windows up to the edge", make_gather((9,), (6, 4), PAIRS)
+    yield (
+        "one-hot",
+        make_execution(
+            write_function(
+                [("%a", "tensor<5xf32>")],
+                write_elementwise("%y", [("%a", (5,))], (5, 4), ["d0"], ONE_HOT),
+                "%y",
+                "tensor<5x4xf32>",
+            ),
+            "5xf32=0,3,1,2,3",
+        ),
+    )
+    yield "outer product", make_generic([(4,), (6,)], (4, 6), ["d0", "d1"], MUL)
+    yield "broadcast row and column", make_generic([(4, 1), (1, 6)], (4, 6), ["d0, 0", "0, d1"], ADD)
+    yield (
+        "transposed in three dimensions",
+        make_generic([(2, 3, 4)], (4, 2, 3), ["d1, d2, d0"], "%r = arith.negf %x0 : f32"),
+    )
+    yield "polynomial", make_generic([(7, 3), (7, 3)], (7, 3), ["d0, d1"] * 2, POLYNOMIAL)
+    yield "large, element by element", make_generic([(61, 67), (61, 67)], (61, 67), ["d0, d1"] * 2, POLYNOMIAL)
+    yield "diagonal", make_generic([(6, 6)], (6,), ["d0, d0"], "%r = math.exp %x0 : f32")
+    yield "cumulative sum", make_execution(CUMULATIVE, write_ramp((9,)))
+    yield "histogram", make_execution(HISTOGRAM, "12xi32=0,4,4,1,2,0,3,3,3,4,0,1")
+    yield "square root by steps", make_execution(ROOT, "f32=2")
+    yield "largest of each row and where", make_execution(LARGEST, write_ramp((4, 7), period=5))
+    yield (
+        "matmul of bytes",
+        make_execution(QUANTISED, write_ramp((5, 8), kind="i8"), write_ramp((8, 6), kind="i8", period=7)),
+    )
+    yield "batch of products", make_execution(BATCHED, write_ramp((3, 4, 5)), write_ramp((3, 5, 2), period=7))
+    yield "matrix, vector, number", make_execution(VECTORS, write_ramp((6, 9)), write_ramp((9,)), write_ramp((6,)))
+    yield "depthwise convolution", make_execution(DEPTHWISE, write_ramp((1, 8, 8, 4)), write_ramp((3, 3, 4)))
+    yield "means of windows", make_execution(POOLED, write_ramp((1, 7, 7, 3)))
+    yield "joined", make_execution(JOINED, write_ramp((2, 5)), write_ramp((3, 5)))
+    yield "other shapes", make_execution(SHAPES, "2x3x4xf32=4")
+    yield "every other row and column", make_execution(EVERY_OTHER, write_ramp((9, 5)))
+    yield "sums of any number of rows", make_execution(ANY_ROWS, write_ramp((5, 6)))
+    yield "called twice, two results", make_execution(CALLED, write_ramp((5,)))
+    yield "state between two uses", make_execution(STATE, write_ramp((4,)))
+    yield (
+        "bits and a choice",
+        make_execution(BITS, write_ramp((8,), kind="i32"), write_ramp((8,), kind="i32", period=7)),
+    )
+    yield "wide integers", make_execution(WIDE_INTEGERS, "6xi64=1,-2,3,4000000000,5,-6", "6xi64=7,8,-9,10,0,12")
+    yield "half precision, widened", make_execution(HALF, "6xf16=0.5,1.5,-2,3,-4,8")
+    yield "TOSA", make_execution(TOSA, write_ramp((3, 4)), write_ramp((3, 4), period=5))

@@ -1,4 +1,4 @@
-"""The programs of ``iree_faults.py`` through a whole investigation, valid ones through the comparison alone."""
+"""Run the faulty programs through a whole investigation, and valid programs through single diagnosers."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ from tests.runners.guest.iree.faults import Fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sought:
-    """What one investigation found. ``shown``: the fault was seen at all; ``seconds`` of the whole of it."""
+class FaultSearch:
+    """Result of one investigation. ``shown`` is True if the fault was observed."""
 
     shown: bool
     findings: tuple[Finding, ...]
     seconds: float
 
-    def at(self, level: str) -> Finding | None:
+    def find_level(self, level: str) -> Finding | None:
         return next((one for one in self.findings if one.evidence.get("level") == level), None)
 
-    def right(self, fault: Fault) -> bool:
-        """Whether the finding is of the level and the name that the label says."""
-        found = self.at(fault.level)
+    def is_right(self, fault: Fault) -> bool:
+        """Return True if the finding has the level and the name of the label."""
+        found = self.find_level(fault.level)
         blames_llvm = found is not None and found.evidence["name"] != "none"
         return found is not None and fault.name in found.evidence["name"] and (bool(fault.name) or blames_llvm)
 
 
-def seek(bench: Workbench, fault: Fault) -> Sought:
-    """Investigate one program on its release, and on the one that is right."""
+def search_fault(bench: Workbench, fault: Fault) -> FaultSearch:
+    """Investigate a program on its release and on the release without the fault."""
     began = time.monotonic()
-    seen = bench.run(plan(fault))
+    seen = bench.run(make_plan(fault))
     found = tuple(one for one in seen.findings if one.kind is FindingKind.GUILTY_PASS)
-    return Sought(shown=fails(seen), findings=found, seconds=time.monotonic() - began)
+    return FaultSearch(shown=has_failed(seen), findings=found, seconds=time.monotonic() - began)
 
 
-def plan(fault: Fault) -> Plan:
+def make_plan(fault: Fault) -> Plan:
     order = (fault.version, fault.right) if fault.right else (fault.version,)
     return Plan(
         testcase=fault.testcase,
@@ -74,21 +74,21 @@ def plan(fault: Fault) -> Plan:
     )
 
 
-def fails(seen: Investigation) -> bool:
+def has_failed(seen: Investigation) -> bool:
     return any(one.outcome is Outcome.MATCH for one in seen.observations)
 
 
-def alarms(
+def find_false_alarms(
     bench: Workbench, testcase: Testcase, one: tuple[str, str], other: tuple[str, str]
 ) -> tuple[Parting, ...] | None:
-    """Where two (release, device) of a valid program part; None where they could not be compared."""
-    return parted(trace(bench, testcase, *one), trace(bench, testcase, *other))
+    """Return where two runs on (release, device) differ; None if they cannot be compared."""
+    return compare_traces(trace_testcase(bench, testcase, *one), trace_testcase(bench, testcase, *other))
 
 
-def trace(bench: Workbench, testcase: Testcase, version: str, device: str) -> Trace | None:
-    """None where it fails, or prints more than a trace holds: that raises no alarm, and proves no silence either."""
-    plan = _plan(testcase, Claim())
-    side = _side(bench, plan, version, device)
+def trace_testcase(bench: Workbench, testcase: Testcase, version: str, device: str) -> Trace | None:
+    """Return the trace of a run; None if the run fails or exceeds the limit of a trace."""
+    plan = _make_plan(testcase, Claim())
+    side = _run_side(bench, plan, version, device)
     return (
         trace_run(side, make_means(bench.execute, bench.progress, plan))
         if side.seen.ended == Exited(code=0)
@@ -96,18 +96,18 @@ def trace(bench: Workbench, testcase: Testcase, version: str, device: str) -> Tr
     )
 
 
-def parted(one: Trace | None, other: Trace | None) -> tuple[Parting, ...] | None:
+def compare_traces(one: Trace | None, other: Trace | None) -> tuple[Parting, ...] | None:
     if one is None or other is None:
         return None
     parting = first_parting(one.dispatches, other.dispatches)
     return () if parting is None else (parting,)
 
 
-def _plan(testcase: Testcase, claim: Claim) -> Plan:
+def _make_plan(testcase: Testcase, claim: Claim) -> Plan:
     return Plan(testcase=testcase, claim=claim, device="llvm-cpu", order=VALID_ON, first=())
 
 
-def _side(bench: Workbench, plan: Plan, version: str, device: str) -> ComparedRun:
+def _run_side(bench: Workbench, plan: Plan, version: str, device: str) -> ComparedRun:
     testcase = retarget_testcase(plan.testcase, device) or plan.testcase
     return ComparedRun(
         testcase=testcase,
@@ -121,53 +121,53 @@ VALID_ON = ("2.9.0", "3.5.0", "3.13.0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What one diagnoser said of a valid program. ``said``: None where it could not look at all."""
+class Answer:
+    """Findings of one diagnoser on a valid program. ``said`` is None if the diagnoser could not run."""
 
     said: tuple[str, ...] | None
     seconds: float
 
 
-def ask(bench: Workbench, testcase: Testcase, version: str) -> dict[str, Asked]:
-    """Every diagnoser of IREE's on a valid program, as if a report said that what it prints is wrong.
+def ask_diagnosers(bench: Workbench, testcase: Testcase, version: str) -> dict[str, Answer]:
+    """Run every diagnoser of IREE on a valid program, as if a report called its output wrong.
 
-    ``guilty-pass`` may say then that LLVM's passes have no part in it: so it is.
+    ``guilty-pass`` may then report that LLVM's passes have no influence, which is right.
     """
-    plain = make_means(bench.execute, bench.progress, _plan(testcase, Claim())).run(
+    plain = make_means(bench.execute, bench.progress, _make_plan(testcase, Claim())).run(
         version, Variant.CONTROL, testcase, "llvm-cpu"
     )
     if plain.ended != Exited(code=0):
-        return {"runs": Asked(said=None, seconds=plain.seconds)}
+        return {"runs": Answer(said=None, seconds=plain.seconds)}
     claim = Claim(kind=ClaimKind.WRONG_RESULT, actual=plain.excerpt)
-    plan = _plan(testcase, claim)
+    plan = _make_plan(testcase, claim)
     means = make_means(bench.execute, bench.progress, plan)
     failing = msgspec.structs.replace(plain, outcome=Outcome.MATCH, variant=Variant.ORIGINAL)
     failure = Failure(testcase=testcase, seen=failing)
 
-    def accused() -> tuple[str, ...] | None:
+    def ask_pass_bisection() -> tuple[str, ...] | None:
         found = bisect_passes(failure, means).findings
         return tuple(one.summary for one in found if one.evidence["name"] != "none") if found else None
 
-    on_vmvx = _side(bench, plan, version, "vmvx").seen.ended == Exited(code=0)
+    on_vmvx = _run_side(bench, plan, version, "vmvx").seen.ended == Exited(code=0)
 
-    def checked() -> tuple[str, ...] | None:
+    def ask_bounds_check() -> tuple[str, ...] | None:
         found = check_bounds(failure, means).findings
         return tuple(one.summary for one in found) if found or on_vmvx else None
 
-    def repeated() -> tuple[str, ...] | None:
+    def ask_reruns() -> tuple[str, ...] | None:
         seen = rerun_varied(lambda setup: run_under(bench.execute, plan, version, testcase, setup))
         return (seen.cause,) if seen.cause else () if seen.runs else None
 
     return {
-        "runs": Asked(said=(), seconds=plain.seconds),
-        "undefined operand, by the text": _timed(lambda: () if find_fault(testcase) is None else ("a fault",)),
-        "out of bounds, by vmvx": _timed(checked),
-        "nondeterministic": _timed(repeated),
-        "LLVM pass": _timed(accused),
+        "runs": Answer(said=(), seconds=plain.seconds),
+        "undefined operand, by the text": _time_answer(lambda: () if find_fault(testcase) is None else ("a fault",)),
+        "out of bounds, by vmvx": _time_answer(ask_bounds_check),
+        "nondeterministic": _time_answer(ask_reruns),
+        "LLVM pass": _time_answer(ask_pass_bisection),
     }
 
 
-def _timed(look: Callable[[], tuple[str, ...] | None]) -> Asked:
+def _time_answer(look: Callable[[], tuple[str, ...] | None]) -> Answer:
     began = time.monotonic()
     said = look()
-    return Asked(said=said, seconds=time.monotonic() - began)
+    return Answer(said=said, seconds=time.monotonic() - began)

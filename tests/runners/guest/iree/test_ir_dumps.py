@@ -1,4 +1,4 @@
-"""What the compiler prints around its passes, read in both of its dialects."""
+"""The dumps of the compiler are read in both of their formats."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ module {
 """
 
 
-def test_the_innermost_pass_that_fails_is_the_one_that_failed() -> None:
-    """Passes around it say that they failed as well, later."""
+def test_first_reported_failure_is_the_innermost_pass() -> None:
+    """The passes around the failing pass report their failure later."""
     found = read_dumps(OLD.splitlines(keepends=True))
     assert found.failed is not None
     assert (found.failed.name, found.failed.argument) == ("Second", "its-second")
@@ -33,8 +33,8 @@ def test_the_innermost_pass_that_fails_is_the_one_that_failed() -> None:
     assert found.before["Second"].operation == ("util.func", "f")
 
 
-def test_both_dialects_of_the_headers_are_read() -> None:
-    """With options behind the argument since 3.11."""
+def test_both_formats_of_headers_are_read() -> None:
+    """Options follow the argument since release 3.11."""
     new = "// -----// IR Dump Before Only: its-only{level=2 name=x} //----- //\nmodule {\n}\n"
     assert read_dumps(new.splitlines()).before["Only"].argument == "its-only"
 
@@ -48,8 +48,8 @@ def test_ir_ends_where_a_diagnostic_or_a_crash_begins() -> None:
         assert read_dumps(crash.splitlines()).before["Only"].lines == ["module {", "}"]
 
 
-def test_the_last_application_is_counted() -> None:
-    """Of a pass that runs many times the last input is kept, and how often it ran."""
+def test_last_application_is_kept_and_counted() -> None:
+    """The last input of a pass that runs many times is kept, with the number of runs."""
     many = "".join(f"// -----// IR Dump Before Only (its-only) //----- //\nmodule @m{n} {{\n" for n in range(7))
     seen = read_dumps(many.splitlines()).before["Only"]
     assert (seen.application, seen.lines) == (7, ["module @m6 {"])

@@ -1,4 +1,4 @@
-"""The passes that a command line writes out, each with what is around it."""
+"""The passes of a command line, each with the operations around it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from runners.guest.iree.pipelines import (
 )
 
 
-def test_each_pass_stands_alone_in_what_is_around_it() -> None:
-    """Options stay with their pass, braces and parentheses inside them too; other flags' values are no pipelines."""
+def test_each_pass_gets_a_pipeline_of_its_own() -> None:
+    """Options stay with their pass, with braces and parentheses. Values of other flags are not pipelines."""
     words = ["--iree-hal-target-backends=llvm-cpu", "m.mlir", "-o", "m.vmfb"]
     text = "builtin.module(cse, func.func(a{x=1 y={b(c)}},any(b)),iree-c)"
     found = list(list_written_passes([*words, f"--iree-preprocessing-pass-pipeline={text}"]))
@@ -27,7 +27,7 @@ def test_each_pass_stands_alone_in_what_is_around_it() -> None:
 
 
 def test_a_flag_may_be_a_pass() -> None:
-    """As ``iree-opt`` takes them; behind the pipelines, which say more."""
+    """``iree-opt`` takes a pass as a flag. Such passes come after the pipelines."""
     found = list(list_written_passes(["--iree-flow-canonicalize", "--pass-pipeline=any(cse)", "m.mlir", "--x=y"]))
     assert [one.pipeline for one in found] == ["any(cse)", "any(iree-flow-canonicalize)"]
 
@@ -36,8 +36,8 @@ def test_a_flag_may_be_a_pass() -> None:
     "text",
     ["builtin.module(", "a(b{c)", "a(" * 50 + "b" + ")" * 50, ")", "a(\x00)", "a(b;c)", "a(" + "b," * 5000 + ")"],
 )
-def test_what_is_no_pipeline_is_not_tried(text: str) -> None:
-    """Anything may stand on a command line; the number of trials is bounded too."""
+def test_malformed_pipeline_has_no_passes(text: str) -> None:
+    """A command line may have any text. The number of passes is limited, too."""
     assert all(one.text in ("b",) for one in list_written_passes([f"--p={text}"]))
     assert len(list(list_written_passes([f"--p=a({','.join(['b'] * 1500)})"]))) <= MAX_PASSES
 
@@ -57,8 +57,8 @@ HELP = """\
 """
 
 
-def test_a_flag_with_a_file_stands_for_a_pass_that_reads_one() -> None:
-    """By the words that their names share; what writes files, or takes none, is not tried on the testcase's."""
+def test_flag_with_a_file_suggests_a_pass_that_reads_files() -> None:
+    """The names share words. Passes that write files, or take none, are not suggested."""
     words = ["--iree-preprocessing-patterns-filename=p.mlir", "--iree-target=x", "m.mlir", "-o=p.mlir"]
     (found,) = guess_passes_by_flag(words, HELP)
     assert found.pipeline == "builtin.module(iree-preprocessing-apply-patterns{patterns-file=p.mlir})"
@@ -67,8 +67,8 @@ def test_a_flag_with_a_file_stands_for_a_pass_that_reads_one() -> None:
     assert not list(guess_passes_by_flag(["--iree-preprocessing-patterns-filename=a b"], HELP))
 
 
-def test_a_pipeline_is_written_with_fewer_passes() -> None:
-    """Each in what is around it, options and all; with none of them it is still one."""
+def test_truncate_pipeline_keeps_the_first_passes() -> None:
+    """Each pass keeps its options and the operations around it. The result without passes is still a pipeline."""
     text = "builtin.module(cse, func.func(a{x=1 y={b(c)}},any(b)),iree-c)"
     assert [one.name for one in parse_pipeline(text)] == ["cse", "a", "b", "iree-c"]
     assert truncate_pipeline(text, 3) == "builtin.module(cse,func.func(a{x=1 y={b(c)}}),func.func(any(b)))"

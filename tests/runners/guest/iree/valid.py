@@ -1,5 +1,4 @@
-"""Valid IREE programs whose accesses come close to the edges of their tensors, and larger ones: no diagnoser may
-find fault with any of them."""
+"""Valid IREE programs, some with accesses at the edges of their tensors. No diagnoser may report a fault."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from collections.abc import Iterator
 
 from runners.core.protocol import Testcase
 from tests.runners.guest.iree import faults, larger as iree_larger
-from tests.runners.guest.iree.faults import executed
+from tests.runners.guest.iree.faults import make_execution
 
 LAST_ELEMENT = """\
 func.func @f(%t: tensor<6x4xf32>, %i: index) -> tensor<1xf32> {
@@ -114,16 +113,16 @@ func.func @f(%q: tensor<6x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>) -> t
 """
 
 
-def valid() -> Iterator[tuple[str, Testcase]]:
-    """These, the programs of several dispatches in ``iree_faults``, and those of ``iree_larger``."""
-    yield "last element, by a sum", executed(LAST_ELEMENT, "6x4xf32=1", "3")
-    yield "index beyond, guarded", executed(GUARDED, "6xf32=1", "9")
-    yield "index below, clamped", executed(CLAMPED, "6xf32=1", "-4")
-    yield "gather of first and last rows", executed(GATHER, "5x3xf32=2", "4xi32=0,4,4,0")
-    yield "recurrence", executed(RECURRENCE, "7xf32=1,2,3,4,5,6,7", "7xf32=0.5")
-    yield "last rows overwritten", executed(OVERWRITTEN, "8x8xf32=1", "3x8xf32=2")
-    yield "convolution with strides", executed(CONVOLUTION, "1x9x9x3xf32=0.5", "3x3x3x8xf32=0.25")
-    yield "matmul of any number of rows", executed(DYNAMIC, "11x8xf32=0.5", "8x5xf32=2")
-    yield "attention", executed(SOFTMAX, "6x8xf32=0.1", "8x6xf32=0.2", "6x8xf32=0.3")
-    yield from faults.valid()
-    yield from iree_larger.valid()
+def list_valid_programs() -> Iterator[tuple[str, Testcase]]:
+    """Yield the programs of this module, of ``faults.py`` and of ``larger.py``."""
+    yield "last element, by a sum", make_execution(LAST_ELEMENT, "6x4xf32=1", "3")
+    yield "index beyond, guarded", make_execution(GUARDED, "6xf32=1", "9")
+    yield "index below, clamped", make_execution(CLAMPED, "6xf32=1", "-4")
+    yield "gather of first and last rows", make_execution(GATHER, "5x3xf32=2", "4xi32=0,4,4,0")
+    yield "recurrence", make_execution(RECURRENCE, "7xf32=1,2,3,4,5,6,7", "7xf32=0.5")
+    yield "last rows overwritten", make_execution(OVERWRITTEN, "8x8xf32=1", "3x8xf32=2")
+    yield "convolution with strides", make_execution(CONVOLUTION, "1x9x9x3xf32=0.5", "3x3x3x8xf32=0.25")
+    yield "matmul of any number of rows", make_execution(DYNAMIC, "11x8xf32=0.5", "8x5xf32=2")
+    yield "attention", make_execution(SOFTMAX, "6x8xf32=0.1", "8x6xf32=0.2", "6x8xf32=0.3")
+    yield from faults.list_valid_programs()
+    yield from iree_larger.list_valid_programs()

@@ -1,7 +1,8 @@
-"""Programs that never end, or not soon, with where each is when its time is up; and what must not be called a hang.
+"""Programs that never end, or not soon, with their location at the time-out; and slow programs that must not be a
+hang.
 
-Labels were written down before any of them was stopped: what the program's threads do, and whose code its main
-thread is in (``runners.core.protocol.Hang``).
+Labels were written before the first run: the activity of the program's threads, and the owner of the code in its main
+thread (``runners.core.protocol.Hang``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
 from runners.probe.task import Conditions, ProbeResult
 from runners.sandbox.bubblewrap import Bubblewrap
-from tests.runners.guest.iree.faults import compiled, executed
+from tests.runners.guest.iree.faults import make_compilation, make_execution
 from tests.runners.guest.tvm.sweep import PROGRAMS, environment
 
 FORKED = Conditions(scripts=True, fork=True)
@@ -57,50 +58,52 @@ func.func @f(%x: tensor<i32>) -> tensor<i32> {
 """
 
 
-def chain_of_additions(length: int) -> str:
+def write_additions(length: int) -> str:
     lines = [f"  %{n + 1} = arith.addf %{n}, %x : tensor<4xf32>" for n in range(length)]
     first = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = arith.addf %x, %x : tensor<4xf32>"
     return "\n".join([first, *lines, f"  return %{length} : tensor<4xf32>", "}", ""])
 
 
-def of_iree() -> Iterator[tuple[str, Testcase, Label]]:
-    yield "40,000 additions", compiled(chain_of_additions(40_000)), ("computing", "compiler")
-    yield "a loop without an end", executed(ENDLESS, "i32=0"), ("computing", "compiled")
+def list_iree_programs() -> Iterator[tuple[str, Testcase, Label]]:
+    yield "40,000 additions", make_compilation(write_additions(40_000)), ("computing", "compiler")
+    yield "a loop without an end", make_execution(ENDLESS, "i32=0"), ("computing", "compiled")
 
 
-def in_time() -> Iterator[tuple[str, Testcase]]:
-    """Programs that are slow, or wait, and end well before their time is up."""
+def list_slow_programs() -> Iterator[tuple[str, Testcase]]:
+    """Yield programs that are slow, or wait, and end well before the time limit."""
     start = "import numpy as np\nimport tvm\nimport time\n"
     yield (
         "computes for a while",
-        _script(start + "until = time.monotonic() + 4\nwhile time.monotonic() < until: pass\n"),
+        _make_testcase(start + "until = time.monotonic() + 4\nwhile time.monotonic() < until: pass\n"),
     )
-    yield "sleeps for a while", _script(start + "time.sleep(4)\n")
+    yield "sleeps for a while", _make_testcase(start + "time.sleep(4)\n")
 
 
-def of_tvm(name: str) -> Testcase:
-    return _script((PROGRAMS / f"{name}.repro").read_text())
+def read_tvm_program(name: str) -> Testcase:
+    return _make_testcase((PROGRAMS / f"{name}.repro").read_text())
 
 
-def _script(code: str) -> Testcase:
+def _make_testcase(code: str) -> Testcase:
     return Testcase(
         kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
     )
 
 
-def used_by(testcase: Testcase, version: str) -> Environment:
+def find_environment(testcase: Testcase, version: str) -> Environment:
     if testcase.toolchain == "tvm":
         return environment(version)
     return open_store().get_environment(load_catalogue().find(testcase.toolchain, version))
 
 
-def stopped(testcase: Testcase, version: str, *, wall_s: float, conditions: Conditions = FORKED) -> ProbeResult:
-    """One probe, as long as it may take."""
-    used = used_by(testcase, version)
+def run_until_stopped(
+    testcase: Testcase, version: str, *, wall_s: float, conditions: Conditions = FORKED
+) -> ProbeResult:
+    """Run one probe up to its time limit."""
+    used = find_environment(testcase, version)
     task = make_task(used, testcase, Limits(wall_s=wall_s), conditions=conditions)
     return run_probe(Bubblewrap(), make_layout(used), task, run_id="hangs")
 
 
-def where(probe: ProbeResult) -> Hang | None:
+def find_hang(probe: ProbeResult) -> Hang | None:
     record = probe.steps[-1].record if probe.steps else None
     return record.hang if record is not None else None

@@ -1,4 +1,4 @@
-"""What a script's run leaves of itself besides its output, with a real compiler and a real numpy."""
+"""The record of a script's run, with a real compiler and a real numpy."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from runners.guest.script import run as script
 record, stacks = (script.move_descriptor(int(number)) for number in sys.argv[2:4])
 script.run_script([sys.argv[5]], record, stacks, None, sys.argv[4].split(","))
 """
-"""As in a zygote's child: what the script begins with is imported, so that its functions can be watched."""
+"""Run a script as in a zygote's child: the first imports of the script are done, and their functions watched."""
 
 
-def told(
+def run_recorded(
     code: str, folder: Path, *, imported: bool = False
 ) -> tuple[list[dict[str, Any]], subprocess.CompletedProcess[str]]:
-    """The lines of the record that ``script.py`` leaves of a program, and how it ended."""
+    """Run a program by ``script/run.py``. Return the lines of its record and how it ended."""
     script = folder / "repro.py"
     script.write_text(code)
     reader, writer = os.pipe()
@@ -56,18 +56,18 @@ def told(
         truncated=False, claims="\n".join(lines),
     )  # fmt: skip
     record = build_record(step, tvm.GUEST, script="repro.py")
-    said = [json.loads(line) for line in lines]
-    assert len(record.chain) == len(said[-1].get("failed", []))  # the host reads what the guest writes
-    return said, done
+    entries = [json.loads(line) for line in lines]
+    assert len(record.chain) == len(entries[-1].get("failed", []))  # the host reads what the guest writes
+    return entries, done
 
 
-def test_the_chain_has_each_exception_with_its_frames(tmp_path: Path) -> None:
-    """The one that ended it first, frames innermost first, and why the next one stands behind it."""
+def test_record_has_each_exception_with_its_frames(tmp_path: Path) -> None:
+    """The final exception comes first, frames are innermost first, and each cause has its relation."""
     code = (
         "def inner():\n    return {}['a']\n\ndef outer():\n    try:\n        inner()\n"
         "    except KeyError as e:\n        raise ValueError('b') from e\n\nouter()\n"
     )
-    lines, done = told(code, tmp_path)
+    lines, done = run_recorded(code, tmp_path)
     ended_it, cause = lines[-1]["failed"]
     assert done.returncode == 1
     assert (ended_it["type"], ended_it["message"], ended_it["because"]) == ("ValueError", "b", "")
@@ -76,18 +76,18 @@ def test_the_chain_has_each_exception_with_its_frames(tmp_path: Path) -> None:
     assert [frame[1:] for frame in cause["frames"]] == [[2, "inner"], [6, "outer"]]
 
 
-def test_warnings_are_told_and_printed_as_ever(tmp_path: Path) -> None:
-    """With their category; each once."""
+def test_warnings_are_recorded_and_printed(tmp_path: Path) -> None:
+    """Each warning is recorded once, with its category, and printed as in a plain run."""
     code = "import warnings\nfor _ in range(3):\n    warnings.warn('careful')\nwarnings.warn('old', FutureWarning)\n"
-    lines, done = told(code, tmp_path)
+    lines, done = run_recorded(code, tmp_path)
     assert lines[-1]["warnings"] == [["UserWarning", "careful"], ["FutureWarning", "old"]]
     assert (done.stderr.count("careful"), done.returncode) == (2, 0)  # the text, and the line of code
 
 
 @pytest.mark.parametrize("imported", [True, False])
-def test_compiling_and_running_are_phases_with_times(tmp_path: Path, imported: bool) -> None:
-    """In their order, in a fork and in a process of its own; what fails in the end fails after both."""
-    lines, _ = told(MODEL + COMPILE + RUN + "raise ValueError('wrong')\n", tmp_path, imported=imported)
+def test_record_has_compile_and_run_phases(tmp_path: Path, imported: bool) -> None:
+    """Phases are in order, in a fork and in a process of its own. The final failure comes after both."""
+    lines, _ = run_recorded(MODEL + COMPILE + RUN + "raise ValueError('wrong')\n", tmp_path, imported=imported)
     assert [line.get("phase") for line in lines] == ["compile", "run", None]
     times = [line["at"] for line in lines]
     assert times == sorted(times)
@@ -95,13 +95,13 @@ def test_compiling_and_running_are_phases_with_times(tmp_path: Path, imported: b
 
 
 @pytest.mark.parametrize("imported", [True, False])
-def test_a_crash_in_the_compiler_leaves_the_phase(tmp_path: Path, imported: bool) -> None:
-    """All that a process which is gone can have said of itself."""
+def test_crash_in_the_compiler_leaves_the_phase(tmp_path: Path, imported: bool) -> None:
+    """After a crash the record ends with the phase of the crash."""
     crash = (
         "@tvm.transform.module_pass(opt_level=0, name='Crash')\ndef crash(module, _context):\n"
         "    import ctypes\n    ctypes.string_at(8)\n"
         "tvm.compile(module, target='llvm', relax_pipeline=crash)\n"
     )
-    lines, done = told(MODEL + crash, tmp_path, imported=imported)
+    lines, done = run_recorded(MODEL + crash, tmp_path, imported=imported)
     assert done.returncode < 0
     assert [line.get("phase") for line in lines] == ["compile"]

@@ -1,9 +1,9 @@
-"""Runs programs one after another in forked children of one process that has imported the compiler:
-``python batch.py ROOT MODES FILE…``; MODES ``plain`` runs them without any instrumentation.
+"""Run programs one after another in forks of a process that has imported the compiler.
 
-Prints one JSON line per program: status (negative: a signal), seconds, standard output, standard error and the
-text of the findings file. A child per program gives each its own streams, directory and memory, at a fifth of the
-time of a new process.
+``python batch.py ROOT MODES FILE…``; the mode ``plain`` runs the programs without instrumentation.
+
+Print a line of JSON per program: status (negative: a signal), seconds, standard output, standard error and the
+findings file. A child per program has its own streams, directory and memory, in a fifth of the time of a new process.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ def main(root: str, modes: str, *files: str) -> None:
         started = time.perf_counter()
         child = os.fork()
         if child == 0:
-            _become(folder)
-            _run(diagnose.main if modes != "plain" else _run_plain, modes)
+            _set_up_child(folder)
+            _run_and_exit(diagnose.main if modes != "plain" else _run_plain, modes)
         _, status = os.waitpid(child, 0)
         seconds = time.perf_counter() - started
-        texts = {name: _read(folder / name) for name in ("stdout", "stderr", "findings")}
+        texts = {name: _read_text(folder / name) for name in ("stdout", "stderr", "findings")}
         line = {"code": os.waitstatus_to_exitcode(status), "seconds": seconds, **texts}
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()  # or the next child would write it again
         shutil.rmtree(folder)
 
 
-def _become(folder: Path) -> None:
-    """This child's own directory, streams and limit in time."""
+def _set_up_child(folder: Path) -> None:
+    """Give the child its own directory, streams and time limit."""
     signal.alarm(PROGRAM_S)
     os.chdir(folder)
     for number, name in ((1, "stdout"), (2, "stderr")):
@@ -52,8 +52,8 @@ def _become(folder: Path) -> None:
     os.environ["REPROBOT_FINDINGS"] = str(folder / "findings")
 
 
-def _run(run: object, modes: str) -> None:
-    """As the interpreter would end: with what SystemExit says, or 1 after a traceback."""
+def _run_and_exit(run: object, modes: str) -> None:
+    """End as the interpreter: with the status of SystemExit, or 1 after a traceback."""
     code = 1
     try:
         code = run([modes, "repro.py"])  # type: ignore[operator]  # one of two functions of one shape
@@ -76,7 +76,7 @@ def _run_plain(arguments: list[str]) -> int:
     return 0
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     return path.read_text(errors="replace")[-20_000:] if path.exists() else ""
 
 

@@ -1,4 +1,4 @@
-"""Programs whose failure one planted pass makes: which pass, and where it stands, is what the search must find."""
+"""Programs that fail because of one planted pass. Pass bisection must find the pass and its position."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SWAPS = {
     "NegativeRelu": ("relax.nn.relu", "relax.op.negative(call.args[0])"),
     "OtherWayRound": ("relax.subtract", "relax.op.subtract(call.args[1], call.args[0])"),
 }
-"""Name of the planted pass → the operator that it replaces, and by what."""
+"""Name of the planted pass → the operator that it replaces, and the replacement."""
 
 PASS = """
 
@@ -79,8 +79,8 @@ PLACES = {
 }
 
 
-def faulty() -> dict[str, tuple[str, str, str]]:
-    """Name → program, the planted pass, and whose passes it stands among."""
+def make_faulty() -> dict[str, tuple[str, str, str]]:
+    """Return name → program, planted pass, and scope of the pass."""
     found = {}
     for (name, (operator, instead)), (place, text) in product(SWAPS.items(), PLACES.items()):
         planted = PASS.format(operator=operator, instead=instead, name=name)

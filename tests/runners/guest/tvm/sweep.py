@@ -1,4 +1,4 @@
-"""The programs beside this file, run plain and instrumented with a release's environment, and what was found."""
+"""Run the programs in this folder plain and instrumented, in a release's environment, and return the findings."""
 
 from __future__ import annotations
 
@@ -29,18 +29,19 @@ EXPECTED = {
     "idempotent": "not-idempotent",
     "unwritten": "uninitialized-read",
 }
-"""The finding that each group of faulty programs must lead to; groups ``valid`` and ``written`` must lead to none.
+"""Expected finding of each group of faulty programs. The groups ``valid`` and ``written`` must have none.
 
-Those of ``written`` look as if they read what nothing wrote: it does not matter, or a pass of theirs lost the store.
+Programs of ``written`` seem to read undefined memory: the value has no effect, or a pass of the program lost the
+store.
 """
 MISSED = frozenset({"unwritten/unrolled_and_vectorised"})
-"""Not diagnosed: an element that iterations of a vectorised loop both read and write counts as written."""
+"""Not diagnosed: an element that iterations of a vectorized loop both read and write counts as written."""
 FILLS = ("fill-zero", "fill-highest", "fill-lowest", "fill-one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """One program, once. ``code`` is its exit status, or minus the signal; ``seconds`` without importing TVM."""
+class ProgramRun:
+    """One run of a program. ``code`` is the exit status or minus the signal. ``seconds`` excludes importing TVM."""
 
     program: str
     code: int
@@ -65,27 +66,27 @@ def programs(group: str) -> tuple[str, ...]:
     return tuple(f"{group}/{path.stem}" for path in sorted((PROGRAMS / group).glob("*.repro")))
 
 
-def filled_alike(version: str, names: tuple[str, ...], fill: str) -> tuple[Ran, ...]:
-    """Programs of group ``unwritten`` with what they are seen to read filled, each as the host would ask for it."""
+def filled_alike(version: str, names: tuple[str, ...], fill: str) -> tuple[ProgramRun, ...]:
+    """Run programs of group ``unwritten`` with their unwritten buffers filled, as the host does."""
     named = {name for found in seen_unwritten(version, names) for name in found}
     return run_all(version, names, f"{fill}={'+'.join(sorted(named))}")
 
 
 @cache
 def seen_unwritten(version: str, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """What each program is seen to read and not to have written, as ``function/buffer``."""
+    """Return the unwritten buffers that each program reads, as ``function/buffer``."""
     ran = run_all(version, names, "unwritten")
     return tuple(tuple(str(name) for one in each.findings for name in one.evidence["fill"]) for each in ran)
 
 
 def labelled_buffer(program: str) -> str:
-    """What a program of group ``unwritten`` says in its first line: the buffer that it reads and never wrote."""
+    """Return the unwritten buffer in the first line of a program of group ``unwritten``."""
     with (PROGRAMS / f"{program}.repro").open(encoding="utf-8") as text:
         return text.readline().removeprefix("# read and never written: ").strip()
 
 
-def run_all(version: str, names: tuple[str, ...], modes: str = MODES) -> tuple[Ran, ...]:
-    """Run programs in one process that forks for each; ``plain`` as modes runs them without instrumentation."""
+def run_all(version: str, names: tuple[str, ...], modes: str = MODES) -> tuple[ProgramRun, ...]:
+    """Run programs in forks of one process. The mode ``plain`` runs them without instrumentation."""
     files = [str(PROGRAMS / f"{name}.repro") for name in names]
     done = subprocess.run(
         [str(environment(version).interpreter.executable), str(HERE / "batch.py"), str(ROOT), modes, *files],
@@ -94,17 +95,19 @@ def run_all(version: str, names: tuple[str, ...], modes: str = MODES) -> tuple[R
         text=True,
         check=True,
     )
-    return tuple(_ran(name, json.loads(line)) for name, line in zip(names, done.stdout.splitlines(), strict=True))
+    return tuple(
+        _read_run(name, json.loads(line)) for name, line in zip(names, done.stdout.splitlines(), strict=True)
+    )
 
 
 def variables(version: str) -> dict[str, str]:
     site = str(environment(version).site_packages)
-    # One thread in numpy's pool: more of them don't survive the forks of batch.py.
+    # One thread in numpy's pool: more threads do not survive the forks of batch.py.
     return {**os.environ, "PYTHONPATH": site, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _ran(name: str, line: dict[str, object]) -> Ran:
-    return Ran(
+def _read_run(name: str, line: dict[str, object]) -> ProgramRun:
+    return ProgramRun(
         program=name,
         code=int(str(line["code"])),
         seconds=float(str(line["seconds"])),

@@ -1,6 +1,6 @@
-"""The diagnosers on real releases: each faulty program diagnosed, no valid one accused, and no outcome changed.
+"""Diagnosers on real releases find each faulty program, accuse no valid program, and change no result.
 
-The full sweep over releases, with its table, is bench/diagnosis/diagnosers.py.
+bench/diagnosis/diagnosers.py runs all releases and prints a table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.runners.guest.tvm.sweep import (
     EXPECTED,
     LAUNCHER,
     MODES,
-    Ran,
+    ProgramRun,
     environment,
     filled_alike,
     programs,
@@ -51,27 +51,27 @@ SAMPLE = (
     "valid/te_padded_stencil",
     "valid/lift_transform_params_used_rightly",
 )
-"""Programs that between them use each hook, for the release whose API differs most."""
+"""Programs that together use each hook, for the release whose API differs most."""
 
 
 @cache
-def ran(version: str, names: tuple[str, ...]) -> dict[str, Ran]:
+def ran(version: str, names: tuple[str, ...]) -> dict[str, ProgramRun]:
     return {result.program: result for result in run_all(version, names)}
 
 
 @cache
-def ran_plain(version: str, names: tuple[str, ...]) -> dict[str, Ran]:
+def ran_plain(version: str, names: tuple[str, ...]) -> dict[str, ProgramRun]:
     return {result.program: result for result in run_all(version, names, "plain")}
 
 
 def expected(program: str) -> set[str]:
-    wanted = EXPECTED.get(program.split("/")[0])
-    return {wanted} if wanted else set()
+    kind = EXPECTED.get(program.split("/")[0])
+    return {kind} if kind else set()
 
 
 @pytest.mark.parametrize("group", EXPECTED)
 def test_every_faulty_program_is_diagnosed(group: str) -> None:
-    """With its own kind of finding, and no other but a second change by a pass that changes its input."""
+    """Each program has its own kind of finding. A pass that changes its input may also change it a second time."""
     names = tuple(name for name in programs(group) if name not in sweep.MISSED)
     assert len(names) >= (12 if group in ("bounds", "unwritten") else 5)
     for program, result in ran(NEWEST, names).items():
@@ -80,7 +80,7 @@ def test_every_faulty_program_is_diagnosed(group: str) -> None:
 
 
 def test_no_valid_program_is_accused_or_changed() -> None:
-    """Same status and same standard output as the plain run, and no finding."""
+    """Status and standard output equal those of the plain run, and there is no finding."""
     names = programs("valid")
     assert len(names) >= 60
     plain = ran_plain(NEWEST, names)
@@ -90,35 +90,35 @@ def test_no_valid_program_is_accused_or_changed() -> None:
         assert result.code == 0, (program, result.stderr[-2000:])
 
 
-def test_what_is_written_after_all_or_does_not_matter_is_no_fault() -> None:
-    """Padding that nobody looks at, memory with a second name, and stores that a pass of the program's own loses."""
+def test_harmless_unwritten_memory_is_no_finding() -> None:
+    """Unread padding, memory with a second name, and stores that the program's own pass loses are no faults."""
     names = programs("written")
     assert len(names) >= 20
     for program, result in ran(NEWEST, names).items():
         assert not result.findings, (program, result.claims)
 
 
-def test_the_buffer_that_was_never_written_is_named() -> None:
-    """As the program's label says, with an element that it reads."""
+def test_finding_names_the_unwritten_buffer() -> None:
+    """The buffer is the one in the program's label."""
     for program, result in ran(NEWEST, READ).items():
         assert [one.evidence["buffer"] for one in result.findings] == [sweep.labelled_buffer(program)], program
 
 
-def test_a_failure_follows_what_the_memory_is_filled_with() -> None:
-    """Each faulty program is clean with one constant and fails with another."""
+def test_failure_depends_on_the_fill() -> None:
+    """Each faulty program passes with one constant and fails with another."""
     ended = [{one.program: one.code for one in filled_alike(NEWEST, READ, fill)} for fill in sweep.FILLS]
     for program in READ:
         assert {codes[program] for codes in ended} == {0, 1}, program
 
 
-def test_the_oldest_release_gives_the_same_answers() -> None:
-    """Its IR, buffers and annotations are other classes under other names."""
+def test_oldest_release_has_the_same_findings() -> None:
+    """Its IR, buffers and annotations have other classes and names."""
     for program, result in ran(OLDEST, SAMPLE).items():
         assert result.kinds == expected(program), (program, result.claims, result.stderr[-2000:])
 
 
-def test_an_access_is_described_so_that_it_can_be_checked() -> None:
-    """Operator, kernel, axis, extent, the range of the indices and the variable that holds them."""
+def test_finding_describes_the_access() -> None:
+    """The evidence has operator, axis, extent, range of the indices, and the variable with the indices."""
     name = "bounds/take_rows_beyond"
     (finding,) = ran(NEWEST, programs("bounds"))[name].findings
     seen = finding.evidence
@@ -129,40 +129,38 @@ def test_an_access_is_described_so_that_it_can_be_checked() -> None:
     assert "`wanted`" in finding.summary
 
 
-def test_an_index_computed_on_the_way_is_named_as_such() -> None:
-    """No variable of the testcase holds it; the evidence says so rather than guess."""
+def test_computed_index_has_no_variable() -> None:
+    """No variable of the testcase has the index, and the evidence names none."""
     (finding,) = ran(NEWEST, programs("bounds"))["bounds/take_of_computed_indices"].findings
     assert finding.evidence["origin"] == "computed-data"
     assert finding.evidence["testcase_value"] is None
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "extent", "value"),
+    ("name", "requested", "extent", "value"),
     [
         ("bounds/topk_of_more_than_there_is", [9, 9], 5, "the number 9"),
         ("bounds/te_argsort_counts_beyond", [4, 7], 4, "`how_many`"),
     ],
 )
-def test_what_a_kernel_that_cannot_be_looked_into_is_asked_for_is_told(
-    name: str, asked: list[int], extent: int, value: str
-) -> None:
-    """By its arguments, before it is called: more elements than its axis has, and where the number stands."""
+def test_arguments_of_library_kernels_are_checked(name: str, requested: list[int], extent: int, value: str) -> None:
+    """The finding has the requested number of elements, the extent, and the number's origin in the testcase."""
     (finding,) = ran(NEWEST, programs("bounds"))[name].findings
     seen = finding.evidence
-    assert (seen["index_range"], seen["extent"], seen["testcase_value"]) == (asked, extent, value)
+    assert (seen["index_range"], seen["extent"], seen["testcase_value"]) == (requested, extent, value)
     assert (seen["axis"], seen["origin"]) == (1, "testcase-data")
 
 
-def test_a_crash_out_of_bounds_becomes_a_report() -> None:
-    """The plain run dies of SIGSEGV; the instrumented one lives to say why."""
+def test_crash_out_of_bounds_becomes_a_finding() -> None:
+    """The plain run dies of SIGSEGV. The instrumented run survives and reports the access."""
     name = "bounds/tir_far_away_crashes"
     assert ran_plain(NEWEST, (name,))[name].code == -11
     (finding,) = ran(NEWEST, programs("bounds"))[name].findings
     assert finding.evidence["outside_range"][1] >= 1 << 40
 
 
-def test_the_call_that_works_is_shown() -> None:
-    """Pass, parameters before and after, the function that has to run first."""
+def test_finding_shows_the_working_call() -> None:
+    """The evidence has the pass, the new function and the working call."""
     (finding,) = ran(NEWEST, programs("signature"))["signature/lifted_in_a_sequence"].findings
     assert finding.evidence["pass"] == "LiftTransformParams"
     assert finding.evidence["new_functions"] == ["main_transform_params"]
@@ -170,8 +168,8 @@ def test_the_call_that_works_is_shown() -> None:
     assert finding.evidence["call_that_works"] == working
 
 
-def test_the_call_that_works_makes_the_difference_disappear() -> None:
-    """Every program for which such a call is shown fails as it is, and runs cleanly with that call."""
+def test_working_call_repairs_the_program() -> None:
+    """Every program with a working call fails in its plain run and passes with the repaired call."""
     shown = [
         one.program
         for one in ran(NEWEST, programs("signature")).values()
@@ -183,8 +181,8 @@ def test_the_call_that_works_makes_the_difference_disappear() -> None:
     assert all(one.code != 0 for one in ran_plain(NEWEST, tuple(shown)).values())
 
 
-def test_what_was_called_before_is_told_from_how_it_is_called() -> None:
-    """Two calls on one module, in each way: one that counts differs in all, one that annotates in none."""
+def test_finding_tells_earlier_calls_from_the_way_of_calling() -> None:
+    """Two calls on one module: a pass that counts differs in every way of calling, a pass that annotates in none."""
     names = ("mutation/changes_more_each_time", "mutation/annotate_entry_by_hand")
     counting, annotating = (ran(NEWEST, names)[name].findings[0] for name in names)
     assert set(counting.evidence["called_twice_on_one_module"].values()) == {"differs"}
@@ -193,8 +191,8 @@ def test_what_was_called_before_is_told_from_how_it_is_called() -> None:
     assert set(annotating.evidence["called_twice_on_one_module"].values()) == {"same"}
 
 
-def test_the_first_pass_that_lost_the_values_is_named() -> None:
-    """Neither the passes before it nor those that carry its constants on."""
+def test_finding_names_the_first_pass_that_loses_values() -> None:
+    """Earlier passes and passes that only keep the constants are not named."""
     (finding,) = ran(NEWEST, programs("values"))["values/second_of_two_passes_does_it"].findings
     assert finding.evidence["pass"] == "Lose"
     assert finding.evidence["outputs"] == [1]
@@ -206,7 +204,7 @@ def test_the_first_pass_that_lost_the_values_is_named() -> None:
 def run_script(
     tmp_path: Path, text: str, *arguments: str, modes: str | None = MODES
 ) -> subprocess.CompletedProcess[str]:
-    """The testcase as a process of its own; plain without ``modes``."""
+    """Run the testcase in a process of its own, without instrumentation if ``modes`` is None."""
     (tmp_path / "repro.py").write_text(text)
     hooks = [] if modes is None else [str(LAUNCHER), "tvm.diagnose", modes]
     python = str(environment(NEWEST).interpreter.executable)
@@ -229,16 +227,16 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_testcase_ends_as_it_would_alone(tmp_path: Path, ending: str) -> None:
-    """Same status, same output, same traceback."""
+def test_instrumented_testcase_ends_as_a_plain_run(tmp_path: Path, ending: str) -> None:
+    """Status, output and traceback are equal."""
     plain = run_script(tmp_path, ENDINGS[ending], "argument", modes=None)
     seen = run_script(tmp_path, ENDINGS[ending], "argument")
     assert (seen.returncode, seen.stdout) == (plain.returncode, plain.stdout)
     assert seen.stderr == plain.stderr
 
 
-def test_a_toolchain_that_cannot_be_imported_is_noted(tmp_path: Path) -> None:
-    """The testcase still runs and fails by itself; the file says why nothing was found."""
+def test_compiler_that_cannot_be_imported_is_noted(tmp_path: Path) -> None:
+    """The testcase still runs and fails by itself. A note has the reason for the missing findings."""
     (tmp_path / "repro.py").write_text("print('ran')\nimport tvm\n")
     (tmp_path / "tvm").mkdir()
     (tmp_path / "tvm" / "__init__.py").write_text("raise ImportError('undefined symbol')\n")
@@ -258,16 +256,15 @@ def test_a_toolchain_that_cannot_be_imported_is_noted(tmp_path: Path) -> None:
     assert note["kind"] == "note"
 
 
-def test_an_unknown_diagnoser_is_refused(tmp_path: Path) -> None:
-    """By name, with the known ones."""
+def test_unknown_diagnoser_is_refused(tmp_path: Path) -> None:
+    """The message names the unknown diagnoser and the known ones."""
     done = run_script(tmp_path, "print('ran')\n", modes="bounds,astrology")
     assert (done.returncode, done.stdout) == (2, "")
     assert "astrology" in done.stderr
     assert "signature" in done.stderr
 
 
-def test_groups_and_programs_agree() -> None:
-    """Each folder of programs is a group that is swept: here; or without instruments, by bench/diagnosis/repeats.py
-    and with a limit in time."""
+def test_every_folder_of_programs_is_a_group() -> None:
+    """Each folder is run here, by bench/diagnosis/repeats.py without instruments, or by bench/diagnosis/hangs.py."""
     folders = {path.name for path in sweep.PROGRAMS.iterdir()}
     assert folders == {*EXPECTED, "valid", "written", "nondeterministic", "hang"}

@@ -1,4 +1,4 @@
-"""What a diagnoser writes stays within what the host accepts."""
+"""The findings file stays within the limits of the host."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 from pathlib import Path
 
 from runners.core.toolchain.claims import MAX_CLAIM_BYTES, read_findings
-from runners.guest.tvm.findings import MAX_FINDINGS, Findings, bounded
+from runners.guest.tvm.findings import MAX_FINDINGS, Findings, limit_value
 
 
 def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_the_host_reads_what_was_written(tmp_path: Path) -> None:
-    """One finding, word for word; notes are for the log and no findings."""
+def test_host_reads_the_findings_file(tmp_path: Path) -> None:
+    """The host reads a finding unchanged. Notes are not findings."""
     path = tmp_path / "findings"
     findings = Findings(str(path))
     findings.note("something was not available", why="it is old")
@@ -26,8 +26,8 @@ def test_the_host_reads_what_was_written(tmp_path: Path) -> None:
     assert [line["kind"] for line in lines(path)] == ["out-of-bounds-access", "note"]
 
 
-def test_however_much_is_found_the_file_stays_small(tmp_path: Path) -> None:
-    """Number, length and depth are cut; what remains is whole lines."""
+def test_findings_file_stays_small(tmp_path: Path) -> None:
+    """Number, length and depth are cut. The file has complete lines."""
     path = tmp_path / "findings"
     findings = Findings(str(path))
     deep: object = "end"
@@ -42,8 +42,8 @@ def test_however_much_is_found_the_file_stays_small(tmp_path: Path) -> None:
 
 
 def test_evidence_is_plain_json() -> None:
-    """NaN and infinity, which JSON lacks, and objects become text."""
-    assert bounded({"a": float("nan"), "b": float("inf"), "c": Path("x"), 1: (True, None, 2.5)}) == {
+    """NaN, infinity and objects become text, because JSON lacks them."""
+    assert limit_value({"a": float("nan"), "b": float("inf"), "c": Path("x"), 1: (True, None, 2.5)}) == {
         "a": "nan",
         "b": "inf",
         "c": "x",
@@ -51,8 +51,8 @@ def test_evidence_is_plain_json() -> None:
     }
 
 
-def test_a_refuted_finding_is_taken_back(tmp_path: Path) -> None:
-    """The file is written anew without it."""
+def test_drop_removes_a_refuted_finding(tmp_path: Path) -> None:
+    """The file no longer has the finding."""
     path = tmp_path / "findings"
     findings = Findings(str(path))
     findings.add("a", "signature-changed", "called the old way", {})
@@ -61,7 +61,7 @@ def test_a_refuted_finding_is_taken_back(tmp_path: Path) -> None:
 
 
 def test_a_forked_child_writes_nothing(tmp_path: Path) -> None:
-    """Only the process that was asked to diagnose writes."""
+    """Only the process that created the findings writes the file."""
     path = tmp_path / "findings"
     findings = Findings(str(path))
     child = os.fork()
@@ -72,7 +72,7 @@ def test_a_forked_child_writes_nothing(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_nowhere_to_write_is_no_failure(tmp_path: Path) -> None:
-    """A diagnoser is never a reason for a testcase to fail."""
-    Findings(None).note("nobody listens")
+def test_missing_file_is_no_failure(tmp_path: Path) -> None:
+    """A diagnoser never makes a testcase fail."""
+    Findings(None).note("no file")
     Findings(str(tmp_path / "missing" / "findings")).note("no such folder")

@@ -1,6 +1,6 @@
-"""The search for the pass with which a testcase begins to fail, on real releases.
+"""Pass bisection of TVM testcases, on real releases.
 
-All sixteen programs on three releases are run by bench/diagnosis/diagnosers.py.
+bench/diagnosis/diagnosers.py runs all sixteen programs on three releases.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from tests.runners.guest.tvm.guilty import MODEL, faulty
+from tests.runners.guest.tvm.guilty import MODEL, make_faulty
 from tests.runners.guest.tvm.sweep import LAUNCHER, PROGRAMS, environment, variables
 
 pytestmark = pytest.mark.compilers
 
 
-def search(program: str, version: str, tmp_path: Path) -> dict[str, Any] | None:
-    """The finding's evidence; None when there is no finding."""
+def bisect_program(program: str, version: str, tmp_path: Path) -> dict[str, Any] | None:
+    """Bisect a program. Return the evidence of the finding; None without a finding."""
     script, findings = tmp_path / "program.py", tmp_path / "findings"
     script.write_text(program)
     words = [
@@ -52,29 +52,29 @@ def search(program: str, version: str, tmp_path: Path) -> dict[str, Any] | None:
         ("AddInstead, pipeline", "0.27.0"),
     ],
 )
-def test_the_planted_pass_is_found(name: str, version: str, tmp_path: Path) -> None:
-    """Among the testcase's own passes and among those of the build, with what it did to the module."""
-    program, planted, scope = faulty()[name]
-    found = search(program, version, tmp_path)
+def test_planted_pass_is_found(name: str, version: str, tmp_path: Path) -> None:
+    """The pass is found among the testcase's own passes and among the build's, with its change of the module."""
+    program, planted, scope = make_faulty()[name]
+    found = bisect_program(program, version, tmp_path)
     assert found is not None
     assert (found["pass"], found["scope"]) == (planted, scope)
     assert found["application"] - found["passes_without"] == 1
     assert any(line.startswith(("+", "-")) for line in found["difference"])
 
 
-def test_a_failure_that_needs_no_pass_blames_none(tmp_path: Path) -> None:
-    """The testcase's expectation is wrong: every pass can be left out, and it fails all the same."""
-    program, _, _ = faulty()["SubtractInstead, alone"]
+def test_failure_without_passes_blames_no_pass(tmp_path: Path) -> None:
+    """The testcase's expectation is wrong, so it also fails without any pass."""
+    program, _, _ = make_faulty()["SubtractInstead, alone"]
     innocent = program.replace("module = planted(module)", "module = relax.transform.Normalize()(module)")
-    found = search(innocent.replace("- data, rtol", "+ 7, rtol"), "0.27.0", tmp_path)
+    found = bisect_program(innocent.replace("- data, rtol", "+ 7, rtol"), "0.27.0", tmp_path)
     assert found is not None
     assert (found["pass"], found["application"]) == ("", 0)
 
 
-def test_a_testcase_that_runs_cleanly_leads_to_nothing(tmp_path: Path) -> None:
-    """No failure, no pass to find."""
-    program, _, _ = faulty()["SubtractInstead, alone"]
-    assert search(program.replace("module = planted(module)\n", ""), "0.27.0", tmp_path) is None
+def test_passing_testcase_has_no_finding(tmp_path: Path) -> None:
+    """Without a failure there is no pass to find."""
+    program, _, _ = make_faulty()["SubtractInstead, alone"]
+    assert bisect_program(program.replace("module = planted(module)\n", ""), "0.27.0", tmp_path) is None
 
 
 RAISES_INSIDE = """
@@ -87,27 +87,27 @@ raises(module)
 
 
 @pytest.mark.parametrize("end", ["raise ValueError('no')", "import os; os.abort()"])
-def test_what_ran_when_it_failed_is_told(end: str, tmp_path: Path) -> None:
-    """Also of a crash, after which the one that crashed tells nothing any more."""
-    found = search(MODEL + RAISES_INSIDE.format(end=end) + end, "0.27.0", tmp_path)
+def test_finding_names_the_pass_that_was_running(end: str, tmp_path: Path) -> None:
+    """The finding also names the pass after a crash."""
+    found = bisect_program(MODEL + RAISES_INSIDE.format(end=end) + end, "0.27.0", tmp_path)
     assert found is not None
     assert (found["application"], found["under_way"]) == (0, ["Raises"])
 
 
-def test_a_pass_that_crashes_is_found(tmp_path: Path) -> None:
-    """The run with it leaves no words of its own; which passes it came through was told as it went."""
+def test_crashing_pass_is_found(tmp_path: Path) -> None:
+    """The log of a run survives the crash, with all passes until then."""
     passes = "[relax.transform.CanonicalizeBindings(), raises, relax.transform.DeadCodeElimination()]"
     alone = RAISES_INSIDE.format(end="import os; os.abort()").replace("\nraises(module)\n", "")
-    found = search(f"{MODEL}{alone}tvm.transform.Sequential({passes})(module)\n", "0.27.0", tmp_path)
+    found = bisect_program(f"{MODEL}{alone}tvm.transform.Sequential({passes})(module)\n", "0.27.0", tmp_path)
     assert found is not None
     assert (found["pass"], found["inside"]) == ("Raises", "sequential")
     assert found["application"] - found["passes_without"] == 1
 
 
 def test_a_search_of_many_passes_needs_few_runs(tmp_path: Path) -> None:
-    """A network whose sixty-odd passes have no part in its failure: runs that are spared are what makes it quick."""
+    """A network has more than sixty passes without influence on its failure. The search takes at most 24 runs."""
     network = (PROGRAMS / "valid" / "residual_network_of_two_blocks.repro").read_text()
-    found = search(network + "\nassert len(__name__) == 1\n", "0.27.0", tmp_path)
+    found = bisect_program(network + "\nassert len(__name__) == 1\n", "0.27.0", tmp_path)
     assert found is not None
     assert found["application"] == 0
     assert found["trials"] <= 24

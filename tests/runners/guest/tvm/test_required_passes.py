@@ -1,4 +1,4 @@
-"""Which names cannot be spared, found with few runs."""
+"""The required passes are found in few runs."""
 
 from __future__ import annotations
 
@@ -6,54 +6,54 @@ from collections.abc import Collection
 
 from hypothesis import given, strategies as st
 
-from runners.guest.tvm.pass_bisect.required_passes import must_run
+from runners.guest.tvm.pass_bisect.required_passes import find_required_passes
 
 NAMES = tuple(f"pass{number}" for number in range(62))
 
 
 class Program:
-    """Breaks without any of ``needed``; counts its runs."""
+    """A program that breaks if a pass of ``required`` is missing, and counts its runs."""
 
-    def __init__(self, needed: Collection[str]) -> None:
-        self.needed = frozenset(needed)
+    def __init__(self, required: Collection[str]) -> None:
+        self.required = frozenset(required)
         self.runs = 0
 
-    def breaks(self, left_out: frozenset[str]) -> bool:
+    def breaks(self, skipped: frozenset[str]) -> bool:
         self.runs += 1
-        return bool(self.needed & left_out)
+        return bool(self.required & skipped)
 
 
 some = st.sets(st.sampled_from(NAMES), max_size=20)
 
 
 @given(some, some)
-def test_what_is_needed_is_found_whatever_was_guessed(needed: set[str], likely: set[str]) -> None:
-    """A wrong guess costs runs and changes nothing."""
-    assert must_run(NAMES, likely, Program(needed).breaks) == needed
+def test_find_required_passes_ignores_a_wrong_guess(required: set[str], likely: set[str]) -> None:
+    """A wrong guess costs runs and does not change the result."""
+    assert find_required_passes(NAMES, likely, Program(required).breaks) == required
 
 
-def test_a_good_guess_takes_a_run_for_each_and_one() -> None:
-    """Of 62 passes, 12 of them needed, as in a network of TVM 0.27.0."""
+def test_a_right_guess_takes_one_run_per_pass_and_one_more() -> None:
+    """12 of 62 passes are required, as in a network of TVM 0.27.0."""
     program = Program(NAMES[::6][:12])
-    must_run(NAMES, program.needed, program.breaks)
-    assert program.runs == len(program.needed) + 1
+    find_required_passes(NAMES, program.required, program.breaks)
+    assert program.runs == len(program.required) + 1
 
 
-def test_a_guess_that_misses_one_takes_a_bisection_more() -> None:
-    """Six runs halve 62 names, and one shows that nothing else is missing."""
+def test_a_guess_without_one_pass_takes_one_more_bisection() -> None:
+    """Six runs bisect 62 names, and one run shows that the set is complete."""
     program = Program(NAMES[::6])
-    must_run(NAMES, program.needed - {NAMES[30]}, program.breaks)
-    assert program.runs <= len(program.needed) + 2 + 6
+    find_required_passes(NAMES, program.required - {NAMES[30]}, program.breaks)
+    assert program.runs <= len(program.required) + 2 + 6
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)), max_size=12), some)
-def test_of_two_that_stand_in_for_each_other_one_is_kept(pairs: list[tuple[str, str]], likely: set[str]) -> None:
-    """What is found suffices, and nothing of it can be spared, also where each alone could be."""
+def test_one_of_two_interchangeable_passes_is_kept(pairs: list[tuple[str, str]], likely: set[str]) -> None:
+    """The result suffices and is minimal, even if each pass of a pair could be left out alone."""
 
-    def breaks(left_out: frozenset[str]) -> bool:
-        return any(one in left_out and other in left_out for one, other in pairs)
+    def breaks(skipped: frozenset[str]) -> bool:
+        return any(one in skipped and other in skipped for one, other in pairs)
 
-    found = must_run(NAMES, likely, breaks)
+    found = find_required_passes(NAMES, likely, breaks)
     everything = frozenset(NAMES)
     assert not breaks(everything - found)
     assert all(breaks((everything - found) | {name}) for name in found)

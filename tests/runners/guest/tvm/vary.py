@@ -1,4 +1,4 @@
-"""The programs beside this file, run in a room under chosen conditions, as the workbench does it for a testcase."""
+"""Rerun the programs in this folder in a session under varied conditions, as the workbench does for a testcase."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ LIMITS = Limits(wall_s=60)
 
 
 @contextmanager
-def repeating(version: str) -> Iterator[Callable[[str], Reruns]]:
-    """A function that repeats a program, named as in ``sweep.programs``, on a release of TVM."""
+def open_reruns(version: str) -> Iterator[Callable[[str], Reruns]]:
+    """Yield a function that reruns a program, named as in ``sweep.programs``, on a release of TVM."""
     used = environment(version)
-    with open_probe_session(Bubblewrap(), make_layout(used), limits=LIMITS, run_id="vary") as room:
+    with open_probe_session(Bubblewrap(), make_layout(used), limits=LIMITS, run_id="vary") as session:
 
-        def run(program: str, setup: Setup) -> Rerun | None:
+        def run_program(program: str, setup: Setup) -> Rerun | None:
             code = (PROGRAMS / f"{program}.repro").read_text()
-            how = derive_conditions(setup.varied, 1)
-            how = replace(how, seed=setup.seed, fork=how.fork and setup != AS_IT_IS)
+            conditions = derive_conditions(setup.varied, 1)
+            conditions = replace(conditions, seed=setup.seed, fork=conditions.fork and setup != AS_IT_IS)
             testcase = Testcase(
                 kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
             )
-            probe = room.run(make_task(used, testcase, LIMITS, conditions=how))
-            assert not room.spent, (program, room.spent)
+            probe = session.run(make_task(used, testcase, LIMITS, conditions=conditions))
+            assert not session.spent, (program, session.spent)
             return record_rerun(setup, probe.ended, probe.steps)
 
-        yield lambda program: rerun_varied(lambda setup: run(program, setup))
+        yield lambda program: rerun_varied(lambda setup: run_program(program, setup))

@@ -13,6 +13,7 @@ from tests.runners.sandbox.kit.attack import (
     timed_out,
 )
 from tests.runners.sandbox.kit.attacks_burning import PROCESSOR_TIME
+from tests.runners.sandbox.kit.attacks_kernel import KERNEL
 from tests.runners.sandbox.kit.attacks_sharing import SHARING
 
 NETWORK = (
@@ -676,5 +677,6 @@ ATTACKS: tuple[Attack, ...] = (
     *PROCESSOR_TIME,
     *TRUTH,
     *SHARING,
+    *KERNEL,
 )
 PRELUDE = "from kit import *\nimport errno, os, ctypes\n"

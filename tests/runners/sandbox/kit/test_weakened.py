@@ -96,7 +96,7 @@ def keep_privileges(patch: pytest.MonkeyPatch, directory: Path) -> None:
     patch.setattr(
         bubblewrap_command,
         "build_inner_argv",
-        lambda spec, *, root, grouped: build(spec, root=False, grouped=grouped),
+        lambda spec, *, user, root, grouped: build(spec, user=user, root=False, grouped=grouped),
     )
     patch.setattr(bubblewrap_command, "build_identity_options", lambda **_: [])
 

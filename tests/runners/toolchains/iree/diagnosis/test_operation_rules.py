@@ -82,10 +82,10 @@ def test_what_is_commented_out_breaks_no_rule() -> None:
     assert find_broken_rule(program(RATIO.replace("%0 =", "// %0 ="), "4xi32=1", "4xi32=0")) is None
 
 
-@pytest.mark.parametrize("title", [title for title, _ in iree_valid.valid()])
+@pytest.mark.parametrize("title", [title for title, _ in iree_valid.list_valid_programs()])
 def test_valid_programs_break_no_rule(title: str) -> None:
     """The collection that the other diagnosers are held to."""
-    assert find_broken_rule(dict(iree_valid.valid())[title]) is None
+    assert find_broken_rule(dict(iree_valid.list_valid_programs())[title]) is None
 
 
 @given(st.text(alphabet='%linag.ruecots()empty:tnsr<>0x^b{}[]=,\n" d#f32', max_size=300))

@@ -96,7 +96,7 @@ def test_what_only_gives_a_shape_is_no_fault(text: str) -> None:
     assert find_unwritten(of_text(text)) is None
 
 
-@pytest.mark.parametrize(("title", "valid"), list(iree_valid.valid()))
+@pytest.mark.parametrize(("title", "valid"), list(iree_valid.list_valid_programs()))
 def test_no_valid_program_reads_an_empty_tensor(title: str, valid: Testcase) -> None:
     """Of those that every diagnoser of IREE's is tried with."""
     assert find_unwritten(valid) is None, title

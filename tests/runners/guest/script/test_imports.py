@@ -1,4 +1,4 @@
-"""A module that is imported later is watched, and its import looks as it does alone."""
+"""A module that a script imports later is watched, and its import looks like the import in a plain run."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ except ImportError:
 WATCHED = "tvm.build,tvm.compile,iree.compiler.compile_str"
 
 
-def test_importing_what_is_watched_shows_nothing_of_it(tmp_path: Path) -> None:
-    """Where a warning points, what a specification is, a module that is missing, a second import: as without us."""
+def test_watched_import_looks_like_a_plain_import(tmp_path: Path) -> None:
+    """Location of warnings, type of the specification, missing modules and a reload equal those of a plain run."""
     (tmp_path / "tvm.py").write_text(COMPILER)
     (tmp_path / "repro.py").write_text(SCRIPT)
     reader, writer = os.pipe()
@@ -42,8 +42,8 @@ def test_importing_what_is_watched_shows_nothing_of_it(tmp_path: Path) -> None:
         subprocess.run(words, pass_fds=(writer, nowhere), capture_output=True, text=True, check=True)
         for words in (run, watched)
     )
-    told = os.read(reader, 4096).decode()
+    lines = os.read(reader, 4096).decode().splitlines()
     for descriptor in (reader, writer, nowhere):
         os.close(descriptor)
     assert (ours.stdout, ours.stderr) == (plain.stdout, plain.stderr)
-    assert [line.split('"')[1:4:2] for line in told.splitlines()[:2]] == [["phase", "compile"], ["phase", "run"]]
+    assert [line.split('"')[1:4:2] for line in lines[:2]] == [["phase", "compile"], ["phase", "run"]]

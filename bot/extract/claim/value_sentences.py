@@ -1,0 +1,148 @@
+"""Read pairs of values from sentences: "got 3, expected 4", "prints nan where NumPy gives 0.5".
+
+A sentence is split into values and the words between them. Each value gets its role from the words before, else from
+the words after; of two values, the one without a role gets the opposite of the other's. A pair counts only if both
+roles are filled: a figure alone may be a size, a count or a version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+MAX_SENTENCE_CHARS = 600
+MAX_SENTENCES = 200
+
+
+class Role(Enum):
+    PRINTED = auto()
+    EXPECTED = auto()
+
+    @property
+    def opposite(self) -> Role:
+        return Role.EXPECTED if self is Role.PRINTED else Role.PRINTED
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePair:
+    printed: str
+    expected: str
+
+
+_NUMBER = r"[-+]?(?:\d{1,30}\.\d{1,30}|\.\d{1,30}|\d{1,30})(?:e[-+]?\d{1,3})?"
+_SCALAR = rf"(?:{_NUMBER}|[-+]?(?:nan|inf)|True|False)"
+_LIST = rf"[\[(][\[(\s]{{0,8}}{_SCALAR}\.?(?:[\s,;\])\[(]{{1,8}}{_SCALAR}\.?){{0,63}}[\])\s]{{0,8}}[\])]"
+_VALUE = re.compile(
+    rf"`(?P<span>[^`\n]{{1,300}})`|[\"“](?P<quoted>[^\"”\n]{{1,300}})[\"”]"
+    rf"|(?P<bare>{_LIST}|(?<![\w.%/-]){_SCALAR}(?![\w%/]|\.\d|-\w))",
+    re.I,
+)
+_HAS_VALUE = re.compile(rf"(?<![\w.]){_SCALAR}(?![\w.]*\()", re.I)
+
+_REFERENCES = r"numpy|np|scipy|(?:py)?torch|jax|tensorflow|tflite|onnx ?runtime|ort|eager|the reference|a reference"
+_EXPECTED_BEFORE = re.compile(
+    r"\b(?:expect(?:ed|ing|s)?|should(?:n't| not)? (?:be|have been|print|give|return|say|yield|produce)|want(?:ed)?"
+    r"|instead of|rather than|correct|right|true|proper|must be|ought to be|supposed to be"
+    rf"|(?:{_REFERENCES})(?: (?:says?|gives?|returns?|prints?|has|gets?|outputs?|computes?))?)\b[^`]{{0,40}}$",
+    re.I,
+)
+_PRINTED_BEFORE = re.compile(
+    r"\b(?:got|gets?|gives?|gave|returns?|returned|prints?|printed|outputs?|yields?|produces?|produced|shows?|sees?|saw"
+    r"|observed?|computes?|computed|actual(?:ly)?|result(?:s|ed)? (?:is|was|in)|output (?:is|was)|value (?:is|was)"
+    r"|it is|it was|becomes?|wrong|incorrect)\b[^`]{0,40}$",
+    re.I,
+)
+_EXPECTED_AFTER = re.compile(
+    r"^[\s,]{0,3}(?:(?:is|was|would be|were|being) )?(?:what (?:is|was|I) )?"
+    r"(?:expected|right|correct|wanted|the (?:right|correct))\b",
+    re.I,
+)
+_PRINTED_AFTER = re.compile(
+    r"^[\s,]{0,3}(?:(?:is|was|are|were|gets?) (?:printed|returned|wrong|incorrect|produced|what (?:I|we) (?:see|get))"
+    r"|comes? out|came out|came back)\b",
+    re.I,
+)
+_LABEL = re.compile(
+    r"^[-*\s]{0,4}\**(?:(?P<printed>actual|got|observed|output|result|printed)|(?P<expected>expected|want(?:ed)?|correct"
+    rf"|reference|{_REFERENCES}))\b[^:=\n`]{{0,30}}\**\s?[:=]\**\s{{0,3}}(?P<rest>\S[^\n]{{0,300}})$",
+    re.I | re.M,
+)
+
+
+def find_value_pair(text: str) -> ValuePair | None:
+    """Return the first pair of a printed and an expected value in a paragraph; None if there is none."""
+    if (pair := _read_labels(text)) is not None:
+        return pair
+    for sentence in _split_sentences(text):
+        if (pair := _read_sentence(sentence)) is not None:
+            return pair
+    return None
+
+
+def _read_labels(text: str) -> ValuePair | None:
+    """Read lines such as ``Actual: 3`` and ``Expected: 4``."""
+    found: dict[str, str] = {}
+    for match in _LABEL.finditer(text[:20_000]):
+        values = [_get_text(value) for value in _VALUE.finditer(match["rest"])]
+        if len(values) == 1 and len(match["rest"].strip('`"“” .')) <= len(values[0]) + 2:
+            found.setdefault("printed" if match["printed"] else "expected", values[0])
+    return _make_pair(found.get("printed", ""), found.get("expected", ""))
+
+
+def _split_sentences(text: str) -> Iterator[str]:
+    rows = re.split(r"(?<=[.!?])\s+(?=[A-Z`\"“])|\n{2,}|\n(?=[-*] )", text)
+    return (row.replace("\n", " ")[:MAX_SENTENCE_CHARS] for row in rows[:MAX_SENTENCES])
+
+
+def _read_sentence(sentence: str) -> ValuePair | None:
+    values = [found for found in _VALUE.finditer(sentence) if _may_be_result(sentence, found)]
+    if not 2 <= len(values) <= 4:
+        return None
+    roles = [_find_role(sentence, values, at) for at in range(len(values))]
+    if len(values) == 2 and roles.count(None) == 1:
+        known = next(role for role in roles if role is not None)
+        roles = [role or known.opposite for role in roles]
+    by_role = {role: _get_text(value) for role, value in reversed(list(zip(roles, values, strict=True)))}
+    return _make_pair(by_role.get(Role.PRINTED, ""), by_role.get(Role.EXPECTED, ""))
+
+
+def _may_be_result(sentence: str, value: re.Match[str]) -> bool:
+    """True for a value that a program may print. A bare figure after "on", "axis" or "size" is something else."""
+    if value["bare"] and _NO_RESULT_BEFORE.search(sentence[max(0, value.start() - 30) : value.start()]):
+        return False
+    return bool(_HAS_VALUE.search(_get_text(value)))
+
+
+_NO_RESULT_BEFORE = re.compile(
+    r"(?<!instead )\b(?:on|in|since|until|from|with|of|at|by|to|version|release|axis|shape|size|length|index|rows?"
+    r"|columns?|line|element|position|step|tolerance|opset|rank)\s{0,2}$",
+    re.I,
+)
+
+
+def _find_role(sentence: str, values: list[re.Match[str]], at: int) -> Role | None:
+    """Return the role of a value: by the last cue before it, else by a cue directly after it."""
+    before = sentence[values[at - 1].end() if at else 0 : values[at].start()]
+    after = sentence[values[at].end() : values[at + 1].start() if at + 1 < len(values) else len(sentence)]
+    if _EXPECTED_AFTER.search(after):
+        return Role.EXPECTED
+    if _PRINTED_AFTER.search(after):
+        return Role.PRINTED
+    if at and re.search(r"^[\s,;(]{0,4}(?:but |and )?not (?:\w+ ){0,2}$", before, re.I):
+        return Role.EXPECTED
+    expected, printed = _EXPECTED_BEFORE.search(before), _PRINTED_BEFORE.search(before)
+    if expected and printed:
+        # "numpy gives", "should return": the word that names a reference or a duty comes first and governs the verb.
+        governs = expected.start() <= printed.start() or "instead" in expected[0].lower()
+        return Role.EXPECTED if governs else Role.PRINTED
+    return Role.EXPECTED if expected else Role.PRINTED if printed else None
+
+
+def _get_text(value: re.Match[str]) -> str:
+    return (value["span"] or value["quoted"] or value["bare"]).strip()
+
+
+def _make_pair(printed: str, expected: str) -> ValuePair | None:
+    return ValuePair(printed, expected) if printed and expected and printed != expected else None

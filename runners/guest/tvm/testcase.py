@@ -1,0 +1,53 @@
+"""Run a testcase's file as ``__main__`` inside an instrumented process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType, TracebackType
+
+from runners.guest import forget_modules
+
+
+def set_script(path: str, arguments: Sequence[str]) -> None:
+    """Give the process the arguments, the import path and the loaded modules of ``python PATH ARGUMENT…``."""
+    forget_modules()
+    sys.argv = [path, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+
+
+def execute_file(file: str) -> None:
+    """Execute the file as ``__main__``. Not by ``runpy``, which puts its own path into ``sys.argv``."""
+    module = ModuleType("__main__")
+    module.__file__ = file
+    sys.modules["__main__"] = module
+    with open(file, "rb") as source:
+        code = compile(source.read(), file, "exec", dont_inherit=True)
+    exec(code, module.__dict__)  # noqa: S102  # the whole purpose; this runs inside the sandbox
+
+
+def run_testcase(file: str) -> int:
+    """Execute the file and return its exit status. Print an exception's traceback as a plain run does.
+
+    Raises:
+        SystemExit: the testcase asked to exit.
+    """
+    try:
+        execute_file(file)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        # Set on the exception, because the default hook prints its own traceback.
+        error.__traceback__ = trim_traceback(error, file)
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def trim_traceback(error: BaseException, file: str) -> TracebackType | None:
+    """Return the traceback from the testcase's first frame on; None without such a frame (a syntax error)."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename != file:
+        traceback = traceback.tb_next
+    return traceback

@@ -1,0 +1,49 @@
+"""Give each sandbox of this machine a user of its own.
+
+The kernel counts inotify instances, pipe buffers, queued signals, message queues and descriptors in flight for each
+user, over all sandboxes. Two sandboxes of one user could use up each other's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+NOBODY = 65534
+USERS = range(60706, 61184)
+"""Ids that neither distributions nor systemd give to anybody (https://systemd.io/UIDS-GIDS). All are below 65536, so
+that they exist in a container's user namespace too."""
+
+
+def render_passwd() -> str:
+    """Return a table of users in which each of `USERS` is called nobody."""
+    lines = [f"nobody:x:{user}:{NOBODY}::/tmp:/bin/sh" for user in (NOBODY, *USERS)]
+    return "\n".join(["root:x:0:0::/:/bin/sh", *lines, ""])
+
+
+@contextlib.contextmanager
+def reserve_user() -> Iterator[int]:
+    """Reserve one of `USERS` until the end of the context; `NOBODY` if we are not root or all are taken.
+
+    An abstract socket is the reservation: the kernel releases the socket when we die, and leaves no file.
+    """
+    with socket.socket(socket.AF_UNIX) as reservation:
+        users = random.sample(USERS, len(USERS)) if _can_become_any() else []
+        for user in users:
+            with contextlib.suppress(OSError):
+                reservation.bind(f"\0reprobot-user-{user}")
+                yield user
+                return
+        yield NOBODY
+
+
+def _can_become_any() -> bool:
+    """True if we are root and `USERS` exist in our user namespace."""
+    if os.geteuid() != 0:
+        return False
+    rows = [tuple(map(int, row.split())) for row in Path("/proc/self/uid_map").read_text().splitlines()]
+    return any(first <= USERS.start and USERS.stop <= first + count for first, _, count in rows)

@@ -1,0 +1,51 @@
+"""A sentence that names a printed and an expected value gives both, and no other sentence does."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.extract.claim.value_sentences import ValuePair, find_value_pair
+
+
+@pytest.mark.parametrize(
+    ("sentence", "printed", "expected"),
+    [
+        ("This returns `1.0` when it should return `4.0`.", "1.0", "4.0"),
+        ("It gives `[1 nan nan]` but `[1 2 3]` is expected.", "[1 nan nan]", "[1 2 3]"),
+        ("The output is 3 instead of 4.", "3", "4"),
+        ("Expected 4, got 3.", "3", "4"),
+        ("I get -1 where NumPy gives 255.", "-1", "255"),
+        ("The result should be [0, 1], but [1, 0] comes out.", "[1, 0]", "[0, 1]"),
+        ("prints `nan`, NumPy says `0.5`", "nan", "0.5"),
+        ("the program prints 7 although 8 is right", "7", "8"),
+        ("Actual: 3\nExpected: 4", "3", "4"),
+        ("- expected result: `[2, 2]`\n- got: `[2, 3]`", "[2, 3]", "[2, 2]"),
+        ("returns 0 rather than 12", "0", "12"),
+        ("we see 5.0; correct would be 6.0", "5.0", "6.0"),
+        ("It prints 3, not 4.", "3", "4"),
+        ("numpy: 2.5\ntvm result: nan", "nan", "2.5"),
+        ("Instead of 4 it returns 5.", "5", "4"),
+    ],
+)
+def test_both_values_of_a_sentence_are_read(sentence: str, printed: str, expected: str) -> None:
+    assert find_value_pair(sentence) == ValuePair(printed, expected)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I use version 3.4.0 with Python 3.11.",
+        "The shape is (3, 4) and the axis is 1.",
+        "It takes 3 s on 0.26 and 5 s on 0.27.",
+        "It gives wrong values on 3.10, and correct ones on 3.8.",
+        "With N=4 it works, with N=5 it fails.",
+        "Change 3 to 4 and it works.",
+        "The maximum absolute difference is 0.5 and the tolerance is 0.001.",
+        "It prints 3.",
+        "Expected 4.",
+        "It prints 4, as expected: 4.",
+        "",
+    ],
+)
+def test_other_figures_are_no_pair(sentence: str) -> None:
+    assert find_value_pair(sentence) is None

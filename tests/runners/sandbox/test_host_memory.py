@@ -1,0 +1,164 @@
+"""The machine's own counters during and after an attack: what a sandbox takes is counted, limited and given back.
+
+The attacks are those of the kit. There, a sandbox can only show how its probe ended. Here the machine is asked what
+it lost.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runners.probe.layout import Layout
+from runners.sandbox.containers import session as running
+from runners.sandbox.contract import Engine
+from runners.sandbox.limits import cgroup, users
+from tests.runners.sandbox.conftest import run_source
+from tests.runners.sandbox.kit.attack import MIB, Attack
+from tests.runners.sandbox.kit.attacks import PRELUDE
+from tests.runners.sandbox.kit.attacks_kernel import HOARDING, KERNEL_MEMORY
+
+pytestmark = [
+    pytest.mark.sandbox,
+    pytest.mark.skipif(cgroup.find_problem() is not None, reason="kernel memory is counted by control groups only"),
+]
+
+SLACK = 24 * MIB
+"""Memory that other programs of the machine may take meanwhile, for counters of sockets."""
+GENERAL_SLACK = 192 * MIB
+"""The same for all memory."""
+TRIES = 4
+"""The machine is not ours alone: an attack that takes memory takes it each time."""
+
+
+def find_attack(name: str) -> Attack:
+    (attack,) = [attack for attack in KERNEL_MEMORY if attack.name == name]
+    return attack
+
+
+def read_socket_bytes() -> int:
+    """Return the bytes in buffers of TCP and UDP sockets, of all network namespaces."""
+    text = Path("/proc/net/sockstat").read_text()
+    return 4096 * sum(int(pages) for pages in re.findall(r"^(?:TCP|UDP): .*mem (\d+)$", text, re.MULTILINE))
+
+
+def read_taken_bytes() -> int:
+    (kib,) = re.findall(r"^MemAvailable: +(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    return -1024 * int(kib)
+
+
+def read_absent_names() -> int:
+    """Return the number of cached names of absent files."""
+    return int(Path("/proc/sys/fs/dentry-state").read_text().split()[4])
+
+
+@contextmanager
+def follow_peak(read: Callable[[], int]) -> Iterator[list[int]]:
+    """Yield a list whose only item is the highest rise of a counter."""
+    start, done = read(), threading.Event()
+    rise = [0]
+
+    def follow() -> None:
+        while not done.wait(0.05):
+            rise[0] = max(rise[0], read() - start)
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    try:
+        yield rise
+    finally:
+        done.set()
+        thread.join()
+
+
+def measure_rise(engine: Engine, layout: Layout, attack: Attack, read: Callable[[], int], limit: int) -> int:
+    """Return the least rise of a counter in several runs of an attack, or the first one within the limit."""
+    found = []
+    for _ in range(TRIES):
+        with follow_peak(read) as rise:
+            run_source(engine, layout, PRELUDE + attack.source, limits=attack.limits)
+        found.append(rise[0])
+        if rise[0] <= limit:
+            break
+    return min(found)
+
+
+@pytest.mark.parametrize("name", ["kernel-memory-in-tcp-buffers", "kernel-memory-in-udp-buffers"])
+def test_buffers_of_sockets_are_limited(engine: Engine, layout: Layout, name: str) -> None:
+    """Control groups of version 1 count them apart from memory, and a container's group apart from ours."""
+    allowed = cgroup.TCP_BYTES if not (cgroup.ROOT / "cgroup.controllers").exists() else HOARDING.memory_bytes
+    assert measure_rise(engine, layout, find_attack(name), read_socket_bytes, allowed + SLACK) <= allowed + SLACK
+
+
+@pytest.mark.parametrize("attack", KERNEL_MEMORY, ids=lambda attack: attack.name)
+def test_machine_loses_no_more_memory_than_the_limit(engine: Engine, layout: Layout, attack: Attack) -> None:
+    """Memory that no limit counts would be missing from the machine while the probe's counter shows less."""
+    allowed = HOARDING.memory_bytes + cgroup.TCP_BYTES + GENERAL_SLACK
+    assert measure_rise(engine, layout, attack, read_taken_bytes, allowed) <= allowed
+
+
+def test_weakened_limit_on_sockets_is_detected(
+    engine: Engine, layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the limit, and for a container without the limit on its own group, the buffers grow."""
+    if (cgroup.ROOT / "cgroup.controllers").exists():
+        pytest.skip("version 2 counts them as memory")
+    if engine.name == "bubblewrap":
+        monkeypatch.setattr(cgroup, "TCP_BYTES", 2**40)
+    else:
+        monkeypatch.setattr(running.ContainerSession, "_limit_sockets", lambda self: None)
+    allowed = 16 * MIB + SLACK
+    assert measure_rise(engine, layout, find_attack("kernel-memory-in-tcp-buffers"), read_socket_bytes, 0) > allowed
+
+
+def test_cached_names_are_given_back(engine: Engine, layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group's removal leaves its cached names to the machine, unless the kernel is told to drop them."""
+    attack = find_attack("kernel-memory-in-names-of-absent-files")
+    left = []
+    for most in (2**40, 2**20):
+        monkeypatch.setattr(cgroup, "_KERNEL_BYTES", most)
+        before = read_absent_names()
+        run_source(engine, layout, PRELUDE + attack.source, limits=attack.limits)
+        left.append(read_absent_names() - before)
+    kept, given_back = left
+    assert kept > 20_000, "the attack cached too few names to show anything"
+    assert given_back < kept / 2
+
+
+COUNT_INSTANCES = (
+    "print(sum(libc.inotify_init() >= 0 for _ in range(400)), flush=True)\nimport time\ntime.sleep(%s)\n"
+)
+
+
+def count_instances_beside_another(engine: Engine, layout: Layout) -> int:
+    """Return the inotify instances that a sandbox gets while another one holds as many as possible."""
+    holder = threading.Thread(
+        target=lambda: run_source(engine, layout, PRELUDE + COUNT_INSTANCES % 6, limits=HOARDING)
+    )
+    holder.start()
+    time.sleep(3)
+    probe = run_source(engine, layout, PRELUDE + COUNT_INSTANCES % 0)
+    holder.join()
+    return int(probe.steps[0].stdout)
+
+
+def test_sandboxes_do_not_share_limits_of_a_user(
+    engine: Engine, layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel allows 128 inotify instances for each user. With one user for all, the second sandbox gets none."""
+    assert count_instances_beside_another(engine, layout) > 100
+    monkeypatch.setattr(users, "_can_become_any", lambda: False)
+    assert count_instances_beside_another(engine, layout) == 0
+
+
+def test_reserved_users_differ() -> None:
+    """Each is free again after its use, and nobody is the last resort."""
+    with users.reserve_user() as first, users.reserve_user() as second:
+        assert first != second
+        assert {first, second} <= set(users.USERS)
