@@ -22,7 +22,7 @@ from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeat
 from bot.verdict.rules.invalid_repro import judge_invalid_repro
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
 from bot.verdict.rules.partial_code import distrust_clean_runs
-from bot.verdict.rules.reproduced import judge_contradicted, judge_only_ported, judge_reproduced
+from bot.verdict.rules.reproduced import judge_contradicted, judge_only_ported, judge_reproduced, judge_unquoted
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 
 
@@ -67,6 +67,7 @@ def judge(evidence: Evidence) -> Verdict:
         or judge_contradicted(evidence)
         or judge_reproduced(evidence)
         or judge_only_ported(evidence)
+        or judge_unquoted(evidence)
         or judge_not_reproduced(evidence)
     )
     for add_caveat in (

@@ -51,6 +51,40 @@ def is_native(text: str) -> bool:
     return bool(_NATIVE_TEXT.search(text)) and not ABSOLUTE_IMPORT.search(text) and not _MLIR_TOP.search(text)
 
 
+_PACKAGE_ROW = re.compile(
+    r"[ \t]{0,8}[A-Za-z][\w.\[\]-]{0,60}(?:[ \t]{0,8}==[ \t]{0,8}|[ \t]{1,60}@?[ \t]?)v?\d+\.[\w.+!-]{0,40}"
+    r"(?:[ \t]{1,20}\S{1,60}){0,2}[ \t]{0,20}|[ \t]{0,8}Package[ \t]{1,60}Version.{0,60}|[- ]{3,200}"
+)
+_COMMON_PACKAGE = re.compile(
+    r"^[ \t]{0,8}(?:pip|setuptools|wheel|numpy|scipy|packaging|attrs|torch|onnx|jax|sympy|psutil|typing[_-]extensions"
+    r"|cloudpickle|tensorflow|pytest|requests|ml[_-]dtypes)\b|==",
+    re.M | re.I,
+)
+"""Packages of nearly every list: other rows of a word and a figure are output."""
+_MACHINE_ROW = re.compile(
+    r"[ \t]{0,8}[-*]?[ \t]{0,8}(?P<key>[A-Za-z][\w /().+-]{0,50}?)[ \t]{0,8}[:=][ \t]{0,8}\S[^\n]{0,200}"
+    r"|[ \t]{0,8}\[(?:pip3?|conda)\][^\n]{1,200}"
+)
+_MACHINE_KEY = re.compile(
+    r"\b(?:os|platform|system|kernel|distro\w*|architecture|arch|gcc|clang|g\+\+|cmake|ninja|llvm|libc|glibc|python|pip"
+    r"|conda|cpu|gpus?|cuda|cudnn|rocm|hip|vulkan|driver|nvidia|memory|ram|processor|model name|vendor|machine|host"
+    r"|compiler|environment|versions?|is debug build|used to build|runtime|os type)\b",
+    re.I,
+)
+
+
+def is_environment(text: str) -> bool:
+    """True for a list of packages with their versions, or of facts about the machine: never a program's output."""
+    rows = [row for row in text[:20_000].split("\n") if row.strip()]
+    if len(rows) < 3:
+        return False
+    packages = sum(bool(_PACKAGE_ROW.fullmatch(row)) for row in rows)
+    facts = [found for row in rows if (found := _MACHINE_ROW.fullmatch(row)) is not None]
+    machine = sum(found["key"] is None or bool(_MACHINE_KEY.search(found["key"])) for found in facts)
+    listed = 5 * packages >= 4 * len(rows) and bool(_COMMON_PACKAGE.search(text))
+    return listed or (5 * len(facts) >= 4 * len(rows) and 2 * machine >= len(rows))
+
+
 def classify_text(text: str) -> Kind:
     """Return the kind of a text that is neither Python nor a command."""
     trace = _find_start(_TRACE_TEXT, text)

@@ -12,6 +12,7 @@ from bot.extract.blocks.kinds import (
     IMPORT,
     classify_text,
     has_code_above_trace,
+    is_environment,
     is_native,
     split_mlir,
 )
@@ -75,9 +76,10 @@ def split_block(block: CodeBlock) -> list[Piece]:
         return [replace(whole, kind=Kind.DIFF)]
     if is_interpreter_session(text) and parse_python(text) is None:  # it parses if the prompts are in a docstring
         return split_interpreter_session(whole)
-    if word in _CONFIG_INFO:
+    labelled_otherwise = classify_text(text) is Kind.MLIR  # people label MLIR as llvm, c or json for its colours
+    if (word in _CONFIG_INFO and not labelled_otherwise) or is_environment(text):
         return [replace(whole, kind=Kind.CONFIG)]
-    if word in _NATIVE_INFO or is_native(text):
+    if (word in _NATIVE_INFO and not labelled_otherwise) or is_native(text):
         return [replace(whole, kind=Kind.NATIVE)]
     if word not in _SHELL_INFO and is_python_program(text, word in PYTHON_INFO):
         return split_python(whole, word)

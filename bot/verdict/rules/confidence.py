@@ -27,6 +27,8 @@ UNDEFINED_INPUT = 0.55
 IN_OTHER_WORDS = 0.8
 """Type and frames of the failure agree, the message only in part."""
 ONLY_PORTED = 0.8
+UNQUOTED = 0.7
+"""The reported build fails, in a way that the report neither quotes nor excludes, and the newest does not."""
 CANNOT_RUN = 0.85
 CLEAN_ON_ITS_RELEASE, CLEAN_NEARBY, CLEAN_ELSEWHERE = 0.85, 0.75, 0.7
 """Clean runs: on the reported release; on others where the report names none; on others where the named release is

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import IN_OTHER_WORDS, ONLY_PORTED, rate_confidence
+from bot.verdict.rules.confidence import IN_OTHER_WORDS, ONLY_PORTED, UNQUOTED, rate_confidence
 from bot.verdict.rules.phrases import find_last_reason, format_span, list_skipped, name_newest
 from bot.verdict.rules.reworded import find_refusal, is_reworded
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
-from runners.core.protocol import Answer, Outcome, Variant
+from runners.core.protocol import Answer, ClaimKind, Outcome, Variant
 
 
 def judge_contradicted(evidence: Evidence) -> Verdict | None:
@@ -60,6 +60,31 @@ def judge_reproduced(evidence: Evidence) -> Verdict | None:
         f"Reproduced on {format_span(bad)}, including {name_newest(evidence)}; no release that was run passes.",
         (),
         used,
+    )
+
+
+def judge_unquoted(evidence: Evidence) -> Verdict | None:
+    """Return ``fixed`` where the reported build fails, the newest runs cleanly, and the report quotes no failure.
+
+    Such a report says "it fails" and no more: nothing tells its failure from the one that was seen. All failing
+    builds must fail in the same way. Where every build fails, the testcase may be what is broken: no verdict then.
+    """
+    plan = evidence.plan
+    claim = plan.claim
+    if claim.signature is not None or claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR) or plan.reported is None:
+        return None
+    failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
+    types = {seen.signature.type if seen.signature is not None else "a failure" for seen in failing}
+    at_home = any(seen.version == plan.reported for seen in failing)
+    if not at_home or len(types) != 1 or evidence.combine_answers().get(plan.order[-1]) is not Answer.GOOD:
+        return None
+    versions = tuple(dict.fromkeys(seen.version for seen in failing))
+    return make_verdict(
+        VerdictKind.FIXED,
+        UNQUOTED,
+        f"Already fixed: {plan.reported} fails with {types.pop()}, and {name_newest(evidence)} runs it cleanly.",
+        ("the report quotes no failure to compare with; this is the failure on the build that it is about",),
+        evidence.find_indices(*versions, plan.order[-1]),
     )
 
 

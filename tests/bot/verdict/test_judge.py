@@ -323,6 +323,19 @@ def test_a_clean_run_on_the_reported_release_contradicts_the_match() -> None:
     assert judge(evidence((M, M, P, P), plan=near)).kind is VerdictKind.FIXED
 
 
+def test_a_failure_that_the_report_does_not_quote_is_fixed_if_only_its_build_fails() -> None:
+    """Nothing tells the reported failure from the observed one. Where all fail, the testcase may be broken."""
+    claim = msgspec.structs.replace(CLAIM, signature=None, kind=ClaimKind.ERROR, versions=("1.1",))
+    plan = msgspec.structs.replace(PLAN, claim=claim, reported="1.1")
+    fixed = judge(evidence((S, S, P, P), plan=plan))
+    assert fixed.kind is VerdictKind.FIXED
+    assert fixed.confidence <= 0.75
+    assert judge(evidence((S, S, S, S), plan=plan)).kind is VerdictKind.INCONCLUSIVE
+    assert judge(evidence((S, P, P, P), plan=plan)).kind is not VerdictKind.FIXED
+    quoted = msgspec.structs.replace(plan, claim=msgspec.structs.replace(CLAIM, versions=("1.1",)))
+    assert judge(evidence((S, S, P, P), plan=quoted)).kind is not VerdictKind.FIXED
+
+
 def test_a_fork_is_never_named_as_a_release() -> None:
     """Wherever the headline names such a build."""
     seen = [observe(version, outcome) for version, outcome in zip(ORDER, (M, P, P, P), strict=True)]
