@@ -29,7 +29,7 @@ NO_SUBMODULE = Signature(type="AttributeError", message="module 'tvm.relax.front
 
 
 def scripted(outcome: Outcome) -> tuple[Means, list[Testcase]]:
-    """Runs that all end in one way, and the testcases that were run."""
+    """Runs that all end in one way; the testcases that were run are recorded."""
     ran: list[Testcase] = []
 
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
@@ -44,7 +44,7 @@ def failure(signature: Signature | None = None, clean: Observation | None = None
 
 
 def test_a_forgotten_import_is_proved_by_a_run_with_it() -> None:
-    """The control differs by that one line, and is run on the release that failed."""
+    """The control differs by that one line, and runs on the failing release."""
     means, ran = scripted(Outcome.PASS)
     found = diagnose_once((), failure(NO_SUBMODULE), means)
     assert [finding.kind for finding in found.findings] == [FindingKind.MISSING]
@@ -61,13 +61,13 @@ def test_without_proof_there_is_no_finding() -> None:
     assert diagnose_once((), failure(NO_SUBMODULE), means).findings == ()
 
 
-def test_a_line_is_put_behind_the_future_imports() -> None:
-    """Python refuses them anywhere else."""
+def test_a_line_is_inserted_after_the_future_imports() -> None:
+    """Python refuses such imports after other statements."""
     assert insert_first(PYTHON, "import x").files["r.py"].startswith("from __future__ import annotations\nimport x\n")
 
 
 def finder(kind: FindingKind, **more: object) -> Diagnoser:
-    """A diagnoser that always finds this."""
+    """A diagnoser that always returns this finding."""
     found = Diagnosis(findings=(Finding(kind=kind, summary="x"),))
     return Diagnoser(kind=TestcaseKind.PYTHON, diagnose=lambda _failure, _means: found, **more)  # type: ignore[arg-type]  # fields
 
@@ -78,19 +78,19 @@ SEARCH = finder(FindingKind.GUILTY_PASS, needs_reproducible=True)
 
 @pytest.mark.parametrize(("first", "searched"), [(MUTATED, True), (OUTSIDE, False)])
 def test_no_diagnoser_runs_after_the_cause_is_settled(first: Diagnoser, searched: bool) -> None:
-    """The search for a pass costs most: it is made only where nothing cheaper has told whose fault it is."""
+    """The search for a pass costs most, so it runs only if no cheaper diagnoser settled the cause."""
     found = diagnose_once((first, SEARCH), failure(), make_means())
     assert (FindingKind.GUILTY_PASS in {one.kind for one in found.findings}) is searched
 
 
-def test_no_pass_is_sought_where_runs_disagree() -> None:
-    """Leaving passes out one after another would find accidents."""
+def test_pass_bisection_is_skipped_for_flaky_failures() -> None:
+    """A search that leaves out passes would find accidents."""
     flaky = failure(clean=observe("1.0", Outcome.PASS))
     found = diagnose_once((MUTATED, SEARCH), flaky, make_means())
     assert [one.kind for one in found.findings] == [FindingKind.INPUT_MUTATED]
 
 
 def test_a_diagnoser_of_another_kind_of_testcase_does_not_run() -> None:
-    """Such as one of command lines, for a Python script."""
+    """For example, a diagnoser of command lines ignores a Python script."""
     commands = Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=OUTSIDE.diagnose)
     assert diagnose_once((commands,), failure(), make_means()) == Diagnosis()

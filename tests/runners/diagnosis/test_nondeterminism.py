@@ -1,4 +1,4 @@
-"""What runs under chosen conditions show, from scripted results; and on real programs."""
+"""Reruns under chosen conditions: causes from scripted results, and on real programs."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ def runner(behave: Callable[[Setup], tuple[Ended, str]]) -> Callable[[Setup], Re
         (lambda setup: prints(f"elapsed: {next(NUMBERS)}\n[10:00:{next(NUMBERS) % 50 + 10}] done"), None, 7),
     ],
 )
-def test_the_cause_is_what_the_result_follows(
+def test_the_condition_that_decides_the_result_is_the_cause(
     behave: Callable[[Setup], tuple[Ended, str]], cause: str | None, runs: int
 ) -> None:
-    """A result that nothing here decides is none of these causes; times and addresses are no results."""
+    """A result that no condition decides has none of these causes. Times and addresses are no results."""
     found = rerun_varied(runner(behave))
     assert found.cause == cause
     assert not runs or len(found.runs) == runs
 
 
-def test_what_was_seen_to_differ_is_looked_at_longer() -> None:
-    """A testcase that fails for one random number in three may well agree with itself: known to differ, it is run
-    again until it does, or nothing is said."""
+def test_a_failure_known_to_be_flaky_is_rerun_longer() -> None:
+    """A failure of one run in three may give equal results by luck. It is rerun until a result differs, or no cause
+    is named."""
     draws = iter([0, 0, 1, 0, 1, 0] * 9)
 
     def behave(setup: Setup) -> tuple[Ended, str]:
@@ -75,8 +75,8 @@ def test_what_was_seen_to_differ_is_looked_at_longer() -> None:
     assert rerun_varied(runner(behave), unsteady=True).cause == "randomness"
 
 
-def test_threads_that_race_are_told_from_random_numbers() -> None:
-    """Either result with two threads, seeds or not; always the right one with one thread."""
+def test_racing_threads_are_distinguished_from_random_numbers() -> None:
+    """Two threads give either result, seeded or not; one thread always gives the right one."""
     draws = iter([0, 1, 1, 0, 1, 0, 0, 0, 1, 1] * 9)
     alone = THREADED[0].varied
     behave = runner(lambda setup: prints("sum", 0 if setup.varied == alone else next(draws)))
@@ -84,8 +84,8 @@ def test_threads_that_race_are_told_from_random_numbers() -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_a_failure_that_nothing_here_decides_is_hardly_ever_explained(share: float) -> None:
-    """It comes in some of the runs whatever they are given: of 400 series at most one in twenty names a cause."""
+def test_a_random_failure_is_hardly_ever_explained(share: float) -> None:
+    """The failure comes at random: of 400 series at most one in twenty names a cause."""
     chance = random.Random(7)  # a fixed draw, no secret
     causes = [
         rerun_varied(runner(lambda _way: prints("sum", chance.random() < share)), unsteady=True).cause
@@ -94,8 +94,8 @@ def test_a_failure_that_nothing_here_decides_is_hardly_ever_explained(share: flo
     assert sum(cause not in (None, "unknown") for cause in causes) <= 20
 
 
-def test_how_many_equal_runs_are_no_luck() -> None:
-    """Of results that are never the same a few do; of a coin more; of one that is rarely another no number does."""
+def test_the_number_of_equal_runs_that_are_not_luck() -> None:
+    """A result that always changes needs few runs, a coin flip more; for a rare change no number suffices."""
     assert [count_needed_runs(list(results), 0.02) for results in ("abcdefghij", "ababababab", "aaaaaaaaab")] == [
         3,
         8,
@@ -104,7 +104,7 @@ def test_how_many_equal_runs_are_no_luck() -> None:
 
 
 def test_an_order_that_two_hash_seeds_share_is_found_by_a_third() -> None:
-    """A set of two words comes in two orders only: the seed that differs decides, three times of three."""
+    """A set of two words has two orders only: the seed that differs decides, three times of three."""
     assert rerun_varied(runner(lambda setup: prints(setup.varied.hash_seed == 1)), unsteady=True).cause == "hashes"
     elsewhere = runner(lambda setup: prints(setup.varied.hash_seed == 7))
     assert rerun_varied(elsewhere, unsteady=True).cause is None
@@ -115,22 +115,22 @@ def test_an_order_that_two_hash_seeds_share_is_found_by_a_third() -> None:
 
 
 def test_a_pattern_that_does_not_always_give_the_same_is_not_blamed() -> None:
-    """One accident of the right kind is not enough: the pattern must decide, three times."""
+    """One matching accident is not enough: the pattern must decide three times."""
     results = iter(["a", "b", *"abababababab"])
     found = rerun_varied(runner(lambda setup: prints(next(results) if setup in FILLED else "c")))
     assert found.cause is None
 
 
 def test_a_remark_is_no_result() -> None:
-    """What a run that ended well says beside its output (more threads than processors) may differ."""
+    """A clean run may print remarks beside its output that differ, such as more threads than processors."""
     step = StepResult(argv=("python",), ended=Exited(code=0), stdout="x", stderr=f"warning {next(NUMBERS)}")
     found = record_rerun(AS_IT_IS, Exited(code=0), (step,))
     assert found is not None
     assert "warning" not in found.result
 
 
-def test_what_did_not_come_to_an_end_shows_nothing() -> None:
-    """A time-out, a lost sandbox or cut output is no result that another could differ from."""
+def test_a_run_without_an_end_has_no_result() -> None:
+    """A timeout, a lost sandbox or cut output is no result for comparison."""
     step = StepResult(argv=("python",), ended=Exited(code=0), stdout="x", truncated=True)
     assert record_rerun(AS_IT_IS, Exited(code=0), (step,)) is None
     for ended in (TimedOut(), NotRun(why="gone")):
@@ -139,14 +139,14 @@ def test_what_did_not_come_to_an_end_shows_nothing() -> None:
 
 
 def test_a_spent_budget_ends_it_without_an_answer() -> None:
-    """Fewer runs than a cause needs name no cause."""
+    """With fewer runs than a cause needs, no cause is named."""
     left = iter(range(3))
     run = runner(lambda setup: prints(f"sum {setup.varied.fill}"))
     assert rerun_varied(lambda setup: run(setup) if next(left, None) is not None else None).cause is None
 
 
 def test_a_finding_names_the_cause_and_what_would_refute_it() -> None:
-    """With runs that show it, each by what it was given and the line that differs."""
+    """The evidence has the runs, their conditions and the line that differs."""
     found = describe_cause(
         rerun_varied(runner(lambda setup: (Signalled(code=11), f"same\nb[3] = {setup.varied.fill}"))), "0.27.0"
     )
@@ -169,8 +169,8 @@ VALID = ("valid/take_inside", "valid/reductions_and_where")
 
 @pytest.mark.compilers
 @pytest.mark.sandbox
-def test_programs_are_told_apart_on_a_real_compiler() -> None:
-    """All of them, on every release: `bench/diagnosis/repeats.py`."""
+def test_causes_are_distinguished_on_a_real_compiler() -> None:
+    """`bench/diagnosis/repeats.py` runs all programs on every release."""
     with open_reruns("0.27.0") as repeated:
         for name, cause in FAULTY.items():
             assert repeated(f"nondeterministic/{name}").cause == cause, name
@@ -179,7 +179,7 @@ def test_programs_are_told_apart_on_a_real_compiler() -> None:
 
 
 def test_every_program_of_the_set_is_known() -> None:
-    """The set has at least a dozen, and its names tell whose fault each is."""
+    """The set has at least a dozen programs, and their names give the cause."""
     names = [name.partition("/")[2] for name in programs("nondeterministic")]
     assert len(names) >= 12
     assert set(FAULTY) <= set(names)

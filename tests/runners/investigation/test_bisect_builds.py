@@ -1,4 +1,4 @@
-"""The search of a range of builds: what counts, what is prepared, when it stops; and going on from releases."""
+"""The search of a build range: the runs that count, the prepared builds, the end; and its start after releases."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def bad_from(first: int) -> Callable[[int, int], Outcome]:
     return lambda number, attempt: Outcome.MATCH if number >= first else Outcome.PASS
 
 
-def test_the_answer_can_be_computed_again_from_the_record() -> None:
+def test_the_result_follows_from_the_record_alone() -> None:
     """Commit, confidence and counts follow from range and observations alone."""
     build_range = make_range()
     found = narrow_range(build_range, go(build_range, bad_from(41)), "llvm")
@@ -82,7 +82,7 @@ def test_the_answer_can_be_computed_again_from_the_record() -> None:
 
 
 def test_builds_some_commits_apart_give_a_range() -> None:
-    """No commit is named where others lie between."""
+    """No single commit is named if the range has no builds of the commits between."""
     build_range = make_range(step=7)
     found = narrow_range(build_range, go(build_range, bad_from(41)), "llvm")
     assert isinstance(found, Bisection)
@@ -92,7 +92,7 @@ def test_builds_some_commits_apart_give_a_range() -> None:
 
 
 def test_a_fix_has_the_other_pair_of_ends() -> None:
-    """Last bad, first good."""
+    """The last bad build comes before the first good one."""
     build_range = make_range(direction="fixed")
     found = narrow_range(build_range, go(build_range, lambda n, _: Outcome.PASS if n >= 9 else Outcome.MATCH), "llvm")
     assert isinstance(found, Bisection)
@@ -114,8 +114,8 @@ def test_another_failure_is_neither_good_nor_bad() -> None:
     assert set(found.skipped) <= {f"n{number}" for number in range(30, 45)}
 
 
-def test_what_is_known_is_not_run_again() -> None:
-    """The ends were run by the search among releases: their runs count."""
+def test_known_observations_are_not_run_again() -> None:
+    """The bisection of releases has run the ends, and these runs count."""
     build_range = make_range()
     known = (*(seen("n0", n, Outcome.PASS) for n in range(10)), *(seen("n59", n, Outcome.MATCH) for n in range(10)))
     new = go(build_range, bad_from(41), known=known)
@@ -123,7 +123,7 @@ def test_what_is_known_is_not_run_again() -> None:
 
 
 def test_the_probes_and_the_time_are_kept() -> None:
-    """Never more runs than allowed; none after the time is up; and then the answer is what was seen."""
+    """There are never more runs than allowed, and none after the deadline. The observations so far are returned."""
     build_range = make_range(probes=25)
     some = go(build_range, bad_from(41), workers=4)
     assert len(some) == 25
@@ -133,8 +133,8 @@ def test_the_probes_and_the_time_are_kept() -> None:
     assert go(build_range, bad_from(41), expired=lambda: True) == ()
 
 
-def test_a_failure_of_ours_is_no_answer_and_no_endless_loop() -> None:
-    """Such a build is tried a few times and left alone."""
+def test_infrastructure_failures_end_the_tries_of_a_build() -> None:
+    """Such a build is tried a few times and given up."""
     build_range = make_range()
     runs = go(build_range, lambda n, a: Outcome.INFRA if n == 29 else bad_from(41)(n, a))
     assert sum(one.version == "n29" for one in runs) <= MOST_HICCUPS
@@ -143,8 +143,8 @@ def test_a_failure_of_ours_is_no_answer_and_no_endless_loop() -> None:
     assert found.culprit == f"{41:040x}"
 
 
-def test_builds_are_made_ready_once_and_off_the_threads_that_run() -> None:
-    """Those to be run and those that come next whichever way these answer."""
+def test_builds_are_prepared_once_and_on_another_thread() -> None:
+    """The chosen builds are prepared, and those that either result would choose next."""
     build_range, threads = make_range(), set()
     made: list[str] = []
 
@@ -193,7 +193,7 @@ def investigated(plan: Plan, list_builds: Callable[[str, str], BuildRange | str]
 
 
 def test_after_releases_the_search_goes_on_between_them() -> None:
-    """Between the last good and the first bad one, and only there."""
+    """The search covers the builds between the last good and the first bad release, and no others."""
     asked: list[tuple[str, str]] = []
 
     def list_builds(good: str, bad: str) -> BuildRange:
@@ -210,20 +210,20 @@ def test_after_releases_the_search_goes_on_between_them() -> None:
 
 
 def test_without_builds_between_them_releases_are_the_answer() -> None:
-    """That there are none is said, and changes nothing."""
+    """A message says that there are none, and the result stays."""
     found = investigated(make_plan(deepen=True), lambda good, bad: "there are none", 23)
     assert found.trail is None
     assert {seen.version for seen in found.observations} <= set(ORDER)
 
 
-def test_only_when_asked() -> None:
-    """A plan that does not say so stays with releases."""
+def test_only_a_plan_that_deepens_searches_between_releases() -> None:
+    """A plan without `deepen` ends with releases."""
     found = investigated(make_plan(), lambda good, bad: make_range(), 23)
     assert found.trail is None
 
 
-def test_a_plan_with_a_trail_runs_nothing_else() -> None:
-    """Ends, and what lies between."""
+def test_a_plan_with_a_build_range_runs_its_builds_only() -> None:
+    """The plan runs the ends of its range, and the builds between them."""
     plan = make_plan(trail=make_range(), order=("n0", "n59"), first=(), reported=None)
     found = investigated(plan, lambda good, bad: "not asked", 5)
     assert {seen.version for seen in found.observations}.isdisjoint(ORDER)

@@ -1,4 +1,4 @@
-"""The order of an investigation: what it runs, what it repeats, when it stops."""
+"""The order of an investigation: its runs, its reruns, its end."""
 
 from __future__ import annotations
 
@@ -73,54 +73,54 @@ def runs(seen: Investigation) -> list[str]:
 
 
 def test_a_fix_is_bisected_and_both_of_its_sides_are_run_again() -> None:
-    """The pair of releases is found, and what it rests on was seen twice."""
+    """The pair of releases is found, and both were run twice."""
     seen = run(make_plan(), lambda cell, _: Outcome.MATCH if ORDER.index(cell.version) < 8 else Outcome.PASS)
     assert runs(seen).count("3.7.0") == 2
     assert runs(seen).count("3.8.0") == 2
     assert len(seen.observations) <= 10
 
 
-def test_the_matrix_is_run_whatever_happens() -> None:
-    """Reporter's, newest and oldest release come first, in that order."""
+def test_the_matrix_always_runs() -> None:
+    """The reported, the newest and the oldest release come first, in that order."""
     seen = run(make_plan(), lambda *_: Outcome.PASS)
     assert runs(seen)[:3] == ["3.5.0", "3.11.0", "3.0.0"]
 
 
 def test_clean_builds_between_failing_ones_are_looked_for() -> None:
-    """Oldest, reported and newest fail; two in the middle of a gap do not, and where it came in again is found."""
+    """Oldest, reported and newest release fail, two in a gap pass: the release that fails again is found."""
     seen = run(make_plan(), lambda cell, _: Outcome.PASS if ORDER.index(cell.version) in {7, 8} else Outcome.MATCH)
     clean = {observation.version for observation in seen.observations if observation.outcome is Outcome.PASS}
     assert ORDER[8] in clean
     assert ORDER[9] in runs(seen)
 
 
-def test_no_more_hangs_are_waited_for_than_are_needed() -> None:
-    """Each costs all the time that there is."""
+def test_a_hang_runs_no_more_often_than_needed() -> None:
+    """Each run of a hang takes the whole time limit."""
     claim = Claim(kind=ClaimKind.HANG, versions=("3.5.0",))
     seen = run(make_plan(claim=claim), lambda *_: Outcome.MATCH)
     assert set(runs(seen)) == {"3.5.0", "3.11.0", "3.0.0"}
 
 
 def test_without_bisection_only_the_matrix_is_run() -> None:
-    """--no-bisect means no more releases; the newest answer is still repeated."""
+    """--no-bisect means no more releases. The newest answer is still confirmed."""
     seen = run(make_plan(bisect=False), lambda *_: Outcome.MATCH)
     assert set(runs(seen)) == {"3.5.0", "3.11.0", "3.0.0"}
 
 
 def test_a_testcase_that_no_release_can_run_is_given_up() -> None:
-    """Skips teach nothing: the search ends long before the releases do."""
+    """The search ends long before the list of releases, because skips give no information."""
     seen = run(make_plan(), lambda *_: Outcome.INCOMPATIBLE)
     assert len(seen.observations) == HOPELESS
 
 
 def test_the_budget_is_kept() -> None:
-    """Never more runs than allowed, repeats included."""
+    """There are never more runs than allowed, reruns included."""
     seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
     assert len(seen.observations) == 4
 
 
 def test_an_infrastructure_failure_is_tried_again_before_it_counts() -> None:
-    """One hiccup of ours is not an observation."""
+    """A single infrastructure failure is not an observation."""
     tries: list[int] = []
 
     def hiccup(cell: Cell, attempt: int) -> Observation:
@@ -132,7 +132,7 @@ def test_an_infrastructure_failure_is_tried_again_before_it_counts() -> None:
 
 
 def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
-    """The port is an observation of its own; the original's stays incompatible."""
+    """The port has an observation of its own, and the original's stays incompatible."""
     ported = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
 
     def truth(cell: Cell, _: int) -> Outcome:
@@ -160,13 +160,13 @@ def test_only_a_failure_is_diagnosed() -> None:
 
 @pytest.mark.parametrize("bad", [{3}, {0}, {11}, {4, 5, 6}])
 def test_a_failure_on_any_release_is_found_when_the_budget_allows(bad: set[int]) -> None:
-    """A short-lived failure between clean releases is not missed."""
+    """A failure of few releases between clean ones is found."""
     seen = run(make_plan(), lambda cell, _: Outcome.MATCH if ORDER.index(cell.version) in bad else Outcome.PASS)
     assert any(observation.outcome is Outcome.MATCH for observation in seen.observations)
 
 
 def test_a_testcase_for_an_absent_device_is_tried_on_a_stand_in() -> None:
-    """Marked as retargeted, and searched along only when it shows the failure there."""
+    """The runs are marked as retargeted, and bisected only if they show the failure."""
 
     def truth(cell: Cell, _: int) -> Outcome:
         if cell.variant is Variant.ORIGINAL:
@@ -182,14 +182,14 @@ def test_a_testcase_for_an_absent_device_is_tried_on_a_stand_in() -> None:
 
 
 def test_a_finding_of_any_shape_is_carried() -> None:
-    """Its evidence is a guest's: even what should be a name may be a list."""
+    """A guest wrote the evidence: a field that should be a name may be a list."""
     odd = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"name": [["a"], {"b": 1}]})
     seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=lambda failure: Diagnosis(findings=(odd, odd)))
     assert seen.findings == (odd,)
 
 
-def test_a_build_whose_runs_disagree_is_run_until_its_rate_can_be_told() -> None:
-    """Ten runs of the newest unsteady build; the steady ones are left alone."""
+def test_a_flaky_build_is_rerun_for_its_failure_rate() -> None:
+    """The newest flaky build gets ten runs, and steady builds no more."""
     seen = run(
         make_plan(bisect=False),
         lambda cell, attempt: Outcome.MATCH if cell.version != ORDER[-1] or attempt % 3 == 0 else Outcome.PASS,
@@ -203,8 +203,8 @@ def test_a_build_whose_runs_disagree_is_run_until_its_rate_can_be_told() -> None
     assert runs(seen_twice).count(ORDER[0]) <= 2
 
 
-def test_what_the_report_says_works_is_run_where_it_fails() -> None:
-    """On the newest failing build, once, marked as the reporter's control."""
+def test_code_reported_as_working_runs_on_a_failing_release() -> None:
+    """The control runs once, on the newest failing build, marked as the reporter's."""
     works = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
     seen = run(
         make_plan(controls=(works,)),
@@ -219,7 +219,7 @@ def test_what_the_report_says_works_is_run_where_it_fails() -> None:
 
 
 def test_a_wrong_result_is_compared_with_the_nearest_right_one() -> None:
-    """The newest wrong run of a wrong result, and beside it the release on which it is right, not the oldest one."""
+    """The newest run with the wrong result is compared with the nearest right one, not with the oldest."""
     asked: list[tuple[str, str]] = []
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
@@ -242,16 +242,16 @@ def conditions(seen: Investigation, version: str) -> list[Varied]:
     return [o.varied for o in seen.observations if o.version == version and o.variant is Variant.ORIGINAL]
 
 
-def test_the_first_run_is_as_usual_and_later_ones_are_not() -> None:
-    """Another order of sets for an error; for what values may decide, other memory and threads as well."""
+def test_reruns_vary_the_conditions() -> None:
+    """An error gets another order of sets; a failure that values decide gets other memory and threads as well."""
     error = run(make_plan(claim=Claim(kind=ClaimKind.ERROR)), lambda *_: Outcome.MATCH)
     assert conditions(error, ORDER[-1]) == [Varied(), Varied(hash_seed=1)]
     crash = run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), lambda *_: Outcome.MATCH)
     assert conditions(crash, ORDER[-1]) == [Varied(), Varied(hash_seed=1, fill=0x55, threads=1)]
 
 
-def test_a_build_that_depends_on_the_hash_seed_is_run_until_its_rate_can_be_told() -> None:
-    """Each run under a seed of its own; the diagnosis is told that runs disagree."""
+def test_a_build_that_depends_on_the_hash_seed_is_rerun_for_its_rate() -> None:
+    """Each run has a seed of its own, and the diagnosis gets a clean run too."""
     told: list[Observation | None] = []
 
     def diagnose(failure: Failure) -> Diagnosis:
@@ -270,8 +270,8 @@ def test_a_build_that_depends_on_the_hash_seed_is_run_until_its_rate_can_be_told
 @pytest.mark.parametrize(
     ("cause", "varied"), [("memory", [1, 2, 3, 4]), ("hashes", [1, 2, 3, 4]), ("randomness", [1, 0, 0, 0])]
 )
-def test_runs_that_agree_while_what_they_print_does_not_are_repeated(cause: str, varied: list[int]) -> None:
-    """Five in all; where the testcase draws random numbers nothing else is varied, so that forks do."""
+def test_agreeing_runs_with_different_output_are_repeated(cause: str, varied: list[int]) -> None:
+    """There are five runs. If the testcase draws random numbers, no other condition varies, so runs can be forks."""
     found = Finding(kind=FindingKind.NONDETERMINISTIC, summary="s", evidence={"version": ORDER[0], "cause": cause})
     plan = make_plan(order=ORDER[:1], first=ORDER[:1], reported=None)
     seen = run(plan, lambda *_: Outcome.MATCH, diagnose=lambda _: Diagnosis(findings=(found,)))
@@ -279,8 +279,8 @@ def test_runs_that_agree_while_what_they_print_does_not_are_repeated(cause: str,
 
 
 @pytest.mark.parametrize(("outcome", "times"), [(Outcome.PASS, 10), (Outcome.MATCH, 5)])
-def test_a_report_that_says_it_comes_and_goes_takes_more_than_two_runs(outcome: Outcome, times: int) -> None:
-    """Of the release that it names and of the newest, clean runs more than others; other releases as ever."""
+def test_an_intermittent_failure_takes_more_than_two_runs(outcome: Outcome, times: int) -> None:
+    """This holds for the reported and the newest release; a clean release gets more runs than a failing one."""
     seen = run(make_plan(claim=Claim(sometimes=True), bisect=False), lambda *_: outcome)
     assert {version: runs(seen).count(version) for version in (ORDER[5], ORDER[-1])} == {
         ORDER[5]: times,

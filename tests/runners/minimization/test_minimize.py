@@ -1,4 +1,4 @@
-"""Testcases are cut down without losing their failure, within what they may cost."""
+"""Testcases are reduced without losing their failure, within the budget."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def case_of(code: str, *steps: tuple[str, ...], file: str = "repro.py", **files:
 
 
 class Lab:
-    """Runs testcases by a rule instead of a compiler, and remembers what it was asked."""
+    """Run testcases by a rule in place of a compiler, and record the calls."""
 
     def __init__(self, fails: Callable[[Testcase], bool], fine_on: str = "") -> None:
         self.fails = fails
@@ -69,7 +69,7 @@ def says(*words: str) -> Callable[[Testcase], bool]:
 
 
 @given(st.integers(1, 40), st.data())
-def test_what_is_needed_stays_and_all_else_goes(pieces: int, data: st.DataObject) -> None:
+def test_needed_pieces_stay_and_all_others_go(pieces: int, data: st.DataObject) -> None:
     """For any set of pieces that a failure needs, exactly that set is left."""
     needed = data.draw(st.frozensets(st.integers(0, pieces - 1)))
     part = Pieces(pieces, lambda gone: frozenset(range(pieces)) - gone)
@@ -111,7 +111,7 @@ print("end")
 
 
 def test_a_script_is_cut_to_the_statements_that_matter() -> None:
-    """Out of their blocks, without arguments, names and comments that the failure does not need."""
+    """Statements leave their blocks, and arguments, names and comments that the failure does not need go."""
     left = reduce_python(SCRIPT, lambda text: "relax.boom" in text)
     assert "relax.boom(" in left
     assert len(left.splitlines()) <= 4
@@ -119,8 +119,8 @@ def test_a_script_is_cut_to_the_statements_that_matter() -> None:
     assert find_unbound_names(left) == frozenset()
 
 
-def test_every_text_that_is_tried_is_a_program_with_its_names() -> None:
-    """What cannot run costs no probe."""
+def test_every_candidate_is_a_program_without_new_unbound_names() -> None:
+    """A text that cannot run costs no probe."""
     tried: list[str] = []
 
     def keeps(text: str) -> bool:
@@ -133,8 +133,8 @@ def test_every_text_that_is_tried_is_a_program_with_its_names() -> None:
 
 
 @pytest.mark.parametrize("source", ["def (", "", "x = 1", "\tif x:\n  y"])
-def test_what_cannot_be_parsed_or_cut_stays(source: str) -> None:
-    """Whole, with a line end."""
+def test_a_text_that_cannot_be_parsed_or_reduced_stays(source: str) -> None:
+    """The text is returned whole, with a line end."""
     assert reduce_python(source, lambda text: False).rstrip("\n") == source
 
 
@@ -167,7 +167,7 @@ module @main {
 
 
 def test_a_module_is_cut_to_the_operation_that_matters() -> None:
-    """It returns early, its inputs become arguments, other functions and the module around them go."""
+    """The module returns early, its inputs become arguments, other functions and the module around them go."""
     left = reduce_mlir(MODULE, lambda text: "bad.op %in" in text and "linalg.generic" in text and "return" in text)
     assert "bad.op %in" in left
     assert not re.search(r"@other|arith\.subf|arith\.addf|module|loc\(|// ", left)
@@ -176,7 +176,7 @@ def test_a_module_is_cut_to_the_operation_that_matters() -> None:
 
 
 def test_no_module_is_tried_that_uses_a_value_without_its_definition() -> None:
-    """The compiler would only refuse it."""
+    """The compiler would only refuse such a text."""
     tried: list[str] = []
 
     def keeps(text: str) -> bool:
@@ -191,7 +191,7 @@ def test_no_module_is_tried_that_uses_a_value_without_its_definition() -> None:
 
 
 def test_resources_after_the_module_are_no_part_of_it() -> None:
-    """They go by themselves, and the module around its function too."""
+    """Resources go by themselves, and the module around the function too."""
     resources = '{-#\n  dialect_resources: {\n    builtin: {\n      one: "0x04"\n    }\n  }\n#-}\n'
     left = reduce_mlir(MODULE + resources, lambda text: "bad.op %in" in text and "@step" in text)
     assert "{-#" not in left
@@ -202,7 +202,7 @@ def test_resources_after_the_module_are_no_part_of_it() -> None:
 
 
 def test_the_result_fails_as_the_whole_testcase_did() -> None:
-    """It was seen to, and again at the end; the figures say how much is left."""
+    """The failure is seen in the reduction and in the confirming runs. The figures give the remaining size."""
     lab = Lab(says("relax.boom"))
     smaller = lab.cut(case_of(SCRIPT, **{"data.txt": "x"}))
     assert says("relax.boom")(smaller.testcase)
@@ -214,7 +214,7 @@ def test_the_result_fails_as_the_whole_testcase_did() -> None:
 
 
 def test_another_failure_is_not_the_same() -> None:
-    """A candidate that fails with other words is not taken, however small."""
+    """A candidate with another failure is not accepted, however small."""
 
     class Shifting(Lab):
         def run(self, testcase: Testcase, claim: Claim, version: str) -> Observation:
@@ -241,14 +241,14 @@ WRONG = Claim(kind=ClaimKind.WRONG_RESULT)
 
 
 def test_a_wrong_result_needs_a_release_that_gives_the_right_one() -> None:
-    """Otherwise a smaller testcase could be wrong by itself: refused, with the option to give."""
+    """Without such a release the reduction is refused, because the smaller testcase could be wrong by itself."""
     with pytest.raises(NotReducible, match="--good"):
         Lab(says("relax.boom")).cut(case_of(SCRIPT), WRONG)
 
 
 @pytest.mark.parametrize("option", ["control", "passing"])
 def test_each_step_passes_on_the_release_that_is_right(option: str) -> None:
-    """Every text that was taken was run there too."""
+    """Every accepted text was also run on that release."""
     lab = Lab(says("relax.boom"), fine_on="0.26.0")
     smaller = lab.cut(case_of(SCRIPT), WRONG, **{option: "0.26.0"})
     assert smaller.control == "0.26.0"
@@ -259,14 +259,14 @@ def test_each_step_passes_on_the_release_that_is_right(option: str) -> None:
 
 
 def test_a_crash_needs_no_other_release() -> None:
-    """One that passes is not run for a failure that says what it is."""
+    """A passing release is not run if the failure shows its cause."""
     lab = Lab(says("relax.boom"), fine_on="0.26.0")
     assert lab.cut(case_of(SCRIPT), passing="0.26.0").control == ""
     assert {version for _, version in lab.asked} == {"0.27.0"}
 
 
-def test_it_stops_when_it_has_spent_what_it_may() -> None:
-    """Runs and time; what was found until then is given, and that it may not be the end."""
+def test_the_reduction_stops_at_its_limits() -> None:
+    """The best result so far is returned, with the limit that ended the reduction."""
     lab = Lab(says("relax.boom"))
     smaller = lab.cut(case_of(SCRIPT), probes=6)
     assert smaller.stopped == "probes"
@@ -277,23 +277,23 @@ def test_it_stops_when_it_has_spent_what_it_may() -> None:
 
 
 def test_the_same_text_is_not_run_twice() -> None:
-    """Until the end, where the result is confirmed."""
+    """Only the confirming runs at the end repeat a text."""
     lab = Lab(says("relax.boom"))
     lab.cut(case_of(SCRIPT))
     texts = [asked.files["repro.py"] for asked, _ in lab.asked[:-CONFIRMATIONS]]
     assert len(texts) == len(set(texts))
 
 
-def test_what_does_not_fail_is_refused() -> None:
-    """At the first run."""
+def test_a_testcase_that_does_not_fail_is_refused() -> None:
+    """The first run ends the reduction."""
     lab = Lab(says("nothing like it"))
     with pytest.raises(NotReducible, match="does not show the reported failure"):
         lab.cut(case_of(SCRIPT))
     assert len(lab.asked) == 1
 
 
-def test_a_failure_that_comes_and_goes_is_refused() -> None:
-    """What was left by chance is not shown as a testcase."""
+def test_a_flaky_failure_is_refused() -> None:
+    """A result of chance is not shown as a testcase."""
 
     class Fading(Lab):
         def run(self, testcase: Testcase, claim: Claim, version: str) -> Observation:

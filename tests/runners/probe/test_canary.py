@@ -1,4 +1,4 @@
-"""Canaries: asked once, remembered for as long as what they were asked of stays the same."""
+"""A canary runs once for each environment and machine; only a pass is cached on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAM = make_canary_testcase(find_toolchain("python"), "3.11")
 
 @dataclass(slots=True)
 class Asked:
-    """A canary that gives these answers, and counts how often it was run."""
+    """A canary that gives these answers and counts its runs."""
 
     answers: list[NotRun | None]
     times: int = 0
@@ -42,8 +42,8 @@ def name_of(environment: Environment, program: Testcase = PROGRAM) -> str:
     return make_canary_key(environment, Unprotected(), program, {})
 
 
-def test_a_canary_that_lived_is_not_asked_again(tmp_path: Path) -> None:
-    """Not by this process, nor by the next one."""
+def test_a_passed_canary_does_not_run_again(tmp_path: Path) -> None:
+    """Neither this process nor the next one runs it again."""
     run = Asked([None])
     for canaries in (Canaries(tmp_path), Canaries(tmp_path)):
         assert canaries.check_once("a~1", run) is None
@@ -51,8 +51,8 @@ def test_a_canary_that_lived_is_not_asked_again(tmp_path: Path) -> None:
     assert run.times == 1
 
 
-def test_a_canary_that_died_is_asked_again_by_the_next_process(tmp_path: Path) -> None:
-    """This one believes it; the environment may have been mended since."""
+def test_the_next_process_runs_a_failed_canary_again(tmp_path: Path) -> None:
+    """This process keeps the result. The next one runs the canary: the environment may have been repaired."""
     dead = NotRun(why="it fails", cause="unavailable")
     run = Asked([dead, None])
     first = Canaries(tmp_path)
@@ -62,16 +62,16 @@ def test_a_canary_that_died_is_asked_again_by_the_next_process(tmp_path: Path) -
     assert run.times == 2
 
 
-def test_our_own_failure_is_no_answer(tmp_path: Path) -> None:
-    """It is given once, and asked again at once."""
+def test_an_infrastructure_failure_is_not_cached(tmp_path: Path) -> None:
+    """The failure is returned, and the next call runs the canary again."""
     run = Asked([NotRun(why="no disk", cause="infra"), None])
     canaries = Canaries(tmp_path)
     assert canaries.check_once("a~1", run) is not None
     assert canaries.check_once("a~1", run) is None
 
 
-def test_an_answer_is_of_one_copy_of_an_environment(store: Store) -> None:
-    """A damaged one is built again under the same digest, and has to prove itself again."""
+def test_a_result_belongs_to_one_copy_of_an_environment(store: Store) -> None:
+    """A damaged environment is built again under the same digest, and its canary runs again."""
     before = store.get_environment(RELEASE)
     (before.site_packages / "tiny/__init__.py").unlink()
     after = store.get_environment(RELEASE)
@@ -81,8 +81,8 @@ def test_an_answer_is_of_one_copy_of_an_environment(store: Store) -> None:
     assert name_of(after) == name_of(store.get_environment(RELEASE))
 
 
-def test_an_answer_is_of_one_program_and_engine(store: Store) -> None:
-    """Another canary, other variables, another engine or another of its images: asked anew."""
+def test_a_result_belongs_to_one_program_and_engine(store: Store) -> None:
+    """Another canary, other variables, another engine or another image of it need a run of their own."""
     environment = store.get_environment(RELEASE)
     other = make_canary_testcase(find_toolchain("tvm"), "0.27.0")
     names = {
@@ -95,8 +95,8 @@ def test_an_answer_is_of_one_program_and_engine(store: Store) -> None:
     assert len(names) == 5
 
 
-def test_answers_go_with_their_environment(store: Store) -> None:
-    """What is trimmed leaves no word of having worked."""
+def test_results_are_removed_with_their_environment(store: Store) -> None:
+    """Removing an environment removes its cached pass."""
     environment = store.get_environment(RELEASE)
     Canaries(store.root).check_once(name_of(environment), Asked([None]))
     assert list((store.root / "canaries").iterdir())
@@ -106,13 +106,13 @@ def test_answers_go_with_their_environment(store: Store) -> None:
 
 
 def test_a_store_that_cannot_be_written_costs_a_canary_only(tmp_path: Path) -> None:
-    """The answer is given all the same."""
+    """The result is returned although it cannot be cached."""
     (tmp_path / "canaries").write_text("in the way")
     assert Canaries(tmp_path).check_once("a~1", Asked([None])) is None
 
 
-def test_a_canary_that_was_too_slow_says_nothing_of_its_build() -> None:
-    """Ours to try again, and told apart from its last words; one that dies makes the build unavailable."""
+def test_a_slow_canary_is_an_infrastructure_failure() -> None:
+    """A timeout is our failure and can be retried. A canary that dies makes the build unavailable."""
     slow = explain_failed_canary("Apache TVM 0.27.0", TimedOut(where="step 1"), "canary ok 0.27.0")
     assert slow.cause == "infra"
     assert slow.why == (

@@ -1,4 +1,4 @@
-"""Where a testcase hangs, on a real compiler: what is slow, what waits, and whose it is."""
+"""Hangs on a real compiler: the slow or waiting part, and its owner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stopped(testcase: Testcase, version: str, *, wall_s: float) -> tuple[ProbeRe
 
 
 def test_a_slow_compilation_by_a_program_shows_the_compilers_own_functions() -> None:
-    """LLVM's handler prints them, and none of it is taken for output."""
+    """LLVM's signal handler prints the functions, and they do not become output of the testcase."""
     testcase = next(testcase for title, testcase, _ in hangs.list_iree_programs() if "additions" in title)
     _, found = stopped(testcase, "3.13.0", wall_s=4)
     assert (found.doing, found.place) == ("computing", "compiler")
@@ -35,8 +35,8 @@ def test_a_slow_compilation_by_a_program_shows_the_compilers_own_functions() -> 
 
 
 @pytest.mark.parametrize("name", ["own_loop", "lock_taken_twice", "slow_lowering", "endless_kernel"])
-def test_the_ways_to_hang_are_told_apart(name: str) -> None:
-    """Each needs another mend, and the comment says which it is. bench/diagnosis/hangs.py has the whole set."""
+def test_the_kinds_of_hang_are_distinguished(name: str) -> None:
+    """The comment names the kind of hang. bench/diagnosis/hangs.py has the whole set."""
     probe, found = stopped(hangs.read_tvm_program(f"hang/{name}"), VERSION, wall_s=6)
     assert (found.doing, found.place) == hangs.TVM[name], found
     assert isinstance(probe.ended, TimedOut)
@@ -48,13 +48,13 @@ def test_the_ways_to_hang_are_told_apart(name: str) -> None:
 
 
 def test_every_program_that_hangs_has_its_label() -> None:
-    """A file without one would never be looked at."""
+    """A program without a label would never be checked."""
     assert {name.partition("/")[2] for name in sweep.programs("hang")} == set(hangs.TVM)
 
 
 @pytest.mark.parametrize("seconds", [2.0, 2.05, 2.1])
-def test_a_step_that_ends_while_it_is_asked_where_it_is_has_used_up_its_time(seconds: float) -> None:
-    """It is no failure of the supervisor's, and none that the testcase is blamed for."""
+def test_a_step_that_ends_while_its_stack_is_read_has_timed_out(seconds: float) -> None:
+    """The step is a timeout, and neither the supervisor nor the testcase is blamed for its end."""
     code = (
         f"import tvm\nimport time\nuntil = time.monotonic() + {seconds}\nwhile time.monotonic() < until:\n    pass\n"
     )

@@ -1,4 +1,4 @@
-"""Which imports may be done before the rest of a testcase is known."""
+"""The imports that may be executed before a testcase is forked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def leading(code: str, **files: str) -> tuple[str, ...]:
 
 
 def test_the_imports_at_the_start_are_taken_in_their_order() -> None:
-    """A docstring and imports from the future change nothing about those that follow."""
+    """A docstring and imports from ``__future__`` do not affect the imports after them."""
     code = '"""A."""\nfrom __future__ import annotations\nimport numpy as np\nimport tvm\nfrom tvm import relax\nx'
     assert leading(code) == ("import numpy as np", "import tvm", "from tvm import relax")
 
@@ -35,20 +35,20 @@ def test_the_imports_at_the_start_are_taken_in_their_order() -> None:
         "if True:\n    import torch",
     ],
 )
-def test_nothing_is_taken_from_after_what_could_change_an_import(line: str) -> None:
-    """What comes before the first other statement has the same effect early; nothing else is sure to."""
+def test_imports_after_another_statement_are_not_taken(line: str) -> None:
+    """Only statements before the first other statement are sure to have the same effect early."""
     assert "import tvm" not in leading(f"{line}\nimport tvm\n")
 
 
 def test_the_testcases_own_files_are_not_imported_early() -> None:
-    """They are not there when a zygote starts, and they are the testcase."""
+    """The files do not exist yet when a zygote starts, and they belong to the testcase."""
     assert leading("import numpy\nfrom model import Net\nimport tvm", model="Net = 1") == ("import numpy",)
     assert leading("import numpy, model.part\nimport tvm", model="") == ()
 
 
 @pytest.mark.parametrize("code", ["import tvm\nprint(", "\0", "(" * 5000, "import tvm\n" + "#" * 300_000, ""])
-def test_what_cannot_be_read_is_run_as_a_whole(code: str) -> None:
-    """No early imports, and no exception: the interpreter will say what is wrong with it."""
+def test_code_that_cannot_be_parsed_has_no_early_imports(code: str) -> None:
+    """There are no early imports and no exception: the interpreter reports the error."""
     assert leading(code) == ()
 
 
@@ -56,8 +56,8 @@ def test_what_cannot_be_read_is_run_as_a_whole(code: str) -> None:
     ("name", "hides"),
     [("json.py", True), ("random/__init__.py", True), ("ast.so", True), ("helper.py", False), ("json.mlir", False)],
 )
-def test_a_file_that_python_would_find_before_a_module_of_its_own(name: str, hides: bool) -> None:
-    """By what it can import: other files of such names are in nobody's way."""
+def test_a_file_that_hides_a_module_of_the_standard_library_is_noticed(name: str, hides: bool) -> None:
+    """Only importable files count; other files of such names have no effect."""
     files = {"repro.py": "import json\n", name: ""}
     testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files=files, steps=(("python", "repro.py"),))
     assert hides_stdlib(testcase) is hides

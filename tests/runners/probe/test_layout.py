@@ -1,4 +1,4 @@
-"""The programs of the sandbox, compile_guest beforehand."""
+"""The guest programs are shown with byte code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PYTHON = Path(sys.executable).resolve()
 
 
 def test_python_takes_the_byte_code_that_is_there(tmp_path: Path) -> None:
-    """Nothing but the first, small file is compile_guest when a supervisor starts, and nothing else is changed."""
+    """A supervisor's start compiles only the first, small file, and the copy has the same sources."""
     place = compile_guest(GUEST, PYTHON, tmp_path)
     words = [str(PYTHON), "-I", "-S", "-v", str(place / "launch.py"), "probe.supervisor"]
     said = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stderr
@@ -29,7 +29,7 @@ def test_python_takes_the_byte_code_that_is_there(tmp_path: Path) -> None:
 
 
 def test_a_change_of_the_programs_is_another_folder(tmp_path: Path) -> None:
-    """Byte code is not compared with its source, so that it must never outlive it."""
+    """Byte code is not compared with its source, so new sources get a new folder."""
     for number, text in enumerate(("X = 1", "X = 2")):
         source = tmp_path / str(number)
         source.mkdir()

@@ -1,4 +1,4 @@
-"""What a probe is said to be, from what the engine and the supervisor tell."""
+"""The result of a probe, from the engine's report and the supervisor's records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def step(**changes: Any) -> dict[str, Any]:
 
 @dataclass
 class Scripted:
-    """An engine that says what the test wants and remembers what it was asked."""
+    """An engine that returns a given report and records its calls."""
 
     lines: list[dict[str, Any]]
     ended: Ended = field(default_factory=lambda: Exited(code=0))
@@ -113,29 +113,29 @@ def job(engine: Scripted) -> dict[str, Any]:
         ({"status": 6 | 0x80}, Signalled(code=6)),
     ],
 )
-def test_a_wait_status_becomes_how_it_ended(record: dict[str, Any], ended: Ended) -> None:
-    """Exit codes and signals are the kernel's, never mixed up (137 is an exit code like any other)."""
+def test_a_wait_status_becomes_an_exit_code_or_a_signal(record: dict[str, Any], ended: Ended) -> None:
+    """Exit codes and signals stay distinct (137 is an exit code like any other)."""
     found = probe(Scripted([STARTED, step(**record), END]))
     assert found.ended == ended
     assert found.steps[0].ended == ended
     assert found.steps[0].argv == ("python", "repro.py")
 
 
-def test_out_of_memory_is_the_engines_word() -> None:
-    """The last step was killed for its memory if the engine says so, whatever its status looks like."""
+def test_out_of_memory_is_reported_by_the_engine() -> None:
+    """If the engine reports out of memory, the last step ended so, whatever its status is."""
     found = probe(Scripted([STARTED, step(status=9), END], ended=OUT_OF_MEMORY))
     assert found.ended == OUT_OF_MEMORY
     assert found.steps[-1].ended == OUT_OF_MEMORY
 
 
 def test_out_of_memory_of_the_supervisor_names_the_step_that_was_running() -> None:
-    """When everything inside was killed, the step without a record is the one that ended so."""
+    """If everything inside was killed, the step without a record ended so."""
     found = probe(Scripted([STARTED, step()], ended=OUT_OF_MEMORY), steps=2)
     assert [one.ended for one in found.steps] == [Exited(code=0), OUT_OF_MEMORY]
 
 
-def test_a_timeout_says_where() -> None:
-    """The step, what it was doing, and the frames that Python's fault handler printed, innermost first."""
+def test_a_timeout_names_the_step_and_its_frames() -> None:
+    """The text has the step, its activity, and the frames of Python's fault handler, innermost first."""
     frames = '  File "/work/repro.py", line 2 in f\n  File "x", line 3 in g\n'
     dump = f"Current thread 0x1 (most recent call first):\n{frames}"
     thread = {"process": 2, "name": "python", "state": "R", "busy": 0.9, "waits_in": ""}
@@ -148,7 +148,7 @@ def test_a_timeout_says_where() -> None:
 
 
 def test_a_supervisor_that_hangs_is_a_timeout() -> None:
-    """The engine's clock ends what the supervisor's did not."""
+    """The engine's clock ends a probe that the supervisor's clock did not end."""
     found = probe(Scripted([STARTED], ended=TimedOut(where="the whole probe")))
     assert found.ended == TimedOut(where="step 1 (python repro.py), after 10 s")
 
@@ -159,8 +159,8 @@ CPU_UP = TimedOut(where="the whole probe", clock="processor")
 @pytest.mark.parametrize(
     "lines", [[step(status=9, timed_out=True), END], [step(), END], []], ids=["told", "ended meanwhile", "killed"]
 )
-def test_processor_time_is_the_engines_word(lines: list[dict[str, Any]]) -> None:
-    """Whatever the supervisor came to say of the step: it used up what the probe may have, and both say so."""
+def test_processor_time_is_reported_by_the_engine(lines: list[dict[str, Any]]) -> None:
+    """The probe and its last step both end with a timeout, whatever the supervisor recorded of the step."""
     limits = msgspec.structs.replace(LIMITS, cpu_s=3.0)
     found = probe(Scripted([STARTED, *lines], ended=CPU_UP), limits=limits)
     used_up = TimedOut(where="step 1 (python repro.py), after 3 s of processor time", clock="processor")
@@ -168,21 +168,21 @@ def test_processor_time_is_the_engines_word(lines: list[dict[str, Any]]) -> None
     assert [one.ended for one in found.steps] == [used_up]
 
 
-def test_a_process_that_the_kernel_killed_for_its_processor_time_says_so() -> None:
-    """Where no control group counts, the kernel's limit on each process does."""
+def test_a_process_killed_for_its_processor_time_is_a_timeout() -> None:
+    """Without a control group, the kernel's limit for each process counts."""
     found = probe(Scripted([STARTED, step(status=9, used_up=True), END]))
     assert isinstance(found.ended, TimedOut)
     assert found.ended.clock == "processor"
 
 
 def test_a_supervisor_that_never_started_is_our_failure() -> None:
-    """The testcase has not run: nothing about it may be concluded."""
+    """The testcase has not run, so there is no observation."""
     with pytest.raises(InfraError, match="words of the engine"):
         probe(Scripted([], ended=Exited(code=1)))
 
 
 def test_a_job_that_was_refused_is_our_failure() -> None:
-    """A file that can't be written inside is no property of the compiler."""
+    """A file that cannot be written inside is no property of the compiler."""
     with pytest.raises(InfraError, match="No space left"):
         probe(Scripted([STARTED, {"error": "OSError: No space left on device"}], ended=Exited(code=1)))
 
@@ -202,21 +202,21 @@ def test_a_job_that_was_refused_is_our_failure() -> None:
     ],
 )
 def test_a_broken_record_is_no_evidence(raw: bytes) -> None:
-    """Malformed, oversized or missing records end as "not run", with what was wrong; nothing raises."""
+    """Malformed, oversized or missing records give "not run" with the reason, and no exception."""
     found = probe(Scripted([STARTED], raw=raw, ended=Signalled(code=9)))
     assert isinstance(found.ended, NotRun)
     assert "brought down its supervisor in step 1" in found.ended.why
 
 
 def test_a_broken_record_does_not_undo_the_steps_before_it() -> None:
-    """What was recorded before the break stays; the probe as a whole is no evidence."""
+    """Steps recorded before the break stay. The probe as a whole is no evidence."""
     found = probe(Scripted([STARTED, step()], raw=b"}{\n"), steps=2)
     assert found.steps[0].ended == Exited(code=0)
     assert isinstance(found.ended, NotRun)
 
 
-def test_inside_looks_like_a_virtual_environment_and_names_no_path_of_the_host() -> None:
-    """The view's home, links and mounts are paths inside; the host's appear as sources of mounts only."""
+def test_the_view_is_a_virtual_environment_without_host_paths() -> None:
+    """The view's home, links and mounts are guest paths. Host paths appear as sources of mounts only."""
     engine = Scripted([STARTED, step(), END])
     probe(engine)
     assert engine.view["pyvenv.cfg"] == "home = /opt/python/bin\ninclude-system-site-packages = false\n"
@@ -238,7 +238,7 @@ def test_inside_looks_like_a_virtual_environment_and_names_no_path_of_the_host()
 
 
 def test_the_systems_interpreter_stays_where_it_is() -> None:
-    """Below /usr nothing is mounted twice."""
+    """Nothing below /usr is mounted twice."""
     engine = Scripted([STARTED, step(), END])
     probe(engine, layout=layout(prefix="/usr"))
     assert engine.spec is not None
@@ -246,8 +246,8 @@ def test_the_systems_interpreter_stays_where_it_is() -> None:
     assert "/opt/python" not in {mount.guest for mount in engine.spec.mounts}
 
 
-def test_the_environment_is_built_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps get what they are given, a language and a search path; no variable of ours."""
+def test_steps_inherit_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps get their variables, a language and a search path, and no variable of this process."""
     monkeypatch.setenv("GITHUB_TOKEN", "s3cr3t")
     engine = Scripted([STARTED, step(), END])
     probe(engine, variables={"TVM_BACKTRACE": "1"})
@@ -258,7 +258,7 @@ def test_the_environment_is_built_from_nothing(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_shared_interpreter_finds_its_library(tmp_path: Path) -> None:
-    """A libpython whose absolute path doesn't exist inside is found by LD_LIBRARY_PATH, after the caller's own."""
+    """A libpython whose absolute path does not exist inside is found by LD_LIBRARY_PATH, after the caller's own."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libpython3.11.so.1.0").touch()
     engine = Scripted([STARTED, step(), END])
@@ -269,7 +269,7 @@ def test_a_shared_interpreter_finds_its_library(tmp_path: Path) -> None:
 
 
 def test_without_mounts_paths_inside_become_paths_of_the_host() -> None:
-    """The engine that has no file system of its own gets the same layout by substitution."""
+    """An engine without a file system of its own gets the same layout by substitution."""
     engine = Scripted([STARTED, step(), END], remaps_paths=False)
     hooks = Mount(host=Path("/src/hooks"), guest="/opt/hooks")
     probe(
@@ -298,10 +298,10 @@ def test_without_mounts_paths_inside_become_paths_of_the_host() -> None:
         ("/opt/env/x/iree-compile", {}, tvm, False),
     ],
 )
-def test_the_job_says_which_programs_print_their_stack(
+def test_the_job_marks_programs_that_print_their_stack(
     tool: str, variables: dict[str, str], toolchain: Toolchain, prints: bool
 ) -> None:
-    """The programs inside know no compiler: what they need of one comes with the job."""
+    """The guest programs know no compiler: the job has the facts that they need."""
     engine = Scripted([STARTED, step(), END])
     probe(engine, tools={"python": tool}, variables=variables, guest=toolchain.GUEST)
     given = job(engine)
@@ -311,7 +311,7 @@ def test_the_job_says_which_programs_print_their_stack(
 
 
 def test_the_supervisor_has_time_to_report_before_the_engine_ends_it() -> None:
-    """The engine's limit is the testcase's and some more; the record of a full output fits the engine's limit."""
+    """The engine's time limit is above the testcase's, and the record of a full output fits its output limit."""
     engine = Scripted([STARTED, step(), END])
     probe(engine)
     assert engine.spec is not None
@@ -320,8 +320,8 @@ def test_the_supervisor_has_time_to_report_before_the_engine_ends_it() -> None:
     assert engine.spec.limits.output_bytes > 2 * 6 * job(engine)["limits"]["output_bytes"]
 
 
-def test_nothing_is_left_of_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The private directory of a probe is gone when it ends, also by an exception."""
+def test_the_view_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The private directory of a probe is removed at its end, also after an exception."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(InfraError):
         probe(Scripted([], ended=Exited(code=1)))

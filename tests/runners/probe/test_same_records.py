@@ -79,7 +79,7 @@ TVM_ENDS = {
     "hash-order": "print({'a', 'b', 'c', 'd'})\nprint(hash('tvm'))\n",
 }
 GROUPS = ("signature", "mutation", "nan", "values")
-"""Of each of these kinds of programs beside this file, the first is run as well."""
+"""The first program of each of these kinds beside this file runs as well."""
 
 IREE = "import numpy as np\nimport iree.compiler as compiler\nimport iree.runtime as runtime\n"
 MLIR = '''
@@ -119,7 +119,7 @@ def programs() -> dict[tuple[str, str], str]:
     return found | {("iree", name): IREE + code for name, code in IREE_ENDS.items()}
 
 
-def written(toolchain: str, code: str) -> Testcase:
+def make_testcase(toolchain: str, code: str) -> Testcase:
     return Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain=toolchain,
@@ -137,20 +137,20 @@ def room(request: pytest.FixtureRequest) -> Iterator[tuple[str, ProbeSession]]:
         yield request.param, room
 
 
-def forked(room: ProbeSession, toolchain: str, code: str) -> ProbeResult:
-    return room.run(make_task(environment(toolchain), written(toolchain, code), LIMITS, conditions=FORKED))
+def run_forked(room: ProbeSession, toolchain: str, code: str) -> ProbeResult:
+    return room.run(make_task(environment(toolchain), make_testcase(toolchain, code), LIMITS, conditions=FORKED))
 
 
-def alone(toolchain: str, code: str, conditions: Conditions) -> ProbeResult:
+def run_alone(toolchain: str, code: str, conditions: Conditions) -> ProbeResult:
     used = environment(toolchain)
-    task = make_task(used, written(toolchain, code), LIMITS, conditions=conditions)
+    task = make_task(used, make_testcase(toolchain, code), LIMITS, conditions=conditions)
     return run_probe(Bubblewrap(), make_layout(used), task, run_id="same")
 
 
-def shown(probe: ProbeResult) -> tuple[object, str, str]:
-    """How it ended and what it printed, without addresses and clocks; of a native stack the innermost frames.
+def get_result(probe: ProbeResult) -> tuple[object, str, str]:
+    """The end and the output, without addresses and clocks, and with the innermost frames of a native stack.
 
-    Further out it shows how the interpreter came to run the script, which is all that may differ.
+    The outer frames show how the interpreter was started, which may differ.
     """
     (step,) = probe.steps
     text = re.sub(r"0x[0-9a-f]+|\[\d\d:\d\d:\d\d\]", "…", step.stderr)
@@ -158,8 +158,8 @@ def shown(probe: ProbeResult) -> tuple[object, str, str]:
     return probe.ended, step.stdout, head + native + "".join(stack.splitlines(keepends=True)[:NATIVE_FRAMES])
 
 
-def told(probe: ProbeResult) -> Record:
-    """What it says of itself, without what one run has and another has not: times, and who had imported what."""
+def get_record(probe: ProbeResult) -> Record:
+    """The record without the differences between two runs: times, and the order of imports."""
     record = probe.steps[0].record
     assert record is not None
     phases = tuple(msgspec.structs.replace(phase, at=0.0) for phase in record.phases)
@@ -167,21 +167,21 @@ def told(probe: ProbeResult) -> Record:
 
 
 def test_forked_and_plain_show_the_same(room: tuple[str, ProbeSession]) -> None:
-    """Status, output, errors; and between a fork and our runner's own process the record as well."""
+    """Status, output and errors are equal; between a fork and a new process the record is equal too."""
     toolchain, open_one = room
     different = []
     for (of, name), code in programs().items():
         if of != toolchain:
             continue
-        one = forked(open_one, of, code)
+        one = run_forked(open_one, of, code)
         assert not open_one.spent, (name, open_one.spent)
         assert one.steps[0].record is not None
         assert one.steps[0].record.forked or "error" in name, (name, one.steps[0].record.not_forked)
-        different += difference(name, shown(one), shown(alone(of, code, PLAIN)))
+        different += find_difference(name, get_result(one), get_result(run_alone(of, code, PLAIN)))
         if name in BY_OUR_RUNNER:
-            by_runner = alone(of, code, Conditions(scripts=True))
-            different += difference(f"{name}, by our runner", shown(by_runner), shown(one))
-            different += difference(f"{name}, record", told(by_runner), told(one))
+            by_runner = run_alone(of, code, Conditions(scripts=True))
+            different += find_difference(f"{name}, by our runner", get_result(by_runner), get_result(one))
+            different += find_difference(f"{name}, record", get_record(by_runner), get_record(one))
     assert not different, "\n".join(different)
 
 
@@ -192,6 +192,6 @@ def as_lines(what: object) -> list[str]:
     return json.dumps(msgspec.to_builtins(what), indent=1).replace("\\n", "\n").splitlines()
 
 
-def difference(name: str, one: object, other: object) -> list[str]:
+def find_difference(name: str, one: object, other: object) -> list[str]:
     lines = list(difflib.unified_diff(as_lines(one), as_lines(other), lineterm="", n=1))
     return [f"== {name}", *lines] if lines else []

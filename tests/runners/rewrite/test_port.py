@@ -1,4 +1,4 @@
-"""A port puts one name for another and changes nothing else."""
+"""Porting replaces names by others and changes nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from runners.sandbox.select import select_engine
 from runners.toolchains import iree, tvm
 
 PROGRAMS = {file.stem: file.read_text() for file in sorted((Path(__file__).parent / "programs").glob("*.txt"))}
-"""Small programs in the names of the release that their first line tells; the second tells what they print."""
+"""Small programs: the first line gives the release of their names, the second line their output."""
 RELEASES = ("0.17.dev0", "0.25.0.post1", "0.26.0", "0.27.0.post1")
 
 
@@ -72,8 +72,8 @@ def ported(code: str, version: str) -> str:
         ("0.17.dev0", "from tvm.sym import Analyzer\n", "from tvm.arith import Analyzer\n"),
     ],
 )
-def test_imports_follow_their_names_and_bind_what_they_bound(version: str, old: str, new: str) -> None:
-    """Through as many releases as it takes, and back."""
+def test_imports_are_ported_and_keep_their_local_names(version: str, old: str, new: str) -> None:
+    """Chains of renames over several releases work in both directions."""
     assert ported(old, version) == new
 
 
@@ -116,8 +116,8 @@ def test_imports_follow_their_names_and_bind_what_they_bound(version: str, old: 
         ("0.25.0", "import tvm\nb = sch.get_block('C')\n", "import tvm\nb = sch.get_sblock('C')\n"),
     ],
 )
-def test_uses_follow_where_their_import_cannot(version: str, old: str, new: str) -> None:
-    """A name is looked up by what imports bind it to; what it needs is imported."""
+def test_uses_are_ported_where_their_import_does_not_suffice(version: str, old: str, new: str) -> None:
+    """A use is resolved through its import. A package that the new name needs is imported."""
     assert ported(old, version) == new
 
 
@@ -135,12 +135,12 @@ def test_uses_follow_where_their_import_cannot(version: str, old: str, new: str)
     ],
 )
 def test_keywords_are_renamed_in_the_toolchains_calls(old: str, new: str) -> None:
-    """And in nobody else's."""
+    """Keywords of other calls stay."""
     assert ported(old + "mine(out_sinfo=1, struct_info=2)\n", "0.26.0") == new + "mine(out_sinfo=1, struct_info=2)\n"
 
 
-def test_what_is_not_the_compilers_name_stays() -> None:
-    """Strings, comments, and other objects' attributes of the same name."""
+def test_other_names_stay() -> None:
+    """Strings, comments, and attributes of other objects with the same name stay."""
     code = """\
         import tvm  # tvm.arith
         class mine:
@@ -165,8 +165,8 @@ def test_what_is_not_the_compilers_name_stays() -> None:
         "import tvm\ntvm.nd.array(1)" + ".a" * 5000,
     ],
 )
-def test_what_cannot_be_ported_is_left_alone(code: str) -> None:
-    """Not Python, nothing that is known to have moved, or deeper than a parser bears."""
+def test_code_that_cannot_be_ported_is_unchanged(code: str) -> None:
+    """The code is not Python, has no name that moved, or is nested too deeply for the parser."""
     assert port_testcase(python(code), "0.27.0", tvm) is None
 
 
@@ -181,8 +181,8 @@ def test_what_cannot_be_ported_is_left_alone(code: str) -> None:
         "from tvm.script import relax as R\nR.call_tir(f, x, out_sinfo=s, tir_vars=n)\n",
     ],
 )
-def test_what_nothing_replaces_is_not_ported_in_part(code: str) -> None:
-    """A text that could not run is worth no run."""
+def test_a_name_without_replacement_prevents_the_port(code: str) -> None:
+    """A text that cannot run is worth no run."""
     assert port_testcase(python(code), "0.27.0", tvm) is None
 
 
@@ -224,14 +224,14 @@ def g():
 """
 
 
-def test_tvmscript_says_which_dialect_it_is() -> None:
-    """Every function of old had blocks to schedule."""
+def test_tvmscript_gets_the_switch_of_its_dialect() -> None:
+    """Every function of old releases had blocks to schedule."""
     assert ported(SCRIPT, "0.25.0") == TIRX
     assert ported(TIRX, "0.17.dev0") == SCRIPT.replace("T.bool(True)", "True")
 
 
 def test_options_are_names_where_a_configuration_is_read() -> None:
-    """Elsewhere they are the testcase's own words."""
+    """In other calls the strings are the testcase's own words."""
     code = textwrap.dedent("""\
         import tvm
         with tvm.transform.PassContext(config={"tir.disable_vectorize": 1}):
@@ -258,21 +258,21 @@ def test_options_are_names_where_a_configuration_is_read() -> None:
     ],
 )
 def test_targets_are_dictionaries(old: str, new: str) -> None:
-    """Written like a command line until 0.24.0."""
+    """Until 0.24.0 a target was written like a command line."""
     assert ported(old, "0.25.0") == new
     assert port_testcase(python(old), "0.17.dev0", tvm) is None
 
 
 @pytest.mark.parametrize("text", ["llvm", "print -x", "llvm is -fast", "nvidia/nvidia-a100", "-mcpu=x"])
 def test_other_strings_are_no_targets(text: str) -> None:
-    """Only a known kind with options."""
+    """Only a known kind with options is a target."""
     assert port_testcase(python(f"import tvm\ntarget = {text!r}\n"), "0.27.0", tvm) is None
 
 
 @pytest.mark.parametrize(
     ("use", "build"), [("relax.VirtualMachine(ex, tvm.cpu())", "relax.build"), ("ex(a)", "tvm.build")]
 )
-def test_what_compiles_on_releases_without_compile(use: str, build: str) -> None:
+def test_compile_is_replaced_on_releases_without_it(use: str, build: str) -> None:
     """Relax modules had a builder of their own."""
     code = f"import tvm\nfrom tvm import relax\nex = tvm.compile(m, target='llvm')\n{use}\n"
     assert f"ex = tvm.{build}(m".replace("tvm.tvm", "tvm") in ported(code, "0.17.dev0")
@@ -282,7 +282,7 @@ def test_what_compiles_on_releases_without_compile(use: str, build: str) -> None
 
 
 def test_every_substitution_is_recorded_with_its_place() -> None:
-    """The comment lists them."""
+    """The comment lists the substitutions."""
     done = port_testcase(python("from tvm import tir\nimport tvm\ntvm.arith.Analyzer()\n"), "0.27.0", tvm)
     assert done is not None
     assert {(s.old, s.new, s.where) for s in done.substitutions} == {
@@ -295,7 +295,7 @@ def test_every_substitution_is_recorded_with_its_place() -> None:
 @pytest.mark.parametrize("version", RELEASES)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_porting_a_port_changes_nothing(name: str, version: str) -> None:
-    """Idempotence; and the result is still Python, with the same comments."""
+    """A second port changes nothing, and the result is still Python with the same comments."""
     once = port_testcase(python(PROGRAMS[name]), version, tvm)
     if once is not None:
         text = once.testcase.files["r.py"]
@@ -305,8 +305,8 @@ def test_porting_a_port_changes_nothing(name: str, version: str) -> None:
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_ported_or_left_alone(text: str) -> None:
-    """The testcase is a stranger's."""
+def test_any_text_is_ported_or_unchanged(text: str) -> None:
+    """The testcase comes from a stranger: no text raises."""
     port_testcase(python(text), "0.27.0", tvm)
     port_testcase(command("iree-compile", text, mlir=text), "3.13.0", iree)
 
@@ -325,7 +325,7 @@ def test_any_text_is_ported_or_left_alone(text: str) -> None:
     ],
 )
 def test_a_flag_is_renamed_and_its_value_kept(version: str, old: str, new: str) -> None:
-    """Where it stands."""
+    """The flag keeps its position."""
     done = port_testcase(command("iree-compile", "m.mlir", old, "-o", "m.vmfb"), version, iree)
     assert done is not None
     assert done.testcase.steps == (("iree-compile", "m.mlir", new, "-o", "m.vmfb"),)
@@ -334,7 +334,7 @@ def test_a_flag_is_renamed_and_its_value_kept(version: str, old: str, new: str) 
 
 
 def test_a_value_behind_a_space_belongs_to_its_flag() -> None:
-    """Both spellings are one."""
+    """``--flag value`` and ``--flag=value`` are the same."""
     done = port_testcase(command("iree-compile", "--iree-hal-target-device", "llvm-cpu", "m.mlir"), "3.13.0", iree)
     assert done is not None
     assert done.testcase.steps == (("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir"),)
@@ -349,13 +349,13 @@ def test_a_value_behind_a_space_belongs_to_its_flag() -> None:
         ("3.2.0", ("--iree-opt-level=O3",)),
     ],
 )
-def test_flags_that_work_and_flags_that_nothing_replaces_stay(version: str, words: tuple[str, ...]) -> None:
-    """A part of a port is none."""
+def test_flags_that_work_and_flags_without_replacement_stay(version: str, words: tuple[str, ...]) -> None:
+    """A testcase is ported as a whole or not at all."""
     assert port_testcase(command("iree-compile", *words, "m.mlir"), version, iree) is None
 
 
 def test_an_operation_is_renamed_in_code_and_not_in_comments() -> None:
-    """Whole words only, generic spelling too; the arrow of an attribute's string is no comment."""
+    """Only whole words are replaced, also in the generic syntax. A ``//`` in an attribute's string is no comment."""
     mlir = (
         '%0 = flow.dispatch.tensor.load %a {s = "// none"} : !flow.dispatch.tensor<4xf32> // flow.dispatch.tensor\n'
         '%1 = "flow.dispatch.tensor.load"(%a)\n'
@@ -377,7 +377,7 @@ def test_an_operation_is_renamed_in_code_and_not_in_comments() -> None:
 
 @given(st.text(alphabet='a"/\\ \n.', max_size=80))
 def test_mlir_without_the_name_stays(text: str) -> None:
-    """However its strings and comments are broken."""
+    """Broken strings and comments do no harm."""
     assert port_mlir(text, ()) == (text, [])
 
 
@@ -407,8 +407,8 @@ def printed(seen: ProbeResult) -> list[str]:
 @pytest.mark.sandbox
 @pytest.mark.parametrize("version", ["0.17.dev0", "0.27.0.post1"])
 @pytest.mark.parametrize("name", ["call-tir", "new-call-tir", "tir-matmul-sched", "target-cli"])
-def test_a_port_computes_what_the_original_does(store: Store, name: str, version: str) -> None:
-    """On the oldest build and on the newest, whichever of the two the program was written for."""
+def test_a_port_computes_the_same_result(store: Store, name: str, version: str) -> None:
+    """The result is equal on the oldest and on the newest build, whichever of the two the program was written for."""
     done = port_testcase(python(PROGRAMS[name]), version, tvm)
     testcase = done.testcase if done is not None else python(PROGRAMS[name])
     assert printed(run(store, version, testcase)) == promised(name)
@@ -418,7 +418,7 @@ def test_a_port_computes_what_the_original_does(store: Store, name: str, version
 @pytest.mark.sandbox
 @pytest.mark.parametrize("version", ["0.25.0.post1", "0.26.0", "0.27.0.post1"])
 def test_nine_in_ten_programs_run_ported(store: Store, version: str) -> None:
-    """In the names of 0.17 … 0.27: what fails is what nothing replaces, and nothing prints another result."""
+    """In the names of 0.17 … 0.27: a program fails only if a name has no replacement, and no result changes."""
     ported_programs = {name: port_testcase(python(text), version, tvm) for name, text in PROGRAMS.items()}
     seen = {
         name: run(store, version, done.testcase if done else python(PROGRAMS[name]))

@@ -34,7 +34,7 @@ def with_steps(*steps: tuple[str, ...]) -> Testcase:
 
 
 def test_target_and_device_are_replaced_and_the_old_backends_flags_left_out() -> None:
-    """Everything else is as posted."""
+    """All other words stay as posted."""
     moved = retarget_testcase(HIP, "vmvx")
     assert moved is not None
     assert moved.steps == (
@@ -49,14 +49,14 @@ def test_target_and_device_are_replaced_and_the_old_backends_flags_left_out() ->
     [("--iree-hal-target-device=hip",), ("-iree-hal-target-device=hip",), ("--iree-hal-target-device", "hip")],
 )
 def test_every_spelling_of_a_flag_is_understood(words: tuple[str, ...]) -> None:
-    """One dash, two dashes, a value behind a space."""
+    """One dash, two dashes, and a value after a space are understood."""
     moved = retarget_testcase(with_steps(("iree-compile", *words, "m.mlir")), "llvm-cpu")
     assert moved is not None
     assert moved.steps == (("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir"),)
 
 
-def test_what_names_no_target_is_not_retargeted() -> None:
-    """There is nothing to replace, and nothing is invented."""
+def test_a_testcase_without_a_target_is_not_retargeted() -> None:
+    """A command without a target is not changed."""
     assert retarget_testcase(with_steps(("iree-opt", "--canonicalize", "m.mlir")), "vmvx") is None
     assert retarget_testcase(HIP, "tpu") is None
     python = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": ""}, steps=(("python", "a.py"),))
@@ -64,14 +64,14 @@ def test_what_names_no_target_is_not_retargeted() -> None:
 
 
 def test_retargeting_twice_changes_nothing_more() -> None:
-    """Idempotence."""
+    """The operation is idempotent."""
     once = retarget_testcase(HIP, "vmvx")
     assert once is not None
     assert retarget_testcase(once, "vmvx") is None
 
 
 def test_flags_of_the_backend_stay_with_it() -> None:
-    """Another thread count is no reason to forget the processor."""
+    """A changed number of threads does not remove the flags of the processor."""
     cpu = with_steps(
         ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host", "m.mlir"),
         ("iree-run-module", "--device=local-task", "--module=m.vmfb"),
@@ -82,7 +82,7 @@ def test_flags_of_the_backend_stay_with_it() -> None:
 
 
 def test_a_value_behind_a_space_goes_with_its_flag_and_a_file_stays() -> None:
-    """A switch is followed by what it does not own."""
+    """A switch is kept, and a file after it is no value of the switch."""
     gpu = with_steps(
         ("iree-compile", "--iree-hip-target", "gfx942", "--iree-hal-target-device", "hip", "--iree-hip-x", "m.mlir"),
     )
@@ -91,8 +91,8 @@ def test_a_value_behind_a_space_goes_with_its_flag_and_a_file_stays() -> None:
     assert moved.steps == (("iree-compile", "--iree-hal-target-backends=vmvx", "m.mlir"),)
 
 
-def test_what_runs_on_the_default_device_is_told_the_other() -> None:
-    """A module for Vulkan does not run where modules run by default."""
+def test_a_run_on_the_default_device_gets_a_device_flag() -> None:
+    """A module for Vulkan does not run on the default device."""
     cpu = with_steps(
         ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "m.mlir", "-o", "m.vmfb"),
         ("iree-run-module", "--module=m.vmfb"),
@@ -103,7 +103,7 @@ def test_what_runs_on_the_default_device_is_told_the_other() -> None:
 
 
 def test_input_that_names_its_own_target_is_not_retargeted() -> None:
-    """It would override the flags."""
+    """Such a target would override the flags."""
     text = 'module attributes {hal.device.targets = [#hal.device.target<"hip">]} {}'
     own = Testcase(kind=TestcaseKind.COMMAND_LINE, toolchain="iree", files={"m.mlir": text}, steps=HIP.steps)
     assert retarget_testcase(own, "vmvx") is None
@@ -126,7 +126,7 @@ TVM = Testcase(
 
 
 def test_a_tvm_testcase_keeps_its_text() -> None:
-    """The hook that runs it is given the target; what the reporter wrote is what runs."""
+    """The hook gets the target, and runs the reporter's text."""
     moved = retarget_testcase(TVM, "llvm")
     assert moved is not None
     assert moved.files == TVM.files
@@ -136,14 +136,14 @@ def test_a_tvm_testcase_keeps_its_text() -> None:
 
 @pytest.mark.parametrize("testcase", [HIP, TVM])
 def test_a_toolchain_that_retargets_nothing_leaves_every_testcase(testcase: Testcase) -> None:
-    """Neither a command line nor Python means a certain compiler."""
+    """Neither a command line nor a Python script implies a certain compiler."""
     assert retarget_testcase(msgspec.structs.replace(testcase, toolchain="python"), "vulkan") is None
     other = "tvm" if testcase is HIP else "iree"
     assert retarget_testcase(msgspec.structs.replace(testcase, toolchain=other), "vulkan") is None
 
 
 def test_a_tvm_testcase_for_the_cpu_is_not_moved_there() -> None:
-    """It runs there as posted."""
+    """The testcase runs there as posted."""
     plain = Testcase(
         kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "import tvm"}, steps=(("python", "a.py"),)
     )
