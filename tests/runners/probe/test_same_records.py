@@ -1,4 +1,4 @@
-"""A probe shows the same whether it is forked, run by our script runner, or as ``python FILE``, on real compilers."""
+"""On real compilers, a forked probe, the script runner and ``python FILE`` have equal results."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ TVM_ENDS = {
     "hash-order": "print({'a', 'b', 'c', 'd'})\nprint(hash('tvm'))\n",
 }
 GROUPS = ("signature", "mutation", "nan", "values")
-"""Of each of these kinds of programs beside this file, the first is run as well."""
+"""Groups of programs of which the first runs here, too."""
 
 IREE = "import numpy as np\nimport iree.compiler as compiler\nimport iree.runtime as runtime\n"
 MLIR = '''
@@ -111,7 +111,7 @@ def environment(toolchain: str) -> Environment:
     return open_store().get_environment(load_catalogue().find(toolchain, version))
 
 
-def programs() -> dict[tuple[str, str], str]:
+def list_programs() -> dict[tuple[str, str], str]:
     found = {("tvm", name): TVM + code for name, code in TVM_ENDS.items()}
     for group in GROUPS:
         for path in sorted((PROGRAMS / group).glob("*.repro"))[:1]:
@@ -119,7 +119,7 @@ def programs() -> dict[tuple[str, str], str]:
     return found | {("iree", name): IREE + code for name, code in IREE_ENDS.items()}
 
 
-def written(toolchain: str, code: str) -> Testcase:
+def make_testcase(toolchain: str, code: str) -> Testcase:
     return Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain=toolchain,
@@ -137,20 +137,21 @@ def room(request: pytest.FixtureRequest) -> Iterator[tuple[str, ProbeSession]]:
         yield request.param, room
 
 
-def forked(room: ProbeSession, toolchain: str, code: str) -> ProbeResult:
-    return room.run(make_task(environment(toolchain), written(toolchain, code), LIMITS, conditions=FORKED))
+def run_forked(room: ProbeSession, toolchain: str, code: str) -> ProbeResult:
+    return room.run(make_task(environment(toolchain), make_testcase(toolchain, code), LIMITS, conditions=FORKED))
 
 
-def alone(toolchain: str, code: str, conditions: Conditions) -> ProbeResult:
+def run_alone(toolchain: str, code: str, conditions: Conditions) -> ProbeResult:
     used = environment(toolchain)
-    task = make_task(used, written(toolchain, code), LIMITS, conditions=conditions)
+    task = make_task(used, make_testcase(toolchain, code), LIMITS, conditions=conditions)
     return run_probe(Bubblewrap(), make_layout(used), task, run_id="same")
 
 
-def shown(probe: ProbeResult) -> tuple[object, str, str]:
-    """How it ended and what it printed, without addresses and clocks; of a native stack the innermost frames.
+def read_result(probe: ProbeResult) -> tuple[object, str, str]:
+    """Return the end and the output of a probe, without addresses and times.
 
-    Further out it shows how the interpreter came to run the script, which is all that may differ.
+    Of a native stack, only the innermost frames remain. The outer frames show how the interpreter runs the script,
+    and may differ.
     """
     (step,) = probe.steps
     text = re.sub(r"0x[0-9a-f]+|\[\d\d:\d\d:\d\d\]", "…", step.stderr)
@@ -158,40 +159,40 @@ def shown(probe: ProbeResult) -> tuple[object, str, str]:
     return probe.ended, step.stdout, head + native + "".join(stack.splitlines(keepends=True)[:NATIVE_FRAMES])
 
 
-def told(probe: ProbeResult) -> Record:
-    """What it says of itself, without what one run has and another has not: times, and who had imported what."""
+def read_stable_record(probe: ProbeResult) -> Record:
+    """Return the record of a probe without times and facts about forking."""
     record = probe.steps[0].record
     assert record is not None
     phases = tuple(msgspec.structs.replace(phase, at=0.0) for phase in record.phases)
     return msgspec.structs.replace(record, seconds=None, peak_bytes=0, forked=False, not_forked="", phases=phases)
 
 
-def test_forked_and_plain_show_the_same(room: tuple[str, ProbeSession]) -> None:
-    """Status, output, errors; and between a fork and our runner's own process the record as well."""
+def test_forked_and_plain_probes_have_equal_results(room: tuple[str, ProbeSession]) -> None:
+    """Status, output and errors are equal. A fork and a process of the script runner also have equal records."""
     toolchain, open_one = room
     different = []
-    for (of, name), code in programs().items():
+    for (of, name), code in list_programs().items():
         if of != toolchain:
             continue
-        one = forked(open_one, of, code)
+        one = run_forked(open_one, of, code)
         assert not open_one.spent, (name, open_one.spent)
         assert one.steps[0].record is not None
         assert one.steps[0].record.forked or "error" in name, (name, one.steps[0].record.not_forked)
-        different += difference(name, shown(one), shown(alone(of, code, PLAIN)))
-        if name in BY_OUR_RUNNER:
-            by_runner = alone(of, code, Conditions(scripts=True))
-            different += difference(f"{name}, by our runner", shown(by_runner), shown(one))
-            different += difference(f"{name}, record", told(by_runner), told(one))
+        different += diff_results(name, read_result(one), read_result(run_alone(of, code, PLAIN)))
+        if name in BY_SCRIPT_RUNNER:
+            by_runner = run_alone(of, code, Conditions(scripts=True))
+            different += diff_results(f"{name}, by the script runner", read_result(by_runner), read_result(one))
+            different += diff_results(f"{name}, record", read_stable_record(by_runner), read_stable_record(one))
     assert not different, "\n".join(different)
 
 
-BY_OUR_RUNNER = ("wrong-result", "chain", "script-error", "warnings", "exit-code", "abort", "runs")
+BY_SCRIPT_RUNNER = ("wrong-result", "chain", "script-error", "warnings", "exit-code", "abort", "runs")
 
 
-def as_lines(what: object) -> list[str]:
+def split_lines(what: object) -> list[str]:
     return json.dumps(msgspec.to_builtins(what), indent=1).replace("\\n", "\n").splitlines()
 
 
-def difference(name: str, one: object, other: object) -> list[str]:
-    lines = list(difflib.unified_diff(as_lines(one), as_lines(other), lineterm="", n=1))
+def diff_results(name: str, one: object, other: object) -> list[str]:
+    lines = list(difflib.unified_diff(split_lines(one), split_lines(other), lineterm="", n=1))
     return [f"== {name}", *lines] if lines else []
