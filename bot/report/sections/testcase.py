@@ -65,7 +65,7 @@ def what_ran(report: Report, detail: Detail) -> Section:
     title = f"What {'ran' if report.observations else 'was read'}: {_count(files, 'file')}, " + (
         _count(repairs, "repair") if repairs else "as posted"
     )
-    return Section(title, "\n\n".join(_code_that_ran(repro, detail)), folded=True)
+    return Section(title, "\n\n".join(_code_that_ran(repro, detail)), folded=True, quotes=True)
 
 
 def _count(n: int, noun: str) -> str:
