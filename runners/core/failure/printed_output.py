@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from runners.core.toolchain.failures import FailureVocabulary
@@ -21,11 +22,15 @@ ABSOLUTE = 1e-6
 
 Token = str | float
 Line = tuple[Token, ...]
+Shape = tuple[str, ...]
 
-_TOKEN = re.compile(
-    r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?!\w)|\w+|[^\w\s]", re.IGNORECASE
-)
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)", re.IGNORECASE)
+MAX_STEPS = 1_000_000
+"""Comparisons of two tokens. Only lines made to be slow need more; nothing is told of them."""
+
+# Possessive: a run of digits that a letter ends is given up at once, not digit by digit.
+NUMBER_PATTERN = r"[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|nan|inf)"
+_TOKEN = re.compile(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\w++|[^\w\s]", re.IGNORECASE)
+_NUMBER = re.compile(NUMBER_PATTERN, re.IGNORECASE)
 _FENCE = "```"
 _TRUTH = {"True", "False", "true", "false", "PASS", "FAIL", "OK"}
 _DIFFERENCE = re.compile(r"diff|err|mismatch|delta|deviation|discrepan", re.IGNORECASE)
@@ -44,20 +49,35 @@ class Reading(Enum):
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
     """What ``output`` says about a report that quotes ``actual`` and ``expected`` lines (either may be empty)."""
-    printed = _lines(output, vocabulary)[-MAX_LINES:]
-    wrong, right = _lines(actual, vocabulary), _lines(expected, vocabulary)
+    try:
+        return _compare_lines(
+            _lines(output, vocabulary)[-MAX_LINES:],
+            _lines(actual, vocabulary)[:MAX_LINES],
+            _lines(expected, vocabulary)[:MAX_LINES],
+        )
+    except _TooManySteps:
+        return Reading.UNTOLD
+
+
+class _TooManySteps(Exception):
+    """The lines are too long and too much alike to be compared."""
+
+
+def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) -> Reading:
+    search = _Search()
     quoted = right
     # What stands on both sides as it is tells nothing, and is not to be completed into something else.
-    right = [_completed(line, wrong) for line in quoted if not _found(line, wrong)]
+    complete = _completer(wrong)
+    right = [complete(line) for line in quoted if not search.finds(line, wrong)]
     wrong, right = (
-        [line for line in wrong if not _found(line, (*quoted, *right))][:MAX_TELLING],
-        [line for line in right if not _found(line, wrong)][:MAX_TELLING],
+        [line for line in wrong if not search.finds(line, (*quoted, *right))][:MAX_TELLING],
+        [line for line in right if not search.finds(line, wrong)][:MAX_TELLING],
     )
     wrong, right = _telling(wrong, alone=not right), _telling(right, alone=not wrong)
     if not (wrong or right) or not printed:
         return Reading.UNTOLD
-    as_reported = sum(_found(line, printed) for line in wrong)
-    as_expected = sum(_found(line, printed) for line in right)
+    as_reported = sum(search.finds(line, printed) for line in wrong)
+    as_expected = sum(search.finds(line, printed) for line in right)
     if as_reported and as_expected:
         return _weigh(as_reported / len(wrong), as_expected / len(right))
     if as_reported:
@@ -65,9 +85,12 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNTOLD
     if as_expected:
         return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNTOLD
-    if any(_contradicted(line, printed) for line in right if line in quoted):
+    shaped: dict[Shape, list[Line]] = {}
+    for line in printed:
+        shaped.setdefault(_shape(line), []).append(line)
+    if any(_contradicted(line, shaped) for line in right if line in quoted):
         return Reading.WRONG
-    if not right and any(_became_right(line, printed) for line in wrong):
+    if not right and any(_became_right(line, shaped) for line in wrong):
         return Reading.CHANGED
     return Reading.UNTOLD
 
@@ -105,15 +128,21 @@ def _tokens(line: str) -> Line:
     return tuple(float(t) if _NUMBER.fullmatch(t) else t for t in _TOKEN.findall(line))
 
 
-def _completed(expected: Line, actual: Sequence[Line]) -> Line:
+def _completer(actual: Sequence[Line]) -> Callable[[Line], Line]:
+    """Return `_completed` with the values of ``actual`` counted once."""
+    counted = [(line, sum(map(_is_value, line))) for line in actual]
+    return lambda expected: _completed(expected, counted)
+
+
+def _completed(expected: Line, actual: Sequence[tuple[Line, int]]) -> Line:
     """Bare expected values ("numpy says 0.0") put into the places for them in the one line that the report quotes.
 
     Read from running text, they are good enough to recognise what is right, not to call something else wrong.
     """
     values = [token for token in expected if _is_value(token)]
     bare = bool(values) and all(_is_value(token) or token in _BETWEEN for token in expected)
-    places = [line for line in actual if sum(map(_is_value, line)) == len(values) < len(line)]
-    if not bare or len(places) != 1:
+    places = [line for line, count in actual if count == len(values) < len(line)] if bare else []
+    if len(places) != 1:
         return expected
     given = iter(values)
     return tuple(next(given) if _is_value(token) else token for token in places[0])
@@ -130,18 +159,37 @@ def _has_value(line: Line) -> bool:
     return any(map(_is_value, line))
 
 
-def _found(line: Line, among: Sequence[Line]) -> bool:
-    return any(_within(line, other) for other in among)
+@dataclass(slots=True)
+class _Search:
+    """Looks for lines in others, in at most `MAX_STEPS` comparisons of two tokens."""
 
+    steps: int = 0
 
-def _within(part: Line, whole: Line) -> bool:
-    """``part`` stands in ``whole``, token by token.
+    def finds(self, line: Line, among: Sequence[Line]) -> bool:
+        return any(self._is_within(line, other) for other in among)
 
-    A lone token (``3``), and words without any value (an expression, or prose), must be the whole line.
-    """
-    if len(part) < 2 or not _has_value(part):
-        return len(part) == len(whole) and all(map(_same, part, whole))
-    return any(all(map(_same, part, whole[start : start + len(part)])) for start in range(len(whole) - len(part) + 1))
+    def _is_within(self, part: Line, whole: Line) -> bool:
+        """True if ``part`` stands in ``whole``, token by token.
+
+        A lone token (``3``), and words without any value (an expression, or prose), must be the whole line.
+        """
+        self.steps += 1
+        if len(part) > len(whole):
+            return False
+        if len(part) < 2 or not _has_value(part):
+            return len(part) == len(whole) and self._is_same(part, whole, 0)
+        return any(self._is_same(part, whole, start) for start in range(len(whole) - len(part) + 1))
+
+    def _is_same(self, part: Line, whole: Line, start: int) -> bool:
+        for at, token in enumerate(part, start):
+            self.steps += 1
+            if not _same(token, whole[at]):
+                break
+        else:
+            return True
+        if self.steps > MAX_STEPS:
+            raise _TooManySteps
+        return False
 
 
 def _same(a: Token, b: Token) -> bool:
@@ -150,7 +198,7 @@ def _same(a: Token, b: Token) -> bool:
     return a == b
 
 
-def _shape(line: Line) -> tuple[str, ...]:
+def _shape(line: Line) -> Shape:
     """The line with its values left open: ``max diff = 0.5`` → ``max diff = #``."""
     return tuple("#" if isinstance(t, float) or t in _TRUTH else t for t in line)
 
@@ -159,19 +207,19 @@ def _words(line: Line) -> int:
     return sum(isinstance(t, str) and t not in _TRUTH and t[0].isalpha() for t in line)
 
 
-def _contradicted(expected: Line, printed: Sequence[Line]) -> bool:
+def _contradicted(expected: Line, printed: Mapping[Shape, Sequence[Line]]) -> bool:
     """The output fills the very same words with another value."""
     return _words(expected) > 0 and any(
-        _shape(line) == _shape(expected) and not all(map(_same, expected, line)) for line in printed
+        not all(map(_same, expected, line)) for line in printed.get(_shape(expected), ())
     )
 
 
-def _became_right(reported: Line, printed: Sequence[Line]) -> bool:
+def _became_right(reported: Line, printed: Mapping[Shape, Sequence[Line]]) -> bool:
     """False where the report has False is now True; a difference is now nearly none; NaN is now a number."""
     if not _words(reported):
         return False
     label = " ".join(t for t in reported if isinstance(t, str))
-    for line in (other for other in printed if _shape(other) == _shape(reported)):
+    for line in printed.get(_shape(reported), ()):
         pairs = [(old, new) for old, new in zip(reported, line, strict=True) if not _same(old, new)]
         if pairs and all(_improved(old, new, bool(_DIFFERENCE.search(label))) for old, new in pairs):
             return True
