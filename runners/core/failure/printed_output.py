@@ -1,14 +1,15 @@
-"""Compare printed output with the actual and the expected output of a report. Pure.
+"""Printed output against what a report says is printed, and what should be. Pure.
 
-Many testcases exit with 0 with and without the bug, so that only their printed values distinguish the two. Lines are
-compared by words, and numbers with a tolerance. White space is ignored.
+Many testcases end with exit status 0 whether or not the bug is there; then only the values that they print tell.
+Lines are compared by their words, numbers with a tolerance, white space ignored.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from runners.core.toolchain.failures import FailureVocabulary
@@ -21,61 +22,81 @@ ABSOLUTE = 1e-6
 
 Token = str | float
 Line = tuple[Token, ...]
+Shape = tuple[str, ...]
 
-_TOKEN = re.compile(
-    r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?!\w)|\w+|[^\w\s]", re.IGNORECASE
-)
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)", re.IGNORECASE)
+MAX_STEPS = 1_000_000
+"""Comparisons of two tokens. Only lines made to be slow need more; nothing is told of them."""
+
+# Possessive: a run of digits that a letter ends is given up at once, not digit by digit.
+NUMBER_PATTERN = r"[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|nan|inf)"
+_TOKEN = re.compile(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\w++|[^\w\s]", re.IGNORECASE)
+_NUMBER = re.compile(NUMBER_PATTERN, re.IGNORECASE)
 _FENCE = "```"
 _TRUTH = {"True", "False", "true", "false", "PASS", "FAIL", "OK"}
 _DIFFERENCE = re.compile(r"diff|err|mismatch|delta|deviation|discrepan", re.IGNORECASE)
 
 
 class Reading(Enum):
-    """What the output of a run shows about the report."""
-
     WRONG = auto()
-    """The output is what the report calls wrong, or contradicts the expected value."""
+    """Prints what the report calls wrong, or contradicts the value it expects."""
     RIGHT = auto()
-    """The output is what the report expects."""
+    """Prints what the report expects."""
     CHANGED = auto()
-    """In the place of the wrong value, the output has a value that is right by itself (True, no difference)."""
+    """Prints, in the very place the report complains of, a value that is right by itself (True, no difference)."""
     UNKNOWN = auto()
-    """The output cannot be compared with the report."""
+    """Nothing in the output can be held against the report."""
 
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
-    """Compare ``output`` with a report's ``actual`` and ``expected`` lines, either of which may be empty."""
-    printed = _read_lines(output, vocabulary)[-MAX_LINES:]
-    wrong, right = _read_lines(actual, vocabulary), _read_lines(expected, vocabulary)
+    """What ``output`` says about a report that quotes ``actual`` and ``expected`` lines (either may be empty)."""
+    try:
+        return _compare_lines(
+            _read_lines(output, vocabulary)[-MAX_LINES:],
+            _read_lines(actual, vocabulary)[:MAX_LINES],
+            _read_lines(expected, vocabulary)[:MAX_LINES],
+        )
+    except _TooManySteps:
+        return Reading.UNKNOWN
+
+
+class _TooManySteps(Exception):
+    """The lines are too long and too much alike to be compared."""
+
+
+def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) -> Reading:
+    search = _Search()
     quoted = right
-    # A line on both sides distinguishes nothing, and must not be completed into another line.
-    right = [_complete_line(line, wrong) for line in quoted if not _is_among(line, wrong)]
+    # What stands on both sides as it is tells nothing, and is not to be completed into something else.
+    complete = _make_completer(wrong)
+    right = [complete(line) for line in quoted if not search.finds(line, wrong)]
     wrong, right = (
-        [line for line in wrong if not _is_among(line, (*quoted, *right))][:MAX_TELLING],
-        [line for line in right if not _is_among(line, wrong)][:MAX_TELLING],
+        [line for line in wrong if not search.finds(line, (*quoted, *right))][:MAX_TELLING],
+        [line for line in right if not search.finds(line, wrong)][:MAX_TELLING],
     )
     wrong, right = _select_telling(wrong, alone=not right), _select_telling(right, alone=not wrong)
     if not (wrong or right) or not printed:
         return Reading.UNKNOWN
-    as_reported = sum(_is_among(line, printed) for line in wrong)
-    as_expected = sum(_is_among(line, printed) for line in right)
+    as_reported = sum(search.finds(line, printed) for line in wrong)
+    as_expected = sum(search.finds(line, printed) for line in right)
     if as_reported and as_expected:
         return _weigh_shares(as_reported / len(wrong), as_expected / len(right))
     if as_reported:
-        # One common line of many (a header, a shape) is not the reported output.
+        # One common line of many (a header, a shape) is no sighting of the reported output.
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
     if as_expected:
         return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNKNOWN
-    if any(_is_contradicted(line, printed) for line in right if line in quoted):
+    shaped: dict[Shape, list[Line]] = {}
+    for line in printed:
+        shaped.setdefault(_mask_values(line), []).append(line)
+    if any(_is_contradicted(line, shaped) for line in right if line in quoted):
         return Reading.WRONG
-    if not right and any(_has_become_right(line, printed) for line in wrong):
+    if not right and any(_has_become_right(line, shaped) for line in wrong):
         return Reading.CHANGED
     return Reading.UNKNOWN
 
 
 def _weigh_shares(reported: float, expected: float) -> Reading:
-    """Decide between outputs with lines of both sides: only a complete side counts."""
+    """Some lines of both are there: only a full house on one side decides."""
     if reported == 1.0 and expected < 1.0:
         return Reading.WRONG
     if expected == 1.0 and reported < 1.0:
@@ -84,13 +105,13 @@ def _weigh_shares(reported: float, expected: float) -> Reading:
 
 
 def _select_telling(lines: list[Line], *, alone: bool) -> list[Line]:
-    """Return the lines with a value, else all lines, unless they are ``alone`` without lines of the other side."""
+    """The lines that hold a value, if any does. Words ``alone``, with nothing on the other side, tell nothing."""
     valued = [line for line in lines if _has_value(line)]
     return valued or ([] if alone else lines)
 
 
 def _read_lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:
-    """Split text into lines of tokens, without empty lines, a tool's own lines, and lines cut by "..."."""
+    """Lines as tokens, without empty lines, lines of a tool's own and lines cut by "..."."""
     kept = (line.strip()[:MAX_LINE_CHARS] for line in text.splitlines())
     return [
         _split_tokens(line)
@@ -107,15 +128,21 @@ def _split_tokens(line: str) -> Line:
     return tuple(float(t) if _NUMBER.fullmatch(t) else t for t in _TOKEN.findall(line))
 
 
-def _complete_line(expected: Line, actual: Sequence[Line]) -> Line:
-    """Insert bare expected values ("numpy says 0.0") into the one actual line with places for them.
+def _make_completer(actual: Sequence[Line]) -> Callable[[Line], Line]:
+    """Return `_complete_line` with the values of ``actual`` counted once."""
+    counted = [(line, sum(map(_is_value, line))) for line in actual]
+    return lambda expected: _complete_line(expected, counted)
 
-    Values from running text can identify a right output, but not a wrong one.
+
+def _complete_line(expected: Line, actual: Sequence[tuple[Line, int]]) -> Line:
+    """Bare expected values ("numpy says 0.0") put into the places for them in the one line that the report quotes.
+
+    Read from running text, they are good enough to recognise what is right, not to call something else wrong.
     """
     values = [token for token in expected if _is_value(token)]
     bare = bool(values) and all(_is_value(token) or token in _BETWEEN for token in expected)
-    places = [line for line in actual if sum(map(_is_value, line)) == len(values) < len(line)]
-    if not bare or len(places) != 1:
+    places = [line for line, count in actual if count == len(values) < len(line)] if bare else []
+    if len(places) != 1:
         return expected
     given = iter(values)
     return tuple(next(given) if _is_value(token) else token for token in places[0])
@@ -132,21 +159,37 @@ def _has_value(line: Line) -> bool:
     return any(map(_is_value, line))
 
 
-def _is_among(line: Line, among: Sequence[Line]) -> bool:
-    return any(_is_within(line, other) for other in among)
+@dataclass(slots=True)
+class _Search:
+    """Looks for lines in others, in at most `MAX_STEPS` comparisons of two tokens."""
 
+    steps: int = 0
 
-def _is_within(part: Line, whole: Line) -> bool:
-    """True if ``whole`` contains ``part``, token by token.
+    def finds(self, line: Line, among: Sequence[Line]) -> bool:
+        return any(self._is_within(line, other) for other in among)
 
-    A single token (``3``), and words without a value (an expression or prose), must be the whole line.
-    """
-    if len(part) < 2 or not _has_value(part):
-        return len(part) == len(whole) and all(map(_is_same_token, part, whole))
-    return any(
-        all(map(_is_same_token, part, whole[start : start + len(part)]))
-        for start in range(len(whole) - len(part) + 1)
-    )
+    def _is_within(self, part: Line, whole: Line) -> bool:
+        """True if ``part`` stands in ``whole``, token by token.
+
+        A lone token (``3``), and words without any value (an expression, or prose), must be the whole line.
+        """
+        self.steps += 1
+        if len(part) > len(whole):
+            return False
+        if len(part) < 2 or not _has_value(part):
+            return len(part) == len(whole) and self._is_same(part, whole, 0)
+        return any(self._is_same(part, whole, start) for start in range(len(whole) - len(part) + 1))
+
+    def _is_same(self, part: Line, whole: Line, start: int) -> bool:
+        for at, token in enumerate(part, start):
+            self.steps += 1
+            if not _is_same_token(token, whole[at]):
+                break
+        else:
+            return True
+        if self.steps > MAX_STEPS:
+            raise _TooManySteps
+        return False
 
 
 def _is_same_token(a: Token, b: Token) -> bool:
@@ -155,8 +198,8 @@ def _is_same_token(a: Token, b: Token) -> bool:
     return a == b
 
 
-def _mask_values(line: Line) -> tuple[str, ...]:
-    """Replace the values of a line: ``max diff = 0.5`` → ``max diff = #``."""
+def _mask_values(line: Line) -> Shape:
+    """The line with its values left open: ``max diff = 0.5`` → ``max diff = #``."""
     return tuple("#" if isinstance(t, float) or t in _TRUTH else t for t in line)
 
 
@@ -164,20 +207,19 @@ def _count_words(line: Line) -> int:
     return sum(isinstance(t, str) and t not in _TRUTH and t[0].isalpha() for t in line)
 
 
-def _is_contradicted(expected: Line, printed: Sequence[Line]) -> bool:
-    """True if a printed line has the words of the expected line with another value."""
+def _is_contradicted(expected: Line, printed: Mapping[Shape, Sequence[Line]]) -> bool:
+    """The output fills the very same words with another value."""
     return _count_words(expected) > 0 and any(
-        _mask_values(line) == _mask_values(expected) and not all(map(_is_same_token, expected, line))
-        for line in printed
+        not all(map(_is_same_token, expected, line)) for line in printed.get(_mask_values(expected), ())
     )
 
 
-def _has_become_right(reported: Line, printed: Sequence[Line]) -> bool:
-    """True if the reported line now has a right value: True for False, a tiny difference, a number for NaN."""
+def _has_become_right(reported: Line, printed: Mapping[Shape, Sequence[Line]]) -> bool:
+    """False where the report has False is now True; a difference is now nearly none; NaN is now a number."""
     if not _count_words(reported):
         return False
     label = " ".join(t for t in reported if isinstance(t, str))
-    for line in (other for other in printed if _mask_values(other) == _mask_values(reported)):
+    for line in printed.get(_mask_values(reported), ()):
         pairs = [(old, new) for old, new in zip(reported, line, strict=True) if not _is_same_token(old, new)]
         if pairs and all(_has_improved(old, new, bool(_DIFFERENCE.search(label))) for old, new in pairs):
             return True
