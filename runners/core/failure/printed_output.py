@@ -59,6 +59,21 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
         return Reading.UNKNOWN
 
 
+def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str) -> str:
+    """Return the printed line that has the words of a reported line and other values; empty if there is none.
+
+    The line is returned in tokens with one space between them, so that equal outputs give equal text.
+    """
+    printed = _read_lines(output, vocabulary)[-MAX_LINES:]
+    reported = {_mask_values(line): line for line in _read_lines(actual, vocabulary)[:MAX_TELLING]}
+    for line in printed:
+        known = reported.get(_mask_values(line))
+        labelled = any(isinstance(token, str) and token.isalnum() for token in line)
+        if known and labelled and not all(map(_is_same_token, known, line)):
+            return " ".join(f"{token:g}" if isinstance(token, float) else token for token in line)[:200]
+    return ""
+
+
 class _TooManySteps(Exception):
     """The lines are too long and too much alike to be compared."""
 
