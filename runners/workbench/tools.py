@@ -1,4 +1,7 @@
-"""The effects of an investigation, made from one function that executes runs: a sandbox, a ledger or a recording."""
+"""The effects of an investigation and of its diagnoses, made from one function that executes runs.
+
+That function may be a sandbox, a ledger or a recording.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,20 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
+import msgspec
+
+from runners.core.conditions import USUAL
 from runners.core.progress import Sink
-from runners.core.protocol import Finding, Plan, Testcase
-from runners.core.runs import Execute
+from runners.core.protocol import Finding, Limits, Observation, Plan, Testcase, Variant, Varied
+from runners.core.runs import Execute, RunRequest
 from runners.core.toolchain.contract import Toolchain
-from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
+from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
-from runners.investigation.state import BuildSearch, Tools
+from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
+from runners.investigation.state import BuildSearch, Tools, make_cell
 from runners.probe.observe import observe_cell
 from runners.rewrite.testcase import port_testcase, retarget_testcase
 from runners.toolchains import find_toolchain
-from runners.workbench.means import make_means, run_under
 
 
 def make_tools(
@@ -28,6 +34,7 @@ def make_tools(
     stand_ins: Sequence[str] = (),
     between_releases: BuildSearch | None = None,
 ) -> Tools:
+    """Return the effects of an investigation of a plan. ``stand_ins`` are the stand-in devices of this machine."""
     toolchain = find_toolchain(plan.testcase.toolchain)
 
     def look_for_cause(failure: Failure) -> Diagnosis:
@@ -44,7 +51,7 @@ def make_tools(
 
     return Tools(
         run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt),
-        port=lambda testcase, version: _port(testcase, version, toolchain),
+        port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
         retarget=retarget_testcase,
         diagnose=look_for_cause,
         compare=compare,
@@ -55,12 +62,55 @@ def make_tools(
     )
 
 
-def _port(testcase: Testcase, version: str, toolchain: Toolchain) -> tuple[Testcase, tuple[str, ...]] | None:
+def _port_with_changes(
+    testcase: Testcase, version: str, toolchain: Toolchain
+) -> tuple[Testcase, tuple[str, ...]] | None:
     ported = port_testcase(testcase, version, toolchain)
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
     return ported.testcase, tuple(changes)
+
+
+def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USUAL) -> Means:
+    """The means for a diagnosis of this plan, under the conditions in which its failure was seen."""
+
+    def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
+        cell = make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
+        progress.cell(cell, None)
+        seen = observe_cell(execute, plan, cell, 1)
+        progress.cell(cell, seen)
+        return seen
+
+    def run_hook(version: str, testcase: Testcase) -> str:
+        limits = double_time(plan.limits)
+        request = RunRequest(
+            version=version, device=plan.device, testcase=testcase, limits=limits, varied=under, hook=True
+        )
+        return execute(request).hook_file or ""
+
+    return Means(run=run, run_hook=run_hook, retarget=retarget_testcase)
+
+
+def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:
+    """Run a testcase once under chosen conditions; under `AS_IT_IS` with a process and addresses of its own."""
+    request = RunRequest(
+        version=version,
+        device=plan.device,
+        testcase=testcase,
+        limits=plan.limits,
+        varied=setup.varied,
+        seed=setup.seed,
+        may_fork=setup != AS_IT_IS,
+    )
+    result = execute(request)
+    return record_rerun(setup, result.ended, result.steps)
+
+
+def double_time(limits: Limits) -> Limits:
+    """The limits of an instrumented run, which may take twice as long."""
+    cpu_s = None if limits.cpu_s is None else 2 * limits.cpu_s
+    return msgspec.structs.replace(limits, wall_s=2 * limits.wall_s, cpu_s=cpu_s)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Records of steps: a script's claims about itself, and the stacks of a timeout."""
+"""Reading of a script's record, and of stacks at a time-out."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def lines(*objects: object) -> str:
     return "".join(json.dumps(one) + "\n" for one in objects)
 
 
-def test_a_record_is_read_whole() -> None:
-    """The record has the chain, the warnings, the phases and the time of the end."""
+def test_whole_record_is_read() -> None:
+    """The result has the chain, warnings, phases and the time of the end."""
     failed = {
         "failed": [
             {"type": "ValueError", "message": "m", "frames": [["a.py", 3, "f"]], "because": ""},
@@ -52,8 +52,8 @@ def test_a_record_is_read_whole() -> None:
     assert (found.seconds, found.peak_bytes) == (2.5, 7)
 
 
-def test_a_script_that_crashed_leaves_the_phase_it_was_in() -> None:
-    """A script that crashed has no time of its end and no exception."""
+def test_record_of_a_crash_ends_with_its_phase() -> None:
+    """The record has neither a time of the end nor an exception."""
     found = read(claims=lines({"phase": "compile", "at": 0.5}), status=11)
     assert found.phases == (Phase(name="compile", at=0.5),)
     assert (found.seconds, found.chain) == (None, ())
@@ -65,8 +65,8 @@ def test_a_script_that_crashed_leaves_the_phase_it_was_in() -> None:
         json.dumps
     )
 )
-def test_any_text_of_a_script_is_read_without_harm(claims: str) -> None:
-    """Lines that are no record are dropped, and the result can always be encoded."""
+def test_malformed_record_does_no_harm(claims: str) -> None:
+    """Invalid lines are dropped, and the result can always be serialized."""
     msgspec.json.encode(read(claims=claims, stacks=claims, last_words=claims, timed_out=True))
 
 
@@ -80,8 +80,8 @@ def test_any_text_of_a_script_is_read_without_harm(claims: str) -> None:
         {"at": 1, "ended": 0, "warnings": [["a" * 900, "b" * 900]] * 20},
     ],
 )
-def test_long_texts_are_cut_and_other_lines_dropped(line: object) -> None:
-    """Every record keeps the size limits of the protocol."""
+def test_invalid_or_oversized_lines_are_dropped_or_cut(line: object) -> None:
+    """Every record is within the limits of the protocol."""
     found = read(claims=lines(line))
     assert msgspec.convert(msgspec.to_builtins(found), Record) == found
 
@@ -119,18 +119,18 @@ DONE = lines({"phase": "compile", "at": 0.1}, {"phase": "run", "at": 0.2})
         ([], "", "", ("unknown", "unknown")),
     ],
 )
-def test_the_causes_of_a_timeout_are_distinguished(
+def test_causes_of_a_time_out_are_distinguished(
     threads: list[Any], stacks: str, claims: str, expected: tuple[str, str]
 ) -> None:
-    """A slow compilation, a loop in the testcase and a deadlock are distinct."""
+    """A slow compilation, a loop of the testcase and a deadlock need different repairs."""
     hang = read(timed_out=True, threads=threads, stacks=stacks, claims=claims).hang
     assert hang is not None
     assert (hang.doing, hang.place) == expected
     assert all("reprobot" not in frame.file for frame in hang.frames)
 
 
-def test_a_native_program_hangs_in_the_compiler_or_in_compiled_code() -> None:
-    """The program's name decides. Without the toolchain's facts the name has no meaning."""
+def test_tool_name_places_a_hang_in_compiler_or_compiled_code() -> None:
+    """Without the facts of the toolchain, the name has no meaning."""
     for program, place in (("iree-compile", "compiler"), ("iree-run-module", "compiled")):
         hang = read(iree.GUEST, argv=[f"/opt/env/x/{program}"], timed_out=True, threads=COMPUTING).hang
         assert hang is not None
@@ -140,8 +140,8 @@ def test_a_native_program_hangs_in_the_compiler_or_in_compiled_code() -> None:
         assert unknown.place == "unknown"
 
 
-def test_native_frames_are_those_of_libraries_not_of_the_interpreter() -> None:
-    """Both formats are read: of TVM's signal handler, and of LLVM's."""
+def test_native_frames_exclude_the_interpreter() -> None:
+    """Both formats are read, of TVM's handler and of LLVM's."""
     tvm = '  File "<unknown>", line 0, in tvm::relax::FuseOps(tvm::IRModule)\n  File "x.c", line 1, in run_mod\n'
     llvm = " #0 0x00007f12 llvm::sys::PrintStackTrace(int) (/opt/env/x.so+0x12)\n #1 0x00007f13 main (/x+0x1)\n"
     llvm += (
@@ -154,8 +154,8 @@ def test_native_frames_are_those_of_libraries_not_of_the_interpreter() -> None:
     ]
 
 
-def test_our_own_frames_are_removed_from_output() -> None:
-    """Our frames are removed, two lines in a traceback and one in a stack; all other text stays."""
+def test_frames_of_the_script_runner_are_removed() -> None:
+    """A traceback loses both lines of a frame, a stack loses its line. All other text stays."""
     text = (
         'x\n  File "/opt/reprobot/runners/guest/script/run.py", line 61, in execute\n    exec(code)\n'
         '  File "/work/repro.py", line 1, in f\n    g()\n'
@@ -167,8 +167,8 @@ def test_our_own_frames_are_removed_from_output() -> None:
 # ------------------------------------------------------------------------------------------- as the guest writes it
 
 
-def test_a_chain_goes_from_last_to_first() -> None:
-    """The chain follows causes and contexts that were not suppressed, as a traceback does. A circle ends."""
+def test_exception_chain_goes_from_last_to_first() -> None:
+    """As in a traceback, a link is a cause, or a context that is not suppressed. A circle ends."""
     try:
         try:
             raise KeyError("a")
@@ -180,4 +180,4 @@ def test_a_chain_goes_from_last_to_first() -> None:
         again = guest.list_chain(error)
     assert [because for _, because in again] == ["", "cause"]
     assert [type(one).__name__ for one, _ in found] == ["ValueError", "KeyError"]
-    assert guest.describe_exception(found[0][0], "")["frames"][0][2] == "test_a_chain_goes_from_last_to_first"
+    assert guest.describe_exception(found[0][0], "")["frames"][0][2] == "test_exception_chain_goes_from_last_to_first"

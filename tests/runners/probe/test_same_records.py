@@ -1,4 +1,4 @@
-"""A probe shows the same whether it is forked, run by our script runner, or as ``python FILE``, on real compilers."""
+"""On real compilers, a forked probe, the script runner and ``python FILE`` have equal results."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ TVM_ENDS = {
     "hash-order": "print({'a', 'b', 'c', 'd'})\nprint(hash('tvm'))\n",
 }
 GROUPS = ("signature", "mutation", "nan", "values")
-"""The first program of each of these kinds beside this file runs as well."""
+"""Groups of programs of which the first runs here, too."""
 
 IREE = "import numpy as np\nimport iree.compiler as compiler\nimport iree.runtime as runtime\n"
 MLIR = '''
@@ -111,7 +111,7 @@ def environment(toolchain: str) -> Environment:
     return open_store().get_environment(load_catalogue().find(toolchain, version))
 
 
-def programs() -> dict[tuple[str, str], str]:
+def list_programs() -> dict[tuple[str, str], str]:
     found = {("tvm", name): TVM + code for name, code in TVM_ENDS.items()}
     for group in GROUPS:
         for path in sorted((PROGRAMS / group).glob("*.repro"))[:1]:
@@ -147,10 +147,11 @@ def run_alone(toolchain: str, code: str, conditions: Conditions) -> ProbeResult:
     return run_probe(Bubblewrap(), make_layout(used), task, run_id="same")
 
 
-def get_result(probe: ProbeResult) -> tuple[object, str, str]:
-    """The end and the output, without addresses and clocks, and with the innermost frames of a native stack.
+def read_result(probe: ProbeResult) -> tuple[object, str, str]:
+    """Return the end and the output of a probe, without addresses and times.
 
-    The outer frames show how the interpreter was started, which may differ.
+    Of a native stack, only the innermost frames remain. The outer frames show how the interpreter runs the script,
+    and may differ.
     """
     (step,) = probe.steps
     text = re.sub(r"0x[0-9a-f]+|\[\d\d:\d\d:\d\d\]", "…", step.stderr)
@@ -158,40 +159,40 @@ def get_result(probe: ProbeResult) -> tuple[object, str, str]:
     return probe.ended, step.stdout, head + native + "".join(stack.splitlines(keepends=True)[:NATIVE_FRAMES])
 
 
-def get_record(probe: ProbeResult) -> Record:
-    """The record without the differences between two runs: times, and the order of imports."""
+def read_stable_record(probe: ProbeResult) -> Record:
+    """Return the record of a probe without times and facts about forking."""
     record = probe.steps[0].record
     assert record is not None
     phases = tuple(msgspec.structs.replace(phase, at=0.0) for phase in record.phases)
     return msgspec.structs.replace(record, seconds=None, peak_bytes=0, forked=False, not_forked="", phases=phases)
 
 
-def test_forked_and_plain_show_the_same(room: tuple[str, ProbeSession]) -> None:
-    """Status, output and errors are equal; between a fork and a new process the record is equal too."""
+def test_forked_and_plain_probes_have_equal_results(room: tuple[str, ProbeSession]) -> None:
+    """Status, output and errors are equal. A fork and a process of the script runner also have equal records."""
     toolchain, open_one = room
     different = []
-    for (of, name), code in programs().items():
+    for (of, name), code in list_programs().items():
         if of != toolchain:
             continue
         one = run_forked(open_one, of, code)
         assert not open_one.spent, (name, open_one.spent)
         assert one.steps[0].record is not None
         assert one.steps[0].record.forked or "error" in name, (name, one.steps[0].record.not_forked)
-        different += find_difference(name, get_result(one), get_result(run_alone(of, code, PLAIN)))
-        if name in BY_OUR_RUNNER:
+        different += diff_results(name, read_result(one), read_result(run_alone(of, code, PLAIN)))
+        if name in BY_SCRIPT_RUNNER:
             by_runner = run_alone(of, code, Conditions(scripts=True))
-            different += find_difference(f"{name}, by our runner", get_result(by_runner), get_result(one))
-            different += find_difference(f"{name}, record", get_record(by_runner), get_record(one))
+            different += diff_results(f"{name}, by the script runner", read_result(by_runner), read_result(one))
+            different += diff_results(f"{name}, record", read_stable_record(by_runner), read_stable_record(one))
     assert not different, "\n".join(different)
 
 
-BY_OUR_RUNNER = ("wrong-result", "chain", "script-error", "warnings", "exit-code", "abort", "runs")
+BY_SCRIPT_RUNNER = ("wrong-result", "chain", "script-error", "warnings", "exit-code", "abort", "runs")
 
 
-def as_lines(what: object) -> list[str]:
+def split_lines(what: object) -> list[str]:
     return json.dumps(msgspec.to_builtins(what), indent=1).replace("\\n", "\n").splitlines()
 
 
-def find_difference(name: str, one: object, other: object) -> list[str]:
-    lines = list(difflib.unified_diff(as_lines(one), as_lines(other), lineterm="", n=1))
+def diff_results(name: str, one: object, other: object) -> list[str]:
+    lines = list(difflib.unified_diff(split_lines(one), split_lines(other), lineterm="", n=1))
     return [f"== {name}", *lines] if lines else []
