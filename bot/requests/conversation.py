@@ -111,9 +111,9 @@ class IssueConversation:
         if self.request.asked:
             self.replies.append(text)
 
-    def publish_sticky(self, sticky: StickyComment) -> None:
+    def publish_sticky(self, sticky: StickyComment) -> PostedComment:
         self.sticky = sticky
-        publish_comment(self.forge, self.repository, self.number, sticky, login=self.login)
+        return publish_comment(self.forge, self.repository, self.number, sticky, login=self.login)
 
     def find_own_run(self) -> RecordedRun | None:
         """Return the run of this request if it is recorded as running."""
