@@ -1,14 +1,14 @@
-"""Printed output against what a report says is printed, and what should be. Pure.
+"""Compare printed output with the actual and the expected output of a report. Pure.
 
-Many testcases end with exit status 0 whether or not the bug is there; then only the values that they print tell.
-Lines are compared by their words, numbers with a tolerance, white space ignored.
+Many testcases exit with 0 with and without the bug, so that only their printed values distinguish the two. Lines are
+compared by words, and numbers with a tolerance. White space is ignored.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -22,10 +22,10 @@ ABSOLUTE = 1e-6
 
 Token = str | float
 Line = tuple[Token, ...]
-Shape = tuple[str, ...]
+MaskedLine = tuple[str, ...]
 
 MAX_STEPS = 1_000_000
-"""Comparisons of two tokens. Only lines made to be slow need more; nothing is told of them."""
+"""Most comparisons of two tokens. Only lines made to be slow need more; they distinguish nothing."""
 
 # Possessive: a run of digits that a letter ends is given up at once, not digit by digit.
 NUMBER_PATTERN = r"[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|nan|inf)"
@@ -37,18 +37,20 @@ _DIFFERENCE = re.compile(r"diff|err|mismatch|delta|deviation|discrepan", re.IGNO
 
 
 class Reading(Enum):
+    """What the output of a run shows about the report."""
+
     WRONG = auto()
-    """Prints what the report calls wrong, or contradicts the value it expects."""
+    """The output is what the report calls wrong, or contradicts the expected value."""
     RIGHT = auto()
-    """Prints what the report expects."""
+    """The output is what the report expects."""
     CHANGED = auto()
-    """Prints, in the very place the report complains of, a value that is right by itself (True, no difference)."""
+    """In the place of the wrong value, the output has a value that is right by itself (True, no difference)."""
     UNKNOWN = auto()
-    """Nothing in the output can be held against the report."""
+    """The output cannot be compared with the report."""
 
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
-    """What ``output`` says about a report that quotes ``actual`` and ``expected`` lines (either may be empty)."""
+    """Compare ``output`` with a report's ``actual`` and ``expected`` lines, either of which may be empty."""
     try:
         return _compare_lines(
             _read_lines(output, vocabulary)[-MAX_LINES:],
@@ -75,15 +77,15 @@ def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str
 
 
 class _TooManySteps(Exception):
-    """The lines are too long and too much alike to be compared."""
+    """The lines are too long and too similar to be compared."""
 
 
 def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) -> Reading:
     search = _Search()
     quoted = right
-    # What stands on both sides as it is tells nothing, and is not to be completed into something else.
-    complete = _make_completer(wrong)
-    right = [complete(line) for line in quoted if not search.finds(line, wrong)]
+    # A line on both sides distinguishes nothing, and must not be completed into another line.
+    counted = [(line, sum(map(_is_value, line))) for line in wrong]
+    right = [_complete_line(line, counted) for line in quoted if not search.finds(line, wrong)]
     wrong, right = (
         [line for line in wrong if not search.finds(line, (*quoted, *right))][:MAX_TELLING],
         [line for line in right if not search.finds(line, wrong)][:MAX_TELLING],
@@ -96,22 +98,22 @@ def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) ->
     if as_reported and as_expected:
         return _weigh_shares(as_reported / len(wrong), as_expected / len(right))
     if as_reported:
-        # One common line of many (a header, a shape) is no sighting of the reported output.
+        # One common line of many (a header, a shape) is not the reported output.
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
     if as_expected:
         return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNKNOWN
-    shaped: dict[Shape, list[Line]] = {}
+    masked: dict[MaskedLine, list[Line]] = {}
     for line in printed:
-        shaped.setdefault(_mask_values(line), []).append(line)
-    if any(_is_contradicted(line, shaped) for line in right if line in quoted):
+        masked.setdefault(_mask_values(line), []).append(line)
+    if any(_is_contradicted(line, masked) for line in right if line in quoted):
         return Reading.WRONG
-    if not right and any(_has_become_right(line, shaped) for line in wrong):
+    if not right and any(_has_become_right(line, masked) for line in wrong):
         return Reading.CHANGED
     return Reading.UNKNOWN
 
 
 def _weigh_shares(reported: float, expected: float) -> Reading:
-    """Some lines of both are there: only a full house on one side decides."""
+    """Decide between outputs with lines of both sides: only a complete side counts."""
     if reported == 1.0 and expected < 1.0:
         return Reading.WRONG
     if expected == 1.0 and reported < 1.0:
@@ -120,13 +122,13 @@ def _weigh_shares(reported: float, expected: float) -> Reading:
 
 
 def _select_telling(lines: list[Line], *, alone: bool) -> list[Line]:
-    """The lines that hold a value, if any does. Words ``alone``, with nothing on the other side, tell nothing."""
+    """Return the lines with a value, else all lines, unless they are ``alone`` without lines of the other side."""
     valued = [line for line in lines if _has_value(line)]
     return valued or ([] if alone else lines)
 
 
 def _read_lines(text: str, vocabulary: FailureVocabulary) -> list[Line]:
-    """Lines as tokens, without empty lines, lines of a tool's own and lines cut by "..."."""
+    """Split text into lines of tokens, without empty lines, a tool's own lines, and lines cut by "..."."""
     kept = (line.strip()[:MAX_LINE_CHARS] for line in text.splitlines())
     return [
         _split_tokens(line)
@@ -143,16 +145,11 @@ def _split_tokens(line: str) -> Line:
     return tuple(float(t) if _NUMBER.fullmatch(t) else t for t in _TOKEN.findall(line))
 
 
-def _make_completer(actual: Sequence[Line]) -> Callable[[Line], Line]:
-    """Return `_complete_line` with the values of ``actual`` counted once."""
-    counted = [(line, sum(map(_is_value, line))) for line in actual]
-    return lambda expected: _complete_line(expected, counted)
-
-
 def _complete_line(expected: Line, actual: Sequence[tuple[Line, int]]) -> Line:
-    """Bare expected values ("numpy says 0.0") put into the places for them in the one line that the report quotes.
+    """Insert bare expected values ("numpy says 0.0") into the one actual line with places for them.
 
-    Read from running text, they are good enough to recognise what is right, not to call something else wrong.
+    ``actual`` holds each line with its number of values. Values from running text can identify a right output, but
+    not a wrong one.
     """
     values = [token for token in expected if _is_value(token)]
     bare = bool(values) and all(_is_value(token) or token in _BETWEEN for token in expected)
@@ -176,7 +173,7 @@ def _has_value(line: Line) -> bool:
 
 @dataclass(slots=True)
 class _Search:
-    """Looks for lines in others, in at most `MAX_STEPS` comparisons of two tokens."""
+    """Finds lines in other lines, in at most `MAX_STEPS` comparisons of two tokens."""
 
     steps: int = 0
 
@@ -184,18 +181,18 @@ class _Search:
         return any(self._is_within(line, other) for other in among)
 
     def _is_within(self, part: Line, whole: Line) -> bool:
-        """True if ``part`` stands in ``whole``, token by token.
+        """True if ``whole`` contains ``part``, token by token.
 
-        A lone token (``3``), and words without any value (an expression, or prose), must be the whole line.
+        A single token (``3``), and words without a value (an expression or prose), must be the whole line.
         """
         self.steps += 1
         if len(part) > len(whole):
             return False
         if len(part) < 2 or not _has_value(part):
-            return len(part) == len(whole) and self._is_same(part, whole, 0)
-        return any(self._is_same(part, whole, start) for start in range(len(whole) - len(part) + 1))
+            return len(part) == len(whole) and self._is_at(part, whole, 0)
+        return any(self._is_at(part, whole, start) for start in range(len(whole) - len(part) + 1))
 
-    def _is_same(self, part: Line, whole: Line, start: int) -> bool:
+    def _is_at(self, part: Line, whole: Line, start: int) -> bool:
         for at, token in enumerate(part, start):
             self.steps += 1
             if not _is_same_token(token, whole[at]):
@@ -213,8 +210,8 @@ def _is_same_token(a: Token, b: Token) -> bool:
     return a == b
 
 
-def _mask_values(line: Line) -> Shape:
-    """The line with its values left open: ``max diff = 0.5`` → ``max diff = #``."""
+def _mask_values(line: Line) -> MaskedLine:
+    """Replace the values of a line: ``max diff = 0.5`` → ``max diff = #``."""
     return tuple("#" if isinstance(t, float) or t in _TRUTH else t for t in line)
 
 
@@ -222,15 +219,15 @@ def _count_words(line: Line) -> int:
     return sum(isinstance(t, str) and t not in _TRUTH and t[0].isalpha() for t in line)
 
 
-def _is_contradicted(expected: Line, printed: Mapping[Shape, Sequence[Line]]) -> bool:
-    """The output fills the very same words with another value."""
+def _is_contradicted(expected: Line, printed: Mapping[MaskedLine, Sequence[Line]]) -> bool:
+    """True if a printed line has the words of the expected line with another value."""
     return _count_words(expected) > 0 and any(
         not all(map(_is_same_token, expected, line)) for line in printed.get(_mask_values(expected), ())
     )
 
 
-def _has_become_right(reported: Line, printed: Mapping[Shape, Sequence[Line]]) -> bool:
-    """False where the report has False is now True; a difference is now nearly none; NaN is now a number."""
+def _has_become_right(reported: Line, printed: Mapping[MaskedLine, Sequence[Line]]) -> bool:
+    """True if the reported line now has a right value: True for False, a tiny difference, a number for NaN."""
     if not _count_words(reported):
         return False
     label = " ".join(t for t in reported if isinstance(t, str))
