@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from bench.proving.corpus import Truth
-from bench.proving.planted.builds import patterns
+from bench.proving.planted.builds import list_patterns
 from bench.proving.planted.families import iree, tvm
 from bench.proving.planted.program import Findings, Planted, Program, tell, tell_flaky
 from bench.proving.story import Story
@@ -70,29 +70,29 @@ def load_planted() -> tuple[Planted, ...]:
         ValueError: a program was changed after its output was recorded.
     """
     tellings = read_tellings()
-    return tuple(_told(planted, tellings.get(planted.story.name)) for planted in untold())
+    return tuple(_tell(planted, tellings.get(planted.story.name)) for planted in list_untold())
 
 
-def untold() -> Iterator[Planted]:
+def list_untold() -> Iterator[Planted]:
     """Every program, without the output of its run."""
     for toolchain, families in (("tvm", tvm), ("iree", iree)):
-        yield from _over_patterns(toolchain, families.faults())
+        yield from _tell_over_patterns(toolchain, families.faults())
         for program in families.by_chance():
             yield tell_flaky(program, toolchain)
         yield from families.on_releases()
 
 
-def _over_patterns(toolchain: str, programs: Iterable[Program]) -> Iterator[Planted]:
-    choices = patterns(toolchain)
+def _tell_over_patterns(toolchain: str, programs: Iterable[Program]) -> Iterator[Planted]:
+    choices = list_patterns(toolchain)
     for program, number in zip(programs, cycle(ORDER), strict=False):
         yield tell(program, choices[number])
 
 
-def _told(planted: Planted, telling: Telling | None) -> Planted:
+def _tell(planted: Planted, telling: Telling | None) -> Planted:
     story = planted.story
     if not planted.told_by:
         return planted
-    if telling is None or telling.text != text_digest(planted):
+    if telling is None or telling.text != digest_text(planted):
         raise ValueError(f"{story.name}: run `python -m bench.proving.planted.check --record --only {story.name}`")
     return replace(
         planted,
@@ -100,7 +100,7 @@ def _told(planted: Planted, telling: Telling | None) -> Planted:
     )
 
 
-def text_digest(planted: Planted) -> str:
+def digest_text(planted: Planted) -> str:
     """Name what is run, and on what."""
     story = planted.story
     return hashlib.sha256(json.dumps([dict(story.files), story.steps, planted.told_by]).encode()).hexdigest()[:16]
