@@ -11,13 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from bench.proving.corpus import Truth
+from bench.proving.grades import Label
 from bench.proving.planted.builds import list_patterns
 from bench.proving.planted.families import iree, tvm
 from bench.proving.planted.program import Findings, Planted, Program, tell, tell_flaky
 from bench.proving.story import Story
 
 TELLINGS = Path(__file__).parent / "tellings.jsonl"
+UNDECIDABLE = ("untestable", "incomplete")
+"""Verdicts on programs that the builds at hand cannot run as reported."""
 ORDER = (0, 1, 2, 0, 1, 4, 3)
 """The patterns that one program after another is told over: one in seven where it never failed."""
 
@@ -28,7 +30,10 @@ class PlantedCase:
 
     story: Story
     versions: tuple[str, ...]
-    truth: Truth
+    """Builds to run, oldest first: releases, and builds of the folder that ``broken_wheels`` makes."""
+    label: Label
+    outcomes: Mapping[str, str]
+    """Build → outcome of the testcase as told; ``flaky``: its runs disagree."""
     findings: Findings
     family: str
 
@@ -44,22 +49,23 @@ class Telling(msgspec.Struct, frozen=True):
 
 
 def planted_cases() -> tuple[PlantedCase, ...]:
-    """Return every program as an evaluation takes it; ``truth.accepted`` begins with the verdict."""
-    return tuple(
-        PlantedCase(
-            story=planted.story,
-            versions=planted.versions,
-            truth=Truth(
-                name=planted.story.name,
-                verdict=planted.verdict,
-                accepted=(planted.verdict, *planted.accepted),
-                never=planted.never,
-                outcomes=dict(planted.outcomes),
-            ),
-            findings=planted.findings,
-            family=planted.family,
-        )
-        for planted in load_planted()
+    """Return every program as an evaluation takes it."""
+    return tuple(_make_case(planted) for planted in load_planted())
+
+
+def _make_case(planted: Planted) -> PlantedCase:
+    return PlantedCase(
+        story=planted.story,
+        versions=planted.versions,
+        label=Label(
+            verdict=planted.verdict,
+            accepted=planted.accepted,
+            never=planted.never,
+            decidable=planted.verdict not in UNDECIDABLE,
+        ),
+        outcomes=planted.outcomes,
+        findings=planted.findings,
+        family=planted.family,
     )
 
 
