@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.first_looks.score import list_rounds, load_round
@@ -22,7 +22,7 @@ from bench.proving.grades import HEAD, render_misses, render_reliability, render
 from bench.proving.play import Done, Job, play_jobs
 from bench.proving.recordings import load
 from bench.proving.telling import AXES
-from bench.proving.trials import CORPUS, list_corpus
+from bench.proving.trials import CORPUS, Trial, list_corpus, list_planted
 
 SETS = ("corpus", "retellings", "planted", "pairs", "first-looks")
 
@@ -75,13 +75,15 @@ def main() -> int:
     if unknown := set(sets) - set(SETS):
         parser.error(f"no such set: {', '.join(sorted(unknown))}; there are {', '.join(SETS)}")
     judges = list(list_dummies()) if chosen.dummies else list(list_dummies())[:1]
-    stories = [one for one in list_corpus() if not chosen.only or any(part in one.name for part in chosen.only)]
+    corpus = _choose(list_corpus(), chosen.only)
+    planted = _choose(list_planted(), chosen.only) if "planted" in sets else []
+    stories = {"corpus": corpus, "retellings": corpus, "planted": planted}
     jobs = [
         Job(trial=trial, set=name, judge=judge, tellings=chosen.tellings, explain=chosen.explain)
-        for name in ("corpus", "retellings")
+        for name in ("corpus", "retellings", "planted")
         if name in sets
         for judge in judges
-        for trial in stories
+        for trial in stories[name]
     ]
     done = list(play_jobs(jobs, chosen.jobs))
     product = [one for one in done if one.judge == judges[0]]
@@ -109,6 +111,10 @@ def main() -> int:
     if chosen.json:
         chosen.json.write_text(json.dumps([_as_record(one) for one in done], indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def _choose(trials: Iterable[Trial], only: Sequence[str]) -> list[Trial]:
+    return [one for one in trials if not only or any(part in one.name for part in only)]
 
 
 def _as_record(one: Done) -> dict[str, object]:

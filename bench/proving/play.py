@@ -10,7 +10,8 @@ from multiprocessing import get_context
 
 from bench.proving.dummies import list_dummies
 from bench.proving.grades import Graded
-from bench.proving.trials import CORPUS, Trial, explain_miss, grade_trial, load_recordings, retell
+from bench.proving.planted.builds import add_broken_builds
+from bench.proving.trials import CORPUS, PLANTED, Trial, explain_miss, grade_trial, load_recordings, retell
 from runners.core.catalogue import load_catalogue
 
 
@@ -38,8 +39,9 @@ class Done:
 
 def play_job(job: Job) -> list[Done]:
     """Grade all trials of a job. Runs in a process of its own."""
-    catalogue = load_catalogue()
-    recordings = load_recordings(job.trial, job.set if job.set != "retellings" else CORPUS)
+    planted = job.set == PLANTED
+    catalogue = add_broken_builds(load_catalogue()) if planted else load_catalogue()
+    recordings = load_recordings(job.trial, PLANTED if planted else CORPUS)
     play = list_dummies()[job.judge]()
     trials = retell(job.trial, recordings, catalogue, job.tellings) if job.set == "retellings" else [job.trial]
     done = []

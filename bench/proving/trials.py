@@ -13,12 +13,13 @@ from datetime import date
 
 import msgspec
 
-from bench.proving.corpus import choose_options, list_cases, make_story
+from bench.proving.corpus import HANG_TIMEOUT_S, choose_options, list_cases, make_story
 from bench.proving.grades import Answer, Graded, Label, grade_answer
+from bench.proving.planted.catalogue import planted_cases
 from bench.proving.recordings import NOT_RECORDED, Recordings, Replay, load_story
 from bench.proving.replay import replay_issue
 from bench.proving.story import Story
-from bench.proving.telling import Telling, draw, render, shrink
+from bench.proving.telling import Telling, draw, plain, render, shrink
 from bot.extract import extract
 from bot.extract.types import Extraction, Repro
 from bot.forge.source import parse_issue
@@ -30,7 +31,7 @@ from runners.core.protocol import Observation, Variant
 from runners.core.runs import Execute
 
 TODAY = date(2026, 11, 21)
-CORPUS = "corpus"
+CORPUS, PLANTED = "corpus", "planted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,21 @@ def list_corpus() -> Iterator[Trial]:
             outcomes=truth.outcomes,
             options=choose_options(case),
         )
+
+
+def list_planted() -> Iterator[Trial]:
+    """The planted programs in their plainest telling, on the builds that they are about."""
+    for case in planted_cases():
+        name = case.story.name
+        outcomes = {version: outcome for version, outcome in case.outcomes.items() if outcome in ("match", "pass")}
+        bare = Trial(
+            name=name,
+            issue=parse_issue(b"# none\n", source=name, today=TODAY),
+            label=replace(case.label, classes=(case.family,)),
+            outcomes=outcomes,
+            options=RunOptions(versions=",".join(case.versions), timeout_s=HANG_TIMEOUT_S),
+        )
+        yield tell(bare, case.story, plain(choose_seed(case.story, 0)))
 
 
 def retell(trial: Trial, recordings: Recordings, catalogue: Catalogue, number: int) -> list[Trial]:

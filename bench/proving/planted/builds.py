@@ -7,8 +7,12 @@ both broken builds of its toolchain, so that a program that shows it can be told
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
+
+from runners.core.catalogue import Catalogue
+from runners.environments.wheel_sources import merge_releases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,28 @@ CREATED = {
     "3.13.1.dev1": date(2026, 11, 13),
 }  # fmt: skip
 """Build → a day on which a report about it may have been written."""
+
+
+def add_broken_builds(catalogue: Catalogue, wheels: Path | None = None) -> Catalogue:
+    """Return the catalogue with the broken builds. Without the folder ``wheels``, only recorded runs can answer."""
+    listings = dict(catalogue.listings)
+    for broken in BROKEN:
+        base = catalogue.find(broken.toolchain, broken.base)
+        release = replace(
+            base,
+            version=broken.version,
+            released=broken.made_on,
+            distributions=tuple(f"{one.partition('==')[0]}=={broken.version}" for one in base.distributions),
+            prerelease=True,
+            commit=None,
+            tag=None,
+            built=None,
+            ordinal=None,
+            source="wheels",
+            links=() if wheels is None else (str(wheels),),
+        )
+        listings[broken.toolchain] = merge_releases(listings[broken.toolchain], [release])
+    return Catalogue(listings)
 
 
 def find_base(version: str) -> str:
