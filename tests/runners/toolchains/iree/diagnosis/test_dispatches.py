@@ -1,4 +1,4 @@
-"""Two traces of one program: the dispatch at which they part is named, and never one that merely looks so."""
+"""Tests of the comparison of two traces: the first differing dispatch is named, and never a similar one."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ AFTER = dispatch("dispatch_2_elementwise_f32", ["f32=6"], ["f32=36"])
 AFTER_WRONG = dispatch("dispatch_2_elementwise_f32", ["f32=4"], ["f32=16"])
 
 
-def test_the_first_that_gives_something_else_is_named() -> None:
-    """Not the one after it, which was handed something else."""
+def test_the_first_differing_dispatch_is_named() -> None:
+    """The dispatch after it is not named: its input differs already."""
     parting = find_divergence([DOUBLE, WRONG_SUM, AFTER_WRONG], [DOUBLE, SUM, AFTER])
     assert parting is not None
     assert (parting.at, parting.matched, parting.values) == (2, 1, (4.0, 6.0))
 
 
 def test_rounding_is_no_difference() -> None:
-    """The last digits of a float mean nothing; those of an integer do."""
+    """The last digits of a float do not count; those of an integer do."""
     close = dispatch("dispatch_1_reduction_2_f32", ["2xf32=2 4"], ["f32=6.00001"])
     assert find_divergence([DOUBLE, close], [DOUBLE, SUM]) is None
     assert find_divergence(
@@ -63,8 +63,8 @@ def test_rounding_is_no_difference() -> None:
     )
 
 
-def test_a_difference_out_of_sight_blames_no_later_dispatch() -> None:
-    """Of a large tensor only the first values are known: one that differs behind them is not the same input."""
+def test_an_unknown_difference_of_an_input_blames_no_later_dispatch() -> None:
+    """Only the first values of a large tensor are known: a tensor with another digest is not the same input."""
     long, other = TracedTensor("9xi32", "one digest", "1 2"), TracedTensor("9xi32", "another", "1 2")
     sink = (seen("i32=1"),), (seen("i32=2"),)
     these = [Dispatch("f_dispatch_0_x", (), (long,)), Dispatch("f_dispatch_1_y", (long,), sink[0])]
@@ -72,8 +72,8 @@ def test_a_difference_out_of_sight_blames_no_later_dispatch() -> None:
     assert find_divergence(these, those) is None
 
 
-def test_other_numbers_and_names_are_still_the_same_dispatch() -> None:
-    """Another release numbers and names its dispatches otherwise: their inputs tell which is which."""
+def test_dispatches_with_other_numbers_and_names_are_matched() -> None:
+    """Another release numbers and names its dispatches otherwise: they are matched by their inputs."""
     renumbered = dispatch("dispatch_4_reduction_2_f32", ["2xf32=2 4"], ["f32=6"])
     renamed = dispatch("dispatch_4_generic_2_f32", ["2xf32=2 4"], ["f32=6"])
     for other in (renumbered, renamed):
@@ -82,8 +82,8 @@ def test_other_numbers_and_names_are_still_the_same_dispatch() -> None:
         assert parting.other is other
 
 
-def test_dispatches_that_only_take_the_same_are_not_compared() -> None:
-    """Two functions of one tensor: with other names, which of them is meant cannot be told."""
+def test_ambiguous_dispatches_are_not_compared() -> None:
+    """Two functions of one tensor with other names: the match is ambiguous."""
     these = [dispatch("dispatch_0_exp", ["2xf32=1 2"], ["2xf32=3 7"])]
     those = [
         dispatch("dispatch_0_a", ["2xf32=1 2"], ["2xf32=0 0"]),
@@ -95,7 +95,7 @@ def test_dispatches_that_only_take_the_same_are_not_compared() -> None:
 
 
 def test_dispatches_of_one_name_on_parts_of_one_tensor_are_not_mixed_up() -> None:
-    """Two slices of a tensor, in another order there: neither is the other gone wrong."""
+    """Two slices of a tensor, in another order in the other trace: neither slice differs."""
     first = dispatch("dispatch_4_slice", ["2xf32=1 2"], ["f32=1"])
     second = dispatch("dispatch_5_slice", ["2xf32=1 2"], ["f32=2"])
     wrong = dispatch("dispatch_5_slice", ["2xf32=1 2"], ["f32=9"])
@@ -104,7 +104,7 @@ def test_dispatches_of_one_name_on_parts_of_one_tensor_are_not_mixed_up() -> Non
     assert find_divergence([first, wrong], [first, second]) is None  # one of them is, and which cannot be told
 
 
-def test_a_trace_in_another_order_never_parts() -> None:
+def test_a_trace_in_another_order_does_not_differ() -> None:
     """Some releases move dispatches that do not depend on one another."""
     draw = random.Random(5)
     for _ in range(200):
@@ -115,8 +115,8 @@ def test_a_trace_in_another_order_never_parts() -> None:
         assert find_divergence(trace, draw.sample(trace, len(trace))) is None
 
 
-def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A claim of 2,000 dispatches has two million pairs of tensors: what is beyond the bound counts as different."""
+def test_the_comparison_of_inputs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim of 2,000 dispatches has two million pairs of tensors: beyond the bound, inputs count as different."""
     asked = 0
 
     def counted(a: Tensor, b: Tensor, share: float = 1.0) -> list[tuple[int, float, float]]:
@@ -132,8 +132,8 @@ def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeyp
     assert asked <= 1_000 + 4
 
 
-def test_a_trace_never_parts_from_itself() -> None:
-    """Whatever its dispatches are, loops of one name included."""
+def test_a_trace_does_not_differ_from_itself() -> None:
+    """For all dispatches, loops of one name included."""
     draw = random.Random(4)
     for _ in range(200):
         trace = [
@@ -180,8 +180,8 @@ def compared(search: Callable[[str, Testcase], str]) -> tuple[Finding, ...]:
     return compare_dispatches(side("3.5.0", WRONG), side("3.6.0", RIGHT), make_means(hook=search))
 
 
-def test_a_finding_says_where_and_what() -> None:
-    """Dispatch, output, first index, both values: what a maintainer looks for first."""
+def test_a_finding_has_the_place_and_the_values() -> None:
+    """Dispatch, output, first index and both values."""
     (finding,) = compared(lambda version, _testcase: claim(WRONG if version == "3.5.0" else RIGHT))
     assert "dispatch 1 of 1, f_dispatch_0_elementwise_4x2_i32, takes the same on 3.5.0 on llvm-cpu" in finding.summary
     assert "output 0 (4x2xi32) first differs at [0, 1]: 2 against 0" in finding.summary
@@ -189,8 +189,8 @@ def test_a_finding_says_where_and_what() -> None:
     assert finding.evidence["refuted_by"]
 
 
-def test_a_program_that_prints_something_else_when_traced_shows_nothing() -> None:
-    """Tracing keeps buffers alive and may hide what it looks for; then it says nothing about the untraced run."""
+def test_a_program_with_other_results_when_traced_is_ignored() -> None:
+    """Tracing keeps buffers alive and may hide the failure: then the trace is no evidence about the untraced run."""
     assert (
         compared(
             lambda version, _testcase: claim(WRONG if version == "3.5.0" else RIGHT, "4x2xi32=[9 9][9 9][9 9][9 9]")
@@ -199,8 +199,8 @@ def test_a_program_that_prints_something_else_when_traced_shows_nothing() -> Non
     )
 
 
-def test_a_result_that_is_not_a_number_is_compared_like_any_other() -> None:
-    """NaN is what many a wrong program prints: that it is not equal to itself is no reason to say nothing."""
+def test_nan_equals_nan() -> None:
+    """Many wrong programs print NaN: such results must be comparable."""
     nan, one = "[nan 0][2 0][3 0][4 0]", "[1 0][2 0][3 0][4 0]"
     means = make_means(hook=lambda version, _testcase: claim(nan if version == "3.5.0" else one))
     (finding,) = compare_dispatches(side("3.5.0", nan), side("3.6.0", one), means)
@@ -228,18 +228,18 @@ def unpackable(text: bytes) -> str:
     ],
 )
 def test_a_malformed_trace_is_dropped(claims: str) -> None:
-    """However large it makes itself, and whatever it points to."""
+    """Also a trace of any size, or with references outside its tables."""
     assert read_trace(claims) is None
 
 
-def test_values_that_are_no_numbers_do_not_end_the_comparison() -> None:
-    """A program may print anything where values belong."""
+def test_values_that_are_no_numbers_are_compared() -> None:
+    """A program may print any text in place of a value."""
     for text in ("1 2 three", "", "nan inf -inf 4 5 6 7 8", "9" * 400):
         compared(lambda _version, _testcase, text=text: claim(text))  # type: ignore[misc]  # a lambda can't be typed
 
 
-def test_a_large_trace_is_cut_to_fit() -> None:
-    """Fewer values of each tensor, until the claim has room for it; what is left still reads."""
+def test_a_large_trace_is_shortened() -> None:
+    """Fewer values of each tensor, until the claim fits; the rest is still readable."""
     draw = random.Random(1)
     lines = []
     for number in range(60):
@@ -254,8 +254,8 @@ def test_a_large_trace_is_cut_to_fit() -> None:
     assert 0 < len(trace.dispatches[0].inputs[0].tensor.values) < 2000
 
 
-def test_each_output_goes_to_its_dispatch() -> None:
-    """The same dispatch run twice, and one that gives nothing."""
+def test_each_output_belongs_to_its_dispatch() -> None:
+    """The same dispatch run twice, and a dispatch without output."""
     lines = [
         "=== a::a inputs ===", "i32=1", "", "=== a::a outputs ===", "i32=2", "",
         "=== a::a inputs ===", "i32=3", "", "=== a::a outputs ===", "i32=4", "",
@@ -270,8 +270,8 @@ def test_each_output_goes_to_its_dispatch() -> None:
     assert shown == [("a::a", [["1"]], [["2"]]), ("a::a", [["3"]], [["4"]]), ("b::b", [], [])]
 
 
-def test_outputs_of_calls_that_overlap_belong_to_none() -> None:
-    """Inputs of two calls, then outputs of both: whose they are is not said, and a guess would accuse a dispatch."""
+def test_outputs_of_overlapping_calls_belong_to_no_dispatch() -> None:
+    """Inputs of two calls, then outputs of both: the owner is unknown, and a guess could blame the wrong dispatch."""
     lines = [
         "=== a::a inputs ===", "i32=1", "", "=== a::a inputs ===", "i32=2", "",
         "=== b::b inputs ===", "i32=7", "", "=== b::b outputs ===", "i32=8", "",
