@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from runners.core.errors import UserError
+from runners.core.errors import InfraError, UserError
 
 VERSION = 1
 KEPT_DAYS = 30
@@ -63,7 +64,10 @@ class ReadPosition:
 
 
 class Ledger:
-    """One connection to the database. Each thread opens its own."""
+    """One connection to the database. Each thread opens its own.
+
+    Every method raises ``InfraError`` if the database cannot be read or changed, for example on a full disk.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._sql = connection
@@ -73,36 +77,46 @@ class Ledger:
 
     @contextmanager
     def begin_transaction(self) -> Iterator[None]:
-        """Apply all changes inside the ``with`` block, or none of them."""
-        self._sql.execute("BEGIN IMMEDIATE")
+        """Apply all changes inside the ``with`` block, or none of them.
+
+        Raises:
+            InfraError: the database cannot be changed.
+        """
+        self._change("BEGIN IMMEDIATE")
         try:
             yield
+            self._change("COMMIT")
         except BaseException:
-            self._sql.execute("ROLLBACK")
+            if self._sql.in_transaction:  # SQLite rolls back by itself if its disk is full
+                self._change("ROLLBACK")
             raise
-        self._sql.execute("COMMIT")
 
     def add_event(self, key: str, kind: str, payload: bytes, now: datetime) -> bool:
         """Add an event. Return False if its key is known already."""
-        inserted = self._sql.execute(
+        added = self._change(
             "INSERT OR IGNORE INTO events (key, kind, payload, received, state) VALUES (?, ?, ?, ?, ?)",
             (key, kind, payload, now.timestamp(), EventState.NEW),
         )
-        return inserted.rowcount == 1
+        return added == 1
 
     def forget_event(self, key: str) -> None:
         """Delete a finished event, so that it can happen again: a label that was removed may be added anew."""
-        self._sql.execute("DELETE FROM events WHERE key = ? AND state = ?", (key, EventState.DONE))
+        self._change("DELETE FROM events WHERE key = ? AND state = ?", (key, EventState.DONE))
 
     def list_due(self, now: datetime, *states: EventState) -> tuple[LedgerEvent, ...]:
         """Return the events in these states that are not postponed beyond ``now``, oldest first."""
         marks = ",".join("?" * len(states))
-        rows = self._sql.execute(
-            "SELECT key, kind, payload, received, state, attempts, plan, sha256 FROM events "
-            f"WHERE state IN ({marks}) AND not_before <= ? ORDER BY received, rowid",
-            (*states, now.timestamp()),
-        )
-        return tuple(_read_row(row) for row in rows)
+        where = f"WHERE state IN ({marks}) AND not_before <= ?"
+        return self._list_events(where, (*states, now.timestamp()))
+
+    def list_unfinished(self) -> tuple[LedgerEvent, ...]:
+        """Return the events that are not done, postponed or not, oldest first."""
+        return self._list_events("WHERE state != ?", (EventState.DONE,))
+
+    def _list_events(self, where: str, values: tuple[object, ...]) -> tuple[LedgerEvent, ...]:
+        columns = "key, kind, payload, received, state, attempts, plan, sha256"
+        rows = self._select(f"SELECT {columns} FROM events {where} ORDER BY received, rowid", values)
+        return tuple(map(_read_row, rows))
 
     def mark_planned(self, key: str, plan: bytes, sha256: str) -> None:
         self._set_state(key, EventState.PLANNED, plan=plan, sha256=sha256)
@@ -112,46 +126,64 @@ class Ledger:
 
     def mark_done(self, key: str, note: str) -> None:
         """Finish an event. Its plan and payload are deleted; its key and ``note`` stay."""
-        self._sql.execute(
+        self._change(
             "UPDATE events SET state = ?, said = ?, plan = NULL, payload = x'' WHERE key = ?",
             (EventState.DONE, note[:2000], key),
         )
 
     def postpone_event(self, key: str, until: datetime, why: str) -> None:
         """Keep the event's state, and do not list the event as due before ``until``."""
-        self._sql.execute(
+        self._change(
             "UPDATE events SET attempts = attempts + 1, not_before = ?, said = ? WHERE key = ?",
             (until.timestamp(), why[:2000], key),
         )
 
     def read_note(self, key: str) -> str | None:
         """Return the last note on an event; None if the event is unknown or has no note."""
-        row = self._sql.execute("SELECT said FROM events WHERE key = ?", (key,)).fetchone()
-        return row[0] if row else None
+        rows = self._select("SELECT said FROM events WHERE key = ?", (key,))
+        return rows[0][0] if rows else None
 
     def read_position(self, name: str) -> ReadPosition | None:
-        row = self._sql.execute("SELECT since, etag FROM cursors WHERE name = ?", (name,)).fetchone()
-        return ReadPosition(since=datetime.fromtimestamp(row[0], UTC), etag=row[1]) if row else None
+        rows = self._select("SELECT since, etag FROM cursors WHERE name = ?", (name,))
+        return ReadPosition(since=datetime.fromtimestamp(rows[0][0], UTC), etag=rows[0][1]) if rows else None
 
     def move_position(self, name: str, position: ReadPosition) -> None:
-        self._sql.execute(
+        self._change(
             "INSERT OR REPLACE INTO cursors (name, since, etag) VALUES (?, ?, ?)",
             (name, position.since.timestamp(), position.etag),
         )
 
     def delete_old_events(self, now: datetime) -> None:
         """Delete finished events that are older than ``KEPT_DAYS``."""
-        self._sql.execute(
+        self._change(
             "DELETE FROM events WHERE state = ? AND received < ?",
             (EventState.DONE, now.timestamp() - KEPT_DAYS * 86_400),
         )
 
     def _set_state(self, key: str, state: EventState, plan: bytes | None = None, sha256: str | None = None) -> None:
-        self._sql.execute(
+        self._change(
             "UPDATE events SET state = ?, attempts = 0, not_before = 0, plan = coalesce(?, plan), "
             "sha256 = coalesce(?, sha256) WHERE key = ?",
             (state, plan, sha256, key),
         )
+
+    def _change(self, text: str, values: tuple[object, ...] = ()) -> int:
+        """Run a statement that changes the database. Return the number of rows that it changed."""
+        with _translate_errors("changed"):
+            return self._sql.execute(text, values).rowcount
+
+    def _select(self, text: str, values: tuple[object, ...]) -> list[Any]:
+        with _translate_errors("read"):
+            return self._sql.execute(text, values).fetchall()
+
+
+@contextmanager
+def _translate_errors(action: str) -> Iterator[None]:
+    """Raise SQLite's operational errors (a full disk, a lock) as InfraError: they may pass."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise InfraError(f"the ledger cannot be {action} ({error}): free space on the disk of the state") from None
 
 
 def _read_row(row: tuple[str, str, bytes, float, str, int, bytes | None, str | None]) -> LedgerEvent:

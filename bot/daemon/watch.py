@@ -9,17 +9,20 @@ import traceback
 from bot.daemon.feed import poll_repository
 from bot.daemon.ledger import EventState, LedgerEvent
 from bot.daemon.steps import (
+    LAST_WAIT,
     Services,
     advance_event,
     get_event_folder,
     has_unfinished_events,
-    postpone_step,
     remove_leftovers,
+    retry_step,
 )
+from bot.forge.contract import RateLimited
 from runners.core.errors import InfraError, UserError
 from runners.core.job_files import read_plan
 
 TICK_S = 1.0
+LEDGER_WAIT_S = 10.0
 
 
 def watch_repositories(
@@ -27,34 +30,47 @@ def watch_repositories(
 ) -> None:
     """Answer events until ``stop`` is set. With ``drain``, do not poll, and return when all events are done.
 
-    ``wake`` is set by code that adds an event to the ledger. ``jobs`` is the most runs at the same time.
+    ``wake`` is set by code that adds an event to the ledger. ``jobs`` is the most runs at the same time. If the
+    ledger cannot be used, for example on a full disk, the loop goes on after `LEDGER_WAIT_S`.
     """
-    remove_leftovers(services)
     runs = _RunThreads(services, wake, jobs)
     next_poll = time.monotonic()
+    is_clean = False
     while not stop.is_set():
-        if not drain and time.monotonic() >= next_poll:
-            for repository in services.repositories:
-                _try_poll(services, repository)
-            next_poll = time.monotonic() + poll_s
         wake.clear()
-        for event in services.ledger.list_due(services.now(), EventState.NEW, EventState.RAN):
-            if not stop.is_set():
-                advance_event(services, event)
-        runs.collect_finished()
-        runs.start_planned()
-        if drain and not runs.threads and not has_unfinished_events(services):
-            return
+        try:
+            if not is_clean:
+                remove_leftovers(services)
+                is_clean = True
+            if not drain and time.monotonic() >= next_poll:
+                next_poll = time.monotonic() + max(
+                    poll_s, *(_try_poll(services, name) for name in services.repositories)
+                )
+            for event in services.ledger.list_due(services.now(), EventState.NEW, EventState.RAN):
+                if not stop.is_set():
+                    advance_event(services, event)
+            runs.collect_finished()
+            runs.start_planned()
+            if drain and not runs.threads and not has_unfinished_events(services):
+                return
+        except InfraError as error:
+            services.log(str(error))
+            stop.wait(LEDGER_WAIT_S)
         wake.wait(TICK_S)
 
 
-def _try_poll(services: Services, repository: str) -> None:
+def _try_poll(services: Services, repository: str) -> float:
+    """Poll once. Return the seconds that the forge asks to wait for; 0 if it asks for none."""
     try:
         count = poll_repository(services.forge, services.ledger, repository, now=services.now())
         if count:
             services.log(f"{repository}: {count} new event(s)")
+    except RateLimited as error:
+        services.log(str(error))
+        return min(error.wait, LAST_WAIT.total_seconds())
     except (InfraError, UserError) as error:
         services.log(str(error))
+    return 0
 
 
 class _RunThreads:
@@ -84,13 +100,13 @@ class _RunThreads:
         for key, (thread, event) in list(self.threads.items()):
             if thread.is_alive():
                 continue
-            del self.threads[key]
-            why = self._failed.pop(key, None)
-            if why is None:
+            if (why := self._failed.get(key)) is None:
                 self._services.ledger.mark_ran(key)
                 self._wake.set()
             else:
-                postpone_step(self._services, event, why)
+                retry_step(self._services, event, why)
+            del self.threads[key]  # only now: if the ledger cannot be changed, the next tick tries it again
+            self._failed.pop(key, None)
 
     def _run_event(self, event: LedgerEvent) -> None:
         try:

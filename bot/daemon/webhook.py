@@ -24,6 +24,8 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from runners.core.errors import InfraError, UserError
+
 SECONDS = 10.0
 """Deadline of one request, head, body and answer together."""
 MAX_CONNECTIONS = 16
@@ -32,7 +34,10 @@ MAX_BODY = 4 * 1024 * 1024
 """Bytes. The events for us hold at most three texts of 65,536 characters, of at most twelve bytes each."""
 
 Receive = Callable[[str, bytes], bool]
-"""Name and payload of an event → True if the event is new. Returns only after the event is on disk."""
+"""Name and payload of an event → True if the event is new. Returns only after the event is on disk.
+
+Raises InfraError or UserError if the event cannot be stored.
+"""
 
 
 def has_valid_signature(secret: bytes, body: bytes, header: str) -> bool:
@@ -76,7 +81,10 @@ def open_server(address: tuple[str, int], secret: bytes, receive: Receive) -> Th
             event = self.headers.get("X-GitHub-Event", "")
             if not re.fullmatch(r"[a-z_]{1,60}", event):
                 return HTTPStatus.BAD_REQUEST
-            return HTTPStatus.ACCEPTED if receive(event, body) else HTTPStatus.OK
+            try:
+                return HTTPStatus.ACCEPTED if receive(event, body) else HTTPStatus.OK
+            except (InfraError, UserError):
+                return HTTPStatus.SERVICE_UNAVAILABLE  # not on disk; polling finds the event
 
         def _send_answer(self, status: HTTPStatus) -> None:
             self.send_response(status)

@@ -11,6 +11,19 @@ from enum import IntEnum, StrEnum
 from typing import Literal, Protocol
 
 from bot.issue import Issue
+from runners.core.errors import InfraError, UserError
+
+
+class ForgeRefused(UserError):
+    """The forge refuses a request. A refusal may pass: a token is renewed, a permission is given back."""
+
+
+class RateLimited(InfraError):
+    """A rate limit is reached. ``wait`` is the time that the forge asks for, in seconds."""
+
+    def __init__(self, message: str, wait: float) -> None:
+        super().__init__(message)
+        self.wait = wait
 
 
 class Permission(IntEnum):
@@ -78,7 +91,7 @@ class IssueState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """The issue is no longer there."""
+    """The issue is not there, in two readings. ``hidden`` may pass; ``deleted`` and ``transferred`` are final."""
 
     reason: Literal["deleted", "transferred", "hidden"]
 
@@ -117,8 +130,8 @@ class CommentListing:
 
 
 class Forge(Protocol):
-    """Every method raises ``InfraError`` if the forge does not answer (trying again may help), and ``UserError`` if
-    the forge refuses (a permission is missing, the issue is locked or gone). The message names the next step."""
+    """Every method raises ``InfraError`` if the forge does not answer, and ``ForgeRefused`` if the forge refuses (a
+    permission is missing, the issue is locked or gone). The message names the next step."""
 
     def get_login(self) -> str:
         """Return the login that writes our comments: ``github-actions[bot]`` for a workflow's token."""

@@ -74,6 +74,25 @@ def read_records(comments: Iterable[PostedComment], login: str) -> Mapping[int, 
     return {number: merge_records(records) for number, records in by_issue.items()}
 
 
+def find_later_first_runs(comments: Iterable[PostedComment], login: str, own: PostedComment) -> frozenset[int]:
+    """Return the issues whose first run was recorded after the first run of ``own``'s issue.
+
+    Ids of comments grow, so each of two jobs agrees on which comment was created first. Empty if ``own`` records more
+    than one run: an edit has no such order.
+    """
+    by_issue: dict[int, list[PostedComment]] = {}
+    for one in filter_own_comments(comments, login):
+        by_issue.setdefault(one.number, []).append(one)
+    first = {
+        number: ours[0].id
+        for number, ours in by_issue.items()
+        if len(ours) == 1 and len(decode_record(ours[0].body).runs) == 1
+    }
+    if first.get(own.number) != own.id:
+        return frozenset()
+    return frozenset(number for number, id in first.items() if id > own.id)
+
+
 # ---------------------------------------------------------------------------------------------- parsing, rendering
 
 

@@ -17,6 +17,7 @@ from bot.suspects.rank import make_query
 from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
+from bot.verdict.other_values import accept_other_values
 from bot.verdict.verdict import Report
 from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError
@@ -68,9 +69,10 @@ def assemble_report(
         InfraError: no run gave an answer, and the infrastructure failed in at least half of them.
     """
     require_testcase_runs(seen.observations)
+    observations = accept_other_values(plan.claim, seen.observations)
     evidence = Evidence(
         plan=plan,
-        observations=seen.observations,
+        observations=observations,
         findings=seen.findings,
         trail=seen.trail,
         left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
@@ -85,7 +87,7 @@ def assemble_report(
     return Report(
         issue=asked.issue,
         extraction=asked.extraction,
-        observations=seen.observations,
+        observations=observations,
         findings=seen.findings,
         bisections=ranked.bisections,
         verdict=verdict,

@@ -9,7 +9,16 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from bot.forge.contract import CommentTarget, Forge, IssueTarget, Permission, PostedComment, Reaction
+from bot.forge.contract import (
+    CommentTarget,
+    Forge,
+    ForgeRefused,
+    Gone,
+    IssueTarget,
+    Permission,
+    PostedComment,
+    Reaction,
+)
 from bot.forge.payloads import replace_surrogates
 from bot.forge.run_record import IssueRecord, RecordedRun, RunState, VoidedVerdict
 from bot.forge.sticky_comment import (
@@ -72,7 +81,11 @@ class IssueConversation:
         self.login = context.forge.get_login()
         self.comments = context.forge.list_comments(self.repository, number)
         self.sticky = _load_sticky_comment(self.comments, self.login)
-        self.issue = replace_surrogates(context.forge.fetch_issue(self.repository, number))
+        state = context.forge.fetch_state(self.repository, number)
+        if isinstance(state, Gone):
+            raise ForgeRefused(f"{self.repository}#{number} cannot be read: it is {state.reason}")
+        self.issue = replace_surrogates(state.issue)
+        self.is_locked = state.locked
         self.replies: list[str] = []
         self.messages: list[str] = []
         self.has_refused = False
@@ -98,9 +111,14 @@ class IssueConversation:
         if self.request.asked:
             self.replies.append(text)
 
-    def publish_sticky(self, sticky: StickyComment) -> None:
+    def publish_sticky(self, sticky: StickyComment) -> PostedComment:
         self.sticky = sticky
-        publish_comment(self.forge, self.repository, self.number, sticky, login=self.login)
+        return publish_comment(self.forge, self.repository, self.number, sticky, login=self.login)
+
+    def find_own_run(self) -> RecordedRun | None:
+        """Return the run of this request if it is recorded as running."""
+        run = self.record.find_run(self.context.run_id)
+        return run if run is not None and run.state is RunState.RUNNING else None
 
     def find_active_run(self) -> RecordedRun | None:
         """Return the newest run that has not ended."""

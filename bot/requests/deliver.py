@@ -6,11 +6,12 @@ or a later run has answered already. Each is checked before the first write.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.extract import Repro
-from bot.forge.contract import Forge, Gone, IssueState
+from bot.forge.contract import Forge, ForgeRefused, Gone, IssueState
 from bot.forge.run_record import IssueRecord, RunState
 from bot.forge.sticky_comment import (
     MAX_BODY_BYTES,
@@ -27,6 +28,7 @@ from bot.requests.labels import update_labels
 from bot.requests.plan_file import Case
 from bot.requests.testcase import extract_with_blocks
 from bot.verdict.verdict import Report
+from runners.core.errors import InfraError
 from runners.core.protocol import digest_of
 
 
@@ -39,20 +41,26 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _CurrentIssue:
-    """The issue as it is now, our comment on it, and our login."""
+class _CurrentComment:
+    """Our comment as it is now, and our login."""
 
-    state: IssueState
     sticky: StickyComment
     login: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CurrentIssue(_CurrentComment):
+    """The issue as it is now, with our comment on it."""
+
+    state: IssueState
 
 
 def deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
     """Post the answer of ``case``, unless the issue or a later run forbids it.
 
     Raises:
-        UserError: the forge refuses.
-        InfraError: the forge does not answer. Delivering again is safe.
+        ForgeRefused: the forge refuses. Delivering again is safe.
+        InfraError: the forge does not answer, or hides the issue. Delivering again is safe.
     """
     current = _load_current(forge, case)
     if isinstance(current, Delivery):
@@ -77,12 +85,32 @@ def deliver_failure(forge: Forge, case: Case, why: str) -> Delivery:
     if isinstance(current, Delivery):
         return current
     assert case.run is not None
-    record = current.sticky.record.end_run(case.run.id, RunState.FAILED)
+    url = _post_failure(forge, case.issue.repository, _get_number(case), case.run.id, current, why)
+    return Delivery(url=url, message="no answer: the run did not come to an end")
+
+
+def abandon_run(forge: Forge, repository: str, number: int, run_id: str, why: str) -> None:
+    """If our comment says that this run is under way, post that it did not come to an end. Else write nothing."""
+    login = forge.get_login()
+    comments = forge.list_comments(repository, number)
+    posted = find_current_comment(comments, login)
+    if posted is not None:
+        record = read_records(comments, login)[number]
+        current = _CurrentComment(sticky=replace(parse_sticky_comment(posted.body), record=record), login=login)
+        _post_failure(forge, repository, number, run_id, current, why)
+
+
+def _post_failure(forge: Forge, repository: str, number: int, run_id: str, current: _CurrentComment, why: str) -> str:
+    """Write the failure above an earlier answer. Return the comment's URL; empty if the run has ended already."""
+    run = current.sticky.record.find_run(run_id)
+    if run is None or run.state is not RunState.RUNNING:
+        return ""
+    record = current.sticky.record.end_run(run_id, RunState.FAILED)
     note = f"> The run did not come to an end, through no fault of the testcase: {escape_prose(why, 500)}\n>\n"
     note += "> `/repro rerun` tries it once more."
-    sticky = replace(current.sticky, record=record, note=note)
-    posted = publish_comment(forge, case.issue.repository, _get_number(case), sticky, login=current.login)
-    return Delivery(url=posted.url, message="no answer: the run did not come to an end")
+    return publish_comment(
+        forge, repository, number, replace(current.sticky, record=record, note=note), login=current.login
+    ).url
 
 
 def _get_number(case: Case) -> int:
@@ -94,16 +122,20 @@ def _load_current(forge: Forge, case: Case) -> _CurrentIssue | Delivery:
     """Return the issue as it is now, or a delivery that says why no comment may be written there."""
     repository, number = case.issue.repository, _get_number(case)
     state = forge.fetch_state(repository, number)
+    assert case.run is not None
     if isinstance(state, Gone):
+        if state.reason == "hidden":
+            raise InfraError(f"{repository}#{number} cannot be seen (404): check the token's access, and try again")
         return Delivery(message=f"nothing is posted: the issue was {state.reason}")
     if state.locked:
+        with suppress(ForgeRefused):  # an edit of our comment may be allowed, and sends no notification
+            abandon_run(forge, repository, number, case.run.id, "the issue was locked meanwhile")
         return Delivery(message="nothing is posted: the issue was locked")
     login = forge.get_login()
     comments = forge.list_comments(repository, number)
     posted = find_current_comment(comments, login)
     sticky = parse_sticky_comment(posted.body) if posted is not None else StickyComment()
     record = read_records(comments, login).get(number, IssueRecord())
-    assert case.run is not None
     known = record.find_run(case.run.id)
     if known is None:
         record = record.add_run(case.run)  # our comment was deleted meanwhile; the run still counts

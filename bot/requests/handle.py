@@ -21,6 +21,7 @@ from bot.requests.conversation import (
     describe_status,
     void_verdict,
 )
+from bot.requests.deliver import abandon_run
 from bot.requests.labels import choose_labels
 from bot.requests.permissions import DAY, check_permission
 from bot.requests.plan_file import SealedPlan
@@ -43,7 +44,7 @@ def handle_request(context: RequestContext, request: Request) -> HandledRequest:
     """Reply to the request, and plan the run that it asks for.
 
     Raises:
-        UserError: the forge refuses, or the issue is gone.
+        ForgeRefused: the forge refuses, or the issue is gone.
         InfraError: the forge does not answer.
     """
     number = request.number
@@ -54,9 +55,14 @@ def handle_request(context: RequestContext, request: Request) -> HandledRequest:
     if request.asked:
         add_reaction(context, request, number, Reaction.EYES)  # before all slow steps: people look for it at once
     conversation = IssueConversation(context, request, number)
+    if conversation.is_locked:
+        return HandledRequest(number=number, messages=("the issue is locked",))
     for mistake in request.mistakes:
         conversation.refuse_command(f"Line {mistake.line}: {mistake.why}{'' if mistake.why.endswith('?') else '.'}")
     sealed = _run_commands(conversation, _order_commands(request))
+    if sealed is None and conversation.find_own_run() is not None:
+        # An earlier attempt at this request was stopped after its progress note, and the issue changed since.
+        abandon_run(context.forge, request.repository, number, context.run_id, "the issue changed meanwhile")
     if conversation.has_refused:
         add_reaction(context, request, number, Reaction.CONFUSED)
     elif request.comment is not None:

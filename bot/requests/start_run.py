@@ -7,10 +7,10 @@ from dataclasses import replace
 from hashlib import sha256
 
 from bot.extract import Repro
-from bot.forge.contract import Permission
+from bot.forge.contract import Permission, PostedComment
 from bot.forge.payloads import replace_surrogates
 from bot.forge.run_record import IssueRecord, RecordedApproval, RecordedRun, RunState
-from bot.forge.sticky_comment import MAX_BODY_BYTES, parse_report, read_records
+from bot.forge.sticky_comment import MAX_BODY_BYTES, find_later_first_runs, parse_report, read_records
 from bot.plan import PlanWithNotes, make_plan
 from bot.report.assemble import make_unrun_report
 from bot.report.comment import render_comment
@@ -74,7 +74,14 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
         return None
     record = _record_approval(conversation, testcase, requester).add_run(run)
     note = _render_progress(planned, run, notes)
-    conversation.publish_sticky(replace(conversation.sticky, record=record, note=note))
+    before = conversation.sticky
+    posted = conversation.publish_sticky(replace(before, record=record, note=note))
+    if (denied := _check_all_budgets(conversation, requester, posted)) is not None:
+        # Another job, for another issue, has recorded its run since the first check: withdraw this one.
+        why = _format_denial(denied)
+        conversation.publish_sticky(replace(before, note=before.note or f"> {why}"))
+        conversation.refuse_command(why)
+        return None
     actor = quote_code(requester.login or "the clock")
     conversation.messages.append(f"planned {len(sealed.cells)} job(s) for {conversation.request.trigger} by {actor}")
     return sealed
@@ -167,12 +174,22 @@ def _name_cause(request: Request) -> str:
     return "opened" if request.trigger is Trigger.OPENED else ""
 
 
-def _check_all_budgets(conversation: IssueConversation, requester: Requester) -> Denied | None:
+def _check_all_budgets(
+    conversation: IssueConversation, requester: Requester, posted: PostedComment | None = None
+) -> Denied | None:
+    """Return a refusal if a run of this request exceeds a budget.
+
+    Jobs for several issues run at the same time, so each checks twice: before it records its run, and after, with the
+    comment that holds the record, ``posted``. The later of two jobs always sees the other's record.
+    """
     if requester.is_trusted:
         return None
     context = conversation.context
     recent = conversation.forge.list_changed_comments(conversation.repository, context.now - DAY).comments
     records = dict(read_records(recent, conversation.login))
+    if posted is not None:
+        for number in find_later_first_runs(recent, conversation.login, posted):
+            del records[number]  # these jobs see this record, and withdraw theirs
     records[conversation.number] = conversation.record
     records = {number: record.remove_run(context.run_id) for number, record in records.items()}
     used = count_use(records, number=conversation.number, user=requester.login, now=context.now)

@@ -21,7 +21,7 @@ from bot.verdict.rules.confidence import NOTHING_TO_RUN, THRESHOLD
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
 from bot.verdict.rules.invalid_repro import judge_invalid_repro
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
-from bot.verdict.rules.partial_code import distrust_clean_runs
+from bot.verdict.rules.partial_code import distrust_clean_runs, distrust_other_values
 from bot.verdict.rules.reproduced import judge_contradicted, judge_only_ported, judge_reproduced, judge_unquoted
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 
@@ -78,6 +78,7 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_undefined_input,
         mention_argument_check,
         distrust_clean_runs,
+        distrust_other_values,
     ):
         verdict = add_caveat(verdict, evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _KEPT:

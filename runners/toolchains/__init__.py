@@ -1,7 +1,7 @@
-"""One folder for each compiler: everything that holds for that compiler only.
+"""The toolchains: one folder for each compiler, with the facts about that compiler.
 
 A toolchain satisfies `runners.core.toolchain.contract.Toolchain`, as a module or as an object of a class that
-inherits its defaults. To add a toolchain, write it and name it in `TOOLCHAINS` (docs/add-a-toolchain.md).
+inherits its defaults. To add a toolchain, write one and add it to `TOOLCHAINS` (docs/add-a-toolchain.md).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain"
 TOOLCHAINS: Mapping[str, Toolchain] = {"tvm": tvm, "iree": iree, "python": PlainPython()}
 
 ALL_FAILURES = unite_vocabularies(toolchain.FAILURES for toolchain in TOOLCHAINS.values())
-"""For a report, which is read before its compiler is known."""
+"""The vocabulary for reports, which are read before their compiler is known."""
 
 
 def find_toolchain(name: str) -> Toolchain:
-    """By short name.
+    """Return the toolchain of a short name.
 
     Raises:
-        UserError: there is none of that name.
+        UserError: the name is unknown.
     """
     try:
         return TOOLCHAINS[name]
@@ -37,24 +37,24 @@ def find_toolchain(name: str) -> Toolchain:
 
 
 def list_compilers() -> str:
-    """The toolchains that an issue's text can name, for messages: ``a, b or c``."""
+    """Return the names of the toolchains that issues can be about, for messages: ``a, b or c``."""
     names = [name for name, toolchain in TOOLCHAINS.items() if toolchain.REPORTS.marks is not None]
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def find_drift(toolchain: Toolchain, name: str) -> tuple[DriftEntry, ...]:
-    """Entries about a dotted name, flag or keyword: exactly it, or a namespace that holds it."""
+    """Return the entries about a dotted name, flag or keyword, or about a namespace that contains the name."""
     return tuple(entry for entry in toolchain.DRIFT if entry.covers(name))
 
 
 def find_device(toolchain: Toolchain, text: str) -> Device | None:
-    """The device that a reporter's word stands for."""
+    """Return the device that a reporter's word stands for."""
     word = text.strip().lower()
     return next((d for d in toolchain.DEVICES if word == d.name or word in d.aliases), None)
 
 
 def make_canary_testcase(toolchain: Toolchain, version: str) -> Testcase:
-    """The small program as a testcase. On a build that generates no code it is told to run passes only."""
+    """Return the canary as a testcase. On a build that cannot generate code, the canary runs passes only."""
     bundle = toolchain.find_bundle(version)
     passes_only = bundle is not None and not bundle.compiles
     return Testcase(

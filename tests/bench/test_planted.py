@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import runpy
 import zipfile
 from collections import Counter
 from datetime import date
@@ -10,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.proving.planted import Planted, load_planted
-from bench.proving.planted.broken_wheels import listed_files, make_wheel, metadata
+from bench.proving.planted import Planted, load_planted, planted_cases
+from bench.proving.planted.broken_wheels import CODE, list_files, make_wheel, rewrite_metadata
 from bench.proving.planted.builds import BROKEN, CREATED
 from bench.proving.planted.check import fails
 from bench.proving.planted.running import Run
@@ -101,6 +103,28 @@ def test_the_testcase_is_found_in_the_plain_telling(planted: Planted) -> None:
     assert story.version in found.claim.versions
 
 
+def test_a_case_has_what_an_evaluation_needs() -> None:
+    """A harmful verdict is never accepted; every build to run has its outcome."""
+    cases = planted_cases()
+    assert [case.story.name for case in cases] == [planted.story.name for planted in PLANTED]
+    for case, planted in zip(cases, PLANTED, strict=True):
+        assert case.label.verdict == planted.verdict
+        assert not {case.label.verdict, *case.label.accepted} & set(case.label.never)
+        assert case.versions == tuple(case.outcomes)
+
+
+def test_every_fault_of_the_iree_wheels_has_a_program() -> None:
+    """A fault without a program would be dead code, and a misspelled pattern a program without a fault."""
+    driver = runpy.run_path(str(CODE / "iree_driver.py"), run_name="driver")
+    texts = [text for planted in PLANTED for name, text in planted.story.files.items() if name.endswith(".mlir")]
+    rewrites = [*driver["VALUES"], *(rule[1:] for rule in driver["ON_ONE_TARGET"]), *driver["BY_CHANCE"]]
+    for where, operation, _ in rewrites:
+        assert any(re.search(where, text) and re.search(operation, text) for text in texts), (where, operation)
+    failures = [*driver["CRASHES"], *driver["REFUSALS"]]
+    for pattern in [*(rule[0] for rule in failures), *driver["ENDLESS"], *driver["EMPTY"]]:
+        assert any(re.search(pattern, text) for text in texts), pattern
+
+
 def test_no_report_names_its_mechanism() -> None:
     """Nothing in a report says that a fault was planted, or shows a path of the machine that recorded it."""
     for planted in PLANTED:
@@ -125,8 +149,8 @@ def test_an_installed_package_becomes_a_wheel_of_another_version(tmp_path: Path)
         + "".join(f"{info.name}/{name},,\n" for name in ("METADATA", "WHEEL", "INSTALLER", "RECORD"))
     )
     broken = next(one for one in BROKEN if one.version == "0.27.1.dev1")
-    assert "bin/tool" not in list(listed_files(info))
-    assert "Requires-Dist: apache-tvm-ffi==0.1.14" in metadata(text, site, broken.version)
+    assert "bin/tool" not in list(list_files(info))
+    assert "Requires-Dist: apache-tvm-ffi==0.1.14" in rewrite_metadata(text, site, broken.version)
     wheel = make_wheel(site, "apache-tvm", broken, tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

@@ -40,11 +40,11 @@ def make_wheels(folder: Path, store: Store) -> list[Path]:
     for broken in BROKEN:
         stamp = folder / f"{broken.toolchain}-{broken.version}.made"
         wheels = sorted(folder.glob(f"*-{broken.version}-*.whl"))
-        if not wheels or not stamp.exists() or stamp.read_text() != code_digest(broken.toolchain):
+        if not wheels or not stamp.exists() or stamp.read_text() != digest_code(broken.toolchain):
             site = store.get_environment(catalogue.find(broken.toolchain, broken.base)).site_packages
             wheels = [make_wheel(site, package, broken, folder) for package in PACKAGES[broken.toolchain]]
             forget_resolutions(store, broken)
-            stamp.write_text(code_digest(broken.toolchain))
+            stamp.write_text(digest_code(broken.toolchain))
         made += wheels
     return made
 
@@ -56,17 +56,17 @@ def forget_resolutions(store: Store, broken: Broken) -> None:
             path.unlink()
 
 
-def code_digest(toolchain: str) -> str:
-    """Name the code of a toolchain's faults by what is in it."""
-    texts = [Path(__file__).read_bytes(), *(path.read_bytes() for path in sorted(CODE.glob(f"{toolchain}_*.py")))]
+def digest_code(toolchain: str) -> str:
+    """Name the faults of a toolchain's broken builds by their code."""
+    texts = (path.read_bytes() for path in sorted(CODE.glob(f"{toolchain}_*.py")))
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
 def make_wheel(site: Path, package: str, broken: Broken, folder: Path) -> Path:
     """Put one installed package together again as a wheel of another version, with what makes it broken."""
     (info,) = site.glob(f"{package.replace('-', '_')}-*.dist-info")
-    files = {name: site / name for name in listed_files(info)}
-    changed = {name: (text, mode) for name, text, mode in changed_files(site, package, broken)}
+    files = {name: site / name for name in list_files(info)}
+    changed = {name: (text, mode) for name, text, mode in list_changes(site, package, broken)}
     name = f"{package.replace('-', '_')}-{broken.version}"
     tags = re.findall(r"^Tag: (\S+)$", (info / "WHEEL").read_text(), re.M)
     wheel = folder / f"{name}-{'-'.join(tags[0].split('-')[:2])}-{'.'.join(t.split('-')[2] for t in tags)}.whl"
@@ -79,18 +79,18 @@ def make_wheel(site: Path, package: str, broken: Broken, folder: Path) -> Path:
                 data, mode = files[path].read_bytes(), files[path].stat().st_mode
             inside = path.replace(info.name, f"{name}.dist-info")
             if path == f"{info.name}/METADATA":
-                data = metadata(data.decode(), site, broken.version).encode()
+                data = rewrite_metadata(data.decode(), site, broken.version).encode()
             _write(archive, inside, data, mode)
             record.append((inside, _hash(data), len(data)))
-        _write(archive, f"{name}.dist-info/RECORD", _record(record, f"{name}.dist-info/RECORD"), 0o100644)
+        _write(archive, f"{name}.dist-info/RECORD", _format_record(record, f"{name}.dist-info/RECORD"), 0o100644)
     # The catalogue takes a build's day from its file's time, and uv takes a file of the same time for the same file.
-    second = int(code_digest(broken.toolchain)[:4], 16) % 3600
+    second = int(digest_code(broken.toolchain)[:4], 16) % 3600
     made = datetime.combine(broken.made_on, time(12), tzinfo=UTC).timestamp() + second
     os.utime(wheel, (made, made))
     return wheel
 
 
-def metadata(text: str, site: Path, version: str) -> str:
+def rewrite_metadata(text: str, site: Path, version: str) -> str:
     """Give a wheel's METADATA another version, and pin what it requires to what its base was resolved with.
 
     A later apache-tvm-ffi than the base was built for makes the compiler crash.
@@ -106,22 +106,22 @@ def metadata(text: str, site: Path, version: str) -> str:
     return re.sub(r"^Requires-Dist: (?P<name>[\w.-]+)[^;\n]*$", pin, text, flags=re.M)
 
 
-def listed_files(info: Path) -> Iterator[str]:
+def list_files(info: Path) -> Iterator[str]:
     """The files that a wheel's RECORD lists, without those that the installer made."""
     for name, *_ in csv.reader((info / "RECORD").read_text(encoding="utf-8").splitlines()):
         if not LEFT_OUT.search(name):
             yield name
 
 
-def changed_files(site: Path, package: str, broken: Broken) -> Iterator[tuple[str, bytes, int]]:
+def list_changes(site: Path, package: str, broken: Broken) -> Iterator[tuple[str, bytes, int]]:
     """Path, content and mode of each file in which the broken build differs from its base."""
     if package == "apache-tvm":
-        yield from _tvm(site, broken)
+        yield from _change_tvm(site, broken)
     elif package == "iree-base-compiler":
-        yield from _iree(site, broken)
+        yield from _change_iree(site, broken)
 
 
-def _tvm(site: Path, broken: Broken) -> Iterator[tuple[str, bytes, int]]:
+def _change_tvm(site: Path, broken: Broken) -> Iterator[tuple[str, bytes, int]]:
     text = (site / "tvm/__init__.py").read_text()
     yield "tvm/__init__.py", f"{text}\nfrom .relax import shape_rules\n".encode(), 0o100644
     yield "tvm/relax/shape_rules.py", (CODE / "tvm_shape_rules.py").read_bytes(), 0o100644
@@ -129,7 +129,7 @@ def _tvm(site: Path, broken: Broken) -> Iterator[tuple[str, bytes, int]]:
     yield "tvm/_version.py", version.replace(f"'{broken.base}'", f"'{broken.version}'").encode(), 0o100644
 
 
-def _iree(site: Path, broken: Broken) -> Iterator[tuple[str, bytes, int]]:
+def _change_iree(site: Path, broken: Broken) -> Iterator[tuple[str, bytes, int]]:
     """The compiler's programs make way for one of ours, and lie beside it under another name."""
     driver = (CODE / "iree_driver.py").read_bytes()
     for program in ("iree-compile", "iree-opt"):
@@ -152,7 +152,7 @@ def _hash(data: bytes) -> str:
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
-def _record(rows: list[tuple[str, str, object]], own: str) -> bytes:
+def _format_record(rows: list[tuple[str, str, object]], own: str) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([*rows, (own, "", "")])
     return text.getvalue().encode()

@@ -53,12 +53,12 @@ CREATED = {
 """Build → a day on which a report about it may have been written."""
 
 
-def base_of(version: str) -> str:
+def find_base(version: str) -> str:
     """The release that a broken build was made from; any other build itself."""
     return next((broken.base for broken in BROKEN if broken.version == version), version)
 
 
-def patterns(toolchain: str) -> tuple[Pattern, ...]:
+def list_patterns(toolchain: str) -> tuple[Pattern, ...]:
     """What a fault of the broken builds may look like, for a fault that always shows."""
     old, middle, new, newest = ROWS[toolchain]
     return (

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from bench.proving.corpus import Truth
-from bench.proving.planted.builds import patterns
+from bench.proving.grades import Label
+from bench.proving.planted.builds import list_patterns
 from bench.proving.planted.families import iree, tvm
 from bench.proving.planted.program import Findings, Planted, Program, tell, tell_flaky
 from bench.proving.story import Story
 
 TELLINGS = Path(__file__).parent / "tellings.jsonl"
+UNDECIDABLE = ("untestable", "incomplete")
+"""Verdicts on programs that the builds at hand cannot run as reported."""
 ORDER = (0, 1, 2, 0, 1, 4, 3)
 """The patterns that one program after another is told over: one in seven where it never failed."""
 
@@ -28,7 +30,10 @@ class PlantedCase:
 
     story: Story
     versions: tuple[str, ...]
-    truth: Truth
+    """Builds to run, oldest first: releases, and builds of the folder that ``broken_wheels`` makes."""
+    label: Label
+    outcomes: Mapping[str, str]
+    """Build → outcome of the testcase as told; ``flaky``: its runs disagree."""
     findings: Findings
     family: str
 
@@ -44,22 +49,23 @@ class Telling(msgspec.Struct, frozen=True):
 
 
 def planted_cases() -> tuple[PlantedCase, ...]:
-    """Return every program as an evaluation takes it; ``truth.accepted`` begins with the verdict."""
-    return tuple(
-        PlantedCase(
-            story=planted.story,
-            versions=planted.versions,
-            truth=Truth(
-                name=planted.story.name,
-                verdict=planted.verdict,
-                accepted=(planted.verdict, *planted.accepted),
-                never=planted.never,
-                outcomes=dict(planted.outcomes),
-            ),
-            findings=planted.findings,
-            family=planted.family,
-        )
-        for planted in load_planted()
+    """Return every program as an evaluation takes it."""
+    return tuple(_make_case(planted) for planted in load_planted())
+
+
+def _make_case(planted: Planted) -> PlantedCase:
+    return PlantedCase(
+        story=planted.story,
+        versions=planted.versions,
+        label=Label(
+            verdict=planted.verdict,
+            accepted=planted.accepted,
+            never=planted.never,
+            decidable=planted.verdict not in UNDECIDABLE,
+        ),
+        outcomes=planted.outcomes,
+        findings=planted.findings,
+        family=planted.family,
     )
 
 
@@ -70,29 +76,29 @@ def load_planted() -> tuple[Planted, ...]:
         ValueError: a program was changed after its output was recorded.
     """
     tellings = read_tellings()
-    return tuple(_told(planted, tellings.get(planted.story.name)) for planted in untold())
+    return tuple(_tell(planted, tellings.get(planted.story.name)) for planted in list_untold())
 
 
-def untold() -> Iterator[Planted]:
+def list_untold() -> Iterator[Planted]:
     """Every program, without the output of its run."""
     for toolchain, families in (("tvm", tvm), ("iree", iree)):
-        yield from _over_patterns(toolchain, families.faults())
+        yield from _tell_over_patterns(toolchain, families.faults())
         for program in families.by_chance():
             yield tell_flaky(program, toolchain)
         yield from families.on_releases()
 
 
-def _over_patterns(toolchain: str, programs: Iterable[Program]) -> Iterator[Planted]:
-    choices = patterns(toolchain)
+def _tell_over_patterns(toolchain: str, programs: Iterable[Program]) -> Iterator[Planted]:
+    choices = list_patterns(toolchain)
     for program, number in zip(programs, cycle(ORDER), strict=False):
         yield tell(program, choices[number])
 
 
-def _told(planted: Planted, telling: Telling | None) -> Planted:
+def _tell(planted: Planted, telling: Telling | None) -> Planted:
     story = planted.story
     if not planted.told_by:
         return planted
-    if telling is None or telling.text != text_digest(planted):
+    if telling is None or telling.text != digest_text(planted):
         raise ValueError(f"{story.name}: run `python -m bench.proving.planted.check --record --only {story.name}`")
     return replace(
         planted,
@@ -100,7 +106,7 @@ def _told(planted: Planted, telling: Telling | None) -> Planted:
     )
 
 
-def text_digest(planted: Planted) -> str:
+def digest_text(planted: Planted) -> str:
     """Name what is run, and on what."""
     story = planted.story
     return hashlib.sha256(json.dumps([dict(story.files), story.steps, planted.told_by]).encode()).hexdigest()[:16]

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from bench.proving.planted.broken_wheels import make_wheels
-from bench.proving.planted.catalogue import Telling, read_tellings, text_digest, untold, write_tellings
+from bench.proving.planted.catalogue import Telling, digest_text, list_untold, read_tellings, write_tellings
 from bench.proving.planted.program import Planted, Steps
 from bench.proving.planted.running import Run, run_plainly
 from runners.environments.store import Environment, open_store
@@ -24,7 +24,7 @@ from runners.environments.wheel_sources import open_catalogue
 
 LIMIT_S = 90.0
 HANG_S = 20.0
-"""A program that hangs would have ended after a tenth of this."""
+"""A program that hangs would have ended after a tenth of this; a build that runs it rightly has LIMIT_S."""
 TRIES = 12
 """Runs of a build that must be seen both to fail and to be clean."""
 MOST_TEXT = 6000
@@ -38,14 +38,15 @@ def check(planted: Planted, build: Build) -> tuple[list[str], Telling | None]:
     story = planted.story
     wrong: list[str] = []
     runs: dict[str, Run] = {}
+    told = planted.told_by
 
     def run(version: str, files: Mapping[str, str] = story.files, steps: Steps = story.steps) -> Run:
-        limit = HANG_S if planted.ending == "hang" else LIMIT_S
+        hangs = planted.ending == "hang" and (version == told or planted.outcomes.get(version) == "match")
+        limit = HANG_S if hangs else LIMIT_S
         return run_plainly(files, steps, build(version), limit_s=limit)
 
-    told = planted.told_by
     if told:
-        found = _failing_run(planted, lambda: run(told))
+        found = _find_failure(planted, lambda: run(told))
         if found is None:
             return [f"{story.name} {told}: does not fail as reported"], None
         runs[told] = found
@@ -54,7 +55,7 @@ def check(planted: Planted, build: Build) -> tuple[list[str], Telling | None]:
         clean = planted.control.clean_on[0]
     if planted.ending == "printed" and not story.right and told and clean:
         runs[clean] = run(clean)
-    telling = _telling(planted, runs.get(told), runs.get(clean))
+    telling = _make_telling(planted, runs.get(told), runs.get(clean))
     if telling is not None:
         planted = replace(planted, story=replace(story, wrong=telling.wrong, right=telling.right))
     for version, outcome in planted.outcomes.items():
@@ -62,13 +63,13 @@ def check(planted: Planted, build: Build) -> tuple[list[str], Telling | None]:
         while outcome == "flaky" and len(tried) < TRIES and len({fails(planted, one) for one in tried}) < 2:
             tried.append(run(version))
         if not _agrees(planted, outcome, tried):
-            wrong.append(f"{story.name} {version}: not {outcome}: {_brief(tried[-1])}")
+            wrong.append(f"{story.name} {version}: not {outcome}: {_describe(tried[-1])}")
     control = planted.control
     if control is not None:
         for version in control.clean_on:
             one = run(version, control.files, control.steps)
             if not one.clean or control.shows not in one.output:
-                wrong.append(f"{story.name} {version}: its control is not clean: {_brief(one)}")
+                wrong.append(f"{story.name} {version}: its control is not clean: {_describe(one)}")
         for version in control.fails_on:
             one = run(version, control.files, control.steps)
             if one.clean:
@@ -85,7 +86,8 @@ def fails(planted: Planted, run: Run) -> bool:
         case "hang":
             return run.ended == "time-out"
         case "printed":
-            return run.clean and not _prints(run, story.right) and (not story.wrong or _prints(run, story.wrong))
+            other = not story.wrong or _has_printed(run, story.wrong)
+            return run.clean and other and not _has_printed(run, story.right)
         case _:
             return (
                 run.ended.startswith("exit")
@@ -94,13 +96,13 @@ def fails(planted: Planted, run: Run) -> bool:
             )
 
 
-def _prints(run: Run, lines: str) -> bool:
+def _has_printed(run: Run, lines: str) -> bool:
     return bool(lines) and lines in run.stdout
 
 
 def _agrees(planted: Planted, outcome: str, runs: Sequence[Run]) -> bool:
     failed = [fails(planted, one) for one in runs]
-    good = [one.clean and (planted.ending != "printed" or _prints(one, planted.story.right)) for one in runs]
+    good = [one.clean and (planted.ending != "printed" or _has_printed(one, planted.story.right)) for one in runs]
     match outcome:
         case "match":
             return all(failed)
@@ -112,7 +114,7 @@ def _agrees(planted: Planted, outcome: str, runs: Sequence[Run]) -> bool:
             return not any(failed) and not any(one.clean for one in runs)
 
 
-def _failing_run(planted: Planted, run: Callable[[], Run]) -> Run | None:
+def _find_failure(planted: Planted, run: Callable[[], Run]) -> Run | None:
     """The first run that fails as reported; of a build that always fails the first, else one of some."""
     tries = TRIES if "flaky" in planted.outcomes.values() else 1
     story = (
@@ -122,13 +124,13 @@ def _failing_run(planted: Planted, run: Callable[[], Run]) -> Run | None:
     return next((one for one in (run() for _ in range(tries)) if fails(asked, one)), None)
 
 
-def _telling(planted: Planted, failed: Run | None, clean: Run | None) -> Telling | None:
+def _make_telling(planted: Planted, failed: Run | None, clean: Run | None) -> Telling | None:
     if failed is None:
         return None
     story = planted.story
-    telling = Telling(name=story.name, text=text_digest(planted))
+    telling = Telling(name=story.name, text=digest_text(planted))
     if planted.ending != "printed":
-        return Telling(name=telling.name, text=telling.text, failure=_shortened(failed.as_pasted()))
+        return Telling(name=telling.name, text=telling.text, failure=_shorten(failed.as_pasted()))
     if story.right:
         first, *_ = story.right.split("\n")
         label = first.partition("=")[0] + "="
@@ -145,14 +147,14 @@ def _telling(planted: Planted, failed: Run | None, clean: Run | None) -> Telling
     )
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """The end of a long output, from the start of a line on."""
     if len(text) <= MOST_TEXT:
         return text
     return text[-MOST_TEXT:].partition("\n")[2]
 
 
-def _brief(run: Run) -> str:
+def _describe(run: Run) -> str:
     last = run.output.strip().rpartition("\n")[2]
     return f"{run.ended} after {run.seconds} s, {last[:160]!r}"
 
@@ -172,20 +174,20 @@ def main() -> int:
     asked = parser.parse_args()
     chosen = [
         planted
-        for planted in untold()
+        for planted in list_untold()
         if (not asked.family or any(part in planted.family for part in asked.family))
         and (not asked.only or planted.story.name in asked.only)
     ]
     store = open_store()
     make_wheels(asked.wheels, store)
     catalogue = open_catalogue(None, [str(asked.wheels.absolute())])
-    toolchains = {version: planted.story.toolchain for planted in untold() for version in _builds(planted)}
+    toolchains = {version: planted.story.toolchain for planted in list_untold() for version in _list_builds(planted)}
 
     @cache
     def build(version: str) -> Environment:
         return store.get_environment(catalogue.find(toolchains[version], version))
 
-    for version in sorted({version for planted in chosen for version in _builds(planted)}):
+    for version in sorted({version for planted in chosen for version in _list_builds(planted)}):
         build(version)
     recorded: dict[str, Telling] = {}
     disagreements = 0
@@ -197,13 +199,13 @@ def main() -> int:
         if telling is not None:
             recorded[telling.name] = telling
     if asked.record:
-        names = {planted.story.name for planted in untold()}
+        names = {planted.story.name for planted in list_untold()}
         write_tellings(one for one in {**read_tellings(), **recorded}.values() if one.name in names)
     sys.stdout.write(f"{len(chosen)} programs, {disagreements} disagreements\n")
     return 1 if disagreements else 0
 
 
-def _builds(planted: Planted) -> Iterator[str]:
+def _list_builds(planted: Planted) -> Iterator[str]:
     yield from planted.versions
     if planted.told_by:
         yield planted.told_by

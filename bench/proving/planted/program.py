@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bench.proving.planted.builds import CREATED, ROWS, Pattern, base_of
+from bench.proving.planted.builds import CREATED, ROWS, Pattern, find_base
 from bench.proving.story import Claim, Story
 
 Steps = tuple[tuple[str, ...], ...]
@@ -86,7 +86,7 @@ class Program:
     proof: Mapping[str, str] = field(default_factory=dict)
     """The files of a text that is clean where this program is right and fails where it is not."""
 
-    def story(self, version: str) -> Story:
+    def make_story(self, version: str) -> Story:
         return Story(
             name=self.name,
             toolchain=self.toolchain,
@@ -108,7 +108,7 @@ def tell(program: Program, pattern: Pattern) -> Planted:
     """A program that a broken build runs wrongly, over the builds of a pattern."""
     good = tuple(version for version, outcome in pattern.outcomes.items() if outcome == "pass")
     bad = tuple(version for version, outcome in pattern.outcomes.items() if outcome == "match")
-    clean = good or tuple(dict.fromkeys(base_of(version) for version in bad))
+    clean = good or tuple(dict.fromkeys(find_base(version) for version in bad))
     control = Control(
         files=program.proof or program.files,
         steps=program.steps,
@@ -117,7 +117,7 @@ def tell(program: Program, pattern: Pattern) -> Planted:
         shows=program.right,
     )
     return Planted(
-        story=program.story(pattern.reported),
+        story=program.make_story(pattern.reported),
         family=program.family,
         verdict=pattern.verdict,
         accepted=pattern.accepted,
@@ -136,7 +136,7 @@ def tell_flaky(program: Program, toolchain: str) -> Planted:
     """A program that a broken build runs wrongly in some runs."""
     _, _, good, newest = ROWS[toolchain]
     return Planted(
-        story=program.story(newest),
+        story=program.make_story(newest),
         family=program.family,
         verdict="flaky",
         accepted=("regression",),
@@ -150,7 +150,7 @@ def tell_flaky(program: Program, toolchain: str) -> Planted:
     )
 
 
-def over(
+def tell_over(
     program: Program,
     outcomes: Mapping[str, str],
     verdict: str,
@@ -164,7 +164,7 @@ def over(
 ) -> Planted:
     """A program over builds of its own. ``control`` and ``steps`` are clean on all of them."""
     return Planted(
-        story=program.story(reported),
+        story=program.make_story(reported),
         family=program.family,
         verdict=verdict,
         accepted=accepted,

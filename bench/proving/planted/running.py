@@ -81,7 +81,7 @@ def run_plainly(
             program = str(interpreter) if step[0] == "python" else shutil.which(step[0], path=path) or step[0]
             left = limit_s - (time.monotonic() - began)
             ended, out, err = _run_step([program, *step[1:]], place, variables, left)
-            printed.append((_as_a_user(out, place, site), _as_a_user(err, place, site)))
+            printed.append((_show_as_user(out, place, site), _show_as_user(err, place, site)))
             if ended != "exit 0":
                 break
     return Run(
@@ -121,7 +121,7 @@ def _read(stream: BinaryIO) -> str:
     return stream.read(MOST_TEXT).decode("utf-8", "replace")
 
 
-def _as_a_user(text: str, place: Path, site: Path) -> str:
+def _show_as_user(text: str, place: Path, site: Path) -> str:
     """The text with a user's folders in place of this machine's."""
     text = text.replace(str(place), USER_FOLDER).replace(str(site), USER_SITE)
     text = re.sub(rf"/[\w./-]*?/{re.escape(site.parent.name)}/site", USER_SITE, text)

@@ -9,7 +9,7 @@ from bot.extract.blocks.markdown import Document, locate_code_spans
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection, classify_heading, read_cue
 from bot.extract.claim.failure import is_expected_output
-from bot.extract.claim.value_sentences import find_value_pair
+from bot.extract.claim.value_sentences import find_same_form, find_value_pair
 from bot.extract.vocabulary import any_of, any_word, list_tools
 
 MAX_QUOTED_CHARS = 8_000
@@ -67,6 +67,8 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
         above = prose.text
     if not (actual and expected):
         _add_value_pair(document, actual, expected)
+    if bool(actual) is not bool(expected):
+        _add_same_form(document, actual, expected)
     return _join_bounded(actual), _join_bounded(expected)
 
 
@@ -80,6 +82,16 @@ def _add_value_pair(document: Document, actual: list[str], expected: list[str]) 
         return
     actual[:] = actual or [pair.printed]
     expected[:] = expected or [pair.expected]
+
+
+def _add_same_form(document: Document, actual: list[str], expected: list[str]) -> None:
+    """Fill the side that is empty with a passage of the prose that differs from the other side in its values only."""
+    known, unknown = (actual, expected) if actual else (expected, actual)
+    text = "\n".join(prose.text for prose in document.prose if not prose.heading)
+    for line in "\n".join(known).split("\n")[:50]:
+        if other := find_same_form(line, text):
+            unknown.append(other)
+            return
 
 
 def _is_output_of(intro: str, versions: Sequence[str]) -> bool:

@@ -71,6 +71,28 @@ _LABEL = re.compile(
 )
 
 
+def find_same_form(known: str, text: str) -> str:
+    """Return the first passage of ``text`` that equals a known output line in all but its values; else empty.
+
+    ``2xf32=1 -3`` is of the form of ``2xf32=1 9``: where one of them is known as wrong or right, the other one is the
+    opposite. A line of less than two values, or of values alone without brackets or a label, has no form.
+    """
+    line = known.strip()
+    parts = _FORM_VALUE.split(line[:300])
+    if "\n" in line or len(parts) < 3 or not re.search(r"[A-Za-z\[=:]", "".join(parts)):
+        return ""
+    words = (r"\s*".join(map(re.escape, part.split())) if part.strip() else "" for part in parts)
+    form = rf"\s{{0,4}}{_FORM_VALUE.pattern}\s{{0,4}}".join(words)
+    pattern = re.compile(rf"(?<![\w.]){form}".rstrip(), re.I)
+    found = (" ".join(match[0].split()) for match in pattern.finditer(text[:20_000]))
+    if not line.endswith("."):
+        found = (other.removesuffix(".") for other in found)  # the end of the sentence
+    return next((other for other in found if other != " ".join(line.split())), "")
+
+
+_FORM_VALUE = re.compile(r"(?<![\w.])[-+]?(?:\d{1,30}(?:\.\d{0,30})?(?:e[-+]?\d{1,3})?|nan|inf)(?![\w=])", re.I)
+
+
 def find_value_pair(text: str) -> ValuePair | None:
     """Return the first pair of a printed and an expected value in a paragraph; None if there is none."""
     if (pair := _read_labels(text)) is not None:

@@ -12,10 +12,13 @@ from typing import TypeVar
 import msgspec
 from github import Github, GithubException
 
-from runners.core.errors import InfraError, UserError
+from bot.forge.contract import ForgeRefused, RateLimited
+from runners.core.errors import InfraError
 
 SECONDARY_WAIT = 60
 """Seconds. GitHub asks for at least a minute if an answer on a secondary limit names no time."""
+
+_SECONDS = re.compile(r"\d{1,12}", re.ASCII)
 
 T = TypeVar("T")
 
@@ -28,21 +31,13 @@ class NotFound(Exception):
         self.status = status
 
 
-class RateLimited(InfraError):
-    """A rate limit is reached. ``wait`` is the time that GitHub asks for, in seconds."""
-
-    def __init__(self, message: str, wait: float) -> None:
-        super().__init__(message)
-        self.wait = wait
-
-
 @contextmanager
 def translate_errors(subject: str, *, may_be_missing: bool = False) -> Iterator[None]:
     """Raise PyGithub's exceptions as ours; ``subject`` says in the message which request failed.
 
     Raises:
         NotFound: status 404 or 410, if ``may_be_missing``.
-        UserError: GitHub refuses the request.
+        ForgeRefused: GitHub refuses the request.
         InfraError: GitHub does not answer, or its answer cannot be read.
     """
     try:
@@ -54,7 +49,7 @@ def translate_errors(subject: str, *, may_be_missing: bool = False) -> Iterator[
         if may_be_missing and error.status in (404, 410):
             raise NotFound(error.status) from None
         if error.status in (401, 403, 404, 410, 422):
-            raise UserError(
+            raise ForgeRefused(
                 f"GitHub refuses {subject} ({error.status}): check the token's permissions, and that it exists"
             ) from None
         raise InfraError(f"GitHub answered {error.status} for {subject}: try again later") from None
@@ -79,10 +74,10 @@ def _is_rate_limited(error: GithubException) -> bool:
 def _read_wait(headers: Mapping[str, str]) -> float:
     """Return the seconds to wait: from Retry-After, else from the primary limit's reset, else a minute."""
     lower = _lower_names(headers)
-    if (after := lower.get("retry-after", "")).isdigit():
+    if _SECONDS.fullmatch(after := lower.get("retry-after", "")):
         return float(after)
     reset = lower.get("x-ratelimit-reset", "")
-    if lower.get("x-ratelimit-remaining") == "0" and reset.isdigit():
+    if lower.get("x-ratelimit-remaining") == "0" and _SECONDS.fullmatch(reset):
         return max(1.0, int(reset) - datetime.now(tz=UTC).timestamp() + 1)
     return SECONDARY_WAIT
 

@@ -6,9 +6,11 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
 
 import msgspec
-from github import Auth, Github, GithubIntegration, GithubRetry
+from github import Auth, Github, GithubException, GithubIntegration, GithubRetry
 
 from bot.forge.github.answers import SECONDARY_WAIT, translate_errors
 from bot.forge.github.forge import MAX_WAIT, GithubForge
@@ -50,7 +52,7 @@ def open_reader(environment: Mapping[str, str]) -> GithubForge:
 def _make_client(variables: Mapping[str, str], *, writes: bool = False) -> Github:
     """Return a client. A client for ``writes`` sends each request once: see `GithubForge`."""
     paced = variables.get("REPROBOT_PACE", "") != "off"  # a test server on loopback needs no pacing
-    retry = GithubRetry(
+    retry = _BoundedRetry(
         total=3,
         backoff_factor=1 if paced else 0,
         status_forcelist=[429, *range(500, 600)],
@@ -66,6 +68,26 @@ def _make_client(variables: Mapping[str, str], *, writes: bool = False) -> Githu
         seconds_between_requests=0.25 if paced else None,
         seconds_between_writes=1.0 if paced else None,
     )
+
+
+class _BoundedRetry(GithubRetry):
+    """Raises for a ``Retry-After`` above ``MAX_WAIT``, where urllib3 would sleep ``retry_after_max`` each time."""
+
+    def increment(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        response: Any = None,
+        error: Exception | None = None,
+        _pool: Any = None,
+        _stacktrace: TracebackType | None = None,
+    ) -> Self:
+        after = response.headers.get("Retry-After") if response is not None else None
+        if after is not None and not (re.fullmatch(r"\d{1,12}", after, re.ASCII) and int(after) <= MAX_WAIT):
+            response.drain_conn()
+            response.release_conn()
+            raise GithubException(response.status, {"message": "Retry-After is too long"}, dict(response.headers))
+        return cast(Self, super().increment(method, url, response, error, _pool, _stacktrace))
 
 
 def _find_base_url(variables: Mapping[str, str]) -> str:

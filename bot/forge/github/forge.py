@@ -6,6 +6,7 @@ import base64
 import binascii
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -18,6 +19,7 @@ from github import Github, GithubException
 from bot.forge.contract import (
     CommentListing,
     CommentTarget,
+    ForgeRefused,
     Gone,
     IssueBrief,
     IssueListing,
@@ -25,10 +27,11 @@ from bot.forge.contract import (
     IssueTarget,
     Permission,
     PostedComment,
+    RateLimited,
     Reaction,
     ReactionTarget,
 )
-from bot.forge.github.answers import NotFound, Page, RateLimited, fetch_rows, translate_errors
+from bot.forge.github.answers import NotFound, Page, fetch_rows, translate_errors
 from bot.forge.payloads import (
     CommentData,
     FileData,
@@ -82,15 +85,19 @@ class GithubForge:
             with translate_errors(address, may_be_missing=True):
                 data, _ = self._fetch_issue_data(repository, number)
                 if was_transferred(data, repository):
-                    raise UserError(f"{address} was moved to another repository: name it there")
+                    raise ForgeRefused(f"{address} was moved to another repository: name it there")
                 comments = self._fetch_first_comments(repository, number)
         except NotFound as missing:
-            raise UserError(
+            raise ForgeRefused(
                 f"{address} cannot be read (GitHub answers {missing.status}): check repository and number"
             ) from None
         return to_issue(data, repository, comments)
 
     def fetch_state(self, repository: str, number: int) -> IssueState | Gone:
+        first = self._read_state(repository, number)
+        return self._read_state(repository, number) if isinstance(first, Gone) else first
+
+    def _read_state(self, repository: str, number: int) -> IssueState | Gone:
         try:
             with translate_errors(f"{repository}#{number}", may_be_missing=True):
                 data, headers = self._fetch_issue_data(repository, number)
@@ -120,10 +127,8 @@ class GithubForge:
 
     def fetch_permission(self, repository: str, login: str) -> Permission:
         url = f"/repos/{repository}/collaborators/{quote(login, safe='')}/permission"
-        try:
-            with translate_errors(f"the permission of an account in {repository}", may_be_missing=True):
-                data = self._fetch_json(url)
-        except NotFound:
+        data = self._fetch_if_present(url, f"the permission of an account in {repository}")
+        if data is None:
             return Permission.NONE
         # An organisation's custom role has a name of its own; `permission` then holds the built-in equivalent.
         for word in (data.get("role_name"), data.get("permission")):
@@ -132,10 +137,9 @@ class GithubForge:
         return Permission.NONE
 
     def fetch_settings(self, repository: str) -> bytes | None:
-        try:
-            with translate_errors(f"{SETTINGS_PATH} of {repository}", may_be_missing=True):
-                data = self._fetch_json(f"/repos/{repository}/contents/{SETTINGS_PATH}")
-        except NotFound:
+        url = f"/repos/{repository}/contents/{SETTINGS_PATH}"
+        data = self._fetch_if_present(url, f"{SETTINGS_PATH} of {repository}")
+        if data is None:
             return None
         refusal = UserError(f"{SETTINGS_PATH} of {repository} is no file of at most {MAX_SETTINGS // 1024} KiB")
         try:
@@ -184,6 +188,13 @@ class GithubForge:
         with translate_errors(f"the labels of {repository}#{number}"):
             url = f"/repos/{repository}/issues/{number}/labels"
             return tuple(label.name for label in fetch_rows(self.reads, url, Label))
+
+    def _fetch_if_present(self, url: str, subject: str) -> Any:
+        """Return the data, or None if two requests were answered 404 or 410: one such answer may be a fault."""
+        for _ in range(2):
+            with suppress(NotFound), translate_errors(subject, may_be_missing=True):
+                return self._fetch_json(url)
+        return None
 
     def _fetch_json(self, url: str) -> Any:
         return self.reads.requester.requestJsonAndCheck("GET", url)[1]

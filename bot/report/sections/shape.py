@@ -12,6 +12,8 @@ class Section:
     title: str
     body: str
     folded: bool = False
+    quotes: bool = False
+    """It quotes the issue or the output of runs at length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,7 @@ def render_testcase(report: Report, detail: Detail) -> Section:
     title = f"What {'ran' if report.observations else 'was read'}: {_format_count(files, 'file')}, " + (
         _format_count(repairs, "repair") if repairs else "as posted"
     )
-    return Section(title, "\n\n".join(_render_files(repro, detail)), folded=True)
+    return Section(title, "\n\n".join(_render_files(repro, detail)), folded=True, quotes=True)
 
 
 def _format_count(n: int, noun: str) -> str:

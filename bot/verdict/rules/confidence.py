@@ -27,6 +27,8 @@ UNDEFINED_INPUT = 0.55
 IN_OTHER_WORDS = 0.8
 """Type and frames of the failure agree, the message only in part."""
 ONLY_PORTED = 0.8
+OTHER_VALUES = 0.8
+"""Upper limit where a build counts as clean because its values are not the ones that the report calls wrong."""
 UNQUOTED = 0.7
 """The reported build fails, in a way that the report neither quotes nor excludes, and the newest does not."""
 CANNOT_RUN = 0.85

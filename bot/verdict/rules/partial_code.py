@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import THRESHOLD
+from bot.verdict.other_values import rests_on_other_values
+from bot.verdict.rules.confidence import OTHER_VALUES, THRESHOLD
 from bot.verdict.verdict import Verdict, VerdictKind
 
 _REST_ON_CLEAN_RUNS = {VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED}
+_CHANGES = {VerdictKind.FIXED, VerdictKind.REGRESSION}
 
 
 def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -23,6 +25,14 @@ def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
         why = "the testcase only defines functions, so a clean run does not show that their use is clean"
         return _withhold(verdict, why, "the code that compiles or calls them would settle it")
     return verdict
+
+
+def distrust_other_values(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Lower a verdict for which runs that print other values than the reported ones count as clean."""
+    if verdict.kind not in _CHANGES or not rests_on_other_values(evidence.observations):
+        return verdict
+    why = "the report does not say what is right: other values than the reported ones count as the right ones"
+    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, OTHER_VALUES))
 
 
 def _withhold(verdict: Verdict, *reasons: str) -> Verdict:

@@ -28,7 +28,7 @@ from runners.core.failure.compare import SAME, compare_signatures
 from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, is_relay, parse_signature
-from runners.core.failure.printed_output import Reading, read_output
+from runners.core.failure.printed_output import Reading, find_other_values, read_output
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -335,6 +335,14 @@ def _classify_result(stdout: str, everything: str, context: OracleContext) -> Cl
         case Reading.UNKNOWN if claim.kind is ClaimKind.UNKNOWN:
             return Classification(
                 outcome=Outcome.PASS, why="runs to its end; the report names no failure to look for"
+            )
+        case Reading.UNKNOWN if not claim.expected and (
+            other := find_other_values(everything, context.vocabulary, actual=claim.actual)
+        ):
+            return Classification(
+                outcome=Outcome.OTHER_FAILURE,
+                why="runs to its end and prints other values than the report quotes",
+                signature=Signature(type=OUTPUT, message=other),
             )
         case Reading.UNKNOWN:
             return Classification(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from runners.core.toolchain.failures import FailureVocabulary
@@ -21,11 +22,15 @@ ABSOLUTE = 1e-6
 
 Token = str | float
 Line = tuple[Token, ...]
+MaskedLine = tuple[str, ...]
 
-_TOKEN = re.compile(
-    r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?!\w)|\w+|[^\w\s]", re.IGNORECASE
-)
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)", re.IGNORECASE)
+MAX_STEPS = 1_000_000
+"""Most comparisons of two tokens. Only lines made to be slow need more; they distinguish nothing."""
+
+# Possessive: a run of digits that a letter ends is given up at once, not digit by digit.
+NUMBER_PATTERN = r"[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|nan|inf)"
+_TOKEN = re.compile(rf"(?<![\w.]){NUMBER_PATTERN}(?!\w)|\w++|[^\w\s]", re.IGNORECASE)
+_NUMBER = re.compile(NUMBER_PATTERN, re.IGNORECASE)
 _FENCE = "```"
 _TRUTH = {"True", "False", "true", "false", "PASS", "FAIL", "OK"}
 _DIFFERENCE = re.compile(r"diff|err|mismatch|delta|deviation|discrepan", re.IGNORECASE)
@@ -46,20 +51,50 @@ class Reading(Enum):
 
 def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expected: str) -> Reading:
     """Compare ``output`` with a report's ``actual`` and ``expected`` lines, either of which may be empty."""
+    try:
+        return _compare_lines(
+            _read_lines(output, vocabulary)[-MAX_LINES:],
+            _read_lines(actual, vocabulary)[:MAX_LINES],
+            _read_lines(expected, vocabulary)[:MAX_LINES],
+        )
+    except _TooManySteps:
+        return Reading.UNKNOWN
+
+
+def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str) -> str:
+    """Return the printed line that has the words of a reported line and other values; empty if there is none.
+
+    The line is returned in tokens with one space between them, so that equal outputs give equal text.
+    """
     printed = _read_lines(output, vocabulary)[-MAX_LINES:]
-    wrong, right = _read_lines(actual, vocabulary), _read_lines(expected, vocabulary)
+    reported = {_mask_values(line): line for line in _read_lines(actual, vocabulary)[:MAX_TELLING]}
+    for line in printed:
+        known = reported.get(_mask_values(line))
+        labelled = any(isinstance(token, str) and token.isalnum() for token in line)
+        if known and labelled and not all(map(_is_same_token, known, line)):
+            return " ".join(f"{token:g}" if isinstance(token, float) else token for token in line)[:200]
+    return ""
+
+
+class _TooManySteps(Exception):
+    """The lines are too long and too similar to be compared."""
+
+
+def _compare_lines(printed: list[Line], wrong: list[Line], right: list[Line]) -> Reading:
+    search = _Search()
     quoted = right
     # A line on both sides distinguishes nothing, and must not be completed into another line.
-    right = [_complete_line(line, wrong) for line in quoted if not _is_among(line, wrong)]
+    counted = [(line, sum(map(_is_value, line))) for line in wrong]
+    right = [_complete_line(line, counted) for line in quoted if not search.finds(line, wrong)]
     wrong, right = (
-        [line for line in wrong if not _is_among(line, (*quoted, *right))][:MAX_TELLING],
-        [line for line in right if not _is_among(line, wrong)][:MAX_TELLING],
+        [line for line in wrong if not search.finds(line, (*quoted, *right))][:MAX_TELLING],
+        [line for line in right if not search.finds(line, wrong)][:MAX_TELLING],
     )
     wrong, right = _select_telling(wrong, alone=not right), _select_telling(right, alone=not wrong)
     if not (wrong or right) or not printed:
         return Reading.UNKNOWN
-    as_reported = sum(_is_among(line, printed) for line in wrong)
-    as_expected = sum(_is_among(line, printed) for line in right)
+    as_reported = sum(search.finds(line, printed) for line in wrong)
+    as_expected = sum(search.finds(line, printed) for line in right)
     if as_reported and as_expected:
         return _weigh_shares(as_reported / len(wrong), as_expected / len(right))
     if as_reported:
@@ -67,9 +102,12 @@ def read_output(output: str, vocabulary: FailureVocabulary, *, actual: str, expe
         return Reading.WRONG if 2 * as_reported >= len(wrong) else Reading.UNKNOWN
     if as_expected:
         return Reading.RIGHT if 2 * as_expected >= len(right) else Reading.UNKNOWN
-    if any(_is_contradicted(line, printed) for line in right if line in quoted):
+    masked: dict[MaskedLine, list[Line]] = {}
+    for line in printed:
+        masked.setdefault(_mask_values(line), []).append(line)
+    if any(_is_contradicted(line, masked) for line in right if line in quoted):
         return Reading.WRONG
-    if not right and any(_has_become_right(line, printed) for line in wrong):
+    if not right and any(_has_become_right(line, masked) for line in wrong):
         return Reading.CHANGED
     return Reading.UNKNOWN
 
@@ -107,15 +145,16 @@ def _split_tokens(line: str) -> Line:
     return tuple(float(t) if _NUMBER.fullmatch(t) else t for t in _TOKEN.findall(line))
 
 
-def _complete_line(expected: Line, actual: Sequence[Line]) -> Line:
+def _complete_line(expected: Line, actual: Sequence[tuple[Line, int]]) -> Line:
     """Insert bare expected values ("numpy says 0.0") into the one actual line with places for them.
 
-    Values from running text can identify a right output, but not a wrong one.
+    ``actual`` holds each line with its number of values. Values from running text can identify a right output, but
+    not a wrong one.
     """
     values = [token for token in expected if _is_value(token)]
     bare = bool(values) and all(_is_value(token) or token in _BETWEEN for token in expected)
-    places = [line for line in actual if sum(map(_is_value, line)) == len(values) < len(line)]
-    if not bare or len(places) != 1:
+    places = [line for line, count in actual if count == len(values) < len(line)] if bare else []
+    if len(places) != 1:
         return expected
     given = iter(values)
     return tuple(next(given) if _is_value(token) else token for token in places[0])
@@ -132,21 +171,37 @@ def _has_value(line: Line) -> bool:
     return any(map(_is_value, line))
 
 
-def _is_among(line: Line, among: Sequence[Line]) -> bool:
-    return any(_is_within(line, other) for other in among)
+@dataclass(slots=True)
+class _Search:
+    """Finds lines in other lines, in at most `MAX_STEPS` comparisons of two tokens."""
 
+    steps: int = 0
 
-def _is_within(part: Line, whole: Line) -> bool:
-    """True if ``whole`` contains ``part``, token by token.
+    def finds(self, line: Line, among: Sequence[Line]) -> bool:
+        return any(self._is_within(line, other) for other in among)
 
-    A single token (``3``), and words without a value (an expression or prose), must be the whole line.
-    """
-    if len(part) < 2 or not _has_value(part):
-        return len(part) == len(whole) and all(map(_is_same_token, part, whole))
-    return any(
-        all(map(_is_same_token, part, whole[start : start + len(part)]))
-        for start in range(len(whole) - len(part) + 1)
-    )
+    def _is_within(self, part: Line, whole: Line) -> bool:
+        """True if ``whole`` contains ``part``, token by token.
+
+        A single token (``3``), and words without a value (an expression or prose), must be the whole line.
+        """
+        self.steps += 1
+        if len(part) > len(whole):
+            return False
+        if len(part) < 2 or not _has_value(part):
+            return len(part) == len(whole) and self._is_at(part, whole, 0)
+        return any(self._is_at(part, whole, start) for start in range(len(whole) - len(part) + 1))
+
+    def _is_at(self, part: Line, whole: Line, start: int) -> bool:
+        for at, token in enumerate(part, start):
+            self.steps += 1
+            if not _is_same_token(token, whole[at]):
+                break
+        else:
+            return True
+        if self.steps > MAX_STEPS:
+            raise _TooManySteps
+        return False
 
 
 def _is_same_token(a: Token, b: Token) -> bool:
@@ -155,7 +210,7 @@ def _is_same_token(a: Token, b: Token) -> bool:
     return a == b
 
 
-def _mask_values(line: Line) -> tuple[str, ...]:
+def _mask_values(line: Line) -> MaskedLine:
     """Replace the values of a line: ``max diff = 0.5`` → ``max diff = #``."""
     return tuple("#" if isinstance(t, float) or t in _TRUTH else t for t in line)
 
@@ -164,20 +219,19 @@ def _count_words(line: Line) -> int:
     return sum(isinstance(t, str) and t not in _TRUTH and t[0].isalpha() for t in line)
 
 
-def _is_contradicted(expected: Line, printed: Sequence[Line]) -> bool:
+def _is_contradicted(expected: Line, printed: Mapping[MaskedLine, Sequence[Line]]) -> bool:
     """True if a printed line has the words of the expected line with another value."""
     return _count_words(expected) > 0 and any(
-        _mask_values(line) == _mask_values(expected) and not all(map(_is_same_token, expected, line))
-        for line in printed
+        not all(map(_is_same_token, expected, line)) for line in printed.get(_mask_values(expected), ())
     )
 
 
-def _has_become_right(reported: Line, printed: Sequence[Line]) -> bool:
+def _has_become_right(reported: Line, printed: Mapping[MaskedLine, Sequence[Line]]) -> bool:
     """True if the reported line now has a right value: True for False, a tiny difference, a number for NaN."""
     if not _count_words(reported):
         return False
     label = " ".join(t for t in reported if isinstance(t, str))
-    for line in (other for other in printed if _mask_values(other) == _mask_values(reported)):
+    for line in printed.get(_mask_values(reported), ()):
         pairs = [(old, new) for old, new in zip(reported, line, strict=True) if not _is_same_token(old, new)]
         if pairs and all(_has_improved(old, new, bool(_DIFFERENCE.search(label))) for old, new in pairs):
             return True

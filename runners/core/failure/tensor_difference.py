@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from runners.core.failure.printed_output import MAX_LINE_CHARS
+from runners.core.failure.printed_output import MAX_LINE_CHARS, NUMBER_PATTERN
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Variant
 
 RELATIVE = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
@@ -28,7 +28,8 @@ MAX_VALUES = 20_000
 
 _RESULT = re.compile(r"^(?P<type>(?P<shape>(?:\d{1,9}x)*)(?P<dtype>[a-zA-Z]\w{0,15}))=(?P<values>.*)$", re.M)
 _WORD = re.compile(r"[^\s\[\]]+")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)(?!\w)", re.I)
+_NUMBER = re.compile(rf"(?P<number>{NUMBER_PATTERN})(?!\w)|\d++", re.I)
+"""A number, or digits to be passed over at once because a letter ends them."""
 _SAME_PROGRAM = (Variant.ORIGINAL, Variant.RETARGETED)
 
 
@@ -189,9 +190,10 @@ def _parse_value(word: str) -> float | None:
 def _parse_untyped(output: str) -> Iterator[Tensor]:
     for line in output.splitlines()[-400:]:
         text = line[:MAX_LINE_CHARS]
-        numbers = tuple(float(found[0]) for found in _NUMBER.finditer(text))
+        numbers = tuple(float(found["number"]) for found in _NUMBER.finditer(text) if found["number"])
         if numbers:
-            yield Tensor(shape=" ".join(_NUMBER.sub("#", text).split()), dtype="", values=numbers)
+            words = _NUMBER.sub(lambda found: "#" if found["number"] else found[0], text)
+            yield Tensor(shape=" ".join(words.split()), dtype="", values=numbers)
 
 
 def compare_tensors(a: Sequence[Tensor], b: Sequence[Tensor]) -> TensorDifference | None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from runners.core.toolchain.guest import Step
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportAge:
@@ -131,10 +133,6 @@ class FailureWords:
     """Messages that reports quote without the name of the exception."""
     assertions_abort: bool = False
     """True if a failed assertion ends the process by a signal."""
-
-
-Step = tuple[str, ...]
-"""argv of one step; the first word is the bare name of a program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,11 @@ The ``key`` in ``Zygotes.get_zygote`` holds everything that two probes must shar
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import marshal
 import os
+import resource
 import select
 import signal
 import socket
@@ -35,6 +37,16 @@ Preload = dict[str, list[str]]
 whose calls a fork records; packages with ``reports_at_exit`` of live objects."""
 Conditions = tuple[dict[str, str], int | None, int | None, int]
 """Late environment variables, perturb byte, seed, and seconds of processor time of a fork."""
+
+
+GUARDED_FILES = (
+    *("mem", "oom_score_adj", "oom_adj", "coredump_filter", "clear_refs", "comm", "autogroup", "sched"),
+    *("uid_map", "gid_map", "projid_map", "setgroups", "timerslack_ns"),
+)
+"""Files of ``/proc/PID`` through which a process can be changed."""
+IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
+IOPRIO_WHO_PROCESS = 1
+IOPRIO_LOWEST = (2 << 13) | 7
 
 
 class ZygoteLost(Exception):
@@ -68,6 +80,9 @@ class Zygote:
                 raise ZygoteLost(answer.decode("utf-8", "replace") or "the zygote ended during its imports")
             if select.select([printed], [], [], 0)[0] and os.read(printed, 1):
                 raise ZygoteLost("the imports print output")
+            exposed = find_exposure(self.pid)
+            if exposed:
+                raise ZygoteLost(f"a testcase could change the zygote's {exposed}")
         except BaseException:
             self.close()
             raise
@@ -98,6 +113,35 @@ class Zygote:
         send_signal(self.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
+
+
+def find_exposure(pid: int) -> str:
+    """Return a property of a process that a testcase could change; empty if there is none.
+
+    The supervisor tries the changes itself. It has the user of the testcase, no capabilities and the same filter of
+    system calls, and as the parent it may do more than a testcase. Priority, processors and scheduling are left out:
+    `cleaning.read_state` detects their changes.
+    """
+    for name in GUARDED_FILES:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(f"/proc/{pid}/{name}", os.O_WRONLY)
+            try:
+                if name == "timerslack_ns":  # everyone may open this file
+                    os.write(descriptor, b"0")
+            finally:
+                os.close(descriptor)
+            return name
+    with contextlib.suppress(OSError):
+        os.listdir(f"/proc/{pid}/fd")
+        return "descriptors"
+    with contextlib.suppress(OSError):
+        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+        return "limits"
+    number = IOPRIO_SET.get(os.uname().machine)
+    arguments = (IOPRIO_WHO_PROCESS, pid, IOPRIO_LOWEST)
+    if number is None or ctypes.CDLL(None).syscall(*map(ctypes.c_long, (number, *arguments))) == 0:
+        return "I/O priority"
+    return ""
 
 
 class Zygotes:

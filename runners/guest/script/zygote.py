@@ -28,6 +28,7 @@ from runners.guest.script.run import move_descriptor, run_script
 
 MAX_MESSAGE_BYTES = 256 * 1024
 MAX_REASON = 300
+PR_SET_DUMPABLE = 4
 M_PERTURB = -6
 """malloc.h: fill new memory with the complement of this byte, and freed memory with the byte."""
 
@@ -127,6 +128,24 @@ def serve_forks(control: Any) -> tuple[list[str], list[int], dict[str, str], int
         control.send(str(pid).encode() if pid else b"no process")
 
 
+def load_prctl() -> Any:
+    """Return prctl(2). A testcase that forgets to import ctypes must fail here as elsewhere: ctypes is unloaded."""
+    known = set(sys.modules)
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+    for name in set(sys.modules) - known:
+        del sys.modules[name]
+    return prctl
+
+
+def set_dumpable(prctl: Any, *, dumpable: bool) -> None:
+    """Permit or forbid processes of the same user to open this process's memory, descriptors and settings."""
+    if prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0) != 0:
+        raise OSError("prctl(PR_SET_DUMPABLE) failed")
+
+
 def set_up_child(descriptors: list[int], late: dict[str, str], perturb: int | None, cpu_s: int) -> tuple[int, int]:
     """Give the child its own session, streams, seeds and limit of processor time.
 
@@ -173,6 +192,8 @@ def main(arguments: list[str]) -> int:
     os.set_inheritable(control.fileno(), False)
     preload, scratch = marshal.loads(control.recv(MAX_MESSAGE_BYTES))
     before = set(os.listdir("/proc/self/fd"))
+    prctl = load_prctl()
+    set_dumpable(prctl, dumpable=False)
     sys.argv = [""]
     sys.path[0] = os.getcwd()
     forget_modules()
@@ -186,16 +207,17 @@ def main(arguments: list[str]) -> int:
     if not any(name in sys.modules for name in preload["reports_at_exit"]):
         gc.freeze()
     control.send((find_fork_problem(scratch, before) or "ready").encode("utf-8", "replace"))
-    run_child(control, preload["compile_functions"])
+    run_child(control, preload["compile_functions"], prctl)
     return 0
 
 
-def run_child(control: Any, compile_functions: list[str]) -> None:
+def run_child(control: Any, compile_functions: list[str], prctl: Any) -> None:
     """Serve forks, and in each child run its script."""
     task = serve_forks(control)
     if task is None:
         os._exit(0)
     argv, descriptors, late, perturb, seed, cpu_s = task
+    set_dumpable(prctl, dumpable=True)
     control.close()
     record, stacks = set_up_child(descriptors, late, perturb, cpu_s)
     run_script(argv, record, stacks, seed, compile_functions)

@@ -147,7 +147,7 @@ class _V1:
         for group in below:
             with contextlib.suppress(FileNotFoundError):
                 _write(group / _TCP_LIMIT, TCP_BYTES)
-        return any(_read_members(group) for group in below)
+        return any(_read_members(group) for group in below if "conmon" not in group.name)  # not podman's own
 
     def kill(self) -> None:
         kill_members(self._name, self._root)

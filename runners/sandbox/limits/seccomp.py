@@ -60,6 +60,8 @@ RULES: tuple[Rule, ...] = (
     # Other processes.
     Rule(("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp")),
     Rule(("prlimit64",), arg=Arg(0, "NE", 0)),
+    Rule(("ioprio_set",), arg=Arg(0, "NE", 1)),  # IOPRIO_WHO_PROCESS: not all processes of the user
+    Rule(("ioprio_set",), arg=Arg(1, "NE", 0)),
     # Kernel surface with a record of holes.
     Rule(("bpf", "perf_event_open", "userfaultfd", "fanotify_init", "lookup_dcookie")),
     Rule(("io_uring_setup", "io_uring_enter", "io_uring_register"), errno.ENOSYS),

@@ -1,29 +1,17 @@
-"""IREE: its compiler and runtime wheels, at one version. Flags are as each release's own help lists them."""
+"""IREE: its compiler wheel and its runtime wheel, at one version."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from runners.core.protocol import TestcaseKind
-from runners.core.toolchain.facts import (
-    AMD,
-    APPLE,
-    BROWSER,
-    NVIDIA,
-    QUIET,
-    VULKAN,
-    Bundle,
-    Canary,
-    Device,
-    DriftEntry,
-)
+from runners.core.toolchain.facts import AMD, APPLE, BROWSER, NVIDIA, QUIET, VULKAN, Bundle, Canary, Device
 from runners.core.toolchain.guest import GuestFacts
 from runners.toolchains.iree.diagnosis import COMPARISONS as COMPARISONS, DIAGNOSERS as DIAGNOSERS
+from runners.toolchains.iree.drift import DRIFT as DRIFT
 from runners.toolchains.iree.failures import FAILURES as FAILURES
 from runners.toolchains.iree.reports import REPORTS as REPORTS
 from runners.toolchains.iree.rewriting import REWRITING as REWRITING
@@ -56,7 +44,7 @@ GUEST = GuestFacts(
     reports_at_exit=("iree",),  # nanobind's leak warnings
 )
 STAND_INS = ("vmvx", "llvm-cpu")
-"""``vmvx`` first: it also checks bounds."""
+"""``vmvx`` is first, because it also checks bounds."""
 
 _CANARY = """\
 func.func @double(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -86,7 +74,7 @@ _MODULES = {"iree-import-onnx": "iree.compiler.tools.import_onnx", "iree-ir-tool
 
 
 def list_distributions(version: str) -> tuple[str, ...]:
-    """Both at one version, except that 3.7.1 mended the compiler alone."""
+    """Return both distributions at one version, except for 3.7.1, which changed the compiler only."""
     runtime = "3.7.0" if version == "3.7.1" else version
     return (f"iree-base-compiler=={version}", f"iree-base-runtime=={runtime}")
 
@@ -100,7 +88,7 @@ def find_bundle(version: str) -> Bundle | None:
 
 
 def list_tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
-    """Every ``iree-`` program of the wheels (they differ per release), and the importers that are Python modules."""
+    """Return every ``iree-`` program of the wheels, which differ by release, and the importers written in Python."""
     found: dict[str, tuple[str, ...]] = {"python": ("python",)}
     for folder in _PROGRAM_FOLDERS:
         for program in sorted((site_packages / folder).glob("iree-*")):
@@ -113,7 +101,7 @@ def list_tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_build_info(site_packages: Traversable) -> tuple[str | None, str | None]:
-    """From ``iree/compiler/version.py``: the nightly that was promoted, and its commit."""
+    """Read ``iree/compiler/version.py``: the version of the promoted nightly, and its commit."""
     try:
         text = site_packages.joinpath("iree/compiler/version.py").read_text(encoding="utf-8")[:4096]
     except OSError:
@@ -121,100 +109,3 @@ def read_build_info(site_packages: Traversable) -> tuple[str | None, str | None]
     version = re.search(r'^VERSION = "([0-9A-Za-z.+]{1,64})"', text, re.MULTILINE)
     commit = re.search(r'"IREE": "([0-9a-f]{40})"', text)
     return (version[1] if version else None), (commit[1] if commit else None)
-
-
-_SUCCESSORS = {
-    "--iree-llvmgpu-enable-prefetch": "--iree-llvmgpu-prefetch-num-stages",
-    "--iree-dispatch-creation-experimental-data-tiling": "--iree-dispatch-creation-data-tiling",
-    "--iree-stream-external-resources-mappable": "--iree-hal-external-resources-mappable",
-    "--iree-opt-import-parameters": "--iree-parameter-import",
-    "--iree-opt-import-parameter-keys": "--iree-parameter-import-keys",
-    "--iree-opt-import-parameter-maximum-size": "--iree-parameter-import-maximum-size",
-    "--iree-opt-export-parameter-minimum-size": "--iree-parameter-export-minimum-size",
-}
-"""Flags under another name; every ``--iree-hip-`` flag that went in 3.12.0 is ``--iree-rocm-`` besides."""
-
-_NOT_EXACT = {"--iree-llvmgpu-enable-prefetch": "a switch became a number of stages"}
-
-_VALUES = tuple(
-    DriftEntry(
-        old=f"--iree-hal-target-device={backend}",
-        new=f"--iree-hal-target-backends={backend}",
-        kind="flag",
-        gone_in="3.4.0",
-        exact=True,
-        note="backends are no devices any more; the successor works on every release",
-    )
-    for backend in ("llvm-cpu", "vmvx")
-)
-
-_RENAMED_IN_2023 = {"--module_file": "--module", "--entry_function": "--function", "--function_input": "--input"}
-_RUNTIME = tuple(
-    DriftEntry(old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)")
-    for old, new in _RENAMED_IN_2023.items()
-)
-"""Flags of the runtime's tools that went before the first release that is numbered; older reports use them."""
-
-_DIALECT = (
-    DriftEntry(
-        old="flow.dispatch.tensor",
-        new="iree_tensor_ext.dispatch.tensor",
-        kind="dialect",
-        gone_in="3.4.0",
-        introduced_in="3.4.0",
-        exact=True,
-    ),
-    DriftEntry(
-        old="iree_linalg_ext.map_scatter",
-        new="iree_linalg_ext.map_store",
-        kind="op",
-        gone_in="3.11.0",
-        introduced_in="3.11.0",
-        exact=True,
-    ),
-    DriftEntry(
-        old="iree_linalg_ext.attention",
-        new="iree_linalg_ext.attention",
-        kind="op",
-        gone_in="3.13.0",
-        introduced_in="3.13.0",
-        note="its properties moved from {…} to <{…}>",
-    ),
-)
-
-
-Span = tuple[str | None, str | None]
-"""First release with a flag (None: all the oldest here) and first without it again (None: the newest has it)."""
-
-
-def _load_spans() -> dict[str, Span]:
-    """Every flag that some release lacks, by comparing the help of all of them."""
-    document = json.loads((resources.files("runners.toolchains.iree") / "flags.json").read_bytes())
-    return {
-        flag: (since, gone)
-        for tool in ("iree-opt", "iree-run-module", "iree-compile")
-        for flag, (since, gone) in document["tools"][tool].items()
-    }
-
-
-def _flag_drift(spans: dict[str, Span]) -> tuple[DriftEntry, ...]:
-    return tuple(_flag_entry(flag, *span, spans) for flag, span in sorted(spans.items()))
-
-
-def _flag_entry(flag: str, since: str | None, gone: str | None, spans: dict[str, Span]) -> DriftEntry:
-    if gone is None:
-        return DriftEntry(old=flag, new=flag, kind="flag", introduced_in=since, note=f"unknown before {since}")
-    new = _SUCCESSORS.get(flag) or flag.replace("--iree-hip-", "--iree-rocm-")
-    known = new != flag and spans.get(new, (None, gone))[1] is None
-    return DriftEntry(
-        old=flag,
-        new=new if known else None,
-        kind="flag",
-        gone_in=gone,
-        introduced_in=spans[new][0] if known and new in spans else None,
-        exact=known and flag not in _NOT_EXACT,
-        note=_NOT_EXACT.get(flag) or (f"first in {since}" if since else ""),
-    )
-
-
-DRIFT = (*_VALUES, *_RUNTIME, *_DIALECT, *_flag_drift(_load_spans()))

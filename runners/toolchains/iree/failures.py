@@ -1,4 +1,4 @@
-"""How failures of IREE read: statuses of its runtime, refused flags, its tools' stacks and relayed errors."""
+"""The vocabulary of IREE's failures: statuses of its runtime, refused flags, stacks and errors of its tools."""
 
 from __future__ import annotations
 

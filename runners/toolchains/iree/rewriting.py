@@ -1,4 +1,4 @@
-"""Retarget IREE's testcases: their command lines name the target, so the flags are rewritten. Pure."""
+"""Retarget IREE's testcases by their flags, because their command lines name the target. Pure."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _FLAGS_OF = {
     "metal-spirv": ("--iree-metal-", "--iree-spirv-", "--iree-codegen-spirv-"),
     "webgpu-spirv": ("--iree-webgpu-",),
 }
-"""Flags that mean nothing to other backends; some backends refuse them."""
+"""Flags of one backend. Other backends ignore or refuse them."""
 _OF_ONE_BACKEND = tuple({prefix for prefixes in _FLAGS_OF.values() for prefix in prefixes})
 _DEVICE = "--device"
 _RUNNERS = {"iree-run-module", "iree-benchmark-module", "iree-check-module", "iree-run-mlir"}
 _NAMED_IN_TEXT = ("hal.device.targets", "#hal.device.target<", "#hal.executable.target<")
-"""Input that carries its own target, which overrides the flags."""
+"""Marks of an input that names its own target, which overrides the flags."""
 
 
-def retarget(testcase: Testcase, device: str) -> Testcase | None:
-    """The testcase with flags for ``device``. None also where a flag names no target or the input carries its own."""
+def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
+    """Return the testcase with flags for ``device``; None if no flag names a target, or the input names its own."""
     if testcase.kind is not TestcaseKind.COMMAND_LINE or device not in BACKENDS:
         return None
     if any(mark in text for text in testcase.files.values() for mark in _NAMED_IN_TEXT):
@@ -51,17 +51,17 @@ def retarget(testcase: Testcase, device: str) -> Testcase | None:
     return msgspec.structs.replace(testcase, steps=tuple(_name_device(step, runtime_device) for step in steps))
 
 
-REWRITING = Rewriting(retarget=retarget)
+REWRITING = Rewriting(retarget=retarget_testcase)
 
 
 def _name_device(step: tuple[str, ...], runtime_device: str) -> tuple[str, ...]:
-    """A command that runs a module on the runtime's default device names the device instead."""
+    """Add the device to a command that runs a module on the runtime's default device."""
     named = any(name == _DEVICE for name, _ in _split_flags(step))
     return step if named or not step or step[0] not in _RUNNERS else (*step, f"{_DEVICE}={runtime_device}")
 
 
 def _retarget_step(step: tuple[str, ...], backend: str, runtime_device: str) -> tuple[str, ...]:
-    """Replace the target that a command names, and leave out the flags of other backends."""
+    """Replace the target of a command, and remove the flags of other backends."""
     words: list[str] = []
     targeted = False
     for name, word in _split_flags(step):
@@ -76,7 +76,8 @@ def _retarget_step(step: tuple[str, ...], backend: str, runtime_device: str) -> 
 
 
 def _split_flags(step: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
-    """The words of a command with their flag's name; ``--flag value`` is a pair where the flag names a target."""
+    """Split a command into its words, each with the name of its flag. ``--flag value`` is one entry if the flag names
+    a target."""
     found: list[tuple[str, tuple[str, ...]]] = []
     words = list(step)
     while words:
@@ -91,7 +92,7 @@ def _split_flags(step: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _takes_value(flag: str, word: str) -> bool:
-    """Whether the word behind a flag is its value. A switch of a backend has no value: a file follows it."""
+    """True if the word after a flag is its value. A switch of a backend has no value: the next word is a file."""
     if word.startswith("-"):
         return False
     return flag in (*_TARGET, _DEVICE) or (flag.startswith(_OF_ONE_BACKEND) and "." not in word)

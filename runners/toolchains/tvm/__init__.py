@@ -34,11 +34,11 @@ NAME = "tvm"
 TITLE = "Apache TVM"
 REPOSITORY: str | None = "apache/tvm"
 COMPANIONS: tuple[str, ...] = ("pytest",)
-"""``tvm.testing``, which most testcases import, imports pytest without requiring it."""
+"""``tvm.testing``, which most testcases import, imports pytest but does not require the package."""
 
 PROVIDES = frozenset({"tvm", "tvm_ffi", "numpy", "ml_dtypes", "typing_extensions"})
 VARIABLES = QUIET | {
-    "TVM_BACKTRACE": "1",  # without it an error in TVMScript prints one line saying that it would
+    "TVM_BACKTRACE": "1",  # without it, an error in TVMScript prints one line that recommends it
     "TVM_NUM_THREADS": "2",
 }
 
@@ -110,18 +110,18 @@ def list_distributions(version: str) -> tuple[str, ...]:
 
 
 def find_tag(version: str) -> str | None:
-    """``0.25.0rc1`` is tagged ``v0.25.0.rc1``."""
+    """Return the tag: that of ``0.25.0rc1`` is ``v0.25.0.rc1``."""
     parsed = Version(version)
-    return f"v{parsed.base_version}" + "".join(f".{kind}{n}" for kind, n in _suffixes(parsed))
+    return f"v{parsed.base_version}" + "".join(f".{kind}{n}" for kind, n in _list_suffixes(parsed))
 
 
-def _suffixes(version: Version) -> list[tuple[str, int]]:
+def _list_suffixes(version: Version) -> list[tuple[str, int]]:
     found = [version.pre] if version.pre else []
     return found + ([("post", version.post)] if version.post is not None else [])
 
 
 def list_tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
-    """Python only: tvmc left with Relay."""
+    """Return Python, and ``tvmc`` for old builds: ``tvmc`` was removed with Relay."""
     return (
         {"python": ("python",), "tvmc": ("python", "-m", "tvm.driver.tvmc")}
         if (site_packages / "tvm/driver/tvmc").is_dir()
@@ -130,7 +130,7 @@ def list_tools(site_packages: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_build_info(site_packages: Traversable) -> tuple[str | None, str | None]:
-    """The wheels carry no commit."""
+    """Return no commit: the wheels name none."""
     return None, None
 
 
@@ -152,8 +152,8 @@ _NVRTC = (
 )
 
 
-def _stubs(driver: str, runtime: str) -> dict[str, tuple[str, ...]]:
-    """The functions that a bundled libtvm.so leaves undefined (`nm -D`), which must resolve before it loads."""
+def _make_stubs(driver: str, runtime: str) -> dict[str, tuple[str, ...]]:
+    """Return the functions that a bundled libtvm.so leaves undefined (`nm -D`). They must resolve at load time."""
     libraries = {"libcuda.so.1": driver, "libcudart.so.12": runtime, "libnvrtc.so.12": _NVRTC}
     return {soname: tuple(names.split()) for soname, names in libraries.items()}
 
@@ -161,31 +161,31 @@ def _stubs(driver: str, runtime: str) -> dict[str, tuple[str, ...]]:
 _NEEDS = ("attrs", "cloudpickle", "ml-dtypes", "packaging", "psutil", "scipy", "tornado", "typing-extensions")
 
 
-def _bitblas(version: str) -> Bundle:
+def _make_bitblas(version: str) -> Bundle:
     return Bundle(
         distribution=f"bitblas=={version}",
         requirements=("decorator", "numpy<2", *_NEEDS, *COMPANIONS),
         path="bitblas/3rdparty/tvm/python",
-        stubs=_stubs(_DRIVER, f"{_RUNTIME} cudaMemcpy"),
+        stubs=_make_stubs(_DRIVER, f"{_RUNTIME} cudaMemcpy"),
     )
 
 
 _TILELANG = Bundle(
     distribution="tilelang==0.1.7",
-    # Its libtvm.so is built against this very FFI, and links it by a path beside it in site-packages.
+    # Its libtvm.so is built against this version of the FFI, and links it by a relative path in site-packages.
     requirements=("apache-tvm-ffi==0.1.1", "numpy", *_NEEDS, *COMPANIONS),
     path="tilelang/3rdparty/tvm/python",
-    stubs=_stubs(f"{_DRIVER} cuGetErrorString cuTensorMapEncodeTiled", f"{_RUNTIME} cudaPeekAtLastError"),
+    stubs=_make_stubs(f"{_DRIVER} cuGetErrorString cuTensorMapEncodeTiled", f"{_RUNTIME} cudaPeekAtLastError"),
     variables={"TVM_LIBRARY_PATH": "tilelang/lib"},
     compiles=False,
 )
 
 BUNDLES = {
-    "0.16.dev0": _bitblas("0.0.1.dev2"),
-    "0.17.dev0": _bitblas("0.0.1.dev13"),
+    "0.16.dev0": _make_bitblas("0.0.1.dev2"),
+    "0.17.dev0": _make_bitblas("0.0.1.dev13"),
     "0.22.0": _TILELANG,
 }
-"""Forks that other wheels carry: the only builds from before 2026."""
+"""Forks that other wheels carry. They are the only builds from before 2026."""
 
 
 def find_bundle(version: str) -> Bundle | None:

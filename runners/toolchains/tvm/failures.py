@@ -1,4 +1,4 @@
-"""How failures of TVM read: its exceptions, its C++ side's stacks, its complaints about devices."""
+"""The vocabulary of TVM's failures: its exceptions, the stacks of its C++ side, its complaints about devices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from runners.core.toolchain.failures import DEVICES, Detail, FailureVocabulary, Retired, Sign, sign_of_missing_device
 
 
-def _as_dictionary(target: str) -> str:
+def _describe_dictionary(target: str) -> str:
     kind = target.partition(" ")[0]
     return f'a dictionary, {{"kind": "{kind}", …}}'
 
@@ -15,17 +15,17 @@ def _as_dictionary(target: str) -> str:
 _TARGET_STRING = Retired(
     message=re.compile(r'Cannot parse target string "(?P<text>[^"\n]{1,200})"\. CLI target string form'),
     notation="targets written like a command line",
-    successor=_as_dictionary,
+    successor=_describe_dictionary,
 )
 """Refused by 0.24.0 and later."""
 
 _OPERATOR = re.compile(r'\bir\.Op\(span=[^"\n]{0,120}name="([\w.]{1,100})"[^\n]{0,1500}?support_level=\d{1,3}\)')
-"""An operator printed with all its fields. No two releases print the same fields, and they hide the sentence."""
+"""An operator printed with all its fields. The fields differ between releases, and hide the message."""
 
 _NO_LLVM = "this build has no LLVM: it runs passes and generates no code"
 
 
-def _no_llvm(pattern: str) -> Sign:
+def _make_no_llvm_sign(pattern: str) -> Sign:
     return Sign(pattern=re.compile(pattern, re.IGNORECASE), means=_NO_LLVM)
 
 
@@ -53,7 +53,7 @@ FAILURES = FailureVocabulary(
         sign_of_missing_device(rf"Device API {DEVICES} is not enabled"),
         sign_of_missing_device(rf"(?:Build target|target\.build\.)\s?{DEVICES} is not enabled"),
         sign_of_missing_device(rf"Cannot find global function (?:target\.build|device_api)\.{DEVICES}"),
-        _no_llvm(r"Cannot find global function target\.build\.llvm\b"),
-        _no_llvm(r"target\.build\.llvm is not enabled"),
+        _make_no_llvm_sign(r"Cannot find global function target\.build\.llvm\b"),
+        _make_no_llvm_sign(r"target\.build\.llvm is not enabled"),
     ),
 )

@@ -1,8 +1,7 @@
-"""Names of TVM's Python API that some build at hand lacks, as `bench.surveys.names` found them by listing every
-build.
+"""Names of TVM's Python API that some available build lacks, as listed by `bench.surveys.names`.
 
-What `runners.toolchains.tvm.drift` says of a name, read and tried by a person, comes first: these lines only say from
-which build on a name is not there, never what it is called now, and no port is made from them.
+The reviewed entries of `runners.toolchains.tvm.drift` take precedence. The entries here only state the first build
+without a name. They know no successor, so no testcase is ported by them.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from importlib import resources
 from runners.core.toolchain.facts import DriftEntry
 
 Span = tuple[str | None, str | None]
-"""First build with a name (None: the oldest here), first one without it again (None: the newest has it)."""
+"""First build with a name (None: the oldest has it), and first build without it again (None: the newest has it)."""
 
 
 def load_spans() -> dict[str, Span]:
-    """Dotted name, or ``function(parameter)`` → its span."""
+    """Load the spans: dotted name, or ``function(parameter)`` → span."""
     document = json.loads((resources.files("runners.toolchains.tvm") / "names.json").read_bytes())
     return {name: (since, gone) for name, (since, gone) in document["names"].items()}
 
 
-def listed(spans: dict[str, Span]) -> Iterable[DriftEntry]:
-    """One entry for each name."""
+def list_entries(spans: dict[str, Span]) -> Iterable[DriftEntry]:
+    """Return one entry for each name."""
     for name, (since, gone) in spans.items():
         function, _, parameter = name.rstrip(")").partition("(")
         old = parameter or function
@@ -34,10 +33,10 @@ def listed(spans: dict[str, Span]) -> Iterable[DriftEntry]:
             kind="keyword" if parameter else "attribute",
             gone_in=gone,
             introduced_in=since if gone is None else None,
-            note=f"first in {since}, of the builds at hand" if since else "",
+            note=f"first in {since}, of the available builds" if since else "",
             of=function if parameter else "",
             listed=True,
         )
 
 
-LISTED = tuple(listed(load_spans()))
+LISTED = tuple(list_entries(load_spans()))

@@ -1,7 +1,7 @@
-"""Retarget TVM's testcases, and port what a release writes otherwise apart from names. Pure.
+"""Retarget TVM's testcases, and port the differences between releases that are not names. Pure.
 
 A testcase of TVM chooses its target while it runs. A hook inside the sandbox (``guest/tvm/retarget.py``) replaces
-each target and device that the testcase asks for; the text of the testcase stays.
+each target and device that the testcase asks for. The text of the testcase stays the same.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from runners.core.toolchain.rewriting import (
     Rewriting,
     StringUse,
 )
-from runners.toolchains.tvm.targets import is_target, target_dictionary
 
 TARGETS = ("llvm", "cuda", "rocm", "opencl", "vulkan", "metal")
-"""Devices that the hook can put in; their names are those of their targets."""
+"""Devices that the hook can put in. Each has the name of its target."""
 _GPU = re.compile(r"cuda|nvptx|rocm|opencl|vulkan|metal|nvidia/|\bgpu\b", re.I)
 
 
-def retarget(testcase: Testcase, device: str) -> Testcase | None:
-    """The same program under the hook. None also for the CPU where the program names no GPU and so runs there."""
+def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
+    """Return the same program under the hook.
+
+    None for another device, and for the CPU if the program names no GPU: such a program runs on the CPU already.
+    """
     if testcase.kind is not TestcaseKind.PYTHON or device not in TARGETS:
         return None
     if device == "llvm" and not any(_GPU.search(text) for text in testcase.files.values()):
@@ -41,9 +43,9 @@ def retarget(testcase: Testcase, device: str) -> Testcase | None:
 
 
 _TIRX_SINCE = Version("0.24.0")
-"""Functions are ``tirx`` unless they say otherwise, and targets are no longer written like a command line."""
+"""Functions are ``tirx`` by default, and targets are no longer written like a command line."""
 _ONE_COMPILE_SINCE = Version("0.20.0")
-"""``tvm.compile`` builds any module; before, modules of Relax went to ``tvm.relax.build``."""
+"""``tvm.compile`` builds any module. Before, ``tvm.relax.build`` built modules of Relax."""
 _COMPILE = "tvm.compile"
 _NAME_STRINGS = re.compile(r"(?:^|\.)(?:PassContext|func_attr|with_attr|with_attrs|without_attr)$")
 _SCHEDULABLE = DecoratorSwitch(
@@ -56,7 +58,7 @@ _TARGET_SECOND = {"tvm.build", "tvm.compile", "tvm.relax.build", "tvm.tir.build"
 
 
 def find_idioms(version: str) -> Idioms:
-    """What a release reads otherwise than by another name."""
+    """Return the differences between a release and others that are not names."""
     release = Version(version)
     tirx = release >= _TIRX_SINCE
     return Idioms(
@@ -76,10 +78,10 @@ def _spell_compile(name: str, code: str) -> str:
 
 
 def _port_target(use: StringUse, text: str) -> Expression | None:
-    """A target written like a command line as the dictionary that means the same, or as a Target made of it."""
-    if not is_target(text):
+    """Port a target written like a command line: to the equivalent dictionary, or to a Target made from it."""
+    if not _is_target(text):
         return None
-    target = repr(target_dictionary(text))
+    target = repr(_make_dictionary(text))
     match use:
         case Argument(function=function) if function == _TARGET:
             return Expression(code=target)
@@ -99,4 +101,40 @@ def _is_target_argument(use: Argument) -> bool:
     return use.keyword in {"target", "host"} or (second and use.function in _TARGET_SECOND)
 
 
-REWRITING = Rewriting(idioms=find_idioms, retarget=retarget)
+# ------------------------------------------------------------------------ targets written like a command line
+
+_TARGET_TEXT = re.compile(
+    r"(?P<kind>[a-z][a-z0-9_]{1,20})(?P<options>(?:\s+--?[a-z][\w-]*(?:[= ][^\s-][^\s]*)?)+)\s*"
+)
+_OPTION = re.compile(r"--?(?P<name>[a-z][\w-]*)(?:[= ](?P<value>[^\s-][^\s]*))?")
+_TARGET_KINDS = {"c", "cuda", "hexagon", "llvm", "metal", "nvptx", "opencl", "rocm", "vulkan", "webgpu"}
+_LIST_OPTIONS = {"keys", "libs", "mattr", "tag_list"}
+
+_Value = str | int | bool | list[str]
+
+
+def _is_target(text: str) -> bool:
+    """True if a text is a target like a command line: a kind, then options."""
+    found = _TARGET_TEXT.fullmatch(text)
+    return found is not None and found["kind"] in _TARGET_KINDS
+
+
+def _make_dictionary(text: str) -> dict[str, _Value]:
+    """Return the dictionary that is equivalent to a target such as ``llvm -mcpu=x -num-cores 4``."""
+    found = _TARGET_TEXT.fullmatch(text)
+    assert found is not None
+    target: dict[str, _Value] = {"kind": found["kind"]}
+    for option in _OPTION.finditer(found["options"]):
+        target[option["name"]] = _read_option(option["name"], option["value"])
+    return target
+
+
+def _read_option(name: str, value: str | None) -> _Value:
+    if value is None:
+        return True
+    if name in _LIST_OPTIONS:
+        return value.split(",")
+    return int(value) if value.isdecimal() else value
+
+
+REWRITING = Rewriting(idioms=find_idioms, retarget=retarget_testcase)

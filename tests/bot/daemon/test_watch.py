@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
 import signal
+import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 import pytest
 
 from bot.daemon.feed import find_undone_key, make_event_key, make_recheck, poll_repository
-from bot.daemon.ledger import EventState, ReadPosition, open_ledger
+from bot.daemon.ledger import EventState, Ledger, ReadPosition, open_ledger
 from bot.daemon.steps import MAX_ATTEMPTS, Services
 from bot.daemon.watch import watch_repositories
 from bot.forge.run_record import RunState, decode_record
@@ -336,6 +338,168 @@ def test_a_posting_sweep_runs_each_issue_once(github: FakeGithub, services: Serv
     assert [len(github.ours(number)) for number in (7, 8)] == [1, 1]
     key, payload = make_recheck(REPOSITORY, 7)
     assert not services.ledger.add_event(key, "sweep", payload, services.now())
+
+
+# ------------------------------------------------------------------------------------------------------ faults
+
+
+class Clock:
+    """A clock that moves with each look, so that no test waits."""
+
+    def __init__(self, minutes: float = 2) -> None:
+        self._step = timedelta(minutes=minutes)
+        self._now = datetime.now(tz=UTC)
+        self.last = datetime.max.replace(tzinfo=UTC)
+        self.at_last: Callable[[], None] = lambda: None
+
+    def __call__(self) -> datetime:
+        self._now += self._step
+        if self._now >= self.last:
+            self.at_last()
+        return self._now
+
+
+SOON = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "4000000000"}
+FAULTS = {
+    "401": {"status": 401, "message": "Bad credentials", "times": 3},
+    "403": {"status": 403, "message": "Forbidden", "times": 3},
+    "404": {"status": 404, "message": "Not Found"},
+    "410": {"status": 410, "message": "Gone"},
+    "422": {"status": 422, "message": "Validation Failed", "times": 3},
+    "500": {"status": 500, "times": 9},
+    "502-after": {"status": 502, "times": 4, "after": True},
+    "cut": {"status": 0, "times": 9},
+    "rate-limit": {"status": 403, "message": "API rate limit exceeded", "headers": SOON, "times": 3},
+    "days": {"status": 429, "headers": {"Retry-After": "999999"}, "times": 3},
+    "no-json": {"status": 200, "message": "not what was asked for", "times": 3},
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_at_any_request_loses_and_doubles_nothing(kind: str, tmp_path: Path) -> None:
+    """In the end the issue looks as without the fault: one answer, one reply, one run, the same labels.
+
+    Each kind of fault comes at every fourth request, and all kinds together at each.
+    """
+
+    def play(folder: Path, at: int) -> tuple[object, int]:
+        with FakeGithub() as github:
+            folder.mkdir()
+            asked(github, folder)
+            first = len(github.log)
+
+            def add_fault(number: int, after: bool) -> None:
+                if after and number - first == at:
+                    github.faults.append(Fault(**FAULTS[kind]))  # type: ignore[arg-type]  # values by name
+
+            github.hook = add_fault
+            services = daemon.make_services(github.environment(), folder, now=Clock())
+            add_fault(first, True)
+            run_all(services)
+            assert services.ledger.list_unfinished() == ()
+            services.ledger.close()
+            return outcome(github), len(github.log) - first
+
+    wanted, count = play(tmp_path / "calm", -1)
+    assert count > 15
+    for at in range(list(FAULTS).index(kind) % 4, count, 4):
+        assert play(tmp_path / str(at), at)[0] == wanted, f"{kind} at request {at + 1}"
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 422])
+def test_a_refusal_for_a_day_loses_no_event_and_no_result(
+    status: int, github: FakeGithub, services: Services
+) -> None:
+    """It begins when one issue's testcase has run, and another issue's has not been planned."""
+    clock, ran = Clock(minutes=15), list[str]()
+
+    def refuse_after_run(folder: Path, plan: JobPlan, sha256: str) -> None:
+        daemon.canned(folder, plan, sha256)
+        if not ran:
+            github.open_issue(8, daemon.CRASH)
+            key, opened = f"{REPOSITORY}#8:opened", github.event("opened", 8)
+            queue = open_ledger(services.folder / "ledger.sqlite")
+            queue.add_event(key, "issues", opened, clock())
+            queue.close()
+            github.faults.append(Fault(status=status, times=10**6, message="no"))
+            clock.at_last = lambda: github.faults.clear()
+            clock.last = clock() + timedelta(days=1)
+        ran.append(sha256)
+
+    github.open_issue(7, daemon.CRASH)
+    poll(services)
+    stop, answers = threading.Event(), list[str]()
+
+    def stop_after_two(line: str) -> None:
+        answers.extend([line] if "answered: " in line else [])
+        if len(answers) == 2:
+            stop.set()
+
+    limit = threading.Timer(120, stop.set)
+    limit.start()
+    watched = with_parts(services, run_plan=refuse_after_run, now=clock, log=stop_after_two)
+    watch_repositories(watched, stop, threading.Event(), poll_s=10**6, jobs=1)
+    limit.cancel()
+    assert clock() > clock.last
+    assert len(ran) == 2
+    assert [len(github.ours(number)) for number in (7, 8)] == [1, 1]
+    assert [verdicts(github, number) for number in (7, 8)] == [[RunState.DONE]] * 2
+
+
+class FullDisk(sqlite3.Connection):
+    """A connection on which some changes fail, as on a full disk."""
+
+    fails: Iterator[bool] = iter(())
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        if not sql.startswith(("SELECT", "PRAGMA", "ROLLBACK")) and next(self.fails, False):
+            raise sqlite3.OperationalError("database or disk is full")
+        return super().execute(sql, *values)
+
+
+def test_a_full_disk_at_any_change_of_the_ledger_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop goes on when there is space again. Each change fails five times in turn."""
+    monkeypatch.setattr("bot.daemon.watch.LEDGER_WAIT_S", 0.01)
+
+    def play(folder: Path, at: int) -> tuple[object, int]:
+        with FakeGithub() as github:
+            folder.mkdir()
+            asked(github, folder)
+            sql = sqlite3.connect(folder / "ledger.sqlite", isolation_level=None, factory=FullDisk)
+            changes = 0
+
+            def fail_five_times() -> Iterator[bool]:
+                nonlocal changes
+                for changes in itertools.count(1):
+                    yield at < changes <= at + 5
+
+            sql.fails = fail_five_times()
+            run_all(daemon.make_services(github.environment(), folder, ledger=Ledger(sql), now=Clock()))
+            sql.close()
+            return outcome(github), changes
+
+    wanted, count = play(tmp_path / "calm", 10**6)
+    assert count > 4
+    for at in range(count):
+        assert play(tmp_path / str(at), at)[0] == wanted, f"change {at + 1}"
+
+
+def test_a_full_database_is_an_infrastructure_error(tmp_path: Path) -> None:
+    """SQLite's own error, also inside a transaction; afterwards the ledger can be used again."""
+    sql = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
+    open_ledger(tmp_path / "ledger.sqlite").close()
+    ledger, now = Ledger(sql), datetime.now(tz=UTC)
+    sql.execute("PRAGMA max_page_count = 8")
+    with pytest.raises(InfraError, match="full"):
+        ledger.add_event("a#1:opened", "issues", b"x" * 100_000, now)
+    with pytest.raises(InfraError, match="full"), ledger.begin_transaction():
+        ledger.add_event("a#1:opened", "issues", b"x" * 100_000, now)
+    sql.execute("PRAGMA max_page_count = 10000")
+    with ledger.begin_transaction():
+        assert ledger.add_event("a#1:opened", "issues", b"x" * 100_000, now)
+    ledger.close()
 
 
 # ------------------------------------------------------------------------------------------------------ kill -9

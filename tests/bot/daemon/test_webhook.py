@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import pytest
 
 from bot.daemon.webhook import MAX_BODY, MAX_CONNECTIONS, has_valid_signature, open_server
+from runners.core.errors import InfraError
 
 SECRET = b"a secret of some length"
 
@@ -23,9 +24,12 @@ class WebhookClient:
 
     def __init__(self) -> None:
         self.kept: list[tuple[str, bytes]] = []
+        self.problem: InfraError | None = None
         self.server = open_server(("127.0.0.1", 0), SECRET, self._receive)
 
     def _receive(self, kind: str, payload: bytes) -> bool:
+        if self.problem is not None:
+            raise self.problem
         new = (kind, payload) not in self.kept
         self.kept.append((kind, payload))
         return new
@@ -113,6 +117,15 @@ def test_only_post_is_answered_and_the_secret_is_required() -> None:
         connection.close()
     with pytest.raises(ValueError, match="secret"):
         open_server(("127.0.0.1", 0), b"", lambda kind, payload: True)
+
+
+def test_an_event_that_cannot_be_stored_is_not_acknowledged() -> None:
+    """So that GitHub shows the delivery as failed."""
+    with listening() as sent:
+        sent.problem = InfraError("the disk is full")
+        assert sent.post(b"{}") == 503
+        sent.problem = None
+        assert sent.post(b"{}") == 202
 
 
 # ---------------------------------------------------------------------------------------------- slow clients

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
-from bot.forge.contract import CommentTarget, Gone, IssueState, IssueTarget, Permission, Reaction
+from bot.forge.contract import (
+    CommentTarget,
+    ForgeRefused,
+    Gone,
+    IssueState,
+    IssueTarget,
+    Permission,
+    RateLimited,
+    Reaction,
+)
 from bot.forge.github import GithubForge, open_forge, open_reader
 from bot.forge.github.forge import MAX_WAIT
+from bot.settings import PATH as SETTINGS_PATH
 from runners.core.errors import InfraError, UserError
 from tests.bot.forge.fake import NOW, REPOSITORY, FakeGithub, Fault
 
@@ -185,6 +196,56 @@ def test_a_long_rate_limit_is_an_error(github: FakeGithub, client: GithubForge, 
         ask[method]()
     assert len(github.calls(method, COMMENTS)) == 1
     assert MAX_WAIT < 3600
+
+
+@pytest.mark.usefixtures("issue")
+@pytest.mark.parametrize("method", ["POST", "GET"])
+@pytest.mark.parametrize("status", [403, 429, 503])
+@pytest.mark.parametrize("after", ["999999", "9" * 400, "-5", "Wed, 21 Oct 2099 07:28:00 GMT", ""])
+def test_a_wait_of_days_is_an_error_at_once(
+    github: FakeGithub, client: GithubForge, method: str, status: int, after: str
+) -> None:
+    """For a read as for a write: a process that sleeps answers no other issue."""
+    github.faults.append(Fault(status=status, method=method, path=COMMENTS, headers={"Retry-After": after}, times=9))
+    ask: dict[str, Callable[[], object]] = {
+        "POST": lambda: client.create_comment(REPOSITORY, 7, "the answer"),
+        "GET": lambda: client.list_comments(REPOSITORY, 7),
+    }
+    began = time.monotonic()
+    with pytest.raises(InfraError) as raised:
+        ask[method]()
+    assert time.monotonic() - began < 10
+    if isinstance(raised.value, RateLimited):
+        assert raised.value.wait in (999999, 60)
+
+
+@pytest.mark.usefixtures("issue")
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_single_answer_that_something_is_gone_is_not_believed(
+    github: FakeGithub, client: GithubForge, status: int
+) -> None:
+    """An issue, a permission and the settings are asked for once more."""
+    github.roles["wil"] = "write"
+    github.files[SETTINGS_PATH] = b"profile: tvm\n"
+
+    def fail_once() -> None:
+        github.faults.append(Fault(status=status, method="GET"))
+
+    fail_once()
+    assert isinstance(client.fetch_state(REPOSITORY, 7), IssueState)
+    fail_once()
+    assert client.fetch_permission(REPOSITORY, "wil") is Permission.WRITE
+    fail_once()
+    assert client.fetch_settings(REPOSITORY) == b"profile: tvm\n"
+
+
+@pytest.mark.usefixtures("issue")
+@pytest.mark.parametrize("status", [401, 403, 404, 410, 422])
+def test_a_refusal_is_told_from_a_mistake_of_the_user(github: FakeGithub, client: GithubForge, status: int) -> None:
+    """So that the daemon can wait for it to pass."""
+    github.faults.append(Fault(status=status, method="GET", times=9, message="no"))
+    with pytest.raises(ForgeRefused):
+        client.list_comments(REPOSITORY, 7)
 
 
 @pytest.mark.usefixtures("issue")

@@ -23,6 +23,7 @@ from bot.requests.result_files import JobResults, RefusedResult
 from bot.settings import load_settings
 from bot.verdict.verdict import Report
 from runners.core.catalogue import load_catalogue
+from runners.core.errors import InfraError
 from runners.core.job_files import read_plan
 from runners.core.protocol import Exited, Investigation, Outcome, Signalled, Smaller
 from tests.bot.requests.fake_forge import ME, REPOSITORY, MemoryForge, issue_of
@@ -523,7 +524,7 @@ def test_a_voided_verdict_shows_the_maintainer_and_the_reason() -> None:
 # ---------------------------------------------------------------------------------------------- meanwhile
 
 
-@pytest.mark.parametrize("reason", ["deleted", "transferred", "hidden"])
+@pytest.mark.parametrize("reason", ["deleted", "transferred"])
 def test_a_missing_issue_gets_no_comment(reason: Any) -> None:
     forge = forge_of()
     sealed = opened(forge)
@@ -537,15 +538,54 @@ def test_a_missing_issue_gets_no_comment(reason: Any) -> None:
     assert forge.writes == before
 
 
-def test_a_locked_issue_gets_no_comment() -> None:
+def test_a_hidden_issue_is_delivered_to_later() -> None:
+    """A 404 may pass, unlike a 410."""
+    forge = forge_of()
+    sealed = opened(forge)
+    forge.gone[7] = Gone(reason="hidden")
+    with pytest.raises(InfraError, match="404"):
+        answered(forge, sealed)
+    del forge.gone[7]
+    answered(forge, sealed)
+    assert "**Confirmed.**" in forge.ours()[0]
+
+
+def test_a_locked_issue_gets_no_answer() -> None:
+    """Our comment there no longer says that the testcase runs."""
     forge = forge_of()
     sealed = opened(forge)
     forge.locked.add(7)
     case = case_of(sealed)
-    assert (
-        "locked"
-        in deliver_report(forge, case, judge_results(case, seen(case, Outcome.MATCH), load_catalogue())).message
-    )
+    report = judge_results(case, seen(case, Outcome.MATCH), load_catalogue())
+    assert "locked" in deliver_report(forge, case, report).message
+    (ours,) = forge.ours()
+    assert "**Running**" not in ours
+    assert "**Confirmed.**" not in ours
+    writes = forge.writes
+    assert says(forge, "ada", "/repro run", run="2.1").sealed is None
+    assert forge.writes == writes
+
+
+def test_a_failure_does_not_replace_an_answer() -> None:
+    """It may be posted after an answer whose labels could not be written."""
+    forge = forge_of()
+    sealed = opened(forge)
+    answered(forge, sealed)
+    before = forge.ours()
+    deliver_failure(forge, case_of(sealed), "the labels cannot be written")
+    assert forge.ours() == before
+
+
+def test_a_progress_note_ends_if_the_repeated_step_finds_no_testcase() -> None:
+    """The first attempt was stopped after it had written the note; then the issue was edited."""
+    forge = forge_of()
+    opened(forge)
+    forge.issues[7] = issue_of("Never mind.")
+    again = ask(forge, "issues", issue_event("opened"))
+    assert isinstance(again, HandledRequest)
+    assert again.sealed is None
+    assert "**Running**" not in forge.ours()[0]
+    assert "did not come to an end" in forge.ours()[0]
 
 
 def test_an_edit_during_the_run_is_noted() -> None:

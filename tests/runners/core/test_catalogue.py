@@ -1,4 +1,4 @@
-"""The catalogue: what versions there are, and which of them stands in for what people write."""
+"""Tests of the catalogue: the versions, and the build that stands for a version as written in a report."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def versions(releases: tuple[Release, ...]) -> list[str]:
 
 
 def test_the_snapshot_has_every_toolchain_and_no_addresses() -> None:
-    """What ships names versions, never places to fetch them from."""
+    """The committed data names versions, and never addresses to fetch them from."""
     assert {listing.toolchain for listing in load_committed()} == set(TOOLCHAINS)
     for listing in load_committed():
         assert b"://" not in encode_listing(listing)
 
 
 @pytest.mark.parametrize("listing", load_committed(), ids=lambda listing: listing.toolchain)
-def test_the_snapshot_hangs_together(listing: Listing) -> None:
-    """Ascending, without repeats, with the distributions and repository that the toolchain itself states."""
+def test_the_snapshot_is_consistent(listing: Listing) -> None:
+    """Ascending, without repeats, with the distributions and the repository of the toolchain."""
     toolchain = TOOLCHAINS[listing.toolchain]
     assert listing.repository == toolchain.REPOSITORY
     orders = [release.order for release in listing.releases]
@@ -62,7 +62,7 @@ def test_a_snapshot_survives_the_round_trip() -> None:
 
 
 def test_dependencies_are_resolved_as_of_the_release(catalogue: Catalogue) -> None:
-    """0.25.0 must not see what was published after it: a later FFI breaks its import."""
+    """0.25.0 must not get dependencies published after it: a later FFI breaks its import."""
     release = catalogue.find("tvm", "0.25.0")
     assert release.as_of == datetime(2026, 6, 21, tzinfo=UTC)
 
@@ -96,8 +96,8 @@ def test_history_orders_builds_as_versions_do(catalogue: Catalogue) -> None:
         ("python", "all", ["3.10", "3.11", "3.12", "3.13"]),
     ],
 )
-def test_selecting(catalogue: Catalogue, toolchain: str, spec: str, chosen: list[str]) -> None:
-    """Lists, ranges and specifiers choose what they say, ascending."""
+def test_select_versions(catalogue: Catalogue, toolchain: str, spec: str, chosen: list[str]) -> None:
+    """Lists, ranges and specifiers select the named builds, ascending."""
     assert versions(catalogue.select(toolchain, spec)) == chosen
 
 
@@ -120,8 +120,8 @@ def test_all_leaves_out_prereleases(catalogue: Catalogue) -> None:
         ("gcc", "14", "unknown toolchain"),
     ],
 )
-def test_selecting_what_is_not_there(catalogue: Catalogue, toolchain: str, spec: str, says: str) -> None:
-    """Every mistake is answered with the value and what to write instead."""
+def test_select_unknown_versions(catalogue: Catalogue, toolchain: str, spec: str, says: str) -> None:
+    """The message names the value and a valid alternative."""
     with pytest.raises(UserError, match=says):
         catalogue.select(toolchain, spec)
 
@@ -155,8 +155,8 @@ def test_selecting_what_is_not_there(catalogue: Catalogue, toolchain: str, spec:
         ("tvm", "main at 2026/08/01", "0.26.0"),
     ],
 )
-def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, text: str, version: str) -> None:
-    """Each is mapped to the nearest build that can be had, with a reason."""
+def test_versions_as_reports_write_them(catalogue: Catalogue, toolchain: str, text: str, version: str) -> None:
+    """Each version is mapped to the nearest available build, with a reason."""
     match = catalogue.find_nearest(toolchain, text)
     assert match.release is not None
     assert match.release.version == version
@@ -164,8 +164,8 @@ def test_versions_as_people_write_them(catalogue: Catalogue, toolchain: str, tex
 
 
 @pytest.mark.parametrize("text", ["main", "nightly of main"])
-def test_a_name_that_moves_is_said_with_what_stands_for_it(text: str) -> None:
-    """The newest release is not the reporter's build, and the word is the first of the alphabet, not of a hash."""
+def test_a_moving_name_is_named_with_the_release_that_stands_for_it(text: str) -> None:
+    """The newest release is not the reporter's build. Of several words the first of the alphabet is named."""
     assert load_catalogue().find_nearest("tvm", text).reason.startswith("main, for which 0.27.0.post1 stands")
 
 
@@ -181,16 +181,16 @@ def test_a_name_that_moves_is_said_with_what_stands_for_it(text: str) -> None:
         ("tvm", "", "names no version"),
     ],
 )
-def test_versions_that_nothing_stands_for(catalogue: Catalogue, toolchain: str, text: str, says: str) -> None:
-    """Where no build is near, none is invented."""
+def test_versions_without_a_near_build(catalogue: Catalogue, toolchain: str, text: str, says: str) -> None:
+    """Without a near build, no build is invented."""
     match = catalogue.find_nearest(toolchain, text)
     assert match.release is None
     assert says in match.reason
 
 
 @pytest.mark.parametrize("text", ["0.17.dev0", "TVM 0.17.dev0 (built from source)", "0.17.0"])
-def test_a_fork_stands_for_what_is_older_than_every_release(catalogue: Catalogue, text: str) -> None:
-    """A bundle of the same development cycle is offered, named as the fork that it is."""
+def test_a_fork_stands_for_an_older_version(catalogue: Catalogue, text: str) -> None:
+    """A bundle of the same development cycle is offered, and named as a fork."""
     match = catalogue.find_nearest("tvm", text)
     assert match.release is not None
     assert match.release.source == "bundle"
@@ -240,15 +240,15 @@ def test_a_range_between_nightlies_is_counted(catalogue: Catalogue) -> None:
     assert found.compare_url == "https://github.com/iree-org/iree/compare/v3.5.0...v3.6.0"
 
 
-def test_a_range_from_a_leaf_is_not_counted(catalogue: Catalogue) -> None:
-    """Cherry-picks of a release branch would be counted again on main: no number is better than a wrong one."""
+def test_a_range_from_a_release_branch_is_not_counted(catalogue: Catalogue) -> None:
+    """Cherry-picks of a release branch would be counted again on main: no number is better than a wrong number."""
     found = catalogue.get_commit_range(catalogue.find("tvm", "0.25.0"), catalogue.find("tvm", "0.26.0"))
     assert found.count is None
     assert found.compare_url == "https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"
     assert found.start == "c7ba0735a4f346c67b761e1fde38a68a60be8adb"
 
 
-def test_a_range_to_a_leaf_includes_its_branch(catalogue: Catalogue) -> None:
+def test_a_range_to_a_release_branch_includes_the_branch(catalogue: Catalogue) -> None:
     """3.7.1 is one commit on top of 3.7.0, and off main."""
     found = catalogue.get_commit_range(catalogue.find("iree", "3.7.0"), catalogue.find("iree", "3.7.1"))
     assert found.count == 1
@@ -261,7 +261,7 @@ BAD_VERSION = b"""{"toolchain": "tvm", "repository": null, "taken": "2027-01-01"
 
 
 def test_a_refreshed_listing_adds_to_the_committed_one(tmp_path: Path) -> None:
-    """What the index has besides becomes known, per toolchain."""
+    """New builds of the index are added, for each toolchain."""
     known = load_catalogue().get_listing("tvm")
     extra = replace(known.releases[-1], version="9.0.0", commit=None)
     save_listing(replace(known, taken=date(2027, 1, 1), releases=(*known.releases, extra)), tmp_path)
@@ -287,8 +287,8 @@ def test_an_unreadable_refreshed_listing_is_ignored(tmp_path: Path, content: byt
     assert load_catalogue(tmp_path) == load_catalogue()
 
 
-def test_the_committed_listing_knows_its_versions_better(tmp_path: Path) -> None:
-    """A version that both have keeps the commit that shipped with us: a refresh cannot know it."""
+def test_the_committed_entry_wins(tmp_path: Path) -> None:
+    """A version in both listings keeps the committed commit: a refresh cannot know the commit."""
     known = load_catalogue().get_listing("iree")
     vague = tuple(replace(r, commit=None, ordinal=None) for r in known.releases)
     save_listing(replace(known, taken=date(2020, 1, 1), releases=vague), tmp_path)

@@ -1,4 +1,4 @@
-"""The conditions of repeated runs: none like another, and all that anybody needs to have them again."""
+"""Tests of the conditions of reruns: all differ, and a reader can reproduce them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from runners.probe.task import derive_conditions
 from runners.toolchains import iree, tvm
 
 
-def test_no_two_runs_of_a_build_are_made_under_the_same_conditions() -> None:
-    """Ten hash seeds, and every pattern with every number of threads within the first six runs."""
+def test_all_runs_of_a_build_differ_in_conditions() -> None:
+    """Ten hash seeds, and every fill with every number of threads within the first six runs."""
     runs = [choose_conditions(attempt, memory=True) for attempt in range(1, 11)]
     assert runs[0] == USUAL
     assert len({run.hash_seed for run in runs}) == 10
     assert {(run.fill, run.threads) for run in runs[:6]} == set(product((None, *FILLS), (None, 1)))
 
 
-def test_an_error_is_repeated_under_another_order_alone() -> None:
-    """What memory holds does not matter to it, and filling it costs time."""
+def test_a_compile_error_is_rerun_with_another_hash_seed_only() -> None:
+    """The content of memory does not matter to such an error, and filling memory costs time."""
     assert choose_conditions(2, memory=False) == Varied(hash_seed=1)
 
 
-def test_words_and_variables_tell_the_same() -> None:
-    """What is said of a run, what it gets, and what a reader types are one set of conditions."""
+def test_words_and_variables_are_one_set_of_conditions() -> None:
+    """The description, the variables of the process and the variables of the shell agree."""
     varied = Varied(hash_seed=3, fill=0x55, threads=1)
     assert describe_conditions(varied) == "hash seed 3, new memory filled with 0xaa, 1 thread"
     assert list_shell_variables(varied, tvm) == {
@@ -50,14 +50,14 @@ def test_words_and_variables_tell_the_same() -> None:
     )
 
 
-def test_the_number_of_threads_is_set_in_the_variables_that_the_toolchain_reads() -> None:
-    """OpenMP's for every toolchain; a variable of one compiler means nothing to another."""
+def test_threads_are_set_in_the_toolchain_s_variables() -> None:
+    """OpenMP's variable for every toolchain, and the compiler's own variable for that compiler only."""
     assert set_threads(1, tvm.GUEST) == {"TVM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     assert set_threads(1, iree.GUEST) == {"OMP_NUM_THREADS": "1"}
 
 
 def test_a_zygote_serves_only_its_own_hash_seed() -> None:
-    """The seed is fixed when an interpreter starts: a fork would have the usual one and say another."""
+    """The seed is fixed at the start of an interpreter: a fork would have the zygote's seed and report another."""
     assert derive_conditions(Varied(fill=0x55), 1).fork
     assert not derive_conditions(Varied(hash_seed=1), 1).fork
     assert not derive_conditions(USUAL, 2).scripts

@@ -1,4 +1,4 @@
-"""Every kind of finding has its row, and every finding says what would refute it, in words of the host's."""
+"""Tests of the table of findings: every kind has a row, and every finding has a refutation stated by the host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FROM_GUEST = sorted(kind for kind, row in KINDS.items() if row.from_guest)
 
 @pytest.mark.parametrize("kind", sorted(FindingKind))
 def test_every_kind_has_a_complete_row(kind: FindingKind) -> None:
-    """A kind without a row, or one that blames the testcase without saying why, cannot be added."""
+    """A kind cannot lack a row, and a kind that blames the testcase cannot lack its fault and proof."""
     row = KINDS[kind]
     blames_testcase = row.blames is Blame.TESTCASE
     assert (bool(row.fault), bool(row.proof)) == (blames_testcase, blames_testcase)
@@ -36,13 +36,13 @@ def test_every_kind_has_a_complete_row(kind: FindingKind) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(set(FindingKind) - STATED_BY_DIAGNOSER))
-def test_every_kind_says_what_would_refute_it(kind: FindingKind) -> None:
-    """None can be added without."""
+def test_every_kind_has_a_refutation(kind: FindingKind) -> None:
+    """A kind cannot be added without a refutation."""
     assert add_refutation(Finding(kind=kind, summary="x")).evidence[REFUTED_BY]
 
 
-def test_a_finding_of_unknown_origin_blames_nobody() -> None:
-    """An access out of bounds may be the compiler's own; a read that was not traced does not settle the cause."""
+def test_a_finding_of_unknown_origin_has_no_blame() -> None:
+    """An access out of bounds may be the compiler's own; an untraced read does not settle the cause."""
     kind = FindingKind.UNINITIALIZED_READ
     traced, untraced = (Finding(kind=kind, summary="x", evidence={ORIGIN: o}) for o in ("testcase", "unknown"))
     assert [get_blame(traced), get_blame(untraced)] == [Blame.TESTCASE, Blame.NOBODY]
@@ -54,14 +54,14 @@ def line(kind: str, **more: object) -> str:
 
 
 @pytest.mark.parametrize("kind", sorted(set(FindingKind) - set(FROM_GUEST)))
-def test_a_guest_cannot_claim_what_the_host_did_or_saw(kind: FindingKind) -> None:
+def test_a_guest_cannot_claim_actions_of_the_host(kind: FindingKind) -> None:
     """Such as a pass that was left out, or an import that was added."""
     assert read_findings(line(kind)) == ()
 
 
 @pytest.mark.parametrize("kind", FROM_GUEST)
 def test_a_guest_cannot_write_the_host_s_evidence(kind: FindingKind) -> None:
-    """It would say that nothing refutes its finding, and that a control was clean."""
+    """A guest could otherwise claim a clean control, and suppress the refutation."""
     forged = {REFUTED_BY: "nothing", CONTROL: "it runs cleanly", ORIGIN: "testcase"}
     (found,) = read_findings(line(kind, evidence=forged))
     assert found.evidence == {ORIGIN: "testcase"}
@@ -78,7 +78,7 @@ def test_the_lines_of_a_guest_are_bounded_and_of_known_kinds() -> None:
 
 
 @given(st.text(max_size=400))
-def test_any_claim_is_read_without_failing(text: str) -> None:
-    """Hostile bytes are no findings."""
+def test_hostile_claims_are_no_findings(text: str) -> None:
+    """Any bytes are read without an exception."""
     read_findings(text)
     read_findings("[" * 5000 + text)

@@ -21,7 +21,7 @@ from runners.sandbox.limits import cgroup
 from runners.sandbox.select import remove_leftovers
 from tests.runners.sandbox.conftest import TOOLS
 from tests.runners.sandbox.kit.attack import LIMITS, QUICK
-from tests.runners.sandbox.kit.test_weakened import edit_guest, find_usable
+from tests.runners.sandbox.kit.test_weakened import edit_guest, edit_guest_files, find_usable
 from tests.runners.sandbox.test_lifecycle import traces, wait_until
 
 pytestmark = pytest.mark.sandbox
@@ -122,6 +122,64 @@ for pid in range(1, 9):
     except OSError: pass
 """
 
+ZYGOTE = """
+import ctypes, os, resource
+def command(pid):
+    try: return open(f"/proc/{pid}/cmdline").read()
+    except OSError: return ""
+zygotes = [int(p) for p in os.listdir("/proc") if p.isdigit() and "script.zygote" in command(p)]
+zygotes.remove(os.getpid())
+assert zygotes, "no zygote to attack"
+"""
+WRITE_MEMORY = (
+    ZYGOTE
+    + """
+for pid in zygotes:
+    try:
+        descriptor = os.open(f"/proc/{pid}/mem", os.O_RDWR)
+        code = os.pread(descriptor, 256, id(json.dumps))
+    except OSError: continue  # guarded, or a zygote with other imports and another layout
+    at = code.find(id(json.dumps.__code__).to_bytes(8, "little"))
+    os.pwrite(descriptor, id(json.detect_encoding.__code__).to_bytes(8, "little"), id(json.dumps) + at)
+    raise SystemExit(9)
+"""
+)
+CHANGE_SETTINGS = (
+    ZYGOTE
+    + """
+libc = ctypes.CDLL(None)
+number = {"x86_64": 251, "aarch64": 30}[os.uname().machine]
+changed = []
+for pid in zygotes:
+    for name, value in (("oom_score_adj", "1000"), ("coredump_filter", "0x7f"), ("timerslack_ns", "1000000"),
+                        ("comm", "x"), ("autogroup", "19")):
+        try:
+            with open(f"/proc/{pid}/{name}", "w") as file: file.write(value)
+            changed.append(name)
+        except OSError: pass
+    try:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (64, 64))
+        changed.append("limits")
+    except OSError: pass
+    try: changed += os.listdir(f"/proc/{pid}/fd")
+    except OSError: pass
+    for kind, who in ((1, pid), (2, pid), (3, 0), (3, os.getuid())):
+        if libc.syscall(*map(ctypes.c_long, (number, kind, who, (2 << 13) | 7))) == 0: changed.append("I/O priority")
+assert not changed, changed
+"""
+)
+TRACE = (
+    ZYGOTE
+    + """
+libc = ctypes.CDLL(None, use_errno=True)
+for pid in zygotes:
+    for request in (16, 0x4206):
+        assert libc.ptrace(request, pid, 0, 0) == -1
+    vector = (ctypes.c_size_t * 2)(id(json), 8)
+    assert libc.process_vm_writev(pid, vector, 1, vector, 1, 0) == -1
+"""
+)
+
 POSIX_QUEUE = """
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -172,6 +230,9 @@ ATTACKS: dict[str, tuple[str, object, bool]] = {
     "locked-folder": (LOCKED, Exited(code=0), False),
     "pin-the-zygote": (PIN, Exited(code=0), False),
     "slow-the-zygote": (RENICE, Exited(code=0), False),
+    "write-into-the-zygote": (WRITE_MEMORY, Exited(code=0), True),
+    "change-settings-of-the-zygote": (CHANGE_SETTINGS, Exited(code=0), True),
+    "trace-the-zygote": (TRACE, Exited(code=0), True),
 }
 
 
@@ -286,6 +347,47 @@ WEAKENED = {
         edit_guest("probe/session.py", "if zygotes | {state} != {self.state}:", "if False:"),
     ),
 }
+
+
+UNGUARDED = edit_guest("script/zygote.py", "set_dumpable(prctl, dumpable=False)", "pass")
+
+
+def test_no_zygote_without_its_guard(room: ProbeSession, engine: Engine, layout: Layout, tmp_path: Path) -> None:
+    """The session's own test finds a zygote that a testcase could change; each probe gets a process of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        UNGUARDED(patch, tmp_path)
+        with open_probe_session(engine, layout, limits=LIMITS, run_id="rooms") as weak:
+            found = probe(weak, FIRST, limits=LIMITS)
+    assert found.steps[0].record is not None
+    assert not found.steps[0].record.forked
+    assert "could change the zygote's mem" in found.steps[0].record.not_forked
+    whole = probe(room, FIRST, limits=LIMITS)
+    assert whole.steps[0].record is not None
+    assert whole.steps[0].record.forked, whole.steps[0].record.not_forked
+
+
+def test_guard_and_test_of_the_zygote_are_both_needed(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without both, a testcase writes into the zygote and the next probe gets what it wrote."""
+    engine = find_usable("bubblewrap")
+    edit_guest_files(
+        {
+            "script/zygote.py": ("set_dumpable(prctl, dumpable=False)", "pass"),
+            "probe/forking.py": ("exposed = find_exposure(self.pid)", 'exposed = ""'),
+        }
+    )(monkeypatch, tmp_path)
+    with open_probe_session(engine, layout, limits=LIMITS, run_id="rooms") as room:
+        probe(room, FIRST)
+        written = probe(room, FIRST + WRITE_MEMORY)
+        assert written.ended == Exited(code=9), written.steps[0].stderr
+
+
+def test_child_of_a_zygote_may_look_at_itself(room: ProbeSession) -> None:
+    """A compiler may read its own memory map, descriptors and stack, as in a new process."""
+    code = FIRST + "import os\nos.listdir('/proc/self/fd')\nopen('/proc/self/mem', 'rb').close()\n"
+    found = probe(room, code + "print(os.stat('/proc/self').st_uid == os.getuid())\n", limits=LIMITS)
+    assert found.steps[0].stdout == "True\n", found
 
 
 @pytest.mark.parametrize("name", WEAKENED)

@@ -1,4 +1,4 @@
-"""What is particular about each toolchain: facts, and the small functions over them."""
+"""Tests of the facts of each toolchain, and of the functions over them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def each_toolchain() -> list[Toolchain]:
 
 
 @pytest.mark.parametrize("toolchain", each_toolchain(), ids=lambda t: t.NAME)
-def test_each_is_filed_under_its_own_name_and_complete(toolchain: Toolchain) -> None:
+def test_each_toolchain_is_complete(toolchain: Toolchain) -> None:
     """A toolchain has a device that any machine can run, a canary that starts a tool, and quiet variables."""
     assert TOOLCHAINS[toolchain.NAME] is toolchain
     assert any(device.hardware is None for device in toolchain.DEVICES)
@@ -50,13 +50,13 @@ def test_each_is_filed_under_its_own_name_and_complete(toolchain: Toolchain) -> 
 
 @pytest.mark.parametrize("toolchain", each_toolchain(), ids=lambda t: t.NAME)
 def test_no_word_stands_for_two_devices(toolchain: Toolchain) -> None:
-    """What a reporter calls a device means one of them."""
+    """An alias means one device of a toolchain."""
     words = [word for device in toolchain.DEVICES for word in {device.name, *device.aliases}]
     assert len(words) == len(set(words))
 
 
 def test_an_unknown_toolchain_is_named_with_the_known_ones() -> None:
-    """A typo is answered with the choice."""
+    """The message lists the valid names."""
     with pytest.raises(UserError, match=r"'tmv'.*iree, python, tvm"):
         find_toolchain("tmv")
 
@@ -71,16 +71,16 @@ def test_an_unknown_toolchain_is_named_with_the_known_ones() -> None:
         ("iree", "vulkan-spirv", "vulkan", False),
     ],
 )
-def test_devices_by_the_words_people_use(toolchain: str, word: str, device: str, available: bool) -> None:
-    """Reporters' words find the device, and it says what it needs."""
+def test_devices_are_found_by_reporters_words(toolchain: str, word: str, device: str, available: bool) -> None:
+    """A reporter's word finds the device, and the device states its requirements."""
     found = find_device(TOOLCHAINS[toolchain], word)
     assert found is not None
     assert (found.name, found.hardware is None) == (device, available)
     assert available or found.needs
 
 
-def test_a_word_that_is_no_device() -> None:
-    """Nothing is guessed."""
+def test_an_unknown_word_is_no_device() -> None:
+    """No device is guessed."""
     assert find_device(TOOLCHAINS["tvm"], "toaster") is None
 
 
@@ -100,7 +100,7 @@ def test_a_word_that_is_no_device() -> None:
     ],
 )
 def test_a_moved_name_leads_to_its_successor(toolchain: str, name: str, version: str, successor: str | None) -> None:
-    """The table knows what is missing from a release and what to write instead."""
+    """The table knows the names that a release lacks, and their successors."""
     entries = [entry for entry in find_drift(TOOLCHAINS[toolchain], name) if entry.affects(version)]
     assert [entry.new for entry in entries] == [successor]
 
@@ -116,7 +116,7 @@ def test_a_name_works_until_the_release_that_drops_it() -> None:
 
 
 def test_unrelated_names_have_not_moved() -> None:
-    """A namespace covers what is inside it, not what begins with the same letters."""
+    """A namespace covers the names inside it, and no name that only begins with the same letters."""
     assert not find_drift(TOOLCHAINS["tvm"], "tvm.tirx.Var")
     assert not find_drift(TOOLCHAINS["iree"], "--iree-hal-target-device")
 
@@ -143,8 +143,8 @@ def test_built_from_is_read_as_text(tmp_path: Path) -> None:
     assert iree.read_build_info(tmp_path / "nowhere") == (None, None)
 
 
-def test_tools_are_the_programs_that_are_there(tmp_path: Path) -> None:
-    """Releases differ in their programs: what can be run is what is there and executable."""
+def test_tools_are_the_existing_programs(tmp_path: Path) -> None:
+    """Releases differ in their programs: only executables that exist are listed."""
     folder = tmp_path / "iree/_runtime_libs"
     folder.mkdir(parents=True)
     for name, mode in (("iree-run-module", 0o755), ("iree-notes", 0o644), ("other", 0o755)):
@@ -159,8 +159,8 @@ def test_tools_are_the_programs_that_are_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "tag"), [("0.25.0rc1", "v0.25.0.rc1"), ("0.25.0.post1", "v0.25.0.post1"), ("0.26.0", "v0.26.0")]
 )
-def test_tvm_tags(version: str, tag: str) -> None:
-    """Its wheels carry no commit: the tag is the way to it."""
+def test_tags_of_tvm(version: str, tag: str) -> None:
+    """TVM's wheels name no commit, so the tag identifies the source."""
     assert TOOLCHAINS["tvm"].find_tag(version) == tag
 
 
@@ -208,7 +208,7 @@ def probe(environment: Environment, testcase: Testcase) -> ProbeResult:
 @pytest.mark.compilers
 @pytest.mark.sandbox
 @pytest.mark.parametrize(("name", "version"), REAL)
-def test_the_canary_lives(store: Store, name: str, version: str) -> None:
+def test_the_canary_runs(store: Store, name: str, version: str) -> None:
     """The oldest and the newest builds, 0.25.0 as of its day, and forks: each compiles, saves and runs a program."""
     release = CATALOGUE.find(name, version)
     environment = store.get_environment(release)
@@ -221,8 +221,8 @@ def test_the_canary_lives(store: Store, name: str, version: str) -> None:
 @pytest.mark.compilers
 @pytest.mark.sandbox
 @pytest.mark.parametrize("version", ["0.17.dev0", "0.22.0", "0.25.0", "0.26.0", "0.27.0.post1"])
-def test_drift_is_what_the_wheels_show(store: Store, version: str) -> None:
-    """Names that are listed as gone are not there; exact successors are, from the release that brought them."""
+def test_drift_matches_the_wheels(store: Store, version: str) -> None:
+    """Removed names are missing, and exact successors exist, from the release that introduced them."""
     entries = [e for e in TOOLCHAINS["tvm"].DRIFT if e.old.startswith("tvm.") and not e.listed]
     names = sorted({name for e in entries for name in (e.old, e.new) if name})
     testcase = Testcase(

@@ -74,7 +74,6 @@ CRASHES = [
     ),
     (r"tensor<\?x\?x\?xf32>", signal.SIGFPE, "TileSizeSelection", "divideEvenly"),
     (r"tensor<(?:\d+x)+i4>", signal.SIGSEGV, "NarrowTypeEmulation", "getPackedOffset"),
-    (r"vector\.transfer_read.*in_bounds = \[false\]", signal.SIGABRT, "TransferMaskAnalysis", "computeMask"),
     (r"complex<f32>", signal.SIGSEGV, "ComplexToStandard", "convertOperands"),
 ]
 REFUSALS = [
@@ -83,7 +82,6 @@ REFUSALS = [
     (r"arith\.addf .*: bf16", "'arith.addf' op unhandled element type 'bf16' in vectorization"),
     (r"math\.cbrt", "failed to legalize operation 'math.cbrt' that was explicitly marked illegal"),
     (r"scf\.index_switch", "'scf.index_switch' op expected at most 2 regions for dispatch formation"),
-    (r"tensor\.unpack|linalg\.unpack", "'linalg.unpack' op inner tile of rank 2 cannot be propagated"),
 ]
 ENDLESS = [r"scf\.while", r"affine_map<\(\w+\) -> \(\w+ mod 3\)>"]
 EMPTY = [r"func\.func @\w+\(\) -> tensor<3xf32>", r"util\.global private mutable"]

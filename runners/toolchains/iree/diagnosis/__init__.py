@@ -1,4 +1,4 @@
-"""How the cause of a failure of IREE is looked for, cheapest first, and how two of its runs are compared."""
+"""The diagnosers for failures of IREE, cheapest first, and the comparison of two runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which dispatch of one trace is which of another, and where the first two of them part. Pure.
+"""Match the dispatches of two traces, and find the first match with equal inputs and different outputs. Pure.
 
-Dispatches have other names, numbers and places on other builds and devices, so they are matched by what they take:
-the same name but for its number where that says enough, else the only dispatch with those very inputs.
+Names, numbers and positions of dispatches differ between builds and devices, so dispatches are matched by their
+inputs: with the same name without its number if that is unique, else the only dispatch with these inputs.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from runners.core.failure.tensor_difference import find_differing_values
 from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, TracedTensor
 
 MAX_VALUES = 5_000_000
-"""Compared in all between inputs that are not printed alike: seconds of work, whatever a trace claims."""
+"""Most values to compare between inputs with different digests. It bounds the work to seconds for every trace."""
 INPUTS_SHARE = 0.1
-"""Inputs are the same within a tenth of what outputs may differ by: a difference shall not grow into a finding."""
+"""Tolerance of inputs, as a share of that of outputs, so that a small difference cannot grow into a finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parting:
-    """Where two traces part: dispatch ``at`` (from 1) of the first, its first output that differs, and where."""
+class Divergence:
+    """The first difference between two traces: a dispatch, its first differing output, and the first such value."""
 
     at: int
+    """Number of the dispatch in the first trace, 1-based."""
     dispatch: Dispatch
     other: Dispatch
     output: int
@@ -30,22 +31,22 @@ class Parting:
     index: int
     values: tuple[float, float]
     matched: int
-    """Dispatches before it that were found on both sides, with the same outputs."""
+    """Number of dispatches before it that match, with equal outputs."""
 
 
-def first_parting(these: Sequence[Dispatch], those: Sequence[Dispatch]) -> Parting | None:
-    """The first dispatch that takes what one on the other side takes, and gives something else."""
-    matched, inputs, ours, theirs = 0, _Inputs(), _by_types(these), _by_types(those)
+def find_divergence(these: Sequence[Dispatch], those: Sequence[Dispatch]) -> Divergence | None:
+    """Find the first dispatch with the same inputs as a dispatch of the other trace, and with different outputs."""
+    matched, inputs, ours, theirs = 0, _Inputs(), _group_by_types(these), _group_by_types(those)
     for at, dispatch in enumerate(these, 1):
-        types = _types(dispatch)
-        other = _counterpart(dispatch, ours[types], theirs.get(types, []), inputs)
+        types = _get_types(dispatch)
+        other = _find_counterpart(dispatch, ours[types], theirs.get(types, []), inputs)
         if other is None:
             continue
-        parts = next(_parts(dispatch, other), None)
+        parts = next(_list_differing_outputs(dispatch, other), None)
         if parts is not None:
             number, off = parts
             index, x, y = off[0]
-            return Parting(
+            return Divergence(
                 at=at,
                 dispatch=dispatch,
                 other=other,
@@ -62,81 +63,81 @@ def first_parting(these: Sequence[Dispatch], those: Sequence[Dispatch]) -> Parti
 _Types = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def _types(dispatch: Dispatch) -> _Types:
+def _get_types(dispatch: Dispatch) -> _Types:
     return tuple(one.type for one in dispatch.inputs), tuple(one.type for one in dispatch.outputs)
 
 
-def _by_types(dispatches: Sequence[Dispatch]) -> dict[_Types, list[Dispatch]]:
+def _group_by_types(dispatches: Sequence[Dispatch]) -> dict[_Types, list[Dispatch]]:
     groups: dict[_Types, list[Dispatch]] = {}
     for dispatch in dispatches:
-        groups.setdefault(_types(dispatch), []).append(dispatch)
+        groups.setdefault(_get_types(dispatch), []).append(dispatch)
     return groups
 
 
-def _parts(a: Dispatch, b: Dispatch) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
-    """The outputs that differ, and where."""
+def _list_differing_outputs(a: Dispatch, b: Dispatch) -> Iterator[tuple[int, list[tuple[int, float, float]]]]:
+    """List the outputs that differ, and their differences."""
     for number, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=True)):
-        off = _apart(one, other, 1.0)
+        off = _find_differences(one, other, 1.0)
         if off:
             yield number, off
 
 
-def _counterpart(
+def _find_counterpart(
     dispatch: Dispatch, these: Sequence[Dispatch], those: Sequence[Dispatch], inputs: _Inputs
 ) -> Dispatch | None:
-    """The same dispatch on the other side, wherever it ran there; None where that cannot be told.
+    """Find the same dispatch of the other trace, at any position; None if the match is ambiguous.
 
-    ``these`` and ``those`` are the dispatches of its types on its own side and on the other.
+    ``these`` and ``those`` are the dispatches with its types in its own trace and in the other.
     """
-    alike = [one for one in those if inputs.taken_by_both(dispatch, one)]
-    named = [one for one in alike if one.says == dispatch.says]
-    agreeing = next((one for one in named if next(_parts(dispatch, one), None) is None), None)
+    alike = [one for one in those if inputs.are_equal(dispatch, one)]
+    named = [one for one in alike if one.description == dispatch.description]
+    agreeing = next((one for one in named if next(_list_differing_outputs(dispatch, one), None) is None), None)
     if agreeing is not None or not alike:
         return agreeing
-    twins = [one for one in these if inputs.taken_by_both(dispatch, one)]
+    twins = [one for one in these if inputs.are_equal(dispatch, one)]
     if not named:
         return alike[0] if dispatch.inputs and len(alike) == len(twins) == 1 else None
-    # Dispatches may have one name and take one tensor, and be of different parts of it: then which is which?
-    own = [one for one in twins if one.says == dispatch.says]
-    return named[0] if _all_give_the_same(own) and _all_give_the_same(named) else None
+    # Dispatches of one name may take one tensor and work on different parts of it: then the match is ambiguous.
+    own = [one for one in twins if one.description == dispatch.description]
+    return named[0] if _have_equal_outputs(own) and _have_equal_outputs(named) else None
 
 
-def _all_give_the_same(calls: Sequence[Dispatch]) -> bool:
+def _have_equal_outputs(calls: Sequence[Dispatch]) -> bool:
     return len({tuple(output.digest for output in call.outputs) for call in calls}) == 1
 
 
 class _Inputs:
-    """Which inputs are the same. One that is not known whole may differ where it isn't known.
+    """Comparisons of inputs. An input of which only a part is known never equals another by its values.
 
-    Two tensors are compared once, and no more values in all than would be worth the time: a trace is a claim, and may
-    hold thousands of dispatches whose inputs all have to be looked at.
+    Each pair of tensors is compared once, and the number of compared values is bounded: a trace is a claim, and may
+    have thousands of dispatches.
     """
 
     def __init__(self) -> None:
         self._same: dict[tuple[str, str, str], bool] = {}
         self._left = MAX_VALUES
 
-    def taken_by_both(self, a: Dispatch, b: Dispatch) -> bool:
-        """Of two dispatches of the same types."""
-        return all(map(self._are_the_same, a.inputs, b.inputs))
+    def are_equal(self, a: Dispatch, b: Dispatch) -> bool:
+        """True if two dispatches of the same types have equal inputs."""
+        return all(map(self._is_equal, a.inputs, b.inputs))
 
-    def _are_the_same(self, a: TracedTensor, b: TracedTensor) -> bool:
+    def _is_equal(self, a: TracedTensor, b: TracedTensor) -> bool:
         if a.digest == b.digest:
             return True
         pair = (a.type, a.digest, b.digest)
         if pair not in self._same:
-            self._same[pair] = self._compared(a, b)
+            self._same[pair] = self._compare_values(a, b)
         return self._same[pair]
 
-    def _compared(self, a: TracedTensor, b: TracedTensor) -> bool:
-        if self._left <= 0 or not (a.whole and b.whole):
+    def _compare_values(self, a: TracedTensor, b: TracedTensor) -> bool:
+        if self._left <= 0 or not (a.is_whole and b.is_whole):
             return False
         self._left -= len(a.tensor.values)
-        return not _apart(a, b, INPUTS_SHARE)
+        return not _find_differences(a, b, INPUTS_SHARE)
 
 
-def _apart(a: TracedTensor, b: TracedTensor, share: float) -> list[tuple[int, float, float]]:
-    """Where the values that are known differ. Values that are not all there are compared as far as they go."""
+def _find_differences(a: TracedTensor, b: TracedTensor, share: float) -> list[tuple[int, float, float]]:
+    """List the differences between the known values of two tensors. Unknown values are not compared."""
     if a.digest == b.digest or len(a.tensor.values) != len(b.tensor.values):
         return []
     return find_differing_values(a.tensor, b.tensor, share)

@@ -1,4 +1,4 @@
-"""What a traced run of an IREE program says: its dispatches, what they took and gave. A claim, decoded strictly."""
+"""Read the trace of an IREE program's run: its dispatches, with inputs and outputs. A claim, decoded strictly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 from runners.core.failure.tensor_difference import Tensor, read_tensors
 
 MAX_TRACE_BYTES = 4 << 20
-"""Of the unpacked claim."""
+"""Maximum size of the unpacked claim."""
 _TYPE = re.compile(r"((?:\d{1,9}x)*)([a-zA-Z]\w{0,15})")
 
 _Places = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0, le=100_000)], ...], msgspec.Meta(max_length=256)]
@@ -37,22 +37,22 @@ class _Trace(msgspec.Struct, frozen=True):
     results: Annotated[str, msgspec.Meta(max_length=8_000)]
 
 
-class _Claimed(msgspec.Struct, frozen=True):
+class _Line(msgspec.Struct, frozen=True):
     kind: str
     data: Annotated[str, msgspec.Meta(max_length=64 * 1024)]
 
 
 @dataclass(frozen=True)
 class TracedTensor:
-    """A tensor of a trace: its type, a digest of all of its printed values, and the first of them."""
+    """A tensor of a trace: its type, a digest of all printed values, and the first printed values."""
 
     type: str
     digest: str
     words: str
 
     @property
-    def whole(self) -> bool:
-        """Whether all of its values are known."""
+    def is_whole(self) -> bool:
+        """True if all values are known."""
         extents = [int(part) for part in self.type.split("x")[:-1]]
         return len(self.tensor.values) == math.prod(extents)
 
@@ -60,7 +60,7 @@ class TracedTensor:
     def tensor(self) -> Tensor:
         found = _TYPE.fullmatch(self.type)
         assert found is not None
-        return Tensor(shape=found[1], dtype=found[2], values=tuple(_number(word) for word in self.words.split()))
+        return Tensor(shape=found[1], dtype=found[2], values=tuple(_read_number(word) for word in self.words.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Dispatch:
     outputs: tuple[TracedTensor, ...]
 
     @property
-    def says(self) -> str:
-        """Its name without what numbers it: what it does and on which shapes."""
+    def description(self) -> str:
+        """The name without its number: the operation and the shapes."""
         return re.sub(r"^.*?dispatch_\d+(?:::.*?dispatch_\d+)?_?", "", self.name)
 
 
@@ -85,7 +85,7 @@ class Trace:
     results: tuple[Tensor, ...] | None
 
 
-def _number(word: str) -> float:
+def _read_number(word: str) -> float:
     try:
         return float(word)
     except ValueError:
@@ -93,19 +93,19 @@ def _number(word: str) -> float:
 
 
 def read_trace(claims: str) -> Trace | None:
-    """A claim → a trace; None where it isn't well formed, however large it makes itself."""
+    """Decode a claim; None if the claim is malformed or too large."""
     try:
-        claimed = msgspec.json.decode(claims.partition("\n")[0], type=_Claimed)
+        claimed = msgspec.json.decode(claims.partition("\n")[0], type=_Line)
         unpacking = zlib.decompressobj()
         data = unpacking.decompress(base64.b64decode(claimed.data, validate=True), MAX_TRACE_BYTES)
         if claimed.kind != "dispatch-trace" or not unpacking.eof:
             return None
-        told = msgspec.json.decode(data, type=_Trace)
-        tensors = [TracedTensor(kind, digest, words) for kind, digest, words in told.tensors]
+        claim = msgspec.json.decode(data, type=_Trace)
+        tensors = [TracedTensor(kind, digest, words) for kind, digest, words in claim.tensors]
         dispatches = tuple(
             Dispatch(one.name, tuple(tensors[at] for at in one.inputs), tuple(tensors[at] for at in one.outputs))
-            for one in told.dispatches
+            for one in claim.dispatches
         )
     except (msgspec.MsgspecError, RecursionError, binascii.Error, zlib.error, IndexError):
         return None
-    return Trace(dispatches=dispatches, results=read_tensors(told.results))
+    return Trace(dispatches=dispatches, results=read_tensors(claim.results))

@@ -1,7 +1,7 @@
-"""Find the first dispatch of an IREE program that takes the same values on two runs and gives others.
+"""Find the first dispatch of an IREE program with the same inputs on two runs and different outputs.
 
-Both sides are traced in their sandboxes (``guest/iree/trace.py``): what comes out is a claim
-(``dispatch_traces.py``), and which dispatch is which is told by what they take (``dispatch_matching.py``).
+Both runs are traced in their sandboxes (``guest/iree/trace.py``). The traces are claims (``dispatch_traces.py``);
+their dispatches are matched by their inputs (``dispatch_matching.py``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from runners.core.findings import LEVEL, REFUTED_BY
 from runners.core.protocol import Finding, FindingKind, Observation
 from runners.core.toolchain.diagnosis import ComparedRun, Means
 from runners.core.toolchain.guest import make_launch_step
-from runners.toolchains.iree.diagnosis.dispatch_matching import Parting, first_parting
+from runners.toolchains.iree.diagnosis.dispatch_matching import Divergence, find_divergence
 from runners.toolchains.iree.diagnosis.dispatch_traces import Trace, read_trace
 
 TRACE_S = 60.0
@@ -21,12 +21,14 @@ _PROGRAM = "iree.trace"
 
 
 def compare_dispatches(bad: ComparedRun, good: ComparedRun, means: Means) -> tuple[Finding, ...]:
-    """Trace both runs. Return at most one finding: the dispatch at which they part."""
+    """Trace both runs. Return at most one finding: the first dispatch that differs."""
     traces = [trace_run(side, means) for side in (bad, good)]
     if traces[0] is None or traces[1] is None:
         return ()
-    parting = first_parting(traces[0].dispatches, traces[1].dispatches)
-    return () if parting is None else (_blame_dispatch(parting, len(traces[0].dispatches), bad.seen, good.seen),)
+    divergence = find_divergence(traces[0].dispatches, traces[1].dispatches)
+    return (
+        () if divergence is None else (_blame_dispatch(divergence, len(traces[0].dispatches), bad.seen, good.seen),)
+    )
 
 
 def trace_run(run: ComparedRun, means: Means) -> Trace | None:
@@ -39,44 +41,44 @@ def trace_run(run: ComparedRun, means: Means) -> Trace | None:
 
 
 def _are_equal(a: tuple[Tensor, ...] | None, b: tuple[Tensor, ...] | None) -> bool:
-    """Whether two runs printed the same. NaN is a result like any other, and ``==`` of two of them is false."""
-    if a is None or b is None or [_shape(one) for one in a] != [_shape(one) for one in b]:
+    """True if two runs printed the same values. NaN equals NaN here, unlike with ``==``."""
+    if a is None or b is None or [_get_shape(one) for one in a] != [_get_shape(one) for one in b]:
         return False
     return not any(find_differing_values(one, other, 0.0) for one, other in zip(a, b, strict=True))
 
 
-def _shape(tensor: Tensor) -> tuple[str, str, int]:
+def _get_shape(tensor: Tensor) -> tuple[str, str, int]:
     return tensor.shape, tensor.dtype, len(tensor.values)
 
 
 # ---------------------------------------------------------------------------------------------- in words
 
 
-def _blame_dispatch(parting: Parting, total: int, bad: Observation, good: Observation) -> Finding:
-    kind = parting.dispatch.outputs[parting.output].type
-    index = _unravel(parting.index, kind)
+def _blame_dispatch(divergence: Divergence, total: int, bad: Observation, good: Observation) -> Finding:
+    kind = divergence.dispatch.outputs[divergence.output].type
+    index = _unravel_index(divergence.index, kind)
     here, there = f"{bad.version} on {bad.device}", f"{good.version} on {good.device}"
-    x, y = parting.values
+    x, y = divergence.values
     place = f"[{', '.join(map(str, index))}]" if index else "its value"
-    entry = parting.dispatch.name.rpartition("::")[2]
+    entry = divergence.dispatch.name.rpartition("::")[2]
     return Finding(
         kind=FindingKind.GUILTY_PASS,
-        summary=f"dispatch {parting.at} of {total}, {entry}, takes the same on {here} and {there} and gives other"
-        f" values: output {parting.output} ({kind}) first differs at {place}: {x:g} against {y:g}",
+        summary=f"dispatch {divergence.at} of {total}, {entry}, takes the same on {here} and {there} and gives other"
+        f" values: output {divergence.output} ({kind}) first differs at {place}: {x:g} against {y:g}",
         evidence={
             "name": entry,
             LEVEL: "dispatch",
             "version": bad.version,
             "device": bad.device,
             "against": there,
-            "against_name": parting.other.name.rpartition("::")[2],
-            "position": parting.at,
+            "against_name": divergence.other.name.rpartition("::")[2],
+            "position": divergence.at,
             "of": total,
-            "same_before": parting.matched,
-            "inputs": [one.type for one in parting.dispatch.inputs][:16],
-            "output": parting.output,
+            "same_before": divergence.matched,
+            "inputs": [one.type for one in divergence.dispatch.inputs][:16],
+            "output": divergence.output,
             "type": kind,
-            "differing": parting.count,
+            "differing": divergence.count,
             "first_index": list(index),
             "values": [f"{x:g}", f"{y:g}"],
             REFUTED_BY: "the same values from both, or scalars handed to it that differ: traces show tensors only",
@@ -84,8 +86,8 @@ def _blame_dispatch(parting: Parting, total: int, bad: Observation, good: Observ
     )
 
 
-def _unravel(index: int, kind: str) -> tuple[int, ...]:
-    """A place in a tensor from its place in row-major order; nothing for a scalar or a shape that can't hold it."""
+def _unravel_index(index: int, kind: str) -> tuple[int, ...]:
+    """Return the indices of a row-major index; empty for a scalar, or if the index is outside the shape."""
     shape = [int(part) for part in kind.split("x")[:-1]]
     found: list[int] = []
     for extent in reversed(shape):

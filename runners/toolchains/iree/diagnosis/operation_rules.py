@@ -1,13 +1,13 @@
-"""Rules of its operations that an MLIR testcase breaks in its own text: what then comes out is undefined. Pure.
+"""Find rules of operations that an MLIR testcase breaks in its own text, so that its result is undefined. Pure.
 
-Two rules, each read from the operation's own definition, each with the testcase in which only that is put right:
+Two rules are known, both from the definitions of the operations. Each comes with the mended testcase:
 
-- iterations of a ``parallel`` dimension of ``linalg.generic`` run in any order and together: where the result does
-  not depend on that dimension they write one element, and it is to be a ``reduction``;
-- ``arith`` says that an integer division by zero is undefined: the zeros of a divisor that the command line gives are
-  to be ones.
+- Iterations of a ``parallel`` dimension of ``linalg.generic`` run in any order and concurrently. If the result does
+  not depend on that dimension, they all write one element. Mended: the dimension is a ``reduction``.
+- An integer division by zero is undefined by the definition of ``arith``. Mended: zeros of a divisor from the command
+  line are ones.
 
-Nothing is concluded from the text alone: a run of the mended testcase shows whether the rule explains the failure.
+The text alone is no proof: a run of the mended testcase shows whether the rule explains the failure.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import msgspec
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import BrokenRule
 
-MOST_CHARS, MOST_OPERATIONS = 400_000, 400
-"""All patterns here end at the next bracket: a text made to be slow takes no longer than another."""
+MAX_CHARS, MAX_OPERATIONS = 400_000, 400
+"""Limits of the text. All patterns here end at the next bracket, so that no text makes the search slow."""
 _VALUE = r"%[A-Za-z0-9_$.-]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """A broken rule within one file: where, and the whole text put right."""
+class _Breach:
+    """A broken rule within one file, and the mended text of the file."""
 
     operation: str
     at: int
@@ -38,16 +38,19 @@ class _Found:
     instead: str
     text: str
     inputs: Mapping[str, str] | None = None
-    """Words of the command line that change instead: of a division, which traps on most machines."""
+    """For a division, which traps on most machines: words of the command line → their mended words."""
 
 
 def find_broken_rule(testcase: Testcase) -> BrokenRule | None:
-    """The first rule that the text breaks; None if it shows none, or is not a single MLIR file of moderate size."""
+    """Return the first rule that the text breaks.
+
+    None without one, or if the testcase is not one MLIR file of moderate size.
+    """
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
     name, text = sources[0], testcase.files[sources[0]]
-    if len(text) > MOST_CHARS:
+    if len(text) > MAX_CHARS:
         return None
     found = next(_find_breaches(text, testcase), None)
     if found is None:
@@ -65,14 +68,14 @@ def find_broken_rule(testcase: Testcase) -> BrokenRule | None:
     )
 
 
-def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Found]:
-    bare = _without_comments(text)
-    yield from _written_together(text, bare)
-    yield from _zero_divisors(text, bare, testcase)
+def _find_breaches(text: str, testcase: Testcase) -> Iterator[_Breach]:
+    bare = _blank_comments(text)
+    yield from _find_parallel_writes(text, bare)
+    yield from _find_zero_divisors(text, bare, testcase)
 
 
-def _without_comments(text: str) -> str:
-    """The text with comments blanked out: offsets stay."""
+def _blank_comments(text: str) -> str:
+    """Replace comments by blanks, so that offsets stay."""
     return re.sub(r"//[^\n]*", lambda found: " " * len(found[0]), text)
 
 
@@ -85,16 +88,16 @@ _MAP = re.compile(r"#\w+|affine_map<[^<>]*->[^<>]*>")
 _KINDS = re.compile(r"iterator_types\s*=\s*\[(?P<kinds>[^\[\]]*)\]")
 
 
-def _written_together(text: str, bare: str) -> Iterator[_Found]:
+def _find_parallel_writes(text: str, bare: str) -> Iterator[_Breach]:
     aliases = {found["name"]: found["map"] for found in _ALIAS.finditer(bare)}
-    for found in islice(_GENERIC.finditer(bare), MOST_OPERATIONS):
+    for found in islice(_GENERIC.finditer(bare), MAX_OPERATIONS):
         kinds = _KINDS.search(bare, found.start(), found.end())
         maps = _MAPS.search(found["attributes"])
         outs = re.search(r"\bouts\((?P<names>[^:)]*):", bare[found.end() : found.end() + 4_000])
         if kinds is None or maps is None or outs is None or "," in outs["names"]:
             continue
         last = _MAP.findall(maps["maps"])[-1:]
-        shape = _dims(aliases.get(last[0], last[0])) if last else None
+        shape = _read_dimensions(aliases.get(last[0], last[0])) if last else None
         if shape is None:
             continue
         listed, used = shape
@@ -106,7 +109,7 @@ def _written_together(text: str, bare: str) -> Iterator[_Found]:
             continue
         put = ", ".join('"reduction"' if n in shared else word for n, word in enumerate(each))
         names = ", ".join(listed[n] for n in shared)
-        yield _Found(
+        yield _Breach(
             operation="linalg.generic",
             at=found.start(),
             words=f"calls {names} parallel, and all iterations along it write the same element of the result",
@@ -115,8 +118,8 @@ def _written_together(text: str, bare: str) -> Iterator[_Found]:
         )
 
 
-def _dims(affine: str) -> tuple[list[str], set[str]] | None:
-    """The dimensions of an affine map, and those of them that its results use."""
+def _read_dimensions(affine: str) -> tuple[list[str], set[str]] | None:
+    """Return the dimensions of an affine map, and those that its results use."""
     found = re.search(r"\((?P<dims>[^()]*)\)\s*->\s*\((?P<results>.*)\)", affine)
     if found is None:
         return None
@@ -134,9 +137,9 @@ _FUNCTION = re.compile(r"(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)
 _INPUT = re.compile(r"^--input=(?P<type>(?:[\dx]*x)?(?:i|si|ui)\d{1,2})=(?P<values>[-\d,\[\] ]{1,20000})$")
 
 
-def _zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Found]:
-    given = _given(bare, testcase)
-    for found in islice(_DIVISION.finditer(bare), MOST_OPERATIONS):
+def _find_zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Breach]:
+    given = _find_inputs(bare, testcase)
+    for found in islice(_DIVISION.finditer(bare), MAX_OPERATIONS):
         word = given.get(found["by"])
         literal = _INPUT.match(word) if word is not None else None
         if word is None or literal is None:
@@ -144,7 +147,7 @@ def _zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Found]
         ones = re.sub(r"(?<![\d.])[-+]?0+(?![\d.])", "1", literal["values"])
         if ones == literal["values"]:
             continue
-        yield _Found(
+        yield _Breach(
             operation=found["name"],
             at=found.start("name"),
             words=f"divides by zero, which is undefined: the input {word.partition('=')[2][:80]} holds zeros",
@@ -154,8 +157,8 @@ def _zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_Found]
         )
 
 
-def _given(bare: str, testcase: Testcase) -> dict[str, str]:
-    """Arguments of the function that is called, each with its word of the command line."""
+def _find_inputs(bare: str, testcase: Testcase) -> dict[str, str]:
+    """Return the arguments of the called function, each with its word of the command line."""
     words = [word for step in testcase.steps for word in step]
     named = [word.partition("=")[2] for word in words if word.startswith("--function=")]
     functions = {found["name"]: found["arguments"] for found in _FUNCTION.finditer(bare)}

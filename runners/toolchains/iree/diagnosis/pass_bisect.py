@@ -1,17 +1,17 @@
-"""Find the place in IREE's compiler at which a testcase begins to fail: inside the sandbox, confirmed from outside.
+"""Bisect the passes of IREE's compiler: search inside the sandbox, and confirm the result outside.
 
-The search (``guest/iree/pass_bisect.py``) runs in the testcase's sandbox: its result is a claim. The host runs
-both sides itself, and judges them by its own oracle:
+The search (``guest/iree/pass_bisect.py``) runs in the testcase's sandbox: its result is a claim. The host runs both
+sides of the claimed boundary itself, and judges them by its own oracle:
 
-- a compilation that fails in a pass: ``iree-opt`` runs that pass alone on the IR before it, which must fail as
-  reported, and reads that IR without the pass, which must be clean;
-- one that fails when a pass is set up, which the command line writes, or adds by a flag: ``iree-opt`` runs that pass
-  alone on an empty module, which must fail as reported, and reads the empty module, which must be clean; and without
-  the flag it must not fail so;
-- one that fails before any pass: ``iree-opt`` reads the input, which must fail as reported; else the phase, which
-  must fail as reported, and the one before it, which must be clean;
-- a program that fails when it runs: compiled with the passes that the command line writes, or with LLVM's, up to the
-  nth, which must fail as reported, and with one less, which must not.
+- Compilation fails in a pass: ``iree-opt`` with that pass alone on the IR before it must fail as reported, and
+  ``iree-opt`` without the pass must read that IR cleanly.
+- Compilation fails while a pass is set up, which the command line lists, or a flag adds: ``iree-opt`` with that pass
+  alone on an empty module must fail as reported, and must read the empty module cleanly without the pass. Without the
+  flag, the testcase must not fail as reported.
+- Compilation fails before any pass: ``iree-opt`` must fail as reported on the input. Otherwise compilation to the
+  phase must fail as reported, and compilation to the phase before it must be clean.
+- The program fails at run time: compiled with the passes of the command line, or LLVM's, up to the nth, it must fail
+  as reported; with one pass less, it must not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from runners.core.toolchain.guest import make_launch_step
 from runners.guest.iree.pipelines import parse_pipeline, truncate_pipeline
 
 SEARCH_S = 90.0
-"""For all trials inside; a compilation of a quarter of a second has them in 1 to 7 s."""
+"""Time limit of the search inside. For a compilation of a quarter of a second the search takes 1 to 7 s."""
 MAX_PASSES = 10_000_000
 BEFORE = "before.mlir"
 EMPTY = "module {}\n"
@@ -44,7 +44,7 @@ _PassName = Annotated[str, msgspec.Meta(max_length=120, pattern=r"^[\w.:<>()&;, 
 _Symbol = Annotated[str, msgspec.Meta(max_length=200, pattern=r"^[\w.$-]*$")]
 
 
-_ONE_FILE = re.compile(r"[\w.-]{1,120}\{[\w.-]{1,120}=(?P<file>[^\s{}()=,'\"]{1,400})\}")
+_FILE_OPTION = re.compile(r"[\w.-]{1,120}\{[\w.-]{1,120}=(?P<file>[^\s{}()=,'\"]{1,400})\}")
 
 
 class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
@@ -53,7 +53,7 @@ class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     level: Literal["pass", "parsing", "llvm-pass", "unknown", "phase", "written"]
     step: Annotated[int, msgspec.Meta(ge=0, le=100)]
     place: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 0
-    """Of the word in the step that writes the pipeline."""
+    """Position of the word in the step that contains the pipeline."""
     passed: _PassName = ""
     argument: _Symbol = ""
     application: _Count = 0
@@ -85,10 +85,12 @@ def bisect_passes(failure: Failure, means: Means) -> Diagnosis:
     def observe(changed: Testcase) -> Observation:
         return means.run_control(failure, changed)
 
-    return Diagnosis(findings=_confirm(testcase, claim, failing, observe))
+    return Diagnosis(findings=_confirm_claim(testcase, claim, failing, observe))
 
 
-def _confirm(testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe) -> tuple[Finding, ...]:
+def _confirm_claim(
+    testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
+) -> tuple[Finding, ...]:
     """Run both sides of the claimed boundary."""
     match claim.level:
         case "pass" if claim.pipeline:
@@ -123,14 +125,14 @@ def _confirm_pass(
 ) -> tuple[Finding, ...]:
     if not claim.passed:
         return ()
-    confirmed = _run_pass_alone(testcase, claim, observe) or _by_phase(testcase, claim, observe)
+    confirmed = _run_pass_alone(testcase, claim, observe) or _confirm_by_phase(testcase, claim, observe)
     if not confirmed:
         return ()
     where = f" on {claim.operation}" + (f" @{claim.symbol}" if claim.symbol else "") if claim.operation else ""
     phase = f", in phase {claim.phase}" if claim.phase else ""
     name = f"{claim.passed} ({claim.argument})" if claim.argument else claim.passed
     return (
-        _blame(
+        _make_finding(
             claim,
             failing,
             f"on {failing.version} compiling fails as reported in {name}{where}, application {claim.application} of"
@@ -143,14 +145,14 @@ def _confirm_pass(
 def _confirm_setup(
     testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
 ) -> tuple[Finding, ...]:
-    """A pass that fails whatever it is to run on, written so on the command line: a claim can name no other.
+    """Confirm that a pass fails on every input. Only a pass that the command line lists, or a flag adds, qualifies.
 
-    Or one that a flag adds with the file that it gives; then the failure has to go with that flag.
+    A flag may add a pass that has the flag's file as its option. Then the failure must be gone without the flag.
     """
     step = testcase.steps[claim.step]
     if not claim.passed or claim.written not in claim.pipeline or BEFORE in testcase.files:
         return ()
-    flag = "" if any(claim.written in word for word in step[1:]) else _flag_for(claim, step)
+    flag = "" if any(claim.written in word for word in step[1:]) else _find_file_flag(claim, step)
     if flag is None:
         return ()
     files = {**testcase.files, BEFORE: EMPTY}  # the pass may read the testcase's other files
@@ -167,7 +169,7 @@ def _confirm_setup(
     added = f", which {flag} adds," if flag else ""
     without = "; without that flag it does not fail so" if flag else ""
     return (
-        _blame(
+        _make_finding(
             msgspec.structs.replace(claim, option=flag),
             failing,
             f"on {failing.version} compiling fails as reported before any pass begins, while {claim.passed}{added} is"
@@ -178,16 +180,16 @@ def _confirm_setup(
     )
 
 
-def _flag_for(claim: _Evidence, step: tuple[str, ...]) -> str | None:
-    """The word of ``step`` that gives the file which the claimed pass, with one option, is to read."""
-    written = _ONE_FILE.fullmatch(claim.written)
+def _find_file_flag(claim: _Evidence, step: tuple[str, ...]) -> str | None:
+    """Return the flag of ``step`` with the file of the claimed pass's only option."""
+    written = _FILE_OPTION.fullmatch(claim.written)
     if written is None:
         return None
     return next((word for word in step[1:] if word.startswith("--") and word.endswith(f"={written['file']}")), None)
 
 
 def _run_pass_alone(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
-    """The pass on nothing but the IR that it was given, and that IR without the pass."""
+    """Run the pass alone on its input IR, and read that IR without the pass. Return the confirmation, or ""."""
     if not claim.reproducer or BEFORE in testcase.files:
         return ""
     only = msgspec.structs.replace(testcase, files={BEFORE: claim.reproducer})
@@ -198,8 +200,11 @@ def _run_pass_alone(testcase: Testcase, claim: _Evidence, observe: Observe) -> s
     return "iree-opt fails the same way with that pass alone, and reads the IR before it cleanly"
 
 
-def _by_phase(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
-    """Where the pass can't be had alone: the phase that it belongs to, and the one before."""
+def _confirm_by_phase(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
+    """Compile to the phase of the pass, and to the phase before, for a pass that cannot run alone.
+
+    Return the confirmation, or "".
+    """
     if not claim.phase:
         return ""
     step = testcase.steps[claim.step]
@@ -214,12 +219,12 @@ def _by_phase(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
 def _compile_until(
     phase: str, step: tuple[str, ...], testcase: Testcase, claim: _Evidence, observe: Observe
 ) -> Observation:
-    """The steps before the one that fails, and ``step`` in its place, which stops behind a phase."""
+    """Run the steps before the failing step, and ``step`` in its place, which stops after a phase."""
     return observe(_with_steps(testcase, (*testcase.steps[: claim.step], (*step, f"--compile-to={phase}"))))
 
 
 def _find_deciding_option(testcase: Testcase, claim: _Evidence, observe: Observe) -> str:
-    """Whether one flag of the failing step decides; a claim can name none that is not there."""
+    """Return the claimed flag of the failing step if compilation is clean without that flag, else ""."""
     step = testcase.steps[claim.step]
     if not claim.option.startswith("--") or claim.option not in step[1:]:
         return ""
@@ -230,13 +235,13 @@ def _find_deciding_option(testcase: Testcase, claim: _Evidence, observe: Observe
 def _confirm_parsing(
     testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
 ) -> tuple[Finding, ...]:
-    """The first file that the step names is read by itself: the compiler's passes have no part in that."""
+    """Confirm that ``iree-opt`` without passes fails as reported on the first file that the step names."""
     step = testcase.steps[claim.step]
     name = next((word for word in step[1:] if word in testcase.files), None)
     if name is None or observe(_with_steps(testcase, (("iree-opt", name),))).outcome is not Outcome.MATCH:
         return ()
     return (
-        _blame(
+        _make_finding(
             claim,
             failing,
             f"on {failing.version} it fails as reported while the input is read and verified, before any pass:"
@@ -249,8 +254,8 @@ def _confirm_parsing(
 def _confirm_phase(
     testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
 ) -> tuple[Finding, ...]:
-    """No pass was begun, and the input is read cleanly: a pass that cannot be set up, or an option of the phase."""
-    confirmed = _by_phase(testcase, claim, observe)
+    """Confirm a failing phase in which no pass began: a pass cannot be set up, or an option of the phase decides."""
+    confirmed = _confirm_by_phase(testcase, claim, observe)
     if not confirmed:
         return ()
     summary = f"on {failing.version} compiling fails as reported in phase {claim.phase}, in no pass that says so:"
@@ -258,7 +263,7 @@ def _confirm_phase(
     confirmed += f"; without {option} it compiles to {claim.phase} cleanly" if option else ""
     known = msgspec.structs.replace(claim, level="phase", option=option)
     refuted_by = "a clean compilation to that phase"
-    return (_blame(known, failing, f"{summary} {confirmed}", refuted_by, name=claim.phase),)
+    return (_make_finding(known, failing, f"{summary} {confirmed}", refuted_by, name=claim.phase),)
 
 
 # ---------------------------------------------------------------------------------------------- LLVM's passes
@@ -267,16 +272,16 @@ def _confirm_phase(
 def _confirm_llvm_pass(
     testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
 ) -> tuple[Finding, ...]:
-    def limited(count: int) -> Observation:
-        # Thousands of lines about passes left out would hide what the program prints from the oracle.
+    def run_limited(count: int) -> Observation:
+        # Thousands of lines about skipped passes would hide the output of the program from the oracle.
         flags = ("--mlir-disable-threading", f"--opt-bisect-limit={count}", "--opt-bisect-verbose=false")
         steps = tuple((*step, *flags) if step[0] == _COMPILER else step for step in testcase.steps)
         return observe(_with_steps(testcase, steps))
 
     if claim.application == 0:
-        return _blame_before_llvm(claim, failing) if limited(0).outcome is Outcome.MATCH else ()
-    without = limited(claim.passes_without)
-    if limited(claim.application).outcome is not Outcome.MATCH or without.outcome is Outcome.MATCH:
+        return _blame_before_llvm(claim, failing) if run_limited(0).outcome is Outcome.MATCH else ()
+    without = run_limited(claim.passes_without)
+    if run_limited(claim.application).outcome is not Outcome.MATCH or without.outcome is Outcome.MATCH:
         return ()
     if not _is_clean(without):
         return ()
@@ -288,7 +293,7 @@ def _confirm_llvm_pass(
     else:
         which = f"LLVM passes {claim.passes_without + 1} to {claim.application} of {claim.of}"
     return (
-        _blame(
+        _make_finding(
             claim,
             failing,
             f"on {failing.version} it fails as reported with {which}, and {then} without it and those after it",
@@ -301,21 +306,21 @@ def _confirm_llvm_pass(
 def _confirm_written_pass(
     testcase: Testcase, claim: _Evidence, failing: Observation, observe: Observe
 ) -> tuple[Finding, ...]:
-    """Passes of the command line's own can be left out by writing less; how much less is all that a claim can say."""
+    """Confirm a guilty pass of the command line's own pipeline, which the host shortens to the claimed counts."""
     step = testcase.steps[claim.step]
     flag, _, text = step[claim.place].partition("=") if claim.place < len(step) else ("", "", "")
     passes = parse_pipeline(text) if flag.startswith("--") else []
     if not 0 <= claim.passes_without < claim.application <= len(passes):
         return ()
 
-    def limited(count: int) -> Observation:
+    def run_limited(count: int) -> Observation:
         words = (*step[: claim.place], f"{flag}={truncate_pipeline(text, count)}", *step[claim.place + 1 :])
         return observe(
             _with_steps(testcase, (*testcase.steps[: claim.step], words, *testcase.steps[claim.step + 1 :]))
         )
 
-    without = limited(claim.passes_without)
-    if limited(claim.application).outcome is not Outcome.MATCH or without.outcome is Outcome.MATCH:
+    without = run_limited(claim.passes_without)
+    if run_limited(claim.application).outcome is not Outcome.MATCH or without.outcome is Outcome.MATCH:
         return ()
     if not _is_clean(without):
         return ()
@@ -326,7 +331,7 @@ def _confirm_written_pass(
     named = f", {name}" if exact else ""
     known = msgspec.structs.replace(claim, option=flag, of=len(passes), passed=name if exact else "")
     return (
-        _blame(
+        _make_finding(
             known,
             failing,
             f"on {failing.version} it fails as reported with {which} of the {len(passes)} that {flag} writes{named},"
@@ -342,10 +347,10 @@ def _blame_before_llvm(claim: _Evidence, failing: Observation) -> tuple[Finding,
         f"on {failing.version} it fails the same way with all {claim.of} LLVM passes left out: the fault lies before"
         " them, in the testcase, in IREE's or MLIR's passes, or in the runtime"
     )
-    return (_blame(claim, failing, summary, "a clean run without LLVM's passes", name="none"),)
+    return (_make_finding(claim, failing, summary, "a clean run without LLVM's passes", name="none"),)
 
 
-def _blame(claim: _Evidence, failing: Observation, summary: str, refuted_by: str, name: str = "") -> Finding:
+def _make_finding(claim: _Evidence, failing: Observation, summary: str, refuted_by: str, name: str = "") -> Finding:
     shown = {
         "name": name or claim.argument or claim.passed or claim.level,
         "level": claim.level,

@@ -1,7 +1,7 @@
-"""Does the MLIR itself ask for undefined behaviour? A run with that alone put right shows whether it is the cause.
+"""Look for undefined behaviour in the text of an MLIR testcase, and confirm by a run with only that part mended.
 
-What is undefined is undefined when the program runs. A compiler may refuse such a program; one that crashes or hangs
-on it is at fault itself.
+The behaviour is undefined when the program runs. A compiler may refuse such a program, but a compiler that crashes or
+hangs on it is at fault itself.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from runners.toolchains.iree.diagnosis.undefined_operands import Fault, find_fau
 
 
 def check_source_text(failure: Failure, means: Means) -> Diagnosis:
-    """Look for an undefined operand; in a text without one, for a broken rule of an operation."""
+    """Look for an undefined operand, then for a broken rule of an operation."""
     fault = find_fault(failure.testcase)
     rule = find_broken_rule(failure.testcase) if fault is None else None
-    if (fault is None and rule is None) or not _compiles(failure, means):
+    if (fault is None and rule is None) or not _can_compile(failure, means):
         return NOTHING_FOUND
     if fault is not None:
         return _confirm_fault(fault, failure, means)
     return NOTHING_FOUND if rule is None else confirm_broken_rule(rule, failure, means)
 
 
-def _compiles(failure: Failure, means: Means) -> bool:
-    """True if the steps up to the last compilation, run alone, end by themselves: cleanly, or with a refusal."""
+def _can_compile(failure: Failure, means: Means) -> bool:
+    """True if the steps up to the last compilation, run alone, exit by themselves: cleanly, or with a refusal."""
     steps = failure.testcase.steps
     last = max((at for at, step in enumerate(steps) if step[0] == "iree-compile"), default=-1)
     if last < 0:
@@ -38,7 +38,7 @@ def _compiles(failure: Failure, means: Means) -> bool:
 
 
 def _confirm_fault(fault: Fault, failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase with this operand put right. A finding needs the failure to be gone."""
+    """Run the testcase with this operand mended. Return a finding if the failure is gone."""
     control = means.run_control(failure, fault.mended)
     gone = describe_absence(control)
     if gone is None:

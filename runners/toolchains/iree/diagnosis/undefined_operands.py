@@ -1,9 +1,9 @@
-"""What an MLIR testcase itself asks for and must not: an element outside a tensor, a loop that never steps. Pure.
+"""Find an operand in an MLIR testcase that is undefined: an index outside a tensor, a loop step below one. Pure.
 
-Only what follows from the text and the inputs on the command line, without the compiler: constants, index casts and
-sums of them, in straight lines of the function that is called. What is conditional, or depends on values that the
-program works out, is not looked at. A fault comes with the testcase in which only that operand is mended: a run of
-it shows whether the fault explains the failure.
+A fault must follow from the text and the inputs on the command line: constants, index casts and their sums, in the
+straight-line code of the called function. Conditional code, and values that the program computes, are ignored. A
+fault comes with a testcase in which only that operand is mended: a run of it shows whether the fault explains the
+failure.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import msgspec
 
 from runners.core.protocol import Testcase, TestcaseKind
 
-MOST_LINES = 5_000
-_MOST = 2**31 - 1
-"""Beyond, what a sum wraps to depends on its width: no longer known here."""
+MAX_LINES = 5_000
+_MAX_VALUE = 2**31 - 1
+"""Largest known value. A larger sum may wrap, by a width that is unknown here."""
 _VALUE = r"%[A-Za-z0-9_$.-]+"
 _FUNCTION = re.compile(r"^\s*(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]+)\((?P<arguments>[^\n]*)$")
 _ARGUMENT = re.compile(
@@ -40,9 +40,9 @@ _SLICE = re.compile(
     r"\b(?P<operation>tensor\.(?:extract_slice|insert_slice))\b[^\[\n]{0,300}\[(?P<at>[^\]\n]+)\]\s*\[(?P<sizes>[^\]\n]+)\]"
     r"\s*\[(?P<strides>[^\]\n]+)\]\s*:\s*(?:tensor<[^>\n]+>\s+into\s+)?tensor<(?P<shape>(?:\d{1,12}x)+)\w+>"
 )
-"""A slice, with the shape of the tensor that it is taken from or put into."""
+"""A slice, with the shape of the tensor that the slice is taken from or inserted into."""
 _LOOP = re.compile(rf"\bscf\.for\s+{_VALUE}\s*=\s*{_VALUE}\s+to\s+{_VALUE}\s+step\s+(?P<step>{_VALUE})")
-_HOW = {"addi": operator.add, "subi": operator.sub, "muli": operator.mul}
+_OPERATORS = {"addi": operator.add, "subi": operator.sub, "muli": operator.mul}
 _INPUT = re.compile(r"^--input=(?:(?:index|i\d{1,2})=)?(?P<value>-?\d{1,18})$")
 
 
@@ -56,10 +56,10 @@ class Fault:
     """1-based."""
     value: int
     extent: int | None
-    """Elements along the axis that is left; None for the step of a loop."""
+    """Size of the axis whose bounds are exceeded; None for the step of a loop."""
     axis: int | None
     mended: Testcase
-    """The same testcase with this operand put right, and nothing else changed."""
+    """The same testcase with only this operand mended."""
 
     def __str__(self) -> str:
         where = f"{self.operation} in {self.file}:{self.line}"
@@ -69,35 +69,35 @@ class Fault:
 
 
 def find_fault(testcase: Testcase) -> Fault | None:
-    """The first fault that the text shows by itself; None where it shows none, or cannot be read this simply."""
+    """Return the first fault that follows from the text; None without one, or if the text is too complex to read."""
     sources = [name for name in testcase.files if name.endswith(".mlir")]
     if testcase.kind is not TestcaseKind.COMMAND_LINE or len(sources) != 1:
         return None
     lines = testcase.files[sources[0]].split("\n")
-    called = _called(lines, testcase.steps)
-    if len(lines) > MOST_LINES or called is None:
+    called = _find_called(lines, testcase.steps)
+    if len(lines) > MAX_LINES or called is None:
         return None
-    known = _arguments(lines[called], testcase.steps)
-    body = list(_straight(lines, called))
+    known = _read_arguments(lines[called], testcase.steps)
+    body = list(_list_straight_lines(lines, called))
     if any(line.lstrip().startswith("^") for _, line in body):
-        return None  # blocks: what stands in one need not be reached
+        return None  # the code of a block need not be reached
     for at, line in body:
-        for operand, shown in _faults_of(line, known):
-            fixed = _mended(lines, at, line, operand, shown.right)
+        for operand, shown in _find_faults(line, known):
+            fixed = _mend_operand(lines, at, line, operand, shown.right)
             files = {**testcase.files, sources[0]: fixed}
             return Fault(
                 operation=shown.operation, file=sources[0], line=at + 1, value=shown.value, extent=shown.extent,
                 axis=shown.axis, mended=msgspec.structs.replace(testcase, files=files),
             )  # fmt: skip
-        _learn(line, known)
+        _propagate(line, known)
     return None
 
 
 # ------------------------------------------------------------------------------------------ the function called
 
 
-def _called(lines: Sequence[str], steps: Sequence[Sequence[str]]) -> int | None:
-    """The line of the only function, or of the one that the command line names."""
+def _find_called(lines: Sequence[str], steps: Sequence[Sequence[str]]) -> int | None:
+    """Return the line of the only function, or of the function that the command line names."""
     found = {m["name"]: at for at, line in enumerate(lines) if (m := _FUNCTION.match(line))}
     named = [word.partition("=")[2] for step in steps for word in step if word.startswith("--function=")]
     if named:
@@ -105,8 +105,8 @@ def _called(lines: Sequence[str], steps: Sequence[Sequence[str]]) -> int | None:
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def _arguments(header: str, steps: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Scalar arguments whose value stands on the command line."""
+def _read_arguments(header: str, steps: Sequence[Sequence[str]]) -> dict[str, int]:
+    """Return the scalar arguments with a value on the command line."""
     inputs = [word for step in steps for word in step if word.startswith("--input=")]
     found = _FUNCTION.match(header)
     listed = found["arguments"].partition(" -> ")[0] if found else ""
@@ -118,8 +118,8 @@ def _arguments(header: str, steps: Sequence[Sequence[str]]) -> dict[str, int]:
     }
 
 
-def _straight(lines: Sequence[str], start: int) -> Iterator[tuple[int, str]]:
-    """Lines of the body that every call runs through: those in no region of an operation."""
+def _list_straight_lines(lines: Sequence[str], start: int) -> Iterator[tuple[int, str]]:
+    """List the lines of the body that every call runs: those outside the regions of operations."""
     depth = 0
     for at in range(start, len(lines)):
         line = lines[at].partition("//")[0]
@@ -133,16 +133,16 @@ def _straight(lines: Sequence[str], start: int) -> Iterator[tuple[int, str]]:
 # ------------------------------------------------------------------------------------------ values
 
 
-def _learn(line: str, known: dict[str, int]) -> None:
-    """What one operation makes known of its result."""
+def _propagate(line: str, known: dict[str, int]) -> None:
+    """Add the result of an operation to the known values, if the operation determines it."""
     if found := _CONSTANT.match(line):
         known[found["to"]] = int(found["value"])
     elif found := (_CAST.match(line) or _ALONE.match(line)):
         if found["of"] in known:
             known[found["to"]] = known[found["of"]]
     elif (found := _SUM.match(line)) and found["a"] in known and found["b"] in known:
-        value = _HOW[found["how"]](known[found["a"]], known[found["b"]])
-        if abs(value) <= _MOST:
+        value = _OPERATORS[found["how"]](known[found["a"]], known[found["b"]])
+        if abs(value) <= _MAX_VALUE:
             known[found["to"]] = value
 
 
@@ -155,7 +155,7 @@ class _Shown:
     axis: int | None = None
 
 
-def _faults_of(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
+def _find_faults(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
     if found := _ACCESS.search(line):
         extents = [int(size) for size in found["shape"].split("x")[:-1]]
         names = [name.strip() for name in found["at"].split(",")]
@@ -163,13 +163,13 @@ def _faults_of(line: str, known: Mapping[str, int]) -> Iterator[tuple[str, _Show
             if name in known and not 0 <= known[name] < extent and extent > 0:
                 yield name, _Shown(found["operation"], known[name], 0, extent, axis)
     elif found := _SLICE.search(line):
-        yield from _beyond(found, known)
+        yield from _check_slice(found, known)
     elif (found := _LOOP.search(line)) and known.get(found["step"], 1) <= 0:
         yield found["step"], _Shown("scf.for", known[found["step"]], 1)
 
 
-def _beyond(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
-    """Offsets, by name, of a slice that begins or ends outside its tensor though it would fit into it from 0 on."""
+def _check_slice(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tuple[str, _Shown]]:
+    """Find the offsets, by name, with which a slice leaves its tensor, though a slice from 0 on would fit."""
     extents = [int(size) for size in found["shape"].split("x")[:-1]]
     offsets, sizes, strides = (
         [word.strip() for word in found[part].split(",")] for part in ("at", "sizes", "strides")
@@ -183,8 +183,8 @@ def _beyond(found: re.Match[str], known: Mapping[str, int]) -> Iterator[tuple[st
             yield name, _Shown(found["operation"], known[name] if known[name] < 0 else last, 0, extent, axis)
 
 
-def _mended(lines: Sequence[str], at: int, line: str, operand: str, right: int) -> str:
-    """The text in which only this operation takes another operand."""
+def _mend_operand(lines: Sequence[str], at: int, line: str, operand: str, right: int) -> str:
+    """Return the text in which only this operation has another operand."""
     name = "%reprobot_mended"
     place = re.compile(rf"(?P<before>\bstep\s+|\[[^\]]*?){re.escape(operand)}(?![\w$.-])")
     changed = place.sub(lambda found: f"{found['before']}{name}", line, count=1)

@@ -1,9 +1,9 @@
-"""What an MLIR testcase reads of a ``tensor.empty``, whose elements hold nothing in particular. Pure, by its text.
+"""Find a ``tensor.empty``, whose elements are undefined, that an MLIR testcase reads. Pure, by the text.
 
-Looked at are tensors of a static shape, used as they come by an operation that reads them for certain: one that adds
-to its output (a matrix product, a convolution, a pooling, a reduction), a ``linalg.generic`` whose body uses its
-value, ``tensor.extract``, an input whose elements count. One that is first filled has another name and is none of
-these. What is inserted into or carried through a loop is not looked at.
+A tensor counts if its shape is static, and an operation certainly reads it as it is: an operation that adds to its
+output (a matrix product, a convolution, a pooling, a reduction), a ``linalg.generic`` whose body uses its value,
+``tensor.extract``, an operation with the tensor as an input whose elements matter. A tensor that is filled first gets
+another name, and does not count. Insertions into a tensor, and tensors carried through a loop, are ignored.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from runners.core.protocol import Finding, FindingKind, Observation, Testcase, T
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 from runners.core.toolchain.memory_fills import decide_origin
 
-MOST_CHARACTERS, MOST_EMPTY, MOST_OPERATIONS, MOST_OF_A_BODY = 200_000, 20, 1_000, 4_000
-"""What is looked at of a file, of it, of what follows a ``tensor.empty``, and of a region, in characters: a text that
-is made to be slow takes no longer than a large one."""
+MAX_CHARS, MAX_EMPTY, MAX_OPERATIONS, MAX_BODY_CHARS = 200_000, 20, 1_000, 4_000
+"""Limits, so that no text makes the search slow: characters of a file, tensors of a file, operations after a
+``tensor.empty``, characters of a region."""
 _VALUE = r"%[A-Za-z0-9_$.-]{1,80}"
 _EMPTY = re.compile(
     rf"^[ \t]*(?P<name>{_VALUE})[ \t]*=[ \t]*tensor\.empty\(\)[ \t]*:[ \t]*"
@@ -64,23 +64,23 @@ class Unwritten:
     def __str__(self) -> str:
         return f"{self.operation} in {self.file}:{self.line} reads {self.name}, a tensor.empty that nothing filled"
 
-    def filled(self, fill: str) -> Testcase:
-        """The same testcase with a constant in the place of this ``tensor.empty``, and nothing else changed."""
+    def fill_with(self, fill: str) -> Testcase:
+        """Return the same testcase with only this ``tensor.empty`` replaced by a constant."""
         text = self._testcase.files[self.file]
         start, end = self._at
-        constant = f"    {self.name} = arith.constant dense<{_number(fill, self._element)}> : {self._type}"
+        constant = f"    {self.name} = arith.constant dense<{_write_constant(fill, self._element)}> : {self._type}"
         files = {**self._testcase.files, self.file: text[:start] + constant + text[end:]}
         return msgspec.structs.replace(self._testcase, files=files)
 
 
 def check_unwritten_tensors(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase with constants in the place of a ``tensor.empty`` that it reads."""
+    """Run the testcase with a ``tensor.empty`` that it reads replaced by constants."""
     unwritten = find_unwritten(failure.testcase)
     if unwritten is None:
         return NOTHING_FOUND
 
     def run_filled(fill: str) -> Observation:
-        return means.run_control(failure, unwritten.filled(fill))
+        return means.run_control(failure, unwritten.fill_with(fill))
 
     controls, evidence = decide_origin(run_filled)
     finding = Finding(
@@ -99,16 +99,16 @@ def check_unwritten_tensors(failure: Failure, means: Means) -> Diagnosis:
 
 
 def find_unwritten(testcase: Testcase) -> Unwritten | None:
-    """The first that the text shows; None where it shows none."""
+    """Return the first ``tensor.empty`` that is read; None without one."""
     if testcase.kind is not TestcaseKind.COMMAND_LINE:
         return None
     for file, text in testcase.files.items():
-        if not file.endswith(".mlir") or len(text) > MOST_CHARACTERS:
+        if not file.endswith(".mlir") or len(text) > MAX_CHARS:
             continue
-        # Comments become blanks, so that places stay where they are.
+        # Comments become blanks, so that offsets stay.
         code = _COMMENT.sub(lambda found: " " * len(found[0]), text)
-        for empty in islice(_EMPTY.finditer(code), MOST_EMPTY):
-            for operation, at in _readers(code, empty):
+        for empty in islice(_EMPTY.finditer(code), MAX_EMPTY):
+            for operation, at in _find_readers(code, empty):
                 return Unwritten(
                     operation=operation, file=file, line=code.count("\n", 0, at) + 1, name=empty["name"],
                     _testcase=testcase, _at=empty.span(), _type=empty["type"], _element=empty["element"],
@@ -116,25 +116,25 @@ def find_unwritten(testcase: Testcase) -> Unwritten | None:
     return None
 
 
-def _readers(code: str, empty: re.Match[str]) -> Iterator[tuple[str, int]]:
-    """Operations of the same function that read the tensor, with the place where each begins."""
+def _find_readers(code: str, empty: re.Match[str]) -> Iterator[tuple[str, int]]:
+    """Find the operations of the same function that read the tensor. Return each with its offset."""
     following = _FUNCTION.search(code, empty.end())
     end = following.start() if following else len(code)
-    operations = list(islice(_OPERATION.finditer(code, empty.end(), end), MOST_OPERATIONS))
+    operations = list(islice(_OPERATION.finditer(code, empty.end(), end), MAX_OPERATIONS))
     for place, found in enumerate(operations):
         stop = operations[place + 1].start() if place + 1 < len(operations) else end
-        if _reads(found["name"], code, found.start(), stop, empty["name"]):
+        if _does_read(found["name"], code, found.start(), stop, empty["name"]):
             yield found["name"], found.start() + len(found[0]) - len(found[0].lstrip())
 
 
-def _reads(operation: str, code: str, start: int, stop: int, name: str) -> bool:
-    """Whether an operation, which stands between two places, reads the tensor for certain."""
+def _does_read(operation: str, code: str, start: int, stop: int, name: str) -> bool:
+    """True if the operation between two offsets certainly reads the tensor."""
     text = code[start:stop]
     if operation == "tensor.extract":
         return re.search(rf"tensor\.extract[ \t]+{re.escape(name)}\[", text) is not None
     if not operation.startswith("linalg.") or operation == "linalg.index":
         return False
-    given, output = _names(_INS.search(text), name), _names(_OUTS.search(text), name)
+    given, output = _find_operand(_INS.search(text), name), _find_operand(_OUTS.search(text), name)
     if operation == "linalg.generic":
         inputs = _INS.search(text)
         first = len(inputs["names"].split(",")) if inputs else 0
@@ -146,26 +146,26 @@ def _reads(operation: str, code: str, start: int, stop: int, name: str) -> bool:
     return output is not None and _ADDS.fullmatch(operation) is not None
 
 
-def _names(listed: re.Match[str] | None, name: str) -> int | None:
-    """The place of a value in an operand list."""
+def _find_operand(listed: re.Match[str] | None, name: str) -> int | None:
+    """Return the position of a value in an operand list."""
     names = [one.strip() for one in listed["names"].split(",")] if listed else []
     return names.index(name) if name in names else None
 
 
 def _body_uses(code: str, start: int, text: str, place: int) -> bool:
-    """Whether the region of a ``linalg.generic`` uses one of its arguments."""
+    """True if the region of a ``linalg.generic`` uses one of its arguments."""
     block = _BLOCK.search(text)
     arguments = [one.partition(":")[0].strip() for one in block["arguments"].split(",")] if block else []
     if block is None or place >= len(arguments):
         return False
     begin = start + block.end()
-    body = code[begin : _closing(code, begin)]
+    body = code[begin : _find_region_end(code, begin)]
     return re.search(rf"{re.escape(arguments[place])}(?![\w$.-])", body) is not None
 
 
-def _closing(code: str, begin: int) -> int:
-    """Where the region ends in which ``begin`` lies."""
-    depth, stop = 1, min(len(code), begin + MOST_OF_A_BODY)
+def _find_region_end(code: str, begin: int) -> int:
+    """Return the offset of the end of the region that contains ``begin``."""
+    depth, stop = 1, min(len(code), begin + MAX_BODY_CHARS)
     for brace in re.compile(r"[{}]").finditer(code, begin, stop):
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
@@ -173,7 +173,7 @@ def _closing(code: str, begin: int) -> int:
     return stop
 
 
-def _number(fill: str, element: str) -> str:
+def _write_constant(fill: str, element: str) -> str:
     if fill in ("fill-zero", "fill-one"):
         number = "01"[fill == "fill-one"]
         return f"{number}.0" if element in _FLOATS else number if element != "i1" else ("false", "true")[int(number)]

@@ -1,4 +1,4 @@
-"""Accesses out of bounds, found by IREE's ``vmvx`` backend: it checks every access of a program."""
+"""Find accesses out of bounds with IREE's ``vmvx`` backend, which checks every access of a program."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _OUT_OF_RANGE = re.compile(
     r"OUT_OF_RANGE; [^\n]{0,120}\(offset=(?P<offset>\d{1,20}), length=(?P<length>\d{1,20})"
     r"[^\n]{0,60}?buffer (?:byte_)?length=(?P<extent>\d{1,20})\)"
 )
-"""As 3.13.0 prints it; older releases say less."""
+"""The message of 3.13.0. Older releases print less."""
 
 
 def check_bounds(failure: Failure, means: Means) -> Diagnosis:
     """Run the same program and inputs on ``vmvx``.
 
-    It does not tell whether the program or the compiler makes the access, so the finding blames nobody.
+    The run does not show whether the program or the compiler makes the access, so the finding blames neither.
     """
     failing = failure.seen
     checked = means.retarget(failure.testcase, DEVICE)

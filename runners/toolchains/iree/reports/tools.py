@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools, Step
-from runners.toolchains.iree.reports.check_tests import return_checked_values
+from runners.core.toolchain.guest import Step
+from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools
 
 _BACKENDS = {
     "llvm-cpu": "llvm-cpu",
@@ -20,15 +20,15 @@ _BACKENDS = {
 """Device → the backend that compiles for it."""
 
 
-def _backend_flag(device: str) -> str:
+def _make_backend_flag(device: str) -> str:
     return f"--iree-hal-target-backends={_BACKENDS.get(device, 'llvm-cpu')}"
 
 
 def _compile_input(device: str, source: str, module: str) -> Step:
-    return ("iree-compile", _backend_flag(device), source, "-o", module)
+    return ("iree-compile", _make_backend_flag(device), source, "-o", module)
 
 
-def _output_suffix(argv: Sequence[str]) -> str:
+def _choose_suffix(argv: Sequence[str]) -> str:
     """Return ``mlir`` if ``--compile-to`` names a phase before the last, else ``vmfb``."""
     return "mlir" if any(re.match(r"--?compile-to=(?!vm$|end$)", word) for word in argv) else "vmfb"
 
@@ -38,12 +38,53 @@ def _split_run_mlir(flags: Sequence[str], device: str) -> tuple[Step, Step]:
     compiling = [word for word in flags if re.match(r"--?(?:iree|mlir|Xcompiler)[-,]", word)]
     running = [re.sub(r"^--Xruntime[,=]", "", word) for word in flags if word not in compiling]
     if not any("iree-hal-target" in word for word in compiling):
-        compiling.insert(0, _backend_flag(device))
+        compiling.insert(0, _make_backend_flag(device))
     return ("iree-compile", *compiling), ("iree-run-module", *running)
 
 
-def _run_test(argv: Sequence[str], name: str) -> Step:
+def _make_test_step(argv: Sequence[str], name: str) -> Step:
     return ("iree-run-module", *argv[1:], f"--function={name}")
+
+
+# ------------------------------------------------------------------------------------------ check tests
+#
+# Rewrite IREE's ``check.*`` tests into functions that return the checked values: no wheel has ``iree-check-module``.
+# ``iree-run-module`` runs a rewritten test and prints the values, which are compared with those in the report.
+
+_CHECK = re.compile(
+    r"^[ \t]*check\.expect_\w+\((?P<values>%[\w#.$-]+(?:, ?%[\w#.$-]+)?)[^\n]*:[ ]?(?P<type>[^\s:()]+)[ \t]*$"
+)
+_FUNCTION = re.compile(
+    r"^(?P<head>[ \t]*(?:util\.)?func(?:\.func)?\b[^\n@]{0,60}@(?P<name>[\w.$-]+)\(\))(?P<tail>[^\n]*\{[ \t]*)$"
+)
+_RETURN = re.compile(r"^(?P<head>[ \t]*(?:util\.|func\.)?return)[ \t]*$")
+
+
+def _return_checked_values(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the MLIR with each checked value returned, and the names of the rewritten functions.
+
+    Only functions without arguments and results are rewritten: all tests are such functions.
+    """
+    rows = text.split("\n")
+    names: list[str] = []
+    begin: int | None = None
+    values: list[tuple[str, str]] = []
+    gone: set[int] = set()
+    for row, line in enumerate(rows):
+        if _FUNCTION.match(line):
+            begin, values = row, []
+        elif begin is not None and (check := _CHECK.match(line)):
+            values += [(value.strip(), check["type"]) for value in check["values"].split(",")]
+            gone.add(row)
+        elif begin is not None and values and (end := _RETURN.match(line)):
+            head = _FUNCTION.match(rows[begin])
+            assert head is not None
+            types = ", ".join(kind for _, kind in values)
+            rows[begin] = f"{head['head']} -> ({types}){head['tail']}"
+            rows[row] = f"{end['head']} {', '.join(value for value, _ in values)} : {types}"
+            names.append(head["name"])
+            begin = None
+    return "\n".join(line for row, line in enumerate(rows) if row not in gone), tuple(names)
 
 
 TOOLS = CommandLineTools(
@@ -63,9 +104,9 @@ TOOLS = CommandLineTools(
     module_suffix="vmfb",
     data_suffixes=("irpa",),
     compile_input=_compile_input,
-    output_suffix=_output_suffix,
+    output_suffix=_choose_suffix,
     combined=CombinedProgram(name="iree-run-mlir", split=_split_run_mlir),
-    check=CheckProgram(name="iree-check-module", return_checked=return_checked_values, run_test=_run_test),
+    check=CheckProgram(name="iree-check-module", return_checked=_return_checked_values, run_test=_make_test_step),
     result_header_patterns=("EXEC @", r"result\[\d+\]"),
     result_value_patterns=(r"(?:\d+x){0,8}[a-z]{1,4}\d{1,2}=",),
     compared_values=re.compile(r"^\s{0,8}lhs: (?P<actual>[^\n]+)\n\s{0,8}rhs: (?P<expected>[^\n]+)", re.M),

@@ -1,4 +1,4 @@
-"""How the cause of a failure of TVM is looked for, cheapest first."""
+"""The diagnosers for failures of TVM, cheapest first."""
 
 from __future__ import annotations
 

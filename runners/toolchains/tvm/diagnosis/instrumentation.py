@@ -1,7 +1,7 @@
-"""The unmodified testcase run once under the guest's instrumentation, and what its claims are worth.
+"""Run the unmodified testcase once under the guest's instrumentation, and check its claims in runs of the host.
 
-The guest (``guest/tvm/diagnose.py``) checks accesses, parameters and inputs of passes, and values. A claim of a read
-of uninitialized memory is traced, and a call that is claimed to work is made, each in runs of the host's.
+The guest (``guest/tvm/diagnose.py``) checks accesses, parameters and inputs of passes, and values. The host traces a
+claimed read of uninitialized memory, and makes a call that is claimed to work.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ MODES = ("bounds", "signature", "mutation", "nan", "unwritten")
 
 
 def run_instrumented(failure: Failure, means: Means) -> Diagnosis:
-    """Run the testcase under all checks, then confirm what they claim."""
-    claims = means.run_hook(failure.seen.version, instrument(failure.testcase, ",".join(MODES)))
+    """Run the testcase under all checks, then confirm their claims."""
+    claims = means.run_hook(failure.seen.version, instrument_testcase(failure.testcase, ",".join(MODES)))
 
     def run_mode(mode: str) -> Observation:
-        return means.run_control(failure, instrument(failure.testcase, mode))
+        return means.run_control(failure, instrument_testcase(failure.testcase, mode))
 
     controls, findings = trace_uninitialized(read_findings(claims), failure, run_mode)
-    return Diagnosis(controls=controls, findings=_make_claimed_call(findings, failure, means))
+    return Diagnosis(controls=controls, findings=_run_claimed_call(findings, failure, means))
 
 
-def instrument(testcase: Testcase, modes: str) -> Testcase:
-    """The testcase whose script runs under ``guest/tvm/diagnose.py`` in these modes."""
+def instrument_testcase(testcase: Testcase, modes: str) -> Testcase:
+    """Return the testcase with its script under ``guest/tvm/diagnose.py`` in these modes."""
     (_, script, *arguments) = testcase.steps[0]
     return msgspec.structs.replace(testcase, steps=(make_launch_step("tvm.diagnose", modes, script, *arguments),))
 
 
-def _make_claimed_call(found: tuple[Finding, ...], failure: Failure, means: Means) -> tuple[Finding, ...]:
-    """Run the testcase with the call that a finding claims to work in the place of the old one.
+def _run_claimed_call(found: tuple[Finding, ...], failure: Failure, means: Means) -> tuple[Finding, ...]:
+    """Run the testcase with the old call replaced by the call that a finding claims to work.
 
-    Return the findings. A clean run is added to the evidence; a run that still fails as reported refutes the finding.
+    Return the findings. A clean run adds a control to the evidence. A run that fails as reported refutes the finding.
     """
     claimed = [one for one in found if _shows_a_call(one)]
     if not claimed:
         return found
     version = failure.seen.version
-    match means.run_control(failure, instrument(failure.testcase, "repair")).outcome:
+    match means.run_control(failure, instrument_testcase(failure.testcase, "repair")).outcome:
         case Outcome.MATCH:
             return tuple(one for one in found if one not in claimed)
         case Outcome.PASS:

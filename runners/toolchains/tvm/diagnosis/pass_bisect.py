@@ -1,8 +1,8 @@
-"""Find the pass with which a TVM testcase begins to fail: inside the sandbox, confirmed from outside.
+"""Bisect the passes of a TVM testcase: search inside the sandbox, and confirm the result outside.
 
 The search (``guest/tvm/pass_bisect``) shares its process with the testcase: its result is a claim. So the host runs
-the testcase twice more, with the passes of the two sides of the boundary, and judges both runs by its own oracle. A
-finding needs the failure with the pass, and a clean run without it.
+the testcase twice more, with and without the claimed pass, and judges both runs by its own oracle. A finding needs
+the failure with the pass, and a clean run without it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, 
 from runners.core.toolchain.guest import make_launch_step
 
 SEARCH_S = 40.0
-"""For the trials inside: a testcase of a second has them all in 2 to 20 s."""
+"""Time limit of the search inside. For a testcase of one second the search takes 2 to 20 s."""
 MAX_PASSES = 5_000
 _PROGRAM = "tvm.pass_bisect.search"
 _PassName = Annotated[str, msgspec.Meta(min_length=1, max_length=120, pattern=r"^[\w.:<>-]+$")]
@@ -35,7 +35,7 @@ class _Evidence(msgspec.Struct, frozen=True, rename={"passed": "pass"}):
     always: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=200)] = ()
     outer: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=200)] = ()
     under_way: Annotated[tuple[_PassName, ...], msgspec.Meta(max_length=6)] = ()
-    """Where every pass may be left out: what ran when it failed, outermost first."""
+    """If it fails with all passes left out: the passes that ran at the failure, outermost first."""
     difference: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=200)], ...], msgspec.Meta(max_length=80)] = ()
 
 
@@ -66,7 +66,7 @@ def _with_step(testcase: Testcase, step: tuple[str, ...]) -> Testcase:
     return msgspec.structs.replace(testcase, steps=(step,))
 
 
-_WHOSE = {"own": "that the testcase applies", "pipeline": "that compiling applies"}
+_OWNERS = {"own": "that the testcase applies", "pipeline": "that compiling applies"}
 
 
 def _blame_pass(claim: _Evidence, failing: Observation) -> Finding:
@@ -76,7 +76,7 @@ def _blame_pass(claim: _Evidence, failing: Observation) -> Finding:
     around = f" (inside {claim.inside})" if exact and claim.inside else ""
     return Finding(
         kind=FindingKind.GUILTY_PASS,
-        summary=f"on {failing.version} it fails as reported with {which} of the {claim.of} {_WHOSE[claim.scope]}"
+        summary=f"on {failing.version} it fails as reported with {which} of the {claim.of} {_OWNERS[claim.scope]}"
         f"{name}{around}, and runs cleanly without it and those after it",
         evidence={
             "name": claim.passed if exact else which,
@@ -90,7 +90,7 @@ def _blame_pass(claim: _Evidence, failing: Observation) -> Finding:
 
 
 def _blame_no_pass(claim: _Evidence, failing: Observation) -> Finding:
-    """The host has not checked this claim: it is worth telling, and decides nothing."""
+    """Return a finding without a guilty pass. The host has not checked the claim, so the finding is only a hint."""
     while_it = f"; the search saw it fail while {claim.under_way[-1]} ran" if claim.under_way else ""
     return Finding(
         kind=FindingKind.GUILTY_PASS,

@@ -1,11 +1,11 @@
-"""Does a failure come from memory that the testcase's own TIR reads and never wrote?
+"""Trace a failure to memory that the testcase's own TIR reads and never wrote.
 
 The guest follows the TIR as it was parsed, before any pass (``guest/tvm/uninitialized/definedness.py``), and claims
-which reads are undefined. A claim alone explains no failure: the elements may not matter, and the compiler may be
-wrong besides. So the unmodified testcase is run again with these buffers filled where they are allocated
+that certain reads are undefined. A claim alone explains no failure: the elements may not matter, and the compiler may
+be wrong too. So the unmodified testcase runs again with these buffers filled at their allocation
 (`runners.core.toolchain.memory_fills`).
 
-A store that the compiler loses leads to neither: the TIR as parsed has it, so nothing is claimed and nothing filled.
+A store that the compiler loses causes no finding: the parsed TIR has the store, so no undefined read is claimed.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from runners.core.toolchain.diagnosis import Failure
 from runners.core.toolchain.memory_fills import decide_origin
 
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,79}/[A-Za-z_][\w.]{0,79}", re.ASCII)
-MOST_NAMES = 8
+MAX_NAMES = 8
 _NOT_FILLED = {ORIGIN: "unknown", CONTROL: "it could not be filled, so nothing tells whether it decides"}
 
 
 def trace_uninitialized(
     found: Sequence[Finding], failure: Failure, run_mode: Callable[[str], Observation]
 ) -> tuple[tuple[Observation, ...], tuple[Finding, ...]]:
-    """Run the testcase with the claimed buffers filled: at most six runs, and none without such a claim.
+    """Run the testcase with the claimed buffers filled: at most six runs, and no run without such a claim.
 
     ``run_mode`` runs the testcase under the guest's instrumentation in a mode. Return the runs, and the findings with
-    their origin: ``testcase`` where the buffers decide. The guest's own words about origin and control are replaced.
+    their origin: ``testcase`` if the buffers decide. The guest's statements about origin and control are replaced.
     """
     if len(failure.testcase.steps) != 1 or not any(map(_is_uninitialized, found)):
         return (), tuple(one for one in found if not _is_uninitialized(one))
-    names = "+".join(_claimed_names(found))
+    names = "+".join(_list_claimed_names(found))
     controls, evidence = decide_origin(lambda fill: run_mode(f"{fill}={names}")) if names else ((), _NOT_FILLED)
     return controls, tuple(
         msgspec.structs.replace(one, evidence={**one.evidence, "version": failure.seen.version, **evidence})
@@ -49,8 +49,9 @@ def _is_uninitialized(one: Finding) -> bool:
     return one.kind is FindingKind.UNINITIALIZED_READ
 
 
-def _claimed_names(found: Sequence[Finding]) -> tuple[str, ...]:
-    """The buffers that the guest names, as ``function/buffer``. Other words are dropped: names become arguments."""
+def _list_claimed_names(found: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the buffers that the guest names, as ``function/buffer``. Other words are dropped, because names become
+    arguments."""
     claimed = [one.evidence.get("fill") for one in found if _is_uninitialized(one)]
     names = [str(name) for claim in claimed if isinstance(claim, list) for name in claim]
-    return tuple(dict.fromkeys(name for name in names if _NAME.fullmatch(name)))[:MOST_NAMES]
+    return tuple(dict.fromkeys(name for name in names if _NAME.fullmatch(name)))[:MAX_NAMES]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.extract.claim.value_sentences import ValuePair, find_value_pair
+from bot.extract.claim.value_sentences import ValuePair, find_same_form, find_value_pair
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,18 @@ def test_both_values_of_a_sentence_are_read(sentence: str, printed: str, expecte
 )
 def test_other_figures_are_no_pair(sentence: str) -> None:
     assert find_value_pair(sentence) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "other"),
+    [
+        ("4xf32=1024 -27 1 0.2", "Output of the run: `4xf32=1024 NAN -NAN 0.2`", "4xf32=1024 NAN -NAN 0.2"),
+        ("1x1x3xf32=[[1.5 3.5 5]]", "it is 1x1x3xf32=[[1.5 3.5 2.5]] here", "1x1x3xf32=[[1.5 3.5 2.5]]"),
+        ("sum: 3 of 4", "We see sum: 5 of 4.", "sum: 5 of 4"),
+        ("sum: 3 of 4", "We see sum: 3 of 4.", ""),
+        ("3 4", "We see 5 6.", ""),
+        ("done", "done", ""),
+    ],
+)
+def test_an_output_of_the_same_form_is_found(known: str, text: str, other: str) -> None:
+    assert find_same_form(known, text) == other

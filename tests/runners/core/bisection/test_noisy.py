@@ -1,4 +1,4 @@
-"""The search between builds: right as often as it says, in as few runs as can be, whatever skips or lies."""
+"""Tests of the search among builds with flaky failures: calibrated confidence, few runs, any skips."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def history(size: int, change: int, *, introduced: bool = True) -> list[Answer]:
 @settings(deadline=None, max_examples=60)
 @given(size=st.integers(1, 300), data=st.data(), introduced=st.booleans())
 def test_a_steady_change_is_found_exactly(size: int, data: st.DataObject, introduced: bool) -> None:
-    """Whichever build it came with, and whichever way: that one, verified, in logarithmically many runs."""
+    """The first changed build is found, verified, in logarithmically many runs, for a regression and for a fix."""
     change = data.draw(st.integers(1, size))
     found, events = run(history(size, change, introduced=introduced))
     assert (found.older, found.newer, found.single) == (change - 1, change, True)
@@ -70,8 +70,8 @@ def test_a_steady_change_is_found_exactly(size: int, data: st.DataObject, introd
 
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
-def test_whatever_skips_the_answer_holds_and_ends_in_builds_that_were_seen(data: st.DataObject) -> None:
-    """The range contains the change; its ends answered as said; nothing was run in vain for ever."""
+def test_skipped_builds_do_not_make_the_answer_wrong(data: st.DataObject) -> None:
+    """The range contains the change, its ends answered accordingly, and the search ends."""
     size = data.draw(st.integers(2, 120))
     change = data.draw(st.integers(1, size))
     truth = history(size, change)
@@ -84,8 +84,8 @@ def test_whatever_skips_the_answer_holds_and_ends_in_builds_that_were_seen(data:
     assert len(events) < 120
 
 
-def test_a_block_that_cannot_answer_is_the_answer() -> None:
-    """The range ends exactly where the block does, and not every build of it is tried."""
+def test_a_skipped_block_becomes_the_range() -> None:
+    """The range ends exactly at the ends of the block, and only some of its builds are run."""
     truth = history(2000, 1000)
     truth[800:1400] = [SKIP] * 600
     found, events = run(truth)
@@ -93,8 +93,8 @@ def test_a_block_that_cannot_answer_is_the_answer() -> None:
     assert sum(answer is SKIP for _, answer in events) < 30
 
 
-def test_the_ends_are_verified_before_anything_between_is_run() -> None:
-    """Ten runs of each; an end that doesn't answer as said ends the search."""
+def test_ends_are_verified_first() -> None:
+    """Ten runs of each end. An end with an unexpected answer ends the search."""
     line = line_of(50)
     events: list[Event] = [(0, GOOD)] * 10 + [(50, BAD)] * 9
     assert choose_next(line, Goals(), events, [1.0] * 51) == RunNext(builds=(50,))
@@ -109,8 +109,8 @@ def test_the_ends_are_verified_before_anything_between_is_run() -> None:
     )
 
 
-def test_failure_rates_are_taken_with_care() -> None:
-    """Never steadier than was seen; refused where both ends fail alike."""
+def test_failure_rates_are_conservative() -> None:
+    """A rate is never steadier than observed. Ends that fail alike are refused."""
     steady = estimate_rates(RunCounts(fails=10), RunCounts(passes=10))
     assert steady is not None
     assert 0.9 < steady.bad < 1
@@ -121,8 +121,8 @@ def test_failure_rates_are_taken_with_care() -> None:
     assert estimate_rates(RunCounts(fails=4, passes=6), RunCounts(fails=3, passes=7)) is None
 
 
-def test_rates_that_differ_but_not_surely_are_measured_longer() -> None:
-    """Two of ten against none of ten is promising: more runs of the ends, no refusal yet."""
+def test_uncertain_rates_get_more_runs() -> None:
+    """Two failures of ten against none of ten: more runs of the ends, no refusal yet."""
     line = line_of(50)
     ends: list[Event] = [(0, GOOD)] * 10 + [(50, BAD)] * 2 + [(50, GOOD)] * 8
     step = choose_next(line, Goals(), ends, [1.0] * 51)
@@ -130,8 +130,8 @@ def test_rates_that_differ_but_not_surely_are_measured_longer() -> None:
     assert set(step.builds) == {0, 50}
 
 
-def test_a_prior_shortens_the_search_and_a_wrong_one_does_not_spoil_it() -> None:
-    """With all belief on the right commit a few runs do; on the wrong one the even share finds the right one."""
+def test_a_prior_helps_and_a_wrong_prior_costs_little() -> None:
+    """A right prior shortens the search. With a wrong prior the even share finds the right commit."""
     right = [0.0] * 500
     right[336] = 1.0  # that build 337 is the first changed
     truth = history(500, 337)
@@ -144,8 +144,8 @@ def test_a_prior_shortens_the_search_and_a_wrong_one_does_not_spoil_it() -> None
     assert len(more) < len(many) + 12
 
 
-def test_a_build_at_hand_is_preferred_to_one_that_must_be_made() -> None:
-    """Bits for each second: of two builds that teach as much, the one without a wait."""
+def test_an_available_build_is_preferred() -> None:
+    """The search maximizes information per second: of two equal builds it runs the one without a wait."""
     line = line_of(100)
     ends: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10
     seconds = [600.0] * 101
@@ -153,7 +153,7 @@ def test_a_build_at_hand_is_preferred_to_one_that_must_be_made() -> None:
     assert choose_next(line, Goals(), ends, seconds) == RunNext(builds=(40,))
 
 
-def test_workers_look_at_different_builds() -> None:
+def test_workers_run_different_builds() -> None:
     """Three workers cut the belief into four parts."""
     ends: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10
     step = choose_next(line_of(100), Goals(), ends, [1.0] * 101, workers=3)
@@ -161,8 +161,8 @@ def test_workers_look_at_different_builds() -> None:
     assert [round(build, -1) for build in step.builds] in ([20, 50, 80], [30, 50, 70], [30, 50, 80], [20, 50, 70])
 
 
-def test_more_than_one_change_is_noticed_and_the_newest_is_the_answer() -> None:
-    """bad → good → bad, seen because a build before the answer certainly fails."""
+def test_of_several_changes_the_newest_is_the_answer() -> None:
+    """bad → good → bad: a build before the answer certainly fails, and is reported as unsteady."""
     line = line_of(100)
     ends: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10
     seen: list[Event] = [*ends, *[(30, BAD)] * 4, *[(60, GOOD)] * 4, *[(61, BAD)] * 3]
@@ -171,8 +171,8 @@ def test_more_than_one_change_is_noticed_and_the_newest_is_the_answer() -> None:
     assert (found.older, found.newer, found.unsteady) == (60, 61, (30,))
 
 
-def test_a_single_run_that_contradicts_is_run_again() -> None:
-    """Before an answer is given, the odd one out is asked until it fits: one lying run is no second change."""
+def test_a_contradicting_run_is_repeated() -> None:
+    """A build whose one run contradicts is rerun before the answer: one wrong run is no second change."""
     line, truth = line_of(100), history(100, 61)
     events: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10 + [(30, BAD)]
     while isinstance(step := choose_next(line, GOALS, events, [1.0] * 101), RunNext):
@@ -183,8 +183,8 @@ def test_a_single_run_that_contradicts_is_run_again() -> None:
     assert (30, GOOD) in events
 
 
-def test_what_comes_next_either_way_is_told_before_the_answer() -> None:
-    """The builds wanted after a pass and after a failure of the one under way."""
+def test_the_next_builds_are_predicted_for_both_answers() -> None:
+    """One build for a pass and one for a failure of the build under way."""
     ends: list[Event] = [(0, GOOD)] * 10 + [(100, BAD)] * 10
     wanted = predict_next(line_of(100), Goals(), ends, [1.0] * 101, [50])
     assert len(wanted) == 2
@@ -192,8 +192,8 @@ def test_what_comes_next_either_way_is_told_before_the_answer() -> None:
 
 
 @pytest.mark.parametrize(("p", "f", "most"), [(0.8, 0.0, 1.2), (0.5, 0.0, 1.25), (0.8, 0.05, 1.35)])
-def test_lying_runs_cost_little_more_than_they_must(p: float, f: float, most: float) -> None:
-    """At 99 %, over 120 histories of 200 builds: near the channel's bound, and wrong in no more than a few."""
+def test_flaky_runs_cost_little_more_than_the_bound(p: float, f: float, most: float) -> None:
+    """At 99 %, over 120 histories of 200 builds: near the channel's bound, and wrong in few histories."""
     rates, size, wrong, runs = Rates(bad=p, good=f), 200, 0, 0
     for trial in range(120):
         chance = random.Random(trial)
@@ -212,7 +212,7 @@ def test_lying_runs_cost_little_more_than_they_must(p: float, f: float, most: fl
 
 
 def test_only_a_single_verified_commit_is_named() -> None:
-    """Two builds several commits apart are a range, however sure it is."""
+    """Two builds several commits apart are a range, at any confidence."""
     line = Line(weights=(0.5, 0.5), commits=(0, 7, 14), introduced=True)
     truth = [GOOD, GOOD, BAD]
     found, _ = run(truth, line=line)

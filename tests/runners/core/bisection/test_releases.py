@@ -1,4 +1,4 @@
-"""The search keeps its promises whatever is skipped and in whatever order answers arrive."""
+"""Tests of the three-valued search: its promises hold for all skips and all orders of answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GOOD, BAD, SKIP = Answer.GOOD, Answer.BAD, Answer.SKIP
 
 
 def run_search(truth: list[Answer], start: list[int]) -> tuple[list[str], dict[str, Answer]]:
-    """Probe as the executor does, until nothing more can be learned."""
+    """Probe as the executor does, until no run can add information."""
     order = [f"1.{i}" for i in range(len(truth))]
     answers = {order[i]: truth[i] for i in start}
     while probes := choose_probes(order, answers):
@@ -36,7 +36,7 @@ def monotone(before: Answer, after: Answer) -> Callable[[int, int], list[Answer]
 
 @given(size=st.integers(2, 40), data=st.data())
 def test_an_introduced_failure_is_bracketed(size: int, data: st.DataObject) -> None:
-    """Good before, bad after: the edge is exactly the change, found in logarithmically many probes."""
+    """Good before, bad after: the edge is exactly the change, after logarithmically many probes."""
     change = data.draw(st.integers(1, size - 1))
     order, answers = run_search(monotone(GOOD, BAD)(size, change), [0, size - 1])
     edge = find_introduction(order, answers)
@@ -57,8 +57,8 @@ def test_a_fix_is_bracketed(size: int, data: st.DataObject) -> None:
 
 
 @given(truth=st.lists(st.sampled_from([GOOD, BAD, SKIP]), min_size=1, max_size=25), data=st.data())
-def test_any_history_is_bracketed_truthfully(truth: list[Answer], data: st.DataObject) -> None:
-    """Whatever the history: ends of an edge answered as said, everything between was skipped, and it ends."""
+def test_edges_hold_for_any_history(truth: list[Answer], data: st.DataObject) -> None:
+    """The ends of an edge answered accordingly, all builds between were skipped, and the search ends."""
     start = sorted(data.draw(st.sets(st.integers(0, len(truth) - 1), max_size=3)))
     order, answers = run_search(truth, start)
     came, went = find_introduction(order, answers), find_fix(order, answers)
@@ -74,8 +74,8 @@ def test_any_history_is_bracketed_truthfully(truth: list[Answer], data: st.DataO
         assert edge.is_narrowed
 
 
-def test_without_a_bad_build_every_build_is_looked_at() -> None:
-    """A failure that lives in one middle release only is found."""
+def test_a_failure_of_one_middle_release_is_found() -> None:
+    """Without a bad build, the search runs every build."""
     truth = [GOOD] * 7 + [BAD] + [GOOD] * 8
     order, answers = run_search(truth, [0, 15])
     assert answers[order[7]] is BAD
@@ -93,8 +93,8 @@ def test_a_skipped_build_stays_in_the_range() -> None:
     assert (edge.older, edge.newer, edge.skipped) == ("1.1", "1.4", ("1.2", "1.3"))
 
 
-def test_a_fix_is_found_although_the_newest_builds_cannot_run_it() -> None:
-    """Bad, then good for one release, then an API that moved: the good release is looked for and found."""
+def test_a_fix_is_found_although_the_newest_builds_skip() -> None:
+    """Bad, then good for one release, then an API that moved: the search finds the good release."""
     order, answers = run_search([BAD] * 4 + [GOOD] + [SKIP] * 11, [3, 15, 0])
     edge = find_fix(order, answers)
     assert edge is not None
@@ -102,7 +102,7 @@ def test_a_fix_is_found_although_the_newest_builds_cannot_run_it() -> None:
     assert len(answers) <= 8
 
 
-def test_how_far_back_it_goes_is_told_even_when_older_builds_cannot_run_it() -> None:
+def test_the_oldest_bad_build_is_found_although_older_builds_skip() -> None:
     """Skip, then bad: the first bad build is exact, found by halving."""
     order, answers = run_search([SKIP] * 6 + [BAD] * 10, [0, 15])
     edge = find_introduction(order, answers)
@@ -111,22 +111,22 @@ def test_how_far_back_it_goes_is_told_even_when_older_builds_cannot_run_it() -> 
     assert len(answers) <= 6
 
 
-def test_attempts_that_disagree_answer_nothing() -> None:
+def test_disagreeing_attempts_are_a_skip() -> None:
     """One good and one bad run of the same build are no evidence for either."""
     assert combine_attempts([GOOD, BAD]) is SKIP
     assert combine_attempts([BAD, SKIP, BAD]) is BAD
     assert combine_attempts([]) is SKIP
 
 
-def test_an_unsteady_history_is_noticed() -> None:
-    """bad → good → bad has two changes, and skips do not hide them."""
+def test_changes_are_counted_across_skips() -> None:
+    """bad → good → bad has two changes."""
     order = ["a", "b", "c", "d"]
     assert count_changes(order, {"a": BAD, "b": GOOD, "c": SKIP, "d": BAD}) == 2
 
 
 @given(st.integers(3, 40), st.data())
-def test_between_failing_builds_no_wide_gap_is_left(size: int, data: st.DataObject) -> None:
-    """Asked until it asks for nothing, every build has been looked at or is next to three at most that were not."""
+def test_no_wide_gap_between_failing_builds_is_left(size: int, data: st.DataObject) -> None:
+    """At the end, at most two untested builds lie between two tested builds."""
     order = [str(n) for n in range(size)]
     picked = data.draw(st.sets(st.sampled_from(order), min_size=1))
     answers = dict.fromkeys({order[0], order[-1], *picked}, Answer.BAD)

@@ -23,7 +23,7 @@ from runners.core.protocol import (
 from runners.core.toolchain.diagnosis import ComparedRun, Failure
 from runners.diagnosis.nondeterminism import rerun_varied
 from runners.rewrite.testcase import retarget_testcase
-from runners.toolchains.iree.diagnosis.dispatch_matching import Parting, first_parting
+from runners.toolchains.iree.diagnosis.dispatch_matching import Divergence, find_divergence
 from runners.toolchains.iree.diagnosis.dispatch_traces import Trace
 from runners.toolchains.iree.diagnosis.dispatches import trace_run
 from runners.toolchains.iree.diagnosis.pass_bisect import bisect_passes
@@ -80,7 +80,7 @@ def has_failed(seen: Investigation) -> bool:
 
 def find_false_alarms(
     bench: Workbench, testcase: Testcase, one: tuple[str, str], other: tuple[str, str]
-) -> tuple[Parting, ...] | None:
+) -> tuple[Divergence, ...] | None:
     """Return where two runs on (release, device) differ; None if they cannot be compared."""
     return compare_traces(trace_testcase(bench, testcase, *one), trace_testcase(bench, testcase, *other))
 
@@ -96,10 +96,10 @@ def trace_testcase(bench: Workbench, testcase: Testcase, version: str, device: s
     )
 
 
-def compare_traces(one: Trace | None, other: Trace | None) -> tuple[Parting, ...] | None:
+def compare_traces(one: Trace | None, other: Trace | None) -> tuple[Divergence, ...] | None:
     if one is None or other is None:
         return None
-    parting = first_parting(one.dispatches, other.dispatches)
+    parting = find_divergence(one.dispatches, other.dispatches)
     return () if parting is None else (parting,)
 
 

@@ -99,7 +99,8 @@ SETTINGS = (
         name="settings-of-the-supervisor",
         source="""
 for name, value in {"oom_score_adj": b"1000", "oom_adj": b"15", "coredump_filter": b"0x7f", "timerslack_ns": b"1",
-                    "clear_refs": b"1", "comm": b"mine", "autogroup": b"19", "attr/current": b"x", "uid_map": b"0 0 1",
+                    "clear_refs": b"1", "comm": b"mine", "autogroup": b"19", "attr/current": b"x",
+                    "uid_map": b"0 0 1",
                     "setgroups": b"deny", "gid_map": b"0 0 1", "loginuid": b"0", "mem": b"x", "projid_map": b"0 0 1"
                     }.items():
     def write():

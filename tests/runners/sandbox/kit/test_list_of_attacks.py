@@ -6,8 +6,9 @@ import inspect
 import re
 from pathlib import Path
 
-from tests.runners.sandbox import test_claims, test_lifecycle, test_sessions, test_sharing
+from tests.runners.sandbox import test_claims, test_host_memory, test_lifecycle, test_sessions, test_sharing
 from tests.runners.sandbox.kit.attacks import ATTACKS
+from tests.runners.sandbox.kit.table import read_table, render_table
 
 PAPER = Path(__file__).parents[4] / "docs" / "sandbox-kit.md"
 ON_EACH_ENGINE = {"engine", "room", "host"}
@@ -22,7 +23,7 @@ def rows() -> dict[str, list[str]]:
 
 def pairs() -> dict[str, object]:
     """Tests of attacks with two parties, by name."""
-    modules = (test_claims, test_lifecycle, test_sessions, test_sharing)
+    modules = (test_claims, test_host_memory, test_lifecycle, test_sessions, test_sharing)
     return {name: item for module in modules for name, item in vars(module).items() if name.startswith("test_")}
 
 
@@ -48,3 +49,9 @@ def test_every_row_has_an_attack() -> None:
     """There are at least 30 rows, each with a program."""
     assert len(rows()) >= 30
     assert all(rows().values())
+
+
+def test_table_of_engines_is_the_one_that_the_tests_require() -> None:
+    """`tests.runners.sandbox.kit.table` writes it, with at least 100 attacks."""
+    assert read_table() == render_table()
+    assert len(ATTACKS) >= 100

@@ -73,13 +73,17 @@ def replace_word(module: Any, word: str, by: str) -> Weaken:
 
 def edit_guest(file: str, old: str, new: str) -> Weaken:
     """Change one of the guest programs that guard the steps. ``file`` is a path below the guest folder."""
+    return edit_guest_files({file: (old, new)})
 
+
+def edit_guest_files(changes: dict[str, tuple[str, str]]) -> Weaken:
     def weaken(patch: pytest.MonkeyPatch, directory: Path) -> None:
         weak = directory / "guest"
         shutil.copytree(inside.GUEST, weak, ignore=shutil.ignore_patterns("__pycache__"))
-        source = (weak / file).read_text()
-        assert old in source
-        (weak / file).write_text(source.replace(old, new))
+        for file, (old, new) in changes.items():
+            source = (weak / file).read_text()
+            assert old in source
+            (weak / file).write_text(source.replace(old, new))
         weak.chmod(0o755)
         patch.setattr(inside, "GUEST", weak)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bench.proving.planted.families.iree import claims, failures, mistakes, misuse, movement, unfounded, values
-from bench.proving.planted.program import WRONG_DONE, Planted, Program, over
+from bench.proving.planted.program import WRONG_DONE, Planted, Program, tell_over
 
 BUILDS = (("3.12.0", "3.13.0"), ("3.8.0", "3.13.0"), ("3.11.0", "3.12.0"), ("3.10.0", "3.13.0"))
 """Pairs of releases that one program with a mistake after another is told over."""
@@ -38,7 +38,7 @@ def on_releases() -> Iterator[Planted]:
     )
     for number, (program, control) in enumerate(made):
         builds = NAMED if "OUT_OF_RANGE" in program.shows else BUILDS[number % len(BUILDS)]
-        told = over(
+        told = tell_over(
             program,
             dict.fromkeys(builds, "match"),
             "invalid-repro",

@@ -15,7 +15,7 @@ from bench.proving.planted.families.iree.text import (
     steps,
     tensor,
 )
-from bench.proving.planted.program import Ending, Findings, Planted, Program, over
+from bench.proving.planted.program import Ending, Findings, Planted, Program, tell_over
 from bench.proving.story import Claim
 
 REAL = Findings(may=("guilty-pass", "nondeterministic", "device-specific"), never=("out-of-bounds-access",))
@@ -63,7 +63,7 @@ def differences() -> Iterator[Planted]:
             "regression": ("invalid-repro", "fixed", "not-reproduced"),
             "confirmed": ("invalid-repro", "fixed", "regression", "not-reproduced"),
         }[verdict]
-        return over(made, outcomes, verdict, reported=reported, never=never)
+        return tell_over(made, outcomes, verdict, reported=reported, never=never)
 
     for n, (size, op) in enumerate([(3, "arith.addf"), (6, "arith.mulf"), (5, "arith.subf")]):
         kind = f"tensor<{size}xf32>"
@@ -252,7 +252,7 @@ def moved() -> Iterator[Planted]:
             findings=Findings(may=("api-moved", "missing")),
             quoted="4xf32=0 0 0 0",
         )
-        yield over(
+        yield tell_over(
             made, {"3.12.0": "incompatible", "3.13.0": "incompatible"}, "untestable", reported="3.13.0", told_by="",
             accepted=("inconclusive", "not-reproduced"), never=("confirmed", "regression", "fixed", "invalid-repro"),
         )  # fmt: skip
@@ -281,7 +281,7 @@ def without_device() -> Iterator[Planted]:
             device=device,
             quoted="8xf32=0 0 0 0 0 0 0 0",
         )
-        yield over(
+        yield tell_over(
             made, {"3.12.0": "unavailable", "3.13.0": "unavailable"}, "untestable", reported="3.13.0", told_by="",
             accepted=("inconclusive",), never=NOT_THE_COMPILER,
         )  # fmt: skip
@@ -336,7 +336,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 
 def lacking(made: Program) -> Planted:
-    return over(
+    return tell_over(
         made, {"3.13.0": "incompatible"}, "incomplete", reported="3.13.0", told_by="", accepted=("inconclusive",),
         never=NOT_THE_COMPILER,
     )  # fmt: skip

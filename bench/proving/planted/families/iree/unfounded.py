@@ -20,7 +20,7 @@ from bench.proving.planted.families.iree.text import (
     steps,
     tensor,
 )
-from bench.proving.planted.program import WRONG_DONE, Ending, Planted, Program, over
+from bench.proving.planted.program import WRONG_DONE, Ending, Planted, Program, tell_over
 from bench.proving.story import Claim
 
 Reference = Callable[..., Number]
@@ -43,7 +43,7 @@ def unfounded() -> Iterator[Planted]:
     """Claims of wrong values, refusals, crashes and endless runs, of programs that run as they should."""
     made = (*_wrong_values(), *_failed_checks(), *_refusals(), *_crashes(), *_endless())
     for number, (program, builds) in enumerate(zip(made, cycle(BUILDS), strict=False)):
-        yield over(
+        yield tell_over(
             program, dict.fromkeys(builds, "pass"), "not-reproduced", reported=builds[number % 2], told_by="",
             never=(*WRONG_DONE, "invalid-repro"),
         )  # fmt: skip
@@ -86,7 +86,7 @@ def _on_vectors() -> Iterator[tuple[str, str, str, list[str], str, str]]:
     shape = (2, 3)
     values: list[Number] = ramp(shape, -1.5, 0.75)
     text = on_elements(shape, "f32", 1, ["%r = arith.negf %a_in : T"])
-    right = printed(shape, "f32", [0 - value for value in values])
+    right = printed(shape, "f32", [-value for value in values])
     yield (
         "negf",
         "negf leaves negative values as they are",

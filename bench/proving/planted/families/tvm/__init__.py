@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench.proving.planted.families.tvm import claims, failures, mistakes, misuse, passes, unfounded, values
-from bench.proving.planted.program import WRONG_DONE, Planted, Program, over
+from bench.proving.planted.program import WRONG_DONE, Planted, Program, tell_over
 
 BUILDS = (("0.26.0", "0.27.0.post1"), ("0.25.0", "0.27.0"), ("0.26.0", "0.27.0"), ("0.25.0", "0.27.0.post1"))
 """Pairs of releases that one program with a mistake after another is told over."""
@@ -31,7 +31,7 @@ def on_releases() -> Iterator[Planted]:
     made = (*mistakes.out_of_bounds(), *mistakes.never_written(), *misuse.misused(), *misuse.misjudged())
     for number, (program, mended, accepted) in enumerate(made):
         builds = BUILDS[number % len(BUILDS)]
-        yield over(
+        yield tell_over(
             program,
             dict.fromkeys(builds, "match"),
             "invalid-repro",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bench.proving.planted.families.tvm.make import Shape
 from bench.proving.planted.families.tvm.text import IMPORTS, builder, module, run
-from bench.proving.planted.program import PYTHON, Ending, Findings, Planted, Program, over
+from bench.proving.planted.program import PYTHON, Ending, Findings, Planted, Program, tell_over
 from bench.proving.story import Claim
 
 REAL = Findings(may=("guilty-pass", "nondeterministic", "uninitialized-read", "nan-inequality", "values-replaced"))
@@ -116,7 +116,7 @@ tvm.compile(bb.get(), target="llvm")
 
 
 def fixed(made: Program) -> Planted:
-    return over(made, FIXED, "fixed", reported="0.25.0", never=("invalid-repro", "confirmed", "regression"))
+    return tell_over(made, FIXED, "fixed", reported="0.25.0", never=("invalid-repro", "confirmed", "regression"))
 
 
 def on_every_release() -> Iterator[Planted]:
@@ -137,38 +137,19 @@ def on_every_release() -> Iterator[Planted]:
                 "pixel_shuffle",
             )
         )
-    for n, shape in enumerate([(2, 0), (0, 3)]):
-        axis = shape.index(0)
-        text = (
-            IMPORTS
-            + module([("x", shape, "float32")], [f"gv = R.mean(x, axis=[{axis}])"])
-            + run({"x": f'np.zeros({shape}, "float32")'})
-        )
-        yield every(
-            program(
-                f"empty-mean-{n}",
-                "every-empty-mean",
-                f"mean over an empty axis: Divide by zero ({shape})",
-                text + "print(got)\n",
-                "Divide by zero",
-            )
-        )
     values = [
-        ("maximum-nan", "maximum", "[np.nan, 1.0]", "[1.0, np.nan]", "maximum is not symmetric for nan"),
-        ("minimum-nan", "minimum", "[np.nan, 0.0, 2.0]", "[0.0, np.nan, 1.0]", "minimum drops a nan on the left"),
-        ("log-add-exp", "log_add_exp", "[90.0, 1.0]", "[90.0, 2.0]", "log_add_exp of 90 and 90 is inf"),
-        ("log-add-exp-large", "log_add_exp", "[100.0]", "[99.0]", "log_add_exp overflows"),
+        ("log-add-exp", "[90.0, 1.0]", "[90.0, 2.0]", "log_add_exp of 90 and 90 is inf"),
+        ("log-add-exp-large", "[100.0]", "[99.0]", "log_add_exp overflows"),
     ]
-    for name, op, a, b, title in values:
+    for name, a, b, title in values:
         size = a.count(",") + 1
-        reference = {"log_add_exp": "logaddexp"}.get(op, op)
-        text = IMPORTS + builder([("a", (size,), "float32"), ("b", (size,), "float32")], [f"gv = R.{op}(a, b)"])
+        text = IMPORTS + builder([("a", (size,), "float32"), ("b", (size,), "float32")], ["gv = R.log_add_exp(a, b)"])
         text += run({"a": f'np.array({a}, "float32")', "b": f'np.array({b}, "float32")'})
-        text += f"np.testing.assert_allclose(got, np.{reference}(a, b), rtol=1e-5)\n"
+        text += "np.testing.assert_allclose(got, np.logaddexp(a, b), rtol=1e-5)\n"
         yield every(
             program(
                 name,
-                f"every-{op.replace('_', '-')}",
+                "every-log-add-exp",
                 title,
                 text,
                 "AssertionError",
@@ -176,26 +157,10 @@ def on_every_release() -> Iterator[Planted]:
                 ending="assertion",
             )
         )
-    text = (
-        IMPORTS
-        + module([("x", (3,), "float32")], ["gv = R.sign(x)"])
-        + run({"x": 'np.array([np.nan, -2, 0], "float32")'})
-    )
-    yield every(
-        program(
-            "sign-nan",
-            "every-sign",
-            "sign of nan is 0",
-            text + "np.testing.assert_array_equal(got, np.sign(x))\n",
-            "AssertionError",
-            claim="wrong-result",
-            ending="assertion",
-        )
-    )
 
 
 def every(made: Program) -> Planted:
-    return over(
+    return tell_over(
         made,
         EVERY,
         "confirmed",
@@ -278,7 +243,7 @@ assert len(task.config_space) == 1
             findings=Findings(may=("api-moved", "missing")),
             quoted=UNEQUAL.format(2, 6, 33.3),
         )
-        yield over(
+        yield tell_over(
             made, {"0.26.0": "incompatible", "0.27.0.post1": "incompatible"}, "untestable", reported="0.26.0",
             told_by="",
             accepted=("inconclusive",), never=("confirmed", "regression", "fixed", "invalid-repro", "not-reproduced"),
@@ -316,7 +281,7 @@ np.testing.assert_allclose(vm["main"](tvm.runtime.tensor(x, dev)).numpy(), x * x
             device=device,
             quoted=UNEQUAL.format(8, 32, 25),
         )
-        yield over(
+        yield tell_over(
             made, {"0.26.0": "unavailable", "0.27.0.post1": "unavailable"}, "untestable", reported="0.27.0.post1",
             told_by="",
             accepted=("inconclusive",), never=("confirmed", "regression", "fixed", "invalid-repro", "not-reproduced"),
@@ -349,7 +314,7 @@ def incomplete() -> Iterator[Planted]:
             findings=Findings(may=("missing",)),
             quoted=UNEQUAL.format(8, 8, 100),
         )
-        yield over(
+        yield tell_over(
             made, {"0.27.0.post1": "incompatible"}, "incomplete", reported="0.27.0.post1", told_by="",
             accepted=("inconclusive",),
             never=("confirmed", "regression", "fixed", "invalid-repro", "not-reproduced"),

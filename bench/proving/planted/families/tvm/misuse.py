@@ -103,17 +103,6 @@ def misused() -> Iterator[Made]:
             f"symbolic-{n}", "symbolic-shape", "adding two vectors of a dynamic length fails at run time", text,
             f"np.ones({b},", f"np.ones({a},", shows="Error", claim="error", ending="error",
         )  # fmt: skip
-    for n, dtype in enumerate(["int32", "int64"]):
-        text = (
-            module([("a", (3,), dtype), ("b", (3,), dtype)], ["gv = R.floor_divide(a, b)"])
-            + run({"a": f'np.array([7, 8, 9], "{dtype}")', "b": f'np.array([2, 0, 3], "{dtype}")'}) + "print(got)\n"
-        )  # fmt: skip
-        yield at_fault(
-            f"division-by-zero-{n}", "division-by-zero", f"floor_divide of {dtype} kills the process", text,
-            "[2, 0, 3]", "[2, 1, 3]",
-            shows="signal 8", claim="crash", ending="signal", accepted=(),
-            findings=Findings(may=("broken-rule", "undefined-operand")),
-        )  # fmt: skip
     for n, op in enumerate(["sin", "sqrt"]):
         text = (
             module([("x", (3,), "float32")], [f"gv = R.{op}(x)"])

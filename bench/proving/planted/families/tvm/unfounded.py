@@ -7,7 +7,7 @@ from itertools import cycle
 
 from bench.proving.planted.families.tvm.make import INNOCENT
 from bench.proving.planted.families.tvm.text import IMPORTS, Parameters, builder, module, noise, ramp, run
-from bench.proving.planted.program import PYTHON, WRONG_DONE, Ending, Planted, Program, over
+from bench.proving.planted.program import PYTHON, WRONG_DONE, Ending, Planted, Program, tell_over
 from bench.proving.story import Claim
 
 BUILDS = (("0.26.0", "0.27.0.post1"), ("0.25.0", "0.27.0"), ("0.25.0", "0.26.0"), ("0.27.0", "0.27.0.post1"))
@@ -36,7 +36,7 @@ def unfounded() -> Iterator[Planted]:
     """Claims of wrong values, failed checks, errors, crashes and endless runs, none of which happens."""
     made = (*_wrong_values(), *_failed_checks(), *_errors(), *_crashes(), *_endless())
     for number, (program, builds) in enumerate(zip(made, cycle(BUILDS), strict=False)):
-        yield over(
+        yield tell_over(
             program, dict.fromkeys(builds, "pass"), "not-reproduced", reported=builds[number % 2], told_by="",
             never=(*WRONG_DONE, "invalid-repro"),
         )  # fmt: skip

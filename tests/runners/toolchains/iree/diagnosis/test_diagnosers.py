@@ -1,4 +1,4 @@
-"""IREE's diagnosers: which runs show that the program itself is at fault, and which do not."""
+"""Tests of IREE's diagnosers: the runs that prove a fault of the testcase, and the runs that do not."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def failure(testcase: Testcase = COMMANDS, device: str = "vmvx", **more: object)
     return Failure(testcase=testcase, seen=observe("1.0", Outcome.MATCH, device=device, **more))
 
 
-def test_vmvx_tells_an_access_out_of_bounds_and_blames_nobody() -> None:
-    """It may be the compiler's own doing."""
+def test_an_access_out_of_bounds_on_vmvx_has_no_blame() -> None:
+    """The access may be the compiler's own."""
     means, ran = scripted(Outcome.OTHER_FAILURE, OUT_OF_RANGE)
     found = diagnose_once(DIAGNOSERS, failure(device="llvm-cpu"), means)
     assert found.findings[0].evidence["offset"] == 400
@@ -71,8 +71,8 @@ INDEXED = msgspec.structs.replace(
 )
 
 
-def test_an_index_outside_blames_the_repro_when_the_failure_goes_with_it() -> None:
-    """The control takes another index and nothing else; its clean run is what the finding rests on."""
+def test_an_index_out_of_bounds_blames_the_testcase_if_the_mended_run_is_clean() -> None:
+    """The control changes the index only; the finding rests on its clean run."""
     means, ran = scripted(Outcome.PASS)
     found = diagnose_once(DIAGNOSERS, failure(INDEXED), means)
     assert [(f.kind, f.evidence["origin"]) for f in found.findings] == [
@@ -85,8 +85,8 @@ def test_an_index_outside_blames_the_repro_when_the_failure_goes_with_it() -> No
 @pytest.mark.parametrize(
     ("alone", "blamed"), [(Exited(code=1), True), (Signalled(code=6), False), (TimedOut(where="step 1"), False)]
 )
-def test_a_compiler_may_refuse_an_index_outside_and_not_crash_or_hang_on_it(alone: Ended, blamed: bool) -> None:
-    """Undefined is what the program does when it runs: the repro is not blamed for a crash of the compiler."""
+def test_a_crash_or_hang_of_the_compiler_is_not_blamed_on_the_testcase(alone: Ended, blamed: bool) -> None:
+    """Behaviour is undefined at run time: a compiler may refuse such a program, but must not crash or hang."""
     ran: list[Testcase] = []
 
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
@@ -100,8 +100,8 @@ def test_a_compiler_may_refuse_an_index_outside_and_not_crash_or_hang_on_it(alon
     assert ran[0].steps == INDEXED.steps[:1]
 
 
-def test_an_index_outside_explains_no_failure_that_stays() -> None:
-    """Mended and failing still: something else is wrong, and the repro is not blamed."""
+def test_an_index_out_of_bounds_does_not_explain_a_failure_that_stays() -> None:
+    """If the mended testcase fails too, the testcase is not blamed."""
     means, _ = scripted(Outcome.MATCH)
     assert diagnose_once(DIAGNOSERS, failure(INDEXED), means).findings == ()
 
@@ -128,10 +128,10 @@ SHARED = msgspec.structs.replace(
         (Outcome.MATCH, Exited(code=0), False),
     ],
 )
-def test_a_broken_rule_blames_the_repro_when_the_result_hangs_on_it(
+def test_a_broken_rule_blames_the_testcase_if_the_mended_result_differs(
     mended: Outcome, ended: Ended, blamed: bool
 ) -> None:
-    """Put right, the testcase is clean or prints another value; one that fails as before was broken elsewhere."""
+    """The mended testcase is clean or prints another value. If it fails as before, the cause is elsewhere."""
 
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
         if '"reduction"' in testcase.files["m.mlir"]:
@@ -144,7 +144,7 @@ def test_a_broken_rule_blames_the_repro_when_the_result_hangs_on_it(
 
 @pytest.mark.parametrize("ended", [Signalled(code=11), TimedOut(where="step 2"), Exited(code=1)])
 def test_an_undefined_value_explains_no_crash_no_hang_and_no_refusal(ended: Ended) -> None:
-    """They go when the dimension is reduced, and are the compiler's all the same."""
+    """Such failures are the compiler's, though they go when the rule is kept."""
     means, _ = scripted(Outcome.PASS)
     findings = diagnose_once(DIAGNOSERS, failure(SHARED, ended=ended), means).findings
     assert FindingKind.BROKEN_RULE not in {one.kind for one in findings}

@@ -15,7 +15,7 @@ from runners.core.failure.tensor_difference import Tensor, find_differing_values
 from runners.core.protocol import Exited, Finding, Observation, Outcome, Testcase, TestcaseKind, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
 from runners.guest.iree.dispatch_trace import pack_claim, parse_trace
-from runners.toolchains.iree.diagnosis.dispatch_matching import first_parting
+from runners.toolchains.iree.diagnosis.dispatch_matching import find_divergence
 from runners.toolchains.iree.diagnosis.dispatch_traces import Dispatch, TracedTensor, read_trace
 from runners.toolchains.iree.diagnosis.dispatches import compare_dispatches
 from tests.support.means import make_means
@@ -49,7 +49,7 @@ AFTER_WRONG = dispatch("dispatch_2_elementwise_f32", ["f32=4"], ["f32=16"])
 
 def test_the_first_that_gives_something_else_is_named() -> None:
     """Not the one after it, which was handed something else."""
-    parting = first_parting([DOUBLE, WRONG_SUM, AFTER_WRONG], [DOUBLE, SUM, AFTER])
+    parting = find_divergence([DOUBLE, WRONG_SUM, AFTER_WRONG], [DOUBLE, SUM, AFTER])
     assert parting is not None
     assert (parting.at, parting.matched, parting.values) == (2, 1, (4.0, 6.0))
 
@@ -57,8 +57,8 @@ def test_the_first_that_gives_something_else_is_named() -> None:
 def test_rounding_is_no_difference() -> None:
     """The last digits of a float mean nothing; those of an integer do."""
     close = dispatch("dispatch_1_reduction_2_f32", ["2xf32=2 4"], ["f32=6.00001"])
-    assert first_parting([DOUBLE, close], [DOUBLE, SUM]) is None
-    assert first_parting(
+    assert find_divergence([DOUBLE, close], [DOUBLE, SUM]) is None
+    assert find_divergence(
         [dispatch("d", ["2xi32=1 2"], ["i32=600000"])], [dispatch("d", ["2xi32=1 2"], ["i32=600001"])]
     )
 
@@ -69,7 +69,7 @@ def test_a_difference_out_of_sight_blames_no_later_dispatch() -> None:
     sink = (seen("i32=1"),), (seen("i32=2"),)
     these = [Dispatch("f_dispatch_0_x", (), (long,)), Dispatch("f_dispatch_1_y", (long,), sink[0])]
     those = [Dispatch("f_dispatch_0_x", (), (other,)), Dispatch("f_dispatch_1_y", (other,), sink[1])]
-    assert first_parting(these, those) is None
+    assert find_divergence(these, those) is None
 
 
 def test_other_numbers_and_names_are_still_the_same_dispatch() -> None:
@@ -77,7 +77,7 @@ def test_other_numbers_and_names_are_still_the_same_dispatch() -> None:
     renumbered = dispatch("dispatch_4_reduction_2_f32", ["2xf32=2 4"], ["f32=6"])
     renamed = dispatch("dispatch_4_generic_2_f32", ["2xf32=2 4"], ["f32=6"])
     for other in (renumbered, renamed):
-        parting = first_parting([DOUBLE, WRONG_SUM], [DOUBLE, other])
+        parting = find_divergence([DOUBLE, WRONG_SUM], [DOUBLE, other])
         assert parting is not None
         assert parting.other is other
 
@@ -89,9 +89,9 @@ def test_dispatches_that_only_take_the_same_are_not_compared() -> None:
         dispatch("dispatch_0_a", ["2xf32=1 2"], ["2xf32=0 0"]),
         dispatch("dispatch_1_b", ["2xf32=1 2"], ["2xf32=1 1"]),
     ]
-    assert first_parting(these, those) is None
+    assert find_divergence(these, those) is None
     nothing_taken = dispatch("dispatch_0_fill", [], ["f32=1"]), dispatch("dispatch_0_iota", [], ["f32=2"])
-    assert first_parting([nothing_taken[0]], [nothing_taken[1]]) is None
+    assert find_divergence([nothing_taken[0]], [nothing_taken[1]]) is None
 
 
 def test_dispatches_of_one_name_on_parts_of_one_tensor_are_not_mixed_up() -> None:
@@ -99,9 +99,9 @@ def test_dispatches_of_one_name_on_parts_of_one_tensor_are_not_mixed_up() -> Non
     first = dispatch("dispatch_4_slice", ["2xf32=1 2"], ["f32=1"])
     second = dispatch("dispatch_5_slice", ["2xf32=1 2"], ["f32=2"])
     wrong = dispatch("dispatch_5_slice", ["2xf32=1 2"], ["f32=9"])
-    assert first_parting([first, second], [second, first]) is None
-    assert first_parting([second], [first]) is not None
-    assert first_parting([first, wrong], [first, second]) is None  # one of them is, and which cannot be told
+    assert find_divergence([first, second], [second, first]) is None
+    assert find_divergence([second], [first]) is not None
+    assert find_divergence([first, wrong], [first, second]) is None  # one of them is, and which cannot be told
 
 
 def test_a_trace_in_another_order_never_parts() -> None:
@@ -112,7 +112,7 @@ def test_a_trace_in_another_order_never_parts() -> None:
             dispatch(f"dispatch_{draw.randrange(3)}_x", [f"i32={draw.randrange(3)}"], [f"i32={draw.randrange(9)}"])
             for _ in range(draw.randrange(9))
         ]
-        assert first_parting(trace, draw.sample(trace, len(trace))) is None
+        assert find_divergence(trace, draw.sample(trace, len(trace))) is None
 
 
 def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_a_trace_of_many_inputs_that_all_differ_is_not_compared_for_ever(monkeyp
     monkeypatch.setattr("runners.toolchains.iree.diagnosis.dispatch_matching.MAX_VALUES", 1_000)
     these = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 2 3 4"], ["i32=1"]) for at in range(80)]
     those = [dispatch(f"dispatch_{at}_x", [f"4xi32={at} 9 3 4"], ["i32=2"]) for at in range(80)]
-    assert first_parting(these, those) is None
+    assert find_divergence(these, those) is None
     assert asked <= 1_000 + 4
 
 
@@ -144,7 +144,7 @@ def test_a_trace_never_parts_from_itself() -> None:
             )
             for _ in range(draw.randrange(12))
         ]
-        assert first_parting(trace, trace) is None
+        assert find_divergence(trace, trace) is None
 
 
 # ---------------------------------------------------------------------------------------------- as claims

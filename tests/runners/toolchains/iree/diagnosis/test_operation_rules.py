@@ -1,4 +1,4 @@
-"""Rules of its operations that an MLIR text breaks by itself, and valid texts of the same kind that break none."""
+"""Tests of the rules that an MLIR text can break, with valid texts that break none."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def program(source: str, *inputs: str) -> Testcase:
 
 
 @pytest.mark.parametrize("source", [WIDENED, ROWS.replace('"parallel"]', '"reduction"]')])
-def test_what_is_overwritten_or_reduced_breaks_no_rule(source: str) -> None:
-    """A tensor.empty that is only written to is how linalg is written everywhere."""
+def test_an_overwritten_or_reduced_output_breaks_no_rule(source: str) -> None:
+    """Most linalg programs write to a tensor.empty without reading it."""
     assert find_broken_rule(program(source)) is None
 
 
@@ -77,14 +77,14 @@ def test_zeros_among_the_divisors_of_the_command_line_become_ones() -> None:
     assert find_broken_rule(program(RATIO, "4xi32=0", "4xi32=@divisors.npy")) is None
 
 
-def test_what_is_commented_out_breaks_no_rule() -> None:
+def test_a_comment_breaks_no_rule() -> None:
     """The division stands in a comment."""
     assert find_broken_rule(program(RATIO.replace("%0 =", "// %0 ="), "4xi32=1", "4xi32=0")) is None
 
 
 @pytest.mark.parametrize("title", [title for title, _ in iree_valid.list_valid_programs()])
 def test_valid_programs_break_no_rule(title: str) -> None:
-    """The collection that the other diagnosers are held to."""
+    """The collection of valid programs on which all diagnosers are tested."""
     assert find_broken_rule(dict(iree_valid.list_valid_programs())[title]) is None
 
 
@@ -103,13 +103,13 @@ SLOW = {
 
 
 @pytest.mark.parametrize("what", SLOW)
-def test_a_text_that_is_made_to_be_slow_is_read_in_bounds(what: str) -> None:
-    """It shows nothing, and takes no longer than another of its size: one of these took a minute."""
+def test_a_slow_text_is_read_in_bounded_time(what: str) -> None:
+    """No finding, and the time of another text of its size: one of these took a minute."""
     assert find_broken_rule(program(SLOW[what])) is None
 
 
-def test_what_was_put_right_is_shown_in_few_lines_of_bounded_length() -> None:
-    """Whatever stands around it, and however long the line is."""
+def test_the_difference_is_bounded() -> None:
+    """In lines and in their length."""
     around = "\n".join(f"// {number % 150}" for number in range(30_000))
     text = f"{around}\n{ROWS.replace('{indexing_maps', '{doc = 1, ' + ' ' * 2_000 + 'indexing_maps')}{around}\n"
     case = program(text)

@@ -1,4 +1,4 @@
-"""What the search inside the sandbox says of IREE's compiler is believed only as far as runs of ours show it."""
+"""Tests of IREE's pass bisection: a claim of the guest counts only if runs of the host confirm it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def find(
 
 
 def alone(testcase: Testcase) -> Outcome:
-    """The pass fails by itself; the IR before it is fine."""
+    """The pass fails alone; the IR before it is read cleanly."""
     return Outcome.MATCH if "--run-reproducer" in testcase.steps[-1] else Outcome.PASS
 
 
@@ -78,7 +78,7 @@ def test_the_pass_that_fails_alone_is_named() -> None:
     assert finding.evidence["refuted_by"]
 
 
-def test_a_pass_that_cannot_be_had_alone_is_confirmed_by_its_phase() -> None:
+def test_a_pass_that_cannot_run_alone_is_confirmed_by_its_phase() -> None:
     """3.11.0 writes no reproducer: compiling to the phase fails, to the one before it does not."""
 
     def answer(testcase: Testcase) -> Outcome:
@@ -90,13 +90,13 @@ def test_a_pass_that_cannot_be_had_alone_is_confirmed_by_its_phase() -> None:
 
 @pytest.mark.parametrize("always", [Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE, Outcome.INFRA])
 @pytest.mark.parametrize("claim", [PASS, LLVM])
-def test_what_our_own_runs_do_not_show_is_not_said(claim: dict[str, Any], always: Outcome) -> None:
-    """Both sides of a boundary that behave the same show no boundary."""
+def test_an_unconfirmed_claim_is_dropped(claim: dict[str, Any], always: Outcome) -> None:
+    """If both sides of a boundary behave the same, there is no boundary."""
     assert find(claim, lambda _testcase: always) == ()
 
 
-def test_an_input_that_is_not_read_blames_no_pass() -> None:
-    """iree-opt without passes fails as reported: that is where it is."""
+def test_an_input_that_cannot_be_read_blames_no_pass() -> None:
+    """iree-opt without passes fails as reported."""
     asked: list[Testcase] = []
 
     def answer(testcase: Testcase) -> Outcome:
@@ -109,7 +109,7 @@ def test_an_input_that_is_not_read_blames_no_pass() -> None:
     assert find({"level": "parsing", "step": 0}, lambda _testcase: Outcome.PASS) == ()
 
 
-def test_where_no_pass_says_so_the_phase_is_named() -> None:
+def test_the_phase_is_named_if_no_pass_began() -> None:
     """A pass that cannot even be set up: the input is fine, and one phase fails where the one before does not."""
 
     def answer(testcase: Testcase) -> Outcome:
@@ -132,7 +132,7 @@ def empty_fails(testcase: Testcase) -> Outcome:
     return Outcome.MATCH if "--pass-pipeline" in testcase.steps[0][1] else Outcome.PASS
 
 
-def test_a_pass_that_cannot_be_set_up_is_named_when_it_fails_on_nothing() -> None:
+def test_a_pass_that_cannot_be_set_up_is_named_if_it_fails_on_an_empty_module() -> None:
     """Alone, on an empty module, beside the testcase's own files; and the empty module is read cleanly."""
     asked: list[Testcase] = []
 
@@ -160,10 +160,8 @@ def test_a_pass_that_cannot_be_set_up_is_named_when_it_fails_on_nothing() -> Non
     ],
     ids=["not written there", "another pipeline", "fails without it too", "does not fail", "fails otherwise"],
 )
-def test_no_pass_is_named_that_the_command_line_does_not_write_or_that_does_not_decide(
-    claim: dict[str, Any], answer: Answer
-) -> None:
-    """Which pass it is comes from inside the sandbox: that it is one of the report's, and fails, is seen outside."""
+def test_only_a_deciding_pass_of_the_command_line_is_named(claim: dict[str, Any], answer: Answer) -> None:
+    """The claim names the pass; the host checks that the report lists the pass, and that the pass fails."""
     assert find(claim, answer, testcase=PLANTED) == ()
 
 
@@ -181,8 +179,8 @@ def test_a_pass_that_a_flag_adds_is_named_with_the_flag() -> None:
     assert f"iree-apply, which {FLAG} adds, is set up" in finding.summary
 
 
-def test_no_pass_is_named_by_a_flag_that_is_not_there_or_does_not_decide() -> None:
-    """The file must be one that a flag of the failing step gives, and the failure must go with that flag."""
+def test_only_a_deciding_flag_of_the_step_names_a_pass() -> None:
+    """The file must be that of a flag of the failing step, and the failure must go with that flag."""
 
     def whatever_the_flag(testcase: Testcase) -> Outcome:
         return Outcome.PASS if testcase.steps[0][1] == "before.mlir" else Outcome.MATCH
@@ -192,8 +190,8 @@ def test_no_pass_is_named_by_a_flag_that_is_not_there_or_does_not_decide() -> No
     assert find(ADDED, whatever_the_flag, testcase=BY_FLAG) == ()
 
 
-def test_the_flag_that_decides_is_named_with_the_phase() -> None:
-    """Only one of the failing step's own, and only if our own run without it is clean."""
+def test_the_deciding_flag_is_named_with_the_phase() -> None:
+    """Only a flag of the failing step, and only if the host's run without the flag is clean."""
     flag = "--iree-patterns=none.mlir"
     testcase = msgspec.structs.replace(TESTCASE, steps=((*TESTCASE.steps[0], flag),))
     claim = {"level": "parsing", "step": 0, "phase": "flow", "phase_before": "abi", "option": flag}
@@ -220,8 +218,8 @@ def narrows(testcase: Testcase) -> Outcome:
     return Outcome.MATCH if "iree-narrow" in testcase.steps[0][-1] else Outcome.PASS
 
 
-def test_a_pass_that_the_command_line_writes_is_named_when_both_sides_are_seen() -> None:
-    """By the host's own reading of the command line: a claim says no more than where, and how many."""
+def test_a_pass_of_the_command_line_is_named_if_both_sides_are_confirmed() -> None:
+    """The host reads the command line itself: a claim only gives the word and the counts."""
     asked: list[str] = []
 
     def answer(testcase: Testcase) -> Outcome:
@@ -248,7 +246,7 @@ def test_a_pass_that_the_command_line_writes_is_named_when_both_sides_are_seen()
     ids=["before it", "after it", "not there", "nothing between", "no pipeline", "no word"],
 )
 def test_a_pass_of_the_command_line_that_does_not_decide_is_not_named(claim: dict[str, Any]) -> None:
-    """Or that is not on it."""
+    """Nor a pass that is not on the command line."""
     assert find(claim, narrows, testcase=NARROWED) == ()
 
 
@@ -257,7 +255,7 @@ def limited(testcase: Testcase) -> int:
     return int(flag.partition("=")[2])
 
 
-def test_an_llvm_pass_is_named_when_both_sides_are_seen() -> None:
+def test_an_llvm_pass_is_named_if_both_sides_are_confirmed() -> None:
     """As reported with it; clean, or with another result, without it and those after it."""
     (finding,) = find(LLVM, lambda testcase: Outcome.MATCH if limited(testcase) >= 8 else Outcome.PASS)
     assert "LLVM pass 8 of 900, instcombine on f_dispatch_0, and runs cleanly without it" in finding.summary
@@ -265,8 +263,8 @@ def test_an_llvm_pass_is_named_when_both_sides_are_seen() -> None:
     assert "ends with another result without it" in other.summary
 
 
-def test_a_failure_without_llvm_lies_before_it() -> None:
-    """Said only when our own run without LLVM's passes fails as reported."""
+def test_a_failure_without_llvm_s_passes_lies_before_them() -> None:
+    """Only if the host's run without LLVM's passes fails as reported."""
     claim = {**LLVM, "application": 0, "pass": ""}
     (finding,) = find(claim, lambda _testcase: Outcome.MATCH)
     assert "all 900 LLVM passes left out" in finding.summary
@@ -300,7 +298,7 @@ def test_a_malformed_claim_is_dropped(claim: object) -> None:
     assert find(claim, alone) == ()
 
 
-def test_what_hangs_or_was_ported_is_left_alone() -> None:
+def test_hangs_and_ported_testcases_are_ignored() -> None:
     """Dumps of a compilation without an end have no end; the steps of a ported text are not the posted ones."""
     assert find(PASS, alone, saw(Outcome.MATCH, TimedOut())) == ()
     assert find(PASS, alone, saw(Outcome.MATCH, variant=Variant.PORTED)) == ()

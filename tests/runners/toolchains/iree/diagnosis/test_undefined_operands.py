@@ -1,4 +1,4 @@
-"""What an MLIR text shows by itself to be undefined, and nothing that it only may be."""
+"""Tests of operands that an MLIR text shows to be undefined, with valid texts that show none."""
 
 from __future__ import annotations
 
@@ -103,19 +103,19 @@ def test_a_step_that_is_not_positive_is_undefined(step: int) -> None:
         SUM + SUM.replace("@pick", "@other"),
     ],
 )
-def test_what_need_not_happen_is_no_fault(source: str) -> None:
+def test_code_that_need_not_run_is_no_fault(source: str) -> None:
     """In a region, of unknown extent, by an operation not followed, behind a branch, or in one of two functions."""
     assert find_fault(program(source, "6x4xf32=1", "9")) is None
 
 
-def test_the_function_that_is_called_counts() -> None:
-    """Of two functions the command line names one."""
+def test_only_the_called_function_counts() -> None:
+    """The command line names one of two functions."""
     both = SUM + SUM.replace("@pick", "@other").replace("constant 2", "constant 1")
     assert find_fault(program(both, "6x4xf32=1", "2", function="other")) is None
     assert find_fault(program(both, "6x4xf32=1", "2", function="pick")) is not None
 
 
-def test_inputs_belong_to_arguments_by_their_place() -> None:
+def test_inputs_belong_to_arguments_by_position() -> None:
     """A tensor before the index takes the first input, whatever its type; a value that is missing is unknown."""
     assert find_fault(program(SUM, "6x4xf32=9")) is None
     assert find_fault(program(SUM, "9", "1")) is None
@@ -128,7 +128,7 @@ def test_any_text_is_read_without_failing(text: str) -> None:
 
 
 @pytest.mark.parametrize("title", [title for title, _ in iree_valid.list_valid_programs()])
-def test_no_valid_program_is_accused_by_its_text(title: str) -> None:
+def test_valid_programs_have_no_fault(title: str) -> None:
     """Accesses at the very edge, guarded and clamped ones, gathers, loops: none is shown to be undefined."""
     assert find_fault(dict(iree_valid.list_valid_programs())[title]) is None
 

@@ -1,4 +1,4 @@
-"""What the text of an MLIR testcase shows to be read of a ``tensor.empty``, and what it does not."""
+"""Tests of reads of a ``tensor.empty`` in the text of an MLIR testcase."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def of_text(text: str) -> Testcase:
         (POOLING.format(window="%x").replace("ins(%x", "ins(%w"), "linalg.pooling_nhwc_sum", 5),
     ],
 )
-def test_what_reads_an_empty_tensor_is_named(text: str, operation: str, line: int) -> None:
+def test_the_operation_that_reads_an_empty_tensor_is_named(text: str, operation: str, line: int) -> None:
     """The operation and its line."""
     found = find_unwritten(of_text(text))
     assert found is not None
@@ -91,14 +91,14 @@ def test_what_reads_an_empty_tensor_is_named(text: str, operation: str, line: in
         POOLING.format(window="%w"),
     ],
 )
-def test_what_only_gives_a_shape_is_no_fault(text: str) -> None:
+def test_a_tensor_that_only_gives_a_shape_is_no_fault(text: str) -> None:
     """An output that is overwritten, one that was filled, a comment, another value of a longer name."""
     assert find_unwritten(of_text(text)) is None
 
 
 @pytest.mark.parametrize(("title", "valid"), list(iree_valid.list_valid_programs()))
 def test_no_valid_program_reads_an_empty_tensor(title: str, valid: Testcase) -> None:
-    """Of those that every diagnoser of IREE's is tried with."""
+    """The collection of valid programs on which all diagnosers are tested."""
     assert find_unwritten(valid) is None, title
 
 
@@ -111,16 +111,16 @@ def test_no_valid_program_reads_an_empty_tensor(title: str, valid: Testcase) -> 
         (MATMUL.format(to="%e"), "fill-zero", "    %e = arith.constant dense<0.0> : tensor<4x4xf32>"),
     ],
 )
-def test_it_is_filled_in_its_place_and_nothing_else_is_changed(text: str, fill: str, constant: str) -> None:
+def test_only_the_empty_tensor_is_replaced(text: str, fill: str, constant: str) -> None:
     """One line of the file differs."""
     found = find_unwritten(of_text(text))
     assert found is not None
-    before, after = text.splitlines(), found.filled(fill).files["m.mlir"].splitlines()
+    before, after = text.splitlines(), found.fill_with(fill).files["m.mlir"].splitlines()
     assert [new for old, new in zip(before, after, strict=True) if old != new] == [constant]
 
 
-def test_a_text_that_is_made_to_be_slow_is_read_in_bounds() -> None:
-    """One tensor that is the output of a thousand regions which never end: only so much of each is looked at."""
+def test_a_slow_text_is_read_in_bounded_time() -> None:
+    """One tensor is the output of a thousand unterminated regions; of each, a bounded part is read."""
     generic = "  %r = linalg.generic {{}} outs(%e : tensor<4xf32>) {{\n  ^bb0(%out{n}: f32):\n" + "{{" * 50 + "\n"
     text = "".join(generic.format(n=n) for n in range(1_500))
     assert find_unwritten(of_text("func.func @f() {\n  %e = tensor.empty() : tensor<4xf32>\n" + text)) is None

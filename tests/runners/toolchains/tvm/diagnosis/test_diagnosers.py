@@ -1,4 +1,4 @@
-"""TVM's diagnosers: what they run further, and how little is believed of what the guest answers."""
+"""Tests of TVM's diagnosers: their further runs, and the checks of the guest's claims."""
 
 from __future__ import annotations
 
@@ -42,10 +42,8 @@ LIVE = msgspec.structs.replace(
 
 
 @pytest.mark.parametrize(("mended", "blamed"), [(Outcome.PASS, True), (Outcome.MATCH, False)])
-def test_an_argument_mutated_and_read_again_blames_the_repro_when_a_copy_mends_it(
-    mended: Outcome, blamed: bool
-) -> None:
-    """With a copy in its place and failing still, something else is wrong."""
+def test_a_live_argument_blames_the_testcase_if_a_copy_mends_it(mended: Outcome, blamed: bool) -> None:
+    """If the testcase fails with a copy too, the cause is elsewhere."""
     means, ran = scripted(mended)
     found = diagnose_once(DIAGNOSERS, failure(LIVE, CHECK_FAILS), means)
     assert (FindingKind.BROKEN_RULE in {one.kind for one in found.findings}) is blamed
@@ -62,23 +60,23 @@ CALL = json.dumps(
 )
 
 
-def test_the_call_that_works_is_made() -> None:
-    """Where the testcase then runs cleanly the finding says so."""
+def test_a_claimed_call_is_run() -> None:
+    """A clean run is added to the finding."""
     means, ran = scripted(Outcome.PASS, CALL)
     (found,) = diagnose_once(DIAGNOSERS, failure(), means).findings
     assert ran[0].steps[0] == make_launch_step("tvm.diagnose", "repair", "r.py")
     assert "runs cleanly on 1.0" in str(found.evidence["control"])
 
 
-def test_a_call_that_changes_nothing_refutes_the_finding() -> None:
-    """It fails as reported with the new call too: then the old one is not why."""
+def test_a_call_without_effect_refutes_the_finding() -> None:
+    """The testcase fails as reported with the new call too, so the old call is not the cause."""
     means, _ = scripted(Outcome.MATCH, CALL)
     found = diagnose_once(DIAGNOSERS, failure(), means).findings
     assert FindingKind.SIGNATURE_CHANGED not in {one.kind for one in found}
 
 
-def test_a_guest_cannot_claim_that_its_call_was_made() -> None:
-    """Whatever it writes under that name is replaced by what the host saw."""
+def test_a_guest_cannot_claim_a_control_run() -> None:
+    """The host replaces such a claim with its own observation."""
     forged = json.loads(CALL)
     forged["evidence"]["control"] = "it runs cleanly"
     means, _ = scripted(Outcome.OTHER_FAILURE, json.dumps(forged))
@@ -90,8 +88,8 @@ def test_a_guest_cannot_claim_that_its_call_was_made() -> None:
     ("kind", "origin", "sought"),
     [("out-of-bounds-access", "testcase-data", 0), ("input-mutated", "", 1)],
 )
-def test_no_pass_is_sought_when_the_cause_is_settled(kind: str, origin: str, sought: int) -> None:
-    """The search is what costs most: it is made only where nothing cheaper has told whose fault it is."""
+def test_passes_are_not_bisected_if_the_cause_is_settled(kind: str, origin: str, sought: int) -> None:
+    """The search is the most expensive diagnoser."""
     claims = json.dumps({"kind": kind, "summary": "x", "evidence": {"origin": origin}})
     hooked: list[Testcase] = []
 

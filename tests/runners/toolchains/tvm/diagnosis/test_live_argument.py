@@ -1,4 +1,4 @@
-"""An argument mutated in place and read again, told from ones that are not."""
+"""Tests of the search for arguments that are mutated in place and read again."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_an_argument_that_is_read_again_is_given_as_a_copy() -> None:
         LIVE.replace("with R.dataflow()", "with R.dataflow("),
     ],
 )
-def test_what_is_not_read_again_is_no_fault(text: str) -> None:
-    """Another argument, a name given to something else, another operation, text that is no Python."""
+def test_an_argument_that_is_not_read_again_is_no_fault(text: str) -> None:
+    """Another argument, a name assigned again, another operation, text that is no Python."""
     assert find_live_argument(program(text)) is None
 
 
@@ -80,6 +80,6 @@ DEEP = {
 
 
 @pytest.mark.parametrize("what", DEEP)
-def test_a_text_that_is_made_to_be_deep_or_slow_is_left_alone(what: str) -> None:
-    """It shows no breach, and neither fails nor takes long: some of these took minutes."""
+def test_a_deep_or_slow_text_is_ignored(what: str) -> None:
+    """No finding, no exception, and little time: some of these texts took minutes."""
     assert find_live_argument(program(DEEP[what])) is None

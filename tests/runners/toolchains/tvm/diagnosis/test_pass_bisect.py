@@ -1,4 +1,4 @@
-"""The pass that a search inside the sandbox names is believed only as far as two runs of ours show it."""
+"""Tests of TVM's pass bisection: a claim of the guest counts only if two runs of the host confirm it."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def claimed(**changes: Any) -> str:
     return json.dumps({"kind": "guilty-pass", "summary": "anything", "evidence": {**CLAIM, **changes}})
 
 
-def test_a_pass_is_named_when_both_sides_are_seen() -> None:
-    """The failure with it, a clean run without it: by our oracle, outside."""
+def test_a_pass_is_named_if_both_sides_are_confirmed() -> None:
+    """The failure with the pass and a clean run without it, by the host's oracle."""
     (finding,) = find(claimed())
     assert "pass 7 of the 20 that compiling applies, FuseOps (inside sequential)" in finding.summary
     assert finding.evidence["difference"] == CLAIM["difference"]
@@ -63,8 +63,8 @@ def test_a_pass_is_named_when_both_sides_are_seen() -> None:
         (Outcome.INFRA, Outcome.INFRA),
     ],
 )
-def test_what_our_own_runs_do_not_show_is_not_said(with_it: Outcome, without: Outcome) -> None:
-    """A testcase can write any claim; it cannot make our two runs differ without the passes differing."""
+def test_an_unconfirmed_claim_is_dropped(with_it: Outcome, without: Outcome) -> None:
+    """A testcase can write any claim, but cannot make two runs differ without different passes."""
     assert find(claimed(), with_it=with_it, without=without) == ()
 
 
@@ -91,19 +91,19 @@ def test_a_malformed_claim_is_dropped(claims: str) -> None:
 
 
 def test_a_range_is_called_a_range() -> None:
-    """Where trials between fail in another way, no single pass is named."""
+    """If trials between fail in another way, no single pass is named."""
     (finding,) = find(claimed(passes_without=3, **{"pass": ""}))
     assert "passes 4 to 7 of the 20" in finding.summary
 
 
-def test_no_pass_at_all_is_said_without_blame() -> None:
-    """The failure needs none: nobody is named."""
+def test_a_failure_without_any_pass_names_no_pass() -> None:
+    """The failure needs no pass."""
     (finding,) = find(claimed(application=0, **{"pass": ""}))
     assert "every pass left out" in finding.summary
 
 
-def test_what_ran_when_it_failed_is_told_with_it() -> None:
-    """A pass that nothing works without can be named no other way; nobody has checked it, and it says so."""
+def test_passes_under_way_at_the_failure_are_reported_as_unchecked() -> None:
+    """A pass that must run cannot be left out, so the host cannot check it."""
     (finding,) = find(claimed(application=0, under_way=["sequential", "tirx.LowerIntrin"], **{"pass": ""}))
     assert "the search saw it fail while tirx.LowerIntrin ran" in finding.summary
     assert finding.evidence["under_way"] == ["sequential", "tirx.LowerIntrin"]

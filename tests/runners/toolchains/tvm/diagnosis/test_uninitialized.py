@@ -1,4 +1,4 @@
-"""What a claim to have read unwritten memory is worth: whether the failure follows what that memory holds."""
+"""Tests of claimed reads of unwritten memory: the failure must depend on the content of that memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FAILING = observe("1.0", Outcome.MATCH)
 
 
 def trace(claim: Finding, run: Filled) -> Diagnosis:
-    """What an instrumented run that claims this comes to."""
+    """Return the result of tracing an instrumented run with this claim."""
     means = make_means(run, hook=lambda _version, _testcase: msgspec.json.encode(claim).decode())
     return run_instrumented(Failure(testcase=TESTCASE, seen=FAILING), means)
 
@@ -55,7 +55,7 @@ def origin(run: Filled) -> object:
 
 
 def test_clean_with_one_constant_and_failing_with_another_blames_the_testcase() -> None:
-    """Each of the two twice; the runs are returned, and say how they were changed."""
+    """Each constant twice. The runs are returned with their changes."""
     run = Filled({"fill-zero": Outcome.PASS})
     diagnosis = trace(CLAIM, run)
     (found,) = diagnosis.findings
@@ -71,37 +71,37 @@ def test_any_of_the_constants_may_be_the_one_that_mends_it() -> None:
         assert origin(Filled({fill: Outcome.PASS})) == "testcase"
 
 
-def test_a_failure_that_stays_whatever_is_filled_in_blames_nobody() -> None:
-    """Then something else is wrong, whatever the guest says of the origin."""
+def test_a_failure_with_every_fill_has_no_blame() -> None:
+    """The cause is elsewhere, and the guest's claim about the origin does not count."""
     assert origin(Filled({})) == "unknown"
 
 
-def test_a_failure_that_goes_whatever_is_filled_in_blames_nobody() -> None:
+def test_a_failure_with_no_fill_has_no_blame() -> None:
     """Such as a compiler's crash that more code in the function avoids."""
     assert origin(Filled(dict.fromkeys(FILLS, Outcome.PASS))) == "unknown"
 
 
-def test_a_failure_that_comes_and_goes_with_one_constant_blames_nobody() -> None:
+def test_a_flaky_failure_with_one_fill_has_no_blame() -> None:
     """The second pair of runs has to end as the first."""
     assert origin(Filled({"fill-zero": Outcome.PASS}, again={"fill-zero": Outcome.MATCH})) == "unknown"
     assert origin(Filled({"fill-zero": Outcome.PASS}, again={"fill-highest": Outcome.PASS})) == "unknown"
 
 
-def test_a_run_that_shows_nothing_counts_for_neither_side() -> None:
-    """Out of time or memory is no failure."""
+def test_a_skipped_run_counts_for_neither_side() -> None:
+    """A run out of time or memory is no failure."""
     assert origin(Filled(dict.fromkeys(FILLS, Outcome.TIMEOUT) | {"fill-zero": Outcome.PASS})) == "unknown"
 
 
-def test_nothing_is_run_where_nothing_is_claimed() -> None:
-    """The six runs are for a claim alone; other findings stay as they are."""
+def test_without_a_claim_there_are_no_runs() -> None:
+    """The six runs are for such a claim only; other findings stay as they are."""
     other = Finding(kind=FindingKind.INPUT_MUTATED, summary="s")
     run = Filled({})
     assert trace(other, run) == Diagnosis(findings=(other,))
     assert run.fills == []
 
 
-def test_what_is_no_name_is_not_passed_on() -> None:
-    """The guest's names go on a command line: letters, digits, dots, and one stroke."""
+def test_invalid_names_are_not_passed_on() -> None:
+    """The guest's names go on a command line: letters, digits, dots and one slash."""
     run = Filled(dict.fromkeys(FILLS, Outcome.PASS))
     forged = Finding(kind=FindingKind.UNINITIALIZED_READ, summary="s", evidence={"fill": ["a b/c", 7, "../x", "f/"]})
     (found,) = trace(forged, run).findings

@@ -1,0 +1,52 @@
+"""Other values than the reported ones count as clean only beside a build that prints the reported ones."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bot.verdict.other_values import PRINTS_OTHER_VALUES, accept_other_values
+from runners.core.failure.oracle import OUTPUT
+from runners.core.protocol import Answer, Claim, ClaimKind, Observation, Outcome, Signature
+from tests.support.observed import observe
+
+CLAIM = Claim(kind=ClaimKind.WRONG_RESULT, actual="sum 3", signature=Signature(type=OUTPUT, message="sum 3"))
+
+
+def see(version: str, outcome: Outcome, line: str) -> Observation:
+    return msgspec.structs.replace(observe(version, outcome), signature=Signature(type=OUTPUT, message=line))
+
+
+def outcomes(claim: Claim, *seen: Observation) -> list[Outcome]:
+    return [one.outcome for one in accept_other_values(claim, seen)]
+
+
+WRONG = see("1.0", Outcome.MATCH, "sum 3")
+OTHER = see("1.1", Outcome.OTHER_FAILURE, "sum 4")
+
+
+def test_another_output_is_clean_beside_the_reported_one() -> None:
+    kept = accept_other_values(CLAIM, (WRONG, OTHER))
+    assert [one.outcome for one in kept] == [Outcome.MATCH, Outcome.PASS]
+    assert (kept[1].why, kept[1].answer) == (PRINTS_OTHER_VALUES, Answer.GOOD)
+
+
+def test_alone_it_says_nothing() -> None:
+    assert outcomes(CLAIM, OTHER) == [Outcome.OTHER_FAILURE]
+
+
+def test_values_that_differ_from_run_to_run_say_nothing() -> None:
+    """An uninitialised buffer prints something else each time."""
+    more = [see("1.1", Outcome.OTHER_FAILURE, f"sum {value}") for value in (5, 6)]
+    assert set(outcomes(CLAIM, WRONG, OTHER, *more)[1:]) == {Outcome.OTHER_FAILURE}
+
+
+def test_a_report_that_says_what_is_right_needs_no_guess() -> None:
+    claim = msgspec.structs.replace(CLAIM, expected="sum 7")
+    assert outcomes(claim, WRONG, OTHER) == [Outcome.MATCH, Outcome.OTHER_FAILURE]
+
+
+def test_other_failures_stay_failures() -> None:
+    crash = msgspec.structs.replace(
+        observe("1.2", Outcome.OTHER_FAILURE), signature=Signature(type="SIGSEGV", message="")
+    )
+    assert outcomes(CLAIM, WRONG, OTHER, crash)[-1] is Outcome.OTHER_FAILURE

@@ -1,0 +1,49 @@
+"""Every pure reader of untrusted text takes time in proportion to the text, whatever the text is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.untrusted import READERS, SIZE, UNITS, Reader, make_texts, measure, measure_baseline
+
+FACTOR = 600
+"""Times the plain reading of as much text. Reading a program of 10,000 statements takes 240 times, nothing else more
+than 105; the pattern of numbers that once was quadratic took 6,000 times."""
+
+
+@pytest.fixture(scope="module")
+def baseline() -> float:
+    return measure_baseline()
+
+
+def is_slow(reader: Reader, text: str, baseline: float) -> bool:
+    """True if ``reader`` exceeds the bound twice: once may be an accident of the machine."""
+    bound = FACTOR * baseline * len(text) / SIZE
+    return all(measure(reader, text) > bound for _ in range(2))
+
+
+def find_slow(name: str, units: tuple[str, ...], baseline: float) -> list[str]:
+    return [repr(unit) for unit in units for text in make_texts(unit) if is_slow(READERS[name], text, baseline)]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_reader_is_slow_on_64_kib(name: str, baseline: float) -> None:
+    """Every reader gets digits before a letter, and a share of the other units."""
+    place = list(READERS).index(name)
+    assert find_slow(name, ("0", UNITS[place * 5 % len(UNITS)]), baseline) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", READERS)
+def test_no_reader_is_slow_on_any_unit(name: str, baseline: float) -> None:
+    """All readers on all units: some minutes."""
+    assert find_slow(name, UNITS, baseline) == []
+
+
+def test_a_quadratic_reader_is_noticed(baseline: float) -> None:
+    """A pattern that read numbers once took 41 seconds for an output of 64 KiB."""
+    number = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan)(?!\w)|\w+")
+    assert is_slow(number.findall, "0" * 1_990 + "x", baseline)
+    assert not is_slow(READERS["printed output"], "0" * 1_990 + "x", baseline)
