@@ -32,7 +32,7 @@ def read_block(language: str, fence: str = "```") -> str:
 @pytest.fixture
 def added(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Toolchain:
     """The toolchain of the page, under the name that the page's line gives it."""
-    (tmp_path / "packaging_.py").write_text(read_block("python"))
+    (tmp_path / "packaging_.py").write_text(read_block("python"))  # `packaging` itself is in use here
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("packaging_")
     del sys.modules["packaging_"]  # the next test imports it anew
