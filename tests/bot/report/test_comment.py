@@ -471,3 +471,11 @@ def test_evidence_that_the_sentence_has_is_not_said_again() -> None:
     )
     shown = render_findings([finding]).partition("```text\n")[2]
     assert shown.splitlines()[:2] == ["application: 3", "would be refuted by: the same failure without it"]
+
+
+def test_a_moved_name_without_a_replacement_shows_no_null() -> None:
+    """The evidence lists a replacement only if there is one, under a label for readers."""
+    gone = finding(FindingKind.API_MOVED, "tvm.arith is gone", name="tvm.arith", successor=None)
+    moved = finding(FindingKind.API_MOVED, "tvm.tir is gone", name="tvm.tir", successor="tvm.tirx")
+    assert "null" not in render_findings((gone,))
+    assert "replaced by: tvm.tirx" in render_findings((moved,))

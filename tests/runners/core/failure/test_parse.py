@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from runners.core.failure.compare import SAME, compare_signatures
-from runners.core.failure.normalize import normalize_message
+from runners.core.failure.normalize import describe_type, name_type, normalize_message
 from runners.core.failure.parse import parse_signature
 from runners.core.protocol import Exited, OutOfMemory, Signalled, Signature
 from runners.toolchains import ALL_FAILURES
@@ -296,3 +296,10 @@ def test_one_sentence_about_two_things_is_two_failures(reported: str, observed: 
     first, second = (Signature(type="InternalError", message=text) for text in (reported, observed))
     assert (compare_signatures(first, second, ALL_FAILURES).score >= SAME) is same
     assert (compare_signatures(second, first, ALL_FAILURES).score >= SAME) is same
+
+
+def test_types_of_this_project_have_names_for_readers() -> None:
+    """A sentence never shows ``mlir-error``; names of exceptions and signals stay as they are."""
+    assert (describe_type("mlir-error"), name_type("mlir-error")) == ("an MLIR error", "MLIR error")
+    assert (describe_type("status:NOT_FOUND"), name_type("status:NOT_FOUND")) == ("status NOT_FOUND",) * 2
+    assert (describe_type("TypeError"), name_type("SIGSEGV")) == ("TypeError", "SIGSEGV")
