@@ -1,4 +1,4 @@
-"""Judge runs of one build that disagree, and weigh what reruns showed for the other verdicts. Pure."""
+"""Judge runs of one build that disagree, and weigh the results of reruns for the other verdicts. Pure."""
 
 from __future__ import annotations
 

@@ -14,16 +14,16 @@ _CHANGES = {VerdictKind.FIXED, VerdictKind.REGRESSION}
 
 
 def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Lower a verdict on clean runs below the threshold if they do not cover the code that may be what fails.
+    """Lower a verdict on clean runs below the threshold if they do not cover the code that may fail.
 
     A program that only defines names can still be fixed: a definition that failed as reported is accepted later.
     """
     if evidence.left_out and verdict.kind in _REST_ON_CLEAN_RUNS:
         why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
-        return _withhold(verdict, why, "the program alone, in one code block, would settle it")
+        return _withhold(verdict, why, "to decide: the whole program in one code block")
     if evidence.only_defines and verdict.kind is VerdictKind.NOT_REPRODUCED:
         why = "the testcase only defines functions, so a clean run does not show that their use is clean"
-        return _withhold(verdict, why, "the code that compiles or calls them would settle it")
+        return _withhold(verdict, why, "to decide: the code that compiles or calls these functions")
     return verdict
 
 

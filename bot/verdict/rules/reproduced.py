@@ -8,6 +8,7 @@ from bot.verdict.rules.phrases import find_last_reason, format_span, list_skippe
 from bot.verdict.rules.reworded import find_refusal, is_reworded
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
+from runners.core.failure.normalize import describe_type
 from runners.core.protocol import Answer, ClaimKind, Outcome, Variant
 
 
@@ -66,8 +67,8 @@ def judge_reproduced(evidence: Evidence) -> Verdict | None:
 def judge_unquoted(evidence: Evidence) -> Verdict | None:
     """Return ``fixed`` where the reported build fails, the newest runs cleanly, and the report quotes no failure.
 
-    Such a report says "it fails" and no more: nothing tells its failure from the one that was seen. All failing
-    builds must fail in the same way. Where every build fails, the testcase may be what is broken: no verdict then.
+    Such a report only says "it fails", so the observed failure cannot be compared with a reported one. All failing
+    builds must fail in the same way. If every build fails, the testcase itself may be broken: None.
     """
     plan = evidence.plan
     claim = plan.claim
@@ -82,7 +83,8 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     return make_verdict(
         VerdictKind.FIXED,
         UNQUOTED,
-        f"Already fixed: {plan.reported} fails with {types.pop()}, and {name_newest(evidence)} runs it cleanly.",
+        f"Already fixed: {plan.reported} fails with {describe_type(types.pop())},"
+        f" and {name_newest(evidence)} runs it cleanly.",
         ("the report quotes no failure to compare with; this is the failure on the build that it is about",),
         evidence.find_indices(*versions, plan.order[-1]),
     )

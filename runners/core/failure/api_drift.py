@@ -1,7 +1,7 @@
 """Recognize failures that only come from a changed API: failure text × testcase × toolchain → `Drift`. Pure.
 
-A name that a build no longer has, or does not have yet, makes the testcase incompatible with the build and says
-nothing about the reported failure. The name must occur in the testcase: the same message about a name that only the
+A name that a build no longer has, or does not have yet, makes the testcase incompatible with that build. This is no
+evidence about the reported failure. The name must occur in the testcase: the same message about a name that only the
 compiler uses is a fault of the compiler.
 """
 

@@ -37,12 +37,12 @@ _DIFFERENCE = re.compile(r"diff|err|mismatch|delta|deviation|discrepan", re.IGNO
 
 
 class Reading(Enum):
-    """What the output of a run shows about the report."""
+    """How the output of a run compares with the report."""
 
     WRONG = auto()
-    """The output is what the report calls wrong, or contradicts the expected value."""
+    """The output has the values that the report calls wrong, or contradicts the expected value."""
     RIGHT = auto()
-    """The output is what the report expects."""
+    """The output has the values that the report expects."""
     CHANGED = auto()
     """In the place of the wrong value, the output has a value that is right by itself (True, no difference)."""
     UNKNOWN = auto()

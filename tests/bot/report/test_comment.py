@@ -145,7 +145,7 @@ def outside_code(markdown: str) -> str:
 @example(text=HOSTILE)
 @example(text="")
 def test_no_text_of_a_stranger_changes_the_structure(name: str, text: str) -> None:
-    """Whatever stands in the issue, the code or the output, the comment has the blocks that plain words give."""
+    """For any text in the issue, the code or the output, the comment has the same blocks as for plain words."""
     report = reports.ALL[name]()
     comment = render_comment(poisoned(report, text))
     # An empty field has no block of its own, and evidence of that name is a diff.
@@ -158,7 +158,7 @@ def test_no_text_of_a_stranger_changes_the_structure(name: str, text: str) -> No
 
 @given(text=WORDS)
 @example(text=HOSTILE)
-def test_nothing_is_mentioned_linked_or_referred_to(text: str) -> None:
+def test_the_comment_has_no_mention_link_or_reference(text: str) -> None:
     """No @name anywhere, and outside code no issue number and no address but our compare link."""
     comment = render_comment(poisoned(reports.regression(), text))
     assert not re.search(r"@\w", comment)
@@ -176,7 +176,7 @@ def test_nothing_is_mentioned_linked_or_referred_to(text: str) -> None:
 
 @given(text=WORDS)
 @example(text=HOSTILE)
-def test_what_is_shown_hides_nothing(text: str) -> None:
+def test_the_comment_has_no_hidden_characters(text: str) -> None:
     """Control, bidirectional and surrogate characters never reach a reader; the zero-width space is ours alone."""
     comment = render_comment(poisoned(reports.regression(), text))
     assert clean_text(comment).replace("\u200b", "") == comment.replace("\u200b", "")
@@ -187,7 +187,7 @@ def test_what_is_shown_hides_nothing(text: str) -> None:
 @example(text=HOSTILE)
 @example(text="a\n```\n````\nb")
 def test_a_fence_holds_its_text(text: str) -> None:
-    """A fence is one block, whatever is in it."""
+    """A fence is one block for any content."""
     tokens = MARKDOWN.parse(f"before\n\n{quote_block(text, 'python')}\n\nafter")
     assert [token.type for token in tokens if token.level == 0 and token.nesting >= 0] == [
         "paragraph_open",
@@ -213,13 +213,13 @@ def test_a_code_span_and_a_sentence_hold_their_text(text: str) -> None:
 
 @given(st.text(st.characters()))
 def test_cleaning_twice_changes_nothing_more(text: str) -> None:
-    """Nothing that is taken out puts together something else to take out."""
+    """Removing characters never joins the rest to a new sequence to remove."""
     assert clean_text(clean_text(text)) == clean_text(text)
 
 
 @pytest.mark.parametrize("unseen", ["\x07", "\x7f", "\x85", "\u202e", "\u200d", "\ufeff", "\U000e0041", "\u3164"])
-def test_cleaning_takes_each_kind_out(unseen: str) -> None:
-    """One of each kind of character that shows as nothing, or shows other text than it is."""
+def test_cleaning_removes_each_kind_of_invisible_character(unseen: str) -> None:
+    """One character of each kind that is invisible, or shows other text than it is."""
     assert clean_text(f"a {unseen} b").split() == ["a", "b"]
 
 
@@ -235,8 +235,8 @@ def test_cleaning_takes_each_kind_out(unseen: str) -> None:
         "\x1bc",
     ],
 )
-def test_cleaning_takes_terminal_sequences_out_whole(sequence: str) -> None:
-    """A colour, a window title, a link, a character set, a reset: nothing of them is left to read or to obey."""
+def test_cleaning_removes_whole_terminal_sequences(sequence: str) -> None:
+    """A colour, a window title, a link, a character set, a reset: no part remains to read or to execute."""
     assert clean_text(f"before{sequence}after") == "beforeafter"
 
 
@@ -251,7 +251,7 @@ def test_code_without_mentions_is_still_the_same_code() -> None:
 
 
 @pytest.mark.parametrize("size", [2_000, 64_000])
-def test_the_comment_fits_whatever_is_reported(size: int) -> None:
+def test_the_comment_fits_the_limit_for_any_report(size: int) -> None:
     """At most 60,000 bytes with long outputs, long code, four-byte characters and far too many builds."""
     text = "\U0001f980@a`" * (size // 4)
     many = tuple(
@@ -274,7 +274,7 @@ def test_the_comment_fits_whatever_is_reported(size: int) -> None:
 
 
 def test_outputs_are_dropped_before_code_and_code_before_the_table() -> None:
-    """What is cut first is what a maintainer misses least."""
+    """The part that a maintainer needs least is cut first."""
     long = "x" * 60_000
     outputs = tuple(reports.seen(f"0.{minor}.0", Outcome.MATCH, excerpt=f"{minor} {long}") for minor in range(40))
     comment = render_comment(replace(reports.regression(), observations=outputs))
@@ -295,14 +295,14 @@ def test_golden(name: str) -> None:
 
 @pytest.mark.parametrize("kind", VerdictKind)
 def test_the_first_line_is_the_verdict(kind: VerdictKind) -> None:
-    """Every kind has a name in bold, and a confidence in a word where something was weighed."""
+    """Every kind has a bold title, and a confidence in a word if evidence was weighed."""
     line = render_headline(Verdict(kind=kind, confidence=0.7, headline="It was seen."))
     assert re.match(r"\*\*[A-Z][a-z ]+\.\*\* It was seen\.", line)
     unjudged = kind in UNJUDGED
     assert line.endswith("Confidence: moderate.") is not unjudged
 
 
-def test_a_headline_that_says_the_verdict_is_not_doubled() -> None:
+def test_a_headline_that_begins_with_the_title_does_not_repeat_it() -> None:
     """``Inconclusive, because …`` reads as one sentence."""
     verdict = Verdict(
         kind=VerdictKind.INCONCLUSIVE, confidence=0.2, headline="Inconclusive, because no build could run it."
@@ -312,15 +312,15 @@ def test_a_headline_that_says_the_verdict_is_not_doubled() -> None:
 
 @pytest.mark.parametrize("name", ["incomplete", "no_repro"])
 def test_a_request_is_one_question_and_no_empty_section(name: str) -> None:
-    """Where something is missing, the reporter is asked for it once, and nothing that did not happen is shown."""
+    """Missing parts are requested once, and sections without content are left out."""
     comment = render_comment(reports.ALL[name]())
     assert comment.count("?") == 1
     assert "| version" not in comment
     assert "Run it again" not in comment
 
 
-def test_repeats_and_derived_code_are_told_apart() -> None:
-    """k of n, and a row of its own for what was ported."""
+def test_the_table_separates_repeats_from_variants() -> None:
+    """k of n for repeated runs, and a row of its own for the ported testcase."""
     comment = render_comment(reports.regression())
     assert "| `0.27.0` | ❌ reported failure (2 of 2) | ⚪ not available |" in comment
     assert "| `0.25.0` (ported to this release's API) | ✅ passes |" in comment
@@ -335,8 +335,8 @@ def test_only_a_compare_address_becomes_a_link() -> None:
     assert f"1 commit: `{'a' * 40}` to `{'b' * 40}`" in comment
 
 
-def test_what_the_reporter_is_asked_for_is_not_found_as_well() -> None:
-    """The request names it; the same name once more under the findings tells nobody anything."""
+def test_a_requested_part_is_not_listed_as_a_finding() -> None:
+    """The request names the missing part; a finding would only repeat the name."""
     report = reports.ALL["incomplete"]()
     missing = Finding(kind=FindingKind.MISSING, summary="the testcase needs the name CONFIG")
     assert "needs the name CONFIG" not in render_comment(replace(report, findings=(missing,)))
@@ -352,7 +352,7 @@ def test_a_name_at_the_head_of_a_sentence_keeps_its_letters() -> None:
 
 
 def test_no_commit_is_named_for_a_testcase_at_fault() -> None:
-    """What comes out of an undefined operation changes with any release: none of them broke or mended it."""
+    """An undefined result may change with any release: no commit broke or fixed it."""
     report = reports.regression()
     assert "first bad" in render_comment(report)
     blamed = replace(report.verdict, kind=VerdictKind.INVALID_REPRO)
@@ -395,18 +395,18 @@ A_MOVED_NAME = finding(FindingKind.API_MOVED, "tvm.arith is gone", name="tvm.ari
         ((), []),
     ],
 )
-def test_that_no_pass_of_llvm_is_to_blame_is_said_only_where_nothing_else_is_known(
+def test_cleared_llvm_passes_are_shown_only_without_another_cause(
     findings: tuple[Finding, ...], said: list[str]
 ) -> None:
-    """Beside the dispatch that computes something else it is noise; the document keeps it all the same."""
+    """Beside a guilty dispatch the finding is noise; the document keeps it."""
     shown = render_findings(findings)
     assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
     report = replace(reports.ALL["regression"](), findings=findings)
     assert all(one.summary in format_json(make_document(report, render_comment(report))) for one in findings)
 
 
-def test_a_run_to_the_end_that_nobody_can_judge_is_not_called_a_failure() -> None:
-    """With status 0 and nothing to hold its output against, no word of a failure; with another status, one."""
+def test_a_run_whose_result_cannot_be_judged_is_not_called_a_failure() -> None:
+    """With status 0 and no expected output, the comment mentions no failure; with another status it does."""
     report = reports.regression()
     bad = next(seen for seen in report.observations if seen.answer is Answer.BAD)
     untold = msgspec.structs.replace(
@@ -418,8 +418,8 @@ def test_a_run_to_the_end_that_nobody_can_judge_is_not_called_a_failure() -> Non
         assert {words for words in ("runs, correctness unknown", "another failure") if words in text} == {shown}
 
 
-def test_a_module_with_nothing_after_it_is_not_shown_as_a_difference() -> None:
-    """A pass that dies leaves no module: what it was given is called that."""
+def test_a_module_without_a_result_is_not_shown_as_a_difference() -> None:
+    """A pass that crashes leaves no module: the comment shows the module that the pass received."""
     died = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", " }"])
     changed = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", "+ x", " }"])
     assert "The module that the pass received" in render_findings((died,))
@@ -427,7 +427,7 @@ def test_a_module_with_nothing_after_it_is_not_shown_as_a_difference() -> None:
 
 
 def test_a_finding_that_names_no_pass_has_no_block_of_evidence() -> None:
-    """Its sentence says all: ``name: none`` and the number of an application that is none would be noise."""
+    """The sentence is complete: ``name: none`` and its number would be noise."""
     none = finding(FindingKind.GUILTY_PASS, "with every pass left out", name="none", version="1.3", application=0)
     named = finding(FindingKind.GUILTY_PASS, "tirx.Simplify", name="tirx.Simplify", version="1.3", application=4)
     assert "with every pass" in render_findings((none,))
@@ -435,8 +435,8 @@ def test_a_finding_that_names_no_pass_has_no_block_of_evidence() -> None:
     assert "application: 4" in render_findings((named,))
 
 
-def test_where_runs_disagree_a_reader_can_have_both() -> None:
-    """The conditions stand at each run, and as variables before the testcase's own steps; else there is nothing."""
+def test_disagreeing_runs_get_commands_for_both_results() -> None:
+    """Each run states its conditions, and its steps set them as variables; agreeing runs get no commands."""
     steady = reports.regression()
     assert "By hand" not in render_comment(steady)
     bad = next(seen for seen in steady.observations if seen.answer is Answer.BAD)
@@ -455,7 +455,7 @@ def test_where_runs_disagree_a_reader_can_have_both() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(reports.ALL))
-def test_a_label_that_stands_above_is_not_said_again(name: str) -> None:
+def test_a_title_that_is_shown_above_is_not_repeated(name: str) -> None:
     """The page has it as its title, the sweep's list before the headline."""
     verdict = reports.ALL[name]().verdict
     below = render_sentence(verdict)
@@ -463,7 +463,7 @@ def test_a_label_that_stands_above_is_not_said_again(name: str) -> None:
     assert below[:1].isupper() or not below[:1].isalpha()
 
 
-def test_evidence_that_the_sentence_has_is_not_said_again() -> None:
+def test_evidence_in_the_sentence_is_not_repeated() -> None:
     """A pass and its release that stand in the summary; the rest is shown, and the document has all."""
     evidence = {"name": "FuseOps", "version": "0.25.0", "application": 3, "refuted_by": "the same failure without it"}
     finding = Finding(
@@ -471,3 +471,11 @@ def test_evidence_that_the_sentence_has_is_not_said_again() -> None:
     )
     shown = render_findings([finding]).partition("```text\n")[2]
     assert shown.splitlines()[:2] == ["application: 3", "would be refuted by: the same failure without it"]
+
+
+def test_a_moved_name_without_a_replacement_shows_no_null() -> None:
+    """The evidence lists a replacement only if there is one, under a label for readers."""
+    gone = finding(FindingKind.API_MOVED, "tvm.arith is gone", name="tvm.arith", successor=None)
+    moved = finding(FindingKind.API_MOVED, "tvm.tir is gone", name="tvm.tir", successor="tvm.tirx")
+    assert "null" not in render_findings((gone,))
+    assert "replaced by: tvm.tirx" in render_findings((moved,))

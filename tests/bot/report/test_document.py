@@ -69,7 +69,7 @@ MAY_BE_NULL = {"repro", "claim.signature", "observations.signature", "bisection"
 
 
 def breaches(value: Any, wanted: Any, where: str = "") -> list[str]:
-    """Every place where ``value`` is not what the contract says; an empty list when it keeps it."""
+    """Return each place where ``value`` breaks the contract."""
     if value is None and where in MAY_BE_NULL:
         return []
     if isinstance(wanted, dict):
@@ -91,7 +91,7 @@ def breaches(value: Any, wanted: Any, where: str = "") -> list[str]:
 
 @pytest.mark.parametrize("name", reports.ALL)
 def test_every_field_of_the_contract_is_there(name: str) -> None:
-    """Whatever the verdict, a reader of the JSON finds every name the contract lists, with its type."""
+    """For every verdict, the JSON has every name of the contract, with its type."""
     plain = json.loads(format_json(make_document(reports.ALL[name](), "the comment")))
     assert breaches(plain, CONTRACT) == []
     assert plain["comment"] == "the comment"
@@ -110,7 +110,7 @@ def test_a_missing_field_is_noticed(path: str) -> None:
 
 
 def test_both_directions_meet_in_one_object() -> None:
-    """The deciding direction comes first, and the ends that only the other one knows are still told."""
+    """The deciding direction comes first, with the ends that only the other direction knows."""
     bisection = make_document(reports.fixed_crash(), "")["bisection"]
     assert (bisection["direction"], bisection["last_bad"], bisection["first_good"]) == ("fixed", "3.5.0", "3.6.0")
     assert (bisection["first_bad"], bisection["last_good"]) == ("3.4.0", None)
@@ -124,7 +124,7 @@ def test_endings_without_a_number_have_a_null_code() -> None:
 
 
 def test_extraction_alone_gives_the_parts_it_knows() -> None:
-    """``reprobot extract --json`` has repro, missing and claim, and nothing that only a run can tell."""
+    """``reprobot extract --json`` has repro, missing and claim, and no field that needs a run."""
     report = reports.incomplete()
     plain = make_extract_document(report.issue, report.extraction)
     assert [one["name"] for one in plain["missing"]] == ["export/model.onnx", "build"]

@@ -68,16 +68,16 @@ def test_a_record_that_comes_twice_is_one_run(plan: Plan, seen: list[Observation
 
 
 @given(plan=PLANS, seen=RUNS, data=st.data())
-def test_any_order_of_records_says_the_same(plan: Plan, seen: list[Observation], data: st.DataObject) -> None:
+def test_the_order_of_records_does_not_matter(plan: Plan, seen: list[Observation], data: st.DataObject) -> None:
     """Down to the words: jobs end in any order."""
     assert told(verdict_of(plan, data.draw(st.permutations(seen)))) == told(verdict_of(plan, seen))
 
 
 @given(plan=PLANS, seen=RUNS, skips=st.lists(st.tuples(st.sampled_from(ORDER), st.sampled_from(SILENT)), max_size=6))
-def test_silence_never_turns_a_verdict_nor_makes_it_surer(
+def test_skipped_builds_never_reverse_a_verdict_or_raise_its_confidence(
     plan: Plan, seen: list[Observation], skips: list[tuple[str, Outcome]]
 ) -> None:
-    """Builds that could not answer make no direction, turn none, and add nothing to how sure it is."""
+    """Builds that are neither good nor bad never add or reverse a direction, and never raise the confidence."""
     before = verdict_of(plan, seen)
     more = [observe(version, outcome, attempt=4 + i) for i, (version, outcome) in enumerate(skips)]
     after = verdict_of(plan, [*seen, *more])
@@ -87,7 +87,7 @@ def test_silence_never_turns_a_verdict_nor_makes_it_surer(
 
 
 @given(plan=PLANS, seen=RUNS, version=st.sampled_from(ORDER))
-def test_runs_that_contradict_are_never_passed_over(plan: Plan, seen: list[Observation], version: str) -> None:
+def test_contradicting_runs_are_never_ignored(plan: Plan, seen: list[Observation], version: str) -> None:
     """One release, once failing and once clean: that is the verdict, and it is not a sure one."""
     both = [observe(version, Outcome.MATCH, attempt=8), observe(version, Outcome.PASS, attempt=9)]
     verdict = verdict_of(plan, [*seen, *both])
@@ -122,7 +122,7 @@ ALONE = told(verdict_of(PLAN, SEEN))
 
 
 def beside(data: bytes, name: str = "other.json") -> tuple[tuple[object, ...], list[str]]:
-    """The verdict, and why what was refused was, when ``data`` lies beside an honest cell's result."""
+    """Return the verdict and the reasons of refusals for ``data`` beside the result of an honest cell."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         honest = CellResult(cell="honest", plan_sha256=SHA, seen=Investigation(observations=SEEN))
@@ -149,7 +149,7 @@ def test_a_result_cut_off_anywhere_is_refused(end: int) -> None:
 
 @settings(max_examples=60)
 @given(at=st.integers(0, len(TEXT) - 1), byte=st.integers(0, 255))
-def test_a_damaged_byte_raises_nothing_and_spares_the_honest_cell(at: int, byte: int) -> None:
+def test_a_damaged_byte_raises_no_error_and_spares_the_honest_cell(at: int, byte: int) -> None:
     """Refused with a reason, or still a result of its own cell, which then contradicts: never a sure verdict."""
     verdict, refused = beside(TEXT[:at] + bytes([byte]) + TEXT[at + 1 :])
     assert verdict == ALONE if refused else verdict[0] is VerdictKind.FLAKY
@@ -172,7 +172,7 @@ DEEP = b'{"observations":' * 50_000
         (TEXT.replace(b'"1.3"', b'["1.3"]'), "schema"),
     ],
 )
-def test_what_is_late_foreign_double_or_hostile_is_refused_by_name(data: bytes, why: str) -> None:
+def test_late_foreign_duplicate_or_hostile_results_are_refused_with_a_reason(data: bytes, why: str) -> None:
     """And the verdict is the one without it."""
     verdict, refused = beside(data)
     assert verdict == ALONE
@@ -180,7 +180,7 @@ def test_what_is_late_foreign_double_or_hostile_is_refused_by_name(data: bytes, 
     assert why in refused[0]
 
 
-def test_a_result_under_a_name_that_was_not_planned_says_nothing() -> None:
+def test_a_result_of_an_unplanned_cell_is_ignored() -> None:
     """A late file of a cell that this plan does not have."""
     verdict, refused = beside(TEXT, name="unplanned.json")
     assert verdict == ALONE

@@ -54,7 +54,7 @@ class Reader(HTMLParser):
 
 
 @pytest.mark.parametrize("name", reports.ALL)
-def test_the_page_loads_and_runs_nothing(name: str) -> None:
+def test_the_page_loads_no_address_and_runs_no_script(name: str) -> None:
     """No address but the compare link, no script but a data block, and a policy that allows one known style."""
     reader = Reader(render_page(reports.ALL[name]()))
     addresses = [
@@ -92,7 +92,7 @@ def test_no_text_of_a_stranger_becomes_markup(text: str) -> None:
 @given(text=WORDS)
 @example(text="</script>\u2028<!--")
 def test_the_embedded_report_is_the_json_document(text: str) -> None:
-    """A tool that opens the page reads from it what ``--json`` writes, whatever strangers put in it."""
+    """A tool reads the same document from the page as from ``--json``, for any text of strangers."""
     report = poisoned(reports.fixed_crash(), text)
     embedded = json.loads(Reader(render_page(report)).data)
     embedded.pop("comment")
@@ -102,7 +102,7 @@ def test_the_embedded_report_is_the_json_document(text: str) -> None:
 
 
 def test_the_page_shows_code_as_it_ran_and_every_run() -> None:
-    """No respelled ``@`` here: nobody is mentioned by a file; and each observation has its own place."""
+    """``@`` is unchanged, because a file mentions no user; and each observation is shown."""
     page = render_page(reports.regression())
     text = "".join(Reader(page).text)
     assert "@I.ir_module\nclass Pool:" in text
@@ -114,11 +114,11 @@ def test_the_page_shows_code_as_it_ran_and_every_run() -> None:
 
 @pytest.mark.parametrize(("name", "absent"), [("no_repro", "What ran"), ("incomplete", "Each run")])
 def test_empty_sections_are_left_out(name: str, absent: str) -> None:
-    """A page about an issue that gave nothing to run has no headings over nothing."""
+    """A page about an issue without a testcase has no empty headings."""
     assert absent not in render_page(reports.ALL[name]())
 
 
-def test_what_the_comment_folds_is_shown_open() -> None:
+def test_folded_parts_of_the_comment_are_shown_open() -> None:
     """The page's Markdown knows no HTML: a fold of the comment's would be shown as its tags."""
     finding = Finding(kind=FindingKind.GUILTY_PASS, summary="seen", evidence={DIFFERENCE: ["-h = f(x)", "+h = g(x)"]})
     reader = Reader(render_page(replace(reports.regression(), findings=(finding,))))
@@ -129,7 +129,7 @@ def test_what_the_comment_folds_is_shown_open() -> None:
 
 
 def test_every_change_to_the_testcase_is_shown() -> None:
-    """The page has what the comment says of texts that were not run as posted."""
+    """The page shows the changes of variants as the comment does."""
     report = reports.regression()
     ported = reports.seen("0.27.0", Outcome.PASS, variant=Variant.PORTED)
     ported = msgspec.structs.replace(ported, changes=("old.name → new.name",))

@@ -57,7 +57,7 @@ def test_a_fix_comes_first_and_how_far_back_it_goes_second() -> None:
     assert (fixed.commits.compare_url, fixed.commits.count) == ("https://github.com/a/b/compare/v1.1...v1.2", 100)
 
 
-def test_what_still_fails_has_no_change_to_show() -> None:
+def test_a_failure_on_every_release_has_no_change() -> None:
     """Bad on every release: no pair, no range."""
     assert find_bisections(seen(M, M, M, M), VerdictKind.CONFIRMED, CATALOGUE) == ()
 
@@ -68,7 +68,7 @@ def test_a_regression_has_its_pair_and_what_lies_between() -> None:
     assert (found.last_good, found.first_bad, found.skipped) == ("1.0", "1.2", ("1.1",))
 
 
-def test_a_release_that_was_not_run_is_not_said_to_have_answered_nothing() -> None:
+def test_a_release_that_did_not_run_is_untested_not_skipped() -> None:
     """Without a bisection there are such between the pair; the comment calls them what they are."""
     (found,) = find_bisections(seen(P, I, None, M), VerdictKind.REGRESSION, CATALOGUE)
     assert (found.skipped, found.untested) == (("1.1",), ("1.2",))
@@ -76,7 +76,7 @@ def test_a_release_that_was_not_run_is_not_said_to_have_answered_nothing() -> No
 
 
 def test_disagreeing_runs_show_no_change() -> None:
-    """Nothing can be told from them."""
+    """Their change of answers is no change between releases."""
     flaky = Evidence(
         plan=PLAN, observations=(*seen(P, P, M, M).observations, observe("1.3", P, attempt=3)), findings=()
     )

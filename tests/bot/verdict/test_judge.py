@@ -80,7 +80,7 @@ def test_runs_of_one_build_that_disagree_are_flaky() -> None:
 
 
 def test_a_fault_of_the_repro_outranks_the_flakiness_it_causes() -> None:
-    """Reading outside a tensor gives other garbage each time: the cause is the verdict."""
+    """Reading outside a tensor gives other values each time: the verdict is the cause."""
     finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="index 17 of 12")
     verdict = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2), findings=(finding,)))
     assert verdict.kind is VerdictKind.INVALID_REPRO
@@ -98,8 +98,8 @@ def test_a_verdict_points_at_the_runs_it_rests_on() -> None:
     assert [whole.observations[i] for i in verdict.evidence] == [observe("1.1", M), observe("1.2", P)]
 
 
-def test_a_verdict_on_a_ported_text_points_at_its_runs_too() -> None:
-    """They are what it says of the newest release."""
+def test_a_verdict_that_uses_ported_runs_lists_them_as_evidence() -> None:
+    """The headline about the newest release rests on these runs."""
     ported = observe("1.3", M, variant=Variant.PORTED)
     whole = evidence((M, M, I, I), ported)
     assert ported in [whole.observations[i] for i in judge(whole).evidence]
@@ -107,7 +107,7 @@ def test_a_verdict_on_a_ported_text_points_at_its_runs_too() -> None:
 
 @pytest.mark.parametrize("kind", [FindingKind.MISSING, FindingKind.SIGNATURE_CHANGED])
 def test_a_control_that_passed_shows_nothing_where_runs_disagree(kind: FindingKind) -> None:
-    """The control may have been clean by luck, as a run of the testcase itself was: nobody is blamed."""
+    """The control may have been clean by luck, as a run of the testcase was, so no party is blamed."""
     finding = Finding(kind=kind, summary="with it the testcase runs", evidence={"version": "1.3"})
     assert judge(evidence((M, M, M, M), findings=(finding,))).kind is VerdictKind.INVALID_REPRO
     unsteady = judge(evidence((M, M, M, M), observe("1.3", P, attempt=2), findings=(finding,)))
@@ -119,14 +119,14 @@ def unwritten(origin: str) -> Finding:
 
 
 @pytest.mark.parametrize("more", [(), (observe("1.3", P, attempt=2),)])
-def test_memory_that_decides_and_was_never_written_is_a_fault_of_the_repro(more: tuple[Observation, ...]) -> None:
-    """Whether its runs agree or not: what decides between them was chosen, twice each."""
+def test_uninitialized_memory_that_decides_the_result_is_a_fault_of_the_repro(more: tuple[Observation, ...]) -> None:
+    """Whether the runs agree or not: the deciding memory was filled on purpose, twice for each value."""
     verdict = judge(evidence((M, M, M, M), *more, findings=(unwritten("testcase"),)))
     assert verdict.kind is VerdictKind.INVALID_REPRO
 
 
-def test_memory_never_written_that_is_not_shown_to_decide_leaves_a_wrong_value_open() -> None:
-    """An error or a crash is the compiler's, whatever the testcase reads."""
+def test_uninitialized_memory_without_shown_effect_makes_a_wrong_value_inconclusive() -> None:
+    """An error or a crash is the compiler's fault even if the testcase reads uninitialized memory."""
     wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
     assert (
         judge(evidence((M, M, M, M), plan=wrong, findings=(unwritten("unknown"),))).kind is VerdictKind.INCONCLUSIVE
@@ -144,10 +144,8 @@ def under(seen: Observation, **conditions: int) -> Observation:
 
 @pytest.mark.parametrize("outcomes", [(M, M, M, M), (P, P, M, M), (M, M, P, P)])
 @pytest.mark.parametrize("cause", ["memory", "threads", "hashes", "unknown"])
-def test_a_result_that_nothing_in_the_testcase_decides_is_less_sure(
-    outcomes: tuple[Outcome, ...], cause: str
-) -> None:
-    """Though the answers agree: the direction stays, the confidence is not high, and the reason is said."""
+def test_a_result_decided_outside_the_testcase_is_less_certain(outcomes: tuple[Outcome, ...], cause: str) -> None:
+    """Even if the answers agree: the verdict stays, the confidence is not high, and a reason explains this."""
     again = [observe(version, outcome, attempt=2) for version, outcome in zip(ORDER, outcomes, strict=True)]
     steady, doubted = (judge(evidence(outcomes, *again, findings=found)) for found in ((), (differing(cause),)))
     assert doubted.kind is steady.kind
@@ -155,8 +153,8 @@ def test_a_result_that_nothing_in_the_testcase_decides_is_less_sure(
     assert any(reason.startswith("on 1.3, ") for reason in doubted.reasons)
 
 
-def test_the_testcases_own_random_numbers_take_nothing_from_a_failure_that_is_always_there() -> None:
-    """What it prints differs from run to run; that it fails does not."""
+def test_the_testcases_own_random_numbers_do_not_weaken_a_constant_failure() -> None:
+    """The printed values differ from run to run; the failure does not."""
     steady, drawn = (judge(evidence((M, M, M, M), findings=found)) for found in ((), (differing("randomness"),)))
     assert drawn == steady
 
@@ -173,10 +171,10 @@ SOMETIMES = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, s
         ((M, M, M, M), (differing("randomness"),), False),
     ],
 )
-def test_what_is_said_to_come_and_go_may_have_been_away_by_luck(
+def test_an_intermittent_failure_may_be_absent_by_luck(
     outcomes: tuple[Outcome, ...], found: tuple[Finding, ...], sure: bool
 ) -> None:
-    """A change between releases, or a failure for all the numbers drawn, is not said with high confidence."""
+    """A change between releases, or a failure for all random numbers, does not get high confidence."""
     again = [observe(version, outcome, attempt=2) for version, outcome in zip(ORDER, outcomes, strict=True)]
     assert (judge(evidence(outcomes, *again, findings=found, plan=SOMETIMES)).confidence >= 0.9) is sure
     assert judge(evidence(outcomes, *again, findings=found)).confidence >= 0.9
@@ -191,8 +189,8 @@ def test_what_is_said_to_come_and_go_may_have_been_away_by_luck(
         ("randomness", {}, ""),
     ],
 )
-def test_flaky_says_what_decides_and_how_often_it_failed(cause: str, conditions: dict[str, int], said: str) -> None:
-    """With the values that were seen to fail and those that were not; an unseeded draw is called the testcase's."""
+def test_flaky_states_the_deciding_condition_and_the_rate(cause: str, conditions: dict[str, int], said: str) -> None:
+    """With the failing and the passing values. Unseeded random numbers are attributed to the testcase."""
     clean = under(observe("1.3", P, attempt=2), **conditions)
     verdict = judge(evidence((M, M, M, M), clean, findings=(differing(cause),)))
     assert verdict.kind is VerdictKind.FLAKY
@@ -203,28 +201,28 @@ def test_flaky_says_what_decides_and_how_often_it_failed(cause: str, conditions:
 
 
 def test_values_that_overlap_decide_nothing() -> None:
-    """A finding that the runs do not bear out is not repeated as if they did."""
+    """The reason does not repeat a finding that the runs do not confirm."""
     more = [observe("1.3", P, attempt=2), observe("1.3", M, attempt=3)]
     verdict = judge(evidence((M, M, M, M), *more, findings=(differing("hashes"),)))
     assert not any("hash seed 0" in reason for reason in verdict.reasons)
 
 
-def test_what_decides_is_told_of_the_build_where_it_was_found() -> None:
-    """Two builds disagree, and the reason is known for the older: then that one is told of."""
+def test_flaky_prefers_the_build_whose_cause_is_known() -> None:
+    """Runs of two builds disagree, and the cause is known for the older: the headline is about the older build."""
     more = [observe("1.2", P, attempt=2), observe("1.3", P, attempt=2)]
     verdict = judge(evidence((M, M, M, M), *more, findings=(differing("memory", "1.2"),)))
     assert "on 1.2" in verdict.headline
 
 
-def test_a_failure_that_was_seen_often_says_how_often() -> None:
-    """Five of five runs leave room for a rate of 57 %, and the reader is told so."""
+def test_a_failure_seen_often_states_its_rate() -> None:
+    """Five of five runs are compatible with a rate of 57 %, and the reason says so."""
     again = [observe("1.3", M, attempt=attempt) for attempt in range(2, 6)]
     verdict = judge(evidence((M, M, M, M), *again))
     assert "on 1.3 it fails in 5 of 5 runs (95 % interval 57 to 100 %)" in verdict.reasons
 
 
 def test_a_finding_alone_is_no_verdict() -> None:
-    """The guest wrote it: without a failure that the host saw for itself it explains nothing."""
+    """The guest wrote the finding: without a failure that the host observed, it has no effect."""
     finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="index 17 of 12")
     assert judge(evidence((P, P, P, P), findings=(finding,))).kind is VerdictKind.NOT_REPRODUCED
 
@@ -240,7 +238,7 @@ def test_a_finding_alone_is_no_verdict() -> None:
         (None, "a diagnosis re-ran"),
     ],
 )
-def test_what_a_fault_rests_on_is_what_was_run(control: str | None, said: str) -> None:
+def test_the_reason_for_a_fault_names_only_runs_that_happened(control: str | None, said: str) -> None:
     """A control is named as a reason only where it ran cleanly, and as the control that it was."""
     shown = {"call_that_works": "f(x)"} | ({} if control is None else {"control": control})
     finding = Finding(kind=FindingKind.SIGNATURE_CHANGED, summary="the old way", evidence=shown)
@@ -267,13 +265,13 @@ def test_a_ported_run_decides_only_where_the_original_cannot() -> None:
 
 
 def test_a_report_without_a_failure_to_look_for_is_never_not_reproduced() -> None:
-    """Nothing was claimed, so a clean run refutes nothing."""
+    """Without a claimed failure, a clean run refutes no claim."""
     plan = msgspec.structs.replace(PLAN, claim=Claim())
     assert judge(evidence((P, P, P, P), plan=plan)).kind is VerdictKind.INCONCLUSIVE
 
 
 def test_an_issue_without_all_its_parts_is_not_run() -> None:
-    """What is missing is the answer."""
+    """The verdict names the missing parts."""
     nothing = NoRepro(reason="no code", claim=Claim(), toolchain=None)
     partial = NoRepro(
         reason="no file", claim=Claim(), toolchain="iree", missing=(Missing(kind="file", name="m.mlir"),)
@@ -290,8 +288,8 @@ def test_an_issue_without_all_its_parts_is_not_run() -> None:
     assert (without.kind, incomplete.kind) == (VerdictKind.NO_REPRO, VerdictKind.INCOMPLETE)
 
 
-def test_a_wrong_value_that_no_pass_brings_in_is_less_sure() -> None:
-    """Seen everywhere, whatever pass is left out: that it is wrong is the reporter's word, an error not."""
+def test_a_wrong_value_that_no_pass_causes_is_less_certain() -> None:
+    """Every release shows it without any single pass: only the report says that the value is wrong."""
     none = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "none", "version": "1.3"})
     llvm = msgspec.structs.replace(none, evidence={"name": "none", "level": "llvm"})
     wrong = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.WRONG_RESULT))
@@ -344,7 +342,7 @@ def test_a_fork_is_never_named_as_a_release() -> None:
     assert "1.0 (a fork at a077796b, not a release) fails as reported" in verdict.headline
 
 
-def test_what_stand_ins_did_is_told_but_decides_nothing() -> None:
+def test_runs_on_other_devices_are_reported_but_do_not_decide() -> None:
     """Another backend's failure is no proof about the device that the report names."""
     plan = msgspec.structs.replace(PLAN, device="hip")
     seen = [observe(version, U, device="hip") for version in ORDER]
@@ -371,8 +369,8 @@ def test_the_order_of_observations_is_irrelevant(outcomes: tuple[Outcome | None,
 
 
 @given(outcomes=OUTCOMES, at=st.lists(st.integers(0, 3), min_size=1, max_size=6))
-def test_an_observation_that_is_told_twice_is_one(outcomes: tuple[Outcome | None, ...], at: list[int]) -> None:
-    """A result that comes in again makes nothing surer, and nothing else."""
+def test_a_repeated_observation_counts_once(outcomes: tuple[Outcome | None, ...], at: list[int]) -> None:
+    """A result that arrives twice does not change the verdict or its confidence."""
     whole = evidence(outcomes)
     again = [whole.observations[place] for place in at if place < len(whole.observations)]
     once, twice = judge(whole), judge(Evidence(plan=PLAN, observations=(*whole.observations, *again), findings=()))
@@ -380,10 +378,8 @@ def test_an_observation_that_is_told_twice_is_one(outcomes: tuple[Outcome | None
 
 
 @given(outcomes=OUTCOMES, at=st.integers(0, 3))
-def test_runs_that_contradict_each_other_never_make_a_sure_verdict(
-    outcomes: tuple[Outcome | None, ...], at: int
-) -> None:
-    """One build, good once and bad once: whatever is said of the bug is said with less than high confidence."""
+def test_contradicting_runs_never_give_high_confidence(outcomes: tuple[Outcome | None, ...], at: int) -> None:
+    """One build, good once and bad once: every verdict has less than high confidence."""
     both = (observe(ORDER[at], M, attempt=2), observe(ORDER[at], P, attempt=3))
     verdict = judge(evidence(outcomes, *both))
     assert verdict.kind in {VerdictKind.FLAKY, VerdictKind.INCONCLUSIVE} or verdict.confidence < 0.9
@@ -393,10 +389,8 @@ DIRECTED = {VerdictKind.FIXED, VerdictKind.REGRESSION, VerdictKind.CONFIRMED, Ve
 
 
 @given(outcomes=OUTCOMES, skip=st.sampled_from([T, Outcome.INFRA, U, Outcome.OUT_OF_MEMORY]), at=st.integers(0, 3))
-def test_one_more_skip_never_turns_a_verdict_round(
-    outcomes: tuple[Outcome | None, ...], skip: Outcome, at: int
-) -> None:
-    """A build that cannot answer may make us less sure, never sure of something else."""
+def test_one_more_skip_never_reverses_a_verdict(outcomes: tuple[Outcome | None, ...], skip: Outcome, at: int) -> None:
+    """A skipped build may lower the confidence and never leads to the opposite verdict."""
     before = judge(evidence(outcomes)).kind
     after = judge(evidence(outcomes, observe(ORDER[at], skip, attempt=2))).kind
     if before in DIRECTED and after in DIRECTED:
@@ -423,8 +417,8 @@ def on_hip(*steps: tuple[str, ...]) -> Plan:
     return msgspec.structs.replace(PLAN, testcase=testcase, device="hip")
 
 
-def test_what_only_compiles_here_says_what_running_it_needs() -> None:
-    """The chip comes from the flags: a maintainer with that card knows that it is theirs to run."""
+def test_a_testcase_that_only_compiles_here_names_the_missing_device() -> None:
+    """The chip comes from the flags, so that a maintainer with that card can run the testcase."""
     plan = on_hip(("iree-compile", "--iree-hip-target=gfx942", "a.mlir"), ("iree-run-module", "--device=hip"))
     runs = [without_device(version, "compiles; no hip device or runtime here") for version in ORDER]
     verdict = judge(evidence((None,) * 4, *runs, plan=plan))
@@ -433,8 +427,8 @@ def test_what_only_compiles_here_says_what_running_it_needs() -> None:
     assert "an AMD GPU and its driver (gfx942), which this machine does not have" in verdict.headline
 
 
-def test_a_build_that_is_not_there_is_no_missing_device() -> None:
-    """Hardware is asked for only when the compiler's own words miss it."""
+def test_an_unavailable_build_is_not_a_missing_device() -> None:
+    """The verdict requests hardware only if the compiler's output says that the hardware is missing."""
     runs = [without_device(version, "its requirements cannot be had together") for version in ORDER]
     assert "needs" not in judge(evidence((None,) * 4, *runs, plan=on_hip(("iree-compile", "a.mlir")))).headline
 
@@ -453,8 +447,8 @@ def control(version: str, outcome: Outcome, *changes: str) -> Observation:
     return observe(version, outcome, variant=Variant.CONTROL, changes=changes)
 
 
-def test_what_is_said_to_work_and_fails_too_takes_certainty_away() -> None:
-    """The report rests on a contrast that is not there."""
+def test_a_failing_control_of_the_reporter_lowers_the_confidence() -> None:
+    """The report rests on a difference that the runs do not show."""
     steady = judge(evidence((P, M, M, M)))
     borne_out = judge(evidence((P, M, M, M), control("1.3", P, SAID_TO_WORK)))
     refuted = judge(evidence((P, M, M, M), control("1.3", M, SAID_TO_WORK)))
@@ -465,7 +459,7 @@ def test_what_is_said_to_work_and_fails_too_takes_certainty_away() -> None:
 
 
 def test_our_own_controls_are_not_the_reporters() -> None:
-    """A diagnosis changes the testcase on purpose: its runs say nothing about the report's contrast."""
+    """A diagnosis changes the testcase on purpose, so its runs do not replace the reporter's control."""
     plain, ours = judge(evidence((P, M, M, M))), judge(evidence((P, M, M, M), control("1.3", M)))
     assert (ours.kind, ours.confidence, ours.reasons) == (plain.kind, plain.confidence, plain.reasons)
 
@@ -475,8 +469,8 @@ def refused(version: str, signature: Signature) -> Observation:
 
 
 @pytest.mark.parametrize("kind", [ClaimKind.WRONG_RESULT, ClaimKind.CRASH])
-def test_a_newest_release_that_refuses_is_neither_fixed_nor_confirmed(kind: ClaimKind) -> None:
-    """What it did wrong before it declines now, in so many words: the verdict says what changed."""
+def test_a_newest_release_that_rejects_the_program_is_neither_fixed_nor_confirmed(kind: ClaimKind) -> None:
+    """The newest release rejects the program that others miscompile: the verdict quotes its message."""
     plan = msgspec.structs.replace(PLAN, claim=Claim(kind=kind))
     said = Signature(type="ValueError", message="axis 3 is out of range")
     verdict = judge(evidence((P, M, M, None), refused("1.3", said), plan=plan))
@@ -484,7 +478,7 @@ def test_a_newest_release_that_refuses_is_neither_fixed_nor_confirmed(kind: Clai
     assert "1.3, the newest release, rejects it instead: ValueError: axis 3 is out of range" in verdict.headline
 
 
-def test_a_crash_is_no_refusal() -> None:
+def test_a_crash_is_not_a_rejection() -> None:
     """Another failure that is no diagnostic stays what it is."""
     plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT))
     crash = Signature(type="SIGSEGV", message="at an address")
@@ -512,8 +506,8 @@ def reworded(
 
 
 @pytest.mark.parametrize("variant", [Variant.ORIGINAL, Variant.PORTED])
-def test_an_error_that_only_its_words_changed_is_the_same(variant: Variant) -> None:
-    """Through the same calls, of the same type, half its words kept; said with less than high confidence."""
+def test_a_reworded_error_is_the_same_error(variant: Variant) -> None:
+    """Same type, same calls, half of the words: confirmed with less than high confidence."""
     verdict = judge(reworded("Check failed: (IsFloat(x)) is false: only for floats", variant=variant))
     assert verdict.kind is VerdictKind.CONFIRMED
     assert verdict.confidence < 0.9
@@ -529,20 +523,20 @@ def test_an_error_that_only_its_words_changed_is_the_same(variant: Variant) -> N
         reworded("Check failed: (IsFloat(x)) is false: only for floats", claim=Claim(kind=ClaimKind.CRASH)),
     ],
 )
-def test_another_error_is_not_taken_for_it(seen: Evidence) -> None:
+def test_another_error_is_not_a_reworded_one(seen: Evidence) -> None:
     """Other words, other calls, no calls at all, or a report of no error."""
     assert judge(seen).kind is VerdictKind.INCONCLUSIVE
 
 
 def test_a_clean_port_is_not_overruled_by_words() -> None:
-    """Ported to the newest release it runs: then it is fixed there, whatever the text as posted says."""
+    """Ported to the newest release it runs cleanly: fixed, even if the posted testcase fails with another message."""
     said = reworded("Check failed: (IsFloat(x)) is false: only for floats")
     clean = observe("1.3", P, variant=Variant.PORTED)
     assert judge(Evidence(plan=PLAN, observations=(*said.observations, clean), findings=())).kind is VerdictKind.FIXED
 
 
-def test_clean_runs_of_what_comes_and_goes_say_how_little_they_exclude() -> None:
-    """Ten of them leave room for a failure in every fourth run."""
+def test_clean_runs_of_an_intermittent_failure_state_the_possible_rate() -> None:
+    """Ten clean runs are compatible with a failure in every fourth run."""
     again = [observe("1.3", P, attempt=attempt) for attempt in range(2, 11)]
     named, said = (judge(evidence((P, P, P, P), *again, plan=plan)) for plan in (PLAN, SOMETIMES))
     assert named.kind is said.kind is VerdictKind.NOT_REPRODUCED
@@ -604,8 +598,8 @@ ASKED = "Check failed: ErrorContext(fn=main, loc=param[0], param=x) expect Tenso
         ("Check failed: (lhs.dtype().is_bool()) is false", False),
     ],
 )
-def test_a_check_of_the_arguments_is_said_to_be_one(message: str, told: bool) -> None:
-    """The verdict stays, since it fails as reported; whether the refusal is right is left to the reader."""
+def test_an_error_from_a_check_of_the_arguments_is_named_as_such(message: str, told: bool) -> None:
+    """The verdict stays, because it fails as reported; the reader decides whether the check is correct."""
     signature = Signature(type="ValueError", message=message)
     claim = Claim(kind=ClaimKind.ERROR, signature=signature, versions=("1.1",))
     seen = [observe(version, M, signature=signature) for version in ORDER]
@@ -615,14 +609,14 @@ def test_a_check_of_the_arguments_is_said_to_be_one(message: str, told: bool) ->
 
 
 def test_a_newest_release_that_fails_anew_is_named_beside_the_fix() -> None:
-    """What is reported went away; that the newest release does not do it either is news to its maintainer."""
+    """The reported failure is fixed, and the headline mentions the other failure of the newest release."""
     assert judge(evidence((M, M, P, S))).headline.endswith("the newest release, fails in another way.")
     assert "another way" not in judge(evidence((M, M, P, P))).headline
     assert "another way" not in judge(evidence((M, P, I, I))).headline
 
 
-def test_a_crash_that_left_nothing_to_compare_is_less_certain() -> None:
-    """The report has a stack; a run that only died by the same signal would have matched any other crash."""
+def test_a_crash_without_stack_and_message_is_less_certain() -> None:
+    """A run with only a signal would match every other crash as well."""
     claim = Claim(kind=ClaimKind.CRASH, signature=Signature(type="SIGSEGV", frames=("f", "g")))
     plan = msgspec.structs.replace(PLAN, claim=claim)
     told, bare = (Signature(type="SIGSEGV", frames=frames) for frames in (("f", "g"), ()))
@@ -635,8 +629,8 @@ def test_a_crash_that_left_nothing_to_compare_is_less_certain() -> None:
     assert sure == [0.9, 0.8]
 
 
-def test_a_repro_put_right_that_only_prints_something_else_is_less_certain() -> None:
-    """A clean run shows that the rule was the cause; another value only that it mattered."""
+def test_a_repaired_testcase_that_only_prints_another_value_is_less_certain() -> None:
+    """A clean run shows that the broken rule was the cause; another value shows only an effect."""
     sure = [
         judge(evidence((M, M, M, M), findings=(Finding(kind=FindingKind.BROKEN_RULE, summary="x", evidence=said),)))
         for said in (

@@ -39,7 +39,7 @@ def test_known_drift_of_tvm(code: str, failure: str, name: str, successor: str |
     assert "was removed in" in moved.why
 
 
-def test_a_name_that_the_table_does_not_know_is_drift_all_the_same() -> None:
+def test_a_missing_name_outside_the_table_is_drift_too() -> None:
     """Reverse drift: a testcase newer than the build."""
     failure = "TypeError: relax_call() got an unexpected keyword argument 'layout_hint'"
     moved = find_drift(failure, python("relax_call(x, layout_hint=1)"), tvm, "0.25.0")
@@ -64,15 +64,15 @@ def test_a_name_that_the_table_does_not_know_is_drift_all_the_same() -> None:
         ),
     ],
 )
-def test_a_listed_name_says_between_which_builds_it_went(code: str, failure: str, version: str, says: str) -> None:
-    """Found by listing every build: exactly this name, and no successor invented."""
+def test_a_listed_name_states_the_first_build_without_it(code: str, failure: str, version: str, says: str) -> None:
+    """The list has exactly this name, and no replacement is invented."""
     moved = find_drift(failure, python(code), tvm, version)
     assert moved is not None
     assert moved.successor is None
     assert says in moved.why
 
 
-def test_the_same_message_about_the_compilers_own_names_is_a_fault_of_the_compiler() -> None:
+def test_a_missing_name_outside_the_testcase_is_a_fault_of_the_compiler() -> None:
     """The testcase never wrote that name."""
     failure = "AttributeError: 'NoneType' object has no attribute 'struct_info'"
     assert find_drift(failure, python("tvm.compile(mod)"), tvm, "0.27.0") is None
@@ -113,7 +113,7 @@ def test_an_ordinary_failure_is_no_drift(failure: str) -> None:
     assert find_drift(failure, python("assert x"), tvm, "0.27.0") is None
 
 
-def test_a_target_that_is_no_longer_read_is_drift() -> None:
+def test_a_target_that_is_no_longer_accepted_is_drift() -> None:
     """When it is the testcase's own."""
     failure = 'ValueError: Cannot parse target string "llvm -mcpu=x". CLI target string form is no longer supported.'
     moved = find_drift(failure, python('Target("llvm -mcpu=x")'), tvm, "0.27.0")

@@ -46,7 +46,7 @@ def seen(below: str, header: str = HEADER) -> Signature:
         (NAN, NAN.replace("nan", "inf"), False),
     ],
 )
-def test_the_kind_and_the_size_of_a_difference_tell(reported: str, observed: str, same: bool) -> None:
+def test_kind_and_size_distinguish_differences(reported: str, observed: str, same: bool) -> None:
     """Shapes, NaN, infinity or values; and values nearly right or not at all. Figures that move a little do not."""
     assert (compare_signatures(seen(reported), seen(observed), ALL_FAILURES).score >= SAME) is same
     assert (compare_signatures(seen(observed), seen(reported), ALL_FAILURES).score >= SAME) is same
@@ -59,8 +59,8 @@ def test_the_name_of_the_check_is_no_part_of_the_failure() -> None:
     assert compare_signatures(seen(NAN), seen(OTHER_NUMBERS, equal), ALL_FAILURES).score < SAME
 
 
-def test_a_report_without_figures_is_still_met() -> None:
-    """Only the header was copied: that is little, and nothing speaks against it."""
+def test_a_report_without_figures_still_matches() -> None:
+    """The report has only the header: no figure contradicts the match."""
     bare = Signature(type="AssertionError", message="Not equal to tolerance rtol=1e-05, atol=0")
     assert compare_signatures(bare, seen(NAN), ALL_FAILURES).score >= SAME
 
@@ -78,13 +78,13 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES | st.text(max_size=5), max_size=12).map("".join))
 def test_any_figures_are_read_without_failing(text: str) -> None:
-    """None of nothing, more than there are, numbers without end: a share is a share or is not there."""
+    """Zero of zero, more than all, endless numbers: the share is 0 … 1 or None."""
     for message in (f"Arrays are not equal | {text}", extract_figures(text.splitlines())):
         found = parse_mismatch(message)
         assert found is None or found.share is None or found.share >= 0
 
 
-def test_of_no_elements_there_is_no_share() -> None:
+def test_an_empty_array_has_no_share() -> None:
     """An empty array that differs: no division by zero of ours."""
     found = parse_mismatch("Arrays are not equal | Mismatched elements: 0 / 0 (nan%) | Max relative difference: nan")
     assert found is not None

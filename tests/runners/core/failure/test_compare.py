@@ -161,12 +161,12 @@ def test_a_parser_that_passes_an_error_on_does_not_change_it() -> None:
     ],
     ids=["operator", "primitive", "condition and sentence"],
 )  # fmt: skip
-def test_a_helper_that_two_reach_fails_twice(one: str, other: str) -> None:
-    """One function checks for many: what it was asked about is part of the failure."""
+def test_one_check_of_two_subjects_is_two_failures(one: str, other: str) -> None:
+    """One function checks several operations: the operation is part of the failure."""
     assert not same(one, other)
 
 
-def test_a_condition_may_be_written_anew() -> None:
+def test_a_rewritten_condition_with_the_same_sentence_matches() -> None:
     """The sentence behind it is the same, word for word."""
     words = ": Expected an integer on the left of the operator, but received n of type float32"
     condition = "a.dtype().is_int() || a.dtype().is_uint() || a.dtype().is_bool()"
@@ -174,7 +174,7 @@ def test_a_condition_may_be_written_anew() -> None:
     assert same(old, f"InternalError: Check failed: (a.ty().Matches(kInt, kUInt, kBool)) is false{words}")
 
 
-def test_what_a_program_calls_its_own_does_not_tell() -> None:
+def test_names_of_the_testcase_do_not_distinguish_failures() -> None:
     """Another variant of the testcase has other names; an operation's name is the compiler's."""
     assert same(
         "a.mlir:1:1: error: 'util.load' op type mismatch; global \"weight\" is 'tensor<4xf32>' but load is 'f32'",
@@ -222,7 +222,7 @@ def test_another_requirement_of_the_same_function_is_another_failure() -> None:
     assert same(length, "ValueError: Norm expects that the size of input 1 must be equal to the size")
 
 
-def test_where_the_time_was_up_tells_and_after_how_long_does_not() -> None:
+def test_hangs_differ_by_step_not_by_time_limit() -> None:
     """Compiling for ever is not running for ever."""
     first, later, second = (
         parse_signature("", ALL_FAILURES, TimedOut(where=where))

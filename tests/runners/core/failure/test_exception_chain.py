@@ -95,7 +95,7 @@ def without_record(step: StepResult) -> StepResult:
     return msgspec.structs.replace(step, record=None)
 
 
-def test_what_is_printed_after_the_end_does_not_become_the_end(tmp_path: Path) -> None:
+def test_output_of_the_shutdown_is_not_the_failure(tmp_path: Path) -> None:
     """An object's end, printed while the interpreter shuts down, is the last traceback and not the failure."""
     step = run(tmp_path, CATCHES_AND_PRINTS)
     assert step.stderr.index("the tuner found nothing") < step.stderr.index("KeyError")
@@ -106,7 +106,7 @@ def test_what_is_printed_after_the_end_does_not_become_the_end(tmp_path: Path) -
     assert ruling.signature.type == "RuntimeError"
 
 
-def test_a_traceback_inside_a_message_is_no_end_of_its_own(tmp_path: Path) -> None:
+def test_a_traceback_inside_a_message_is_not_the_failure(tmp_path: Path) -> None:
     """The exception that quotes it ended the script; a report of the quoted one is still met."""
     step = run(tmp_path, NESTED)
     assert step.record is not None
@@ -120,8 +120,8 @@ def test_a_traceback_inside_a_message_is_no_end_of_its_own(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "outcome"), [(CAUSE, Outcome.MATCH), (CONTEXT, Outcome.MATCH), (HANDLED, Outcome.OTHER_FAILURE)]
 )
-def test_a_chain_counts_and_what_was_handled_does_not(tmp_path: Path, text: str, outcome: Outcome) -> None:
-    """Nothing of the output is left but its last line, so that only the record can tell."""
+def test_causes_count_and_handled_exceptions_do_not(tmp_path: Path, text: str, outcome: Outcome) -> None:
+    """Only the last line of the output is left, so that the record decides."""
     step = run(tmp_path, text, keep=slice(-len("RuntimeError: no build\n"), None))
     assert LOST not in step.stderr
     ruling = judge(step, REPORTED)
@@ -135,8 +135,8 @@ LOGS = f"print('ValueError: {LOST}')\nraise RuntimeError('1 of 3 programs failed
 
 
 @pytest.mark.parametrize(("text", "outcome"), [(EXPECTS, Outcome.OTHER_FAILURE), (LOGS, Outcome.MATCH)])
-def test_words_are_no_failure_where_a_record_tells_what_was(tmp_path: Path, text: str, outcome: Outcome) -> None:
-    """A script that announces the reported words and fails of something else; one that prints the failure itself."""
+def test_printed_words_are_no_failure_if_a_record_exists(tmp_path: Path, text: str, outcome: Outcome) -> None:
+    """One script announces the reported words and fails otherwise; another prints the failure itself."""
     step = run(tmp_path, text)
     assert judge(step, REPORTED).outcome is outcome
     assert judge(without_record(step), REPORTED).outcome is Outcome.MATCH  # the output alone cannot tell them apart
@@ -152,21 +152,21 @@ def test_a_diagnostic_that_a_worker_printed_is_still_found(tmp_path: Path) -> No
     assert judge(step, Claim(kind=ClaimKind.ERROR, signature=claim)).outcome is Outcome.MATCH
 
 
-def test_a_short_cause_says_too_little(tmp_path: Path) -> None:
-    """A KeyError that something else came from is not the KeyError of the report."""
+def test_a_short_cause_is_too_unspecific_to_match(tmp_path: Path) -> None:
+    """A KeyError that caused another failure is not the KeyError of the report."""
     step = run(tmp_path, "try:\n    {}['a']\nexcept KeyError as e:\n    raise RuntimeError('no build') from e\n")
     assert judge(step, SHORT).outcome is Outcome.OTHER_FAILURE
 
 
 @pytest.mark.parametrize("keep", [slice(0, 30), slice(-40, None), slice(0, 0)], ids=["head", "tail", "nothing"])
-def test_a_flooded_output_loses_nothing_that_the_record_has(tmp_path: Path, keep: slice) -> None:
+def test_the_record_survives_flooded_output(tmp_path: Path, keep: slice) -> None:
     """The end of the traceback is cut off, or its beginning, or all of it."""
     step = run(tmp_path, f"print('x' * 3000)\nraise ValueError('{LOST}')\n", keep=keep)
     assert judge(step, REPORTED).outcome is Outcome.MATCH
     assert judge(without_record(step), REPORTED).outcome is not Outcome.MATCH
 
 
-def test_the_output_speaks_where_it_says_the_same_in_more_words(tmp_path: Path) -> None:
+def test_the_output_counts_if_it_agrees_and_has_more_details(tmp_path: Path) -> None:
     """Lines that were printed above an exception are part of what it says."""
     text = (
         "class DiagnosticError(Exception): pass\nimport sys\nprint('error: no such op', file=sys.stderr)\n"
@@ -194,7 +194,7 @@ def forged(ended: Ended, **changes: Any) -> StepResult:
         forged(Exited(code=1), argv=("iree-compile", "a.mlir")),
     ],
 )
-def test_a_record_says_nothing_of_an_end_that_is_no_exceptions(step: StepResult) -> None:
+def test_a_record_is_ignored_unless_an_exception_ended_the_step(step: StepResult) -> None:
     """How a step ended is the host's word: a forged record matches no clean run, crash or other program."""
     assert read_chain(step.ended, [step], ALL_FAILURES) == ()
     assert judge(step, REPORTED).outcome is not Outcome.MATCH

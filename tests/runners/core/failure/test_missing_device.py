@@ -26,8 +26,8 @@ NODES = ("/dev/nvidia1", "/dev/nvidiactl", "/dev/nvidia-uvm")
         ("CUDA driver version is insufficient for CUDA runtime version", "does not fit the device"),
     ],
 )
-def test_a_device_in_trouble_is_told(text: str, why: str) -> None:
-    """It says nothing about any compiler."""
+def test_trouble_of_a_device_is_recognized(text: str, why: str) -> None:
+    """Such a run is no evidence about the compiler."""
     found = find_device_trouble(text, ALL_FAILURES)
     assert found is not None
     assert why in found
@@ -37,7 +37,7 @@ def test_a_device_in_trouble_is_told(text: str, why: str) -> None:
     "text",
     ["CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access", "MemoryError", "out of memory", "CUDA launch failed"],
 )
-def test_what_a_program_can_do_itself_is_no_trouble(text: str) -> None:
+def test_an_illegal_access_is_no_trouble_of_the_device(text: str) -> None:
     """A wrongly compiled kernel reads outside its tensors: that may be the very bug."""
     assert find_device_trouble(text, ALL_FAILURES) is None
     assert find_missing_device(text, ALL_FAILURES) is None
@@ -57,7 +57,7 @@ def test_without_a_description_it_gets_the_device_files_that_are_there(tmp_path:
     assert list_devices(spec, [tmp_path]) == ["/dev/null"]
 
 
-def test_bubblewrap_binds_nothing_of_dev_unasked() -> None:
+def test_bubblewrap_binds_only_the_requested_devices() -> None:
     """Only the accelerator's own files, and those before /dev is made read-only."""
     plain = build_mount_options((), {}, 1)
     assert "--dev-bind-try" not in plain
@@ -73,7 +73,7 @@ def test_bubblewrap_binds_nothing_of_dev_unasked() -> None:
         "Check failed: (bf != nullptr) is false: target.build.llvm is not enabled",
     ],
 )
-def test_a_build_without_llvm_says_nothing_about_a_bug(text: str) -> None:
+def test_a_build_without_llvm_is_no_evidence(text: str) -> None:
     """One of the forks runs passes only: a program that compiles there is neither good nor bad."""
     why = find_missing_device(text, ALL_FAILURES)
     assert why is not None
@@ -83,6 +83,6 @@ def test_a_build_without_llvm_says_nothing_about_a_bug(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["target='llvm'", 'f = tvm.get_global_func("target.build.llvm")', "LLVM ERROR: abort"]
 )
-def test_the_mere_word_is_no_sign(text: str) -> None:
+def test_the_mere_name_of_llvm_is_no_sign(text: str) -> None:
     """Programs and backtraces name LLVM all the time."""
     assert find_missing_device(text, ALL_FAILURES) is None

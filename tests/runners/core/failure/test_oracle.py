@@ -99,7 +99,7 @@ def test_table(claim: Claim, ended: Ended, stdout: str, stderr: str, outcome: Ou
 
 
 def test_a_moved_name_is_incompatible_and_a_missing_device_unavailable() -> None:
-    """Neither says anything about the reported failure."""
+    """Neither is evidence about the reported failure."""
     moved = Drift(name="tvm.tir", successor="tvm.tirx", why="tvm.tir is gone")
     assert judge(ERROR, Exited(code=1), stderr=OTHER_ERROR, drift=moved).outcome is Outcome.INCOMPATIBLE
     absent = judge(ERROR, Exited(code=1), stderr=OTHER_ERROR, missing_device="no cuda device here")
@@ -115,15 +115,15 @@ def test_a_reported_failure_that_looks_like_drift_is_still_a_match() -> None:
     assert judge(claim, Exited(code=1), stderr=OTHER_ERROR, drift=moved).outcome is Outcome.MATCH
 
 
-def test_a_wrong_result_that_nothing_tells_is_neither_good_nor_bad() -> None:
-    """Exit status 0 is not "fixed" when the testcase only prints and the report quotes nothing."""
+def test_an_uncheckable_result_is_neither_good_nor_bad() -> None:
+    """Exit status 0 is not "fixed" if the testcase only prints and the report quotes no output."""
     claim = Claim(kind=ClaimKind.WRONG_RESULT)
     assert judge(claim, Exited(code=0), stdout="[1 2 3]").answer is Answer.SKIP
     assert judge(claim, Exited(code=0), stdout="[1 2 3]", checks_itself=True).answer is Answer.GOOD
 
 
-def test_a_check_that_is_said_to_fail_and_holds_outweighs_quoted_output() -> None:
-    """ "Some runs print 1 and go through": what is quoted need not be what is wrong, but the check tells."""
+def test_a_holding_assertion_outweighs_quoted_output() -> None:
+    """ "Some runs print 1 and go through": quoted output need not be wrong, so the assertion decides."""
     check = Signature(type="AssertionError", message="not fused")
     claim = Claim(kind=ClaimKind.WRONG_RESULT, signature=check, actual="1 kernels")
     assert judge(claim, Exited(code=0), stdout="1 kernels", checks_itself=True).answer is Answer.GOOD
@@ -132,14 +132,14 @@ def test_a_check_that_is_said_to_fail_and_holds_outweighs_quoted_output() -> Non
 
 @given(outcome=st.sampled_from(list(Outcome)))
 def test_only_match_is_bad_and_only_pass_is_good(outcome: Outcome) -> None:
-    """The first law."""
+    """All other outcomes are skipped."""
     expected = {Outcome.MATCH: Answer.BAD, Outcome.PASS: Answer.GOOD}.get(outcome, Answer.SKIP)
     assert get_answer(outcome) is expected
 
 
 @given(stdout=st.text(max_size=500), stderr=st.text(max_size=500), code=st.integers(-5, 300))
-def test_any_output_gets_a_ruling(stdout: str, stderr: str, code: int) -> None:
-    """Guest output never makes the oracle fail, whatever it says."""
+def test_any_output_is_classified(stdout: str, stderr: str, code: int) -> None:
+    """No output of a guest makes the oracle fail."""
     for claim in (ERROR, CRASH, PRINTED, HANG, UNKNOWN):
         assert judge(claim, Exited(code=code), stdout=stdout, stderr=stderr).why
 
@@ -164,7 +164,7 @@ def test_a_compilers_diagnostic_needs_no_device_to_be_gone() -> None:
     assert unavailable.why.startswith("compiles; ")
 
 
-def test_the_two_clocks_are_told_apart() -> None:
+def test_wall_time_and_processor_time_are_distinguished() -> None:
     """A reader learns whether it ran too long or computed too much."""
     wall, processor = (
         judge(ERROR, TimedOut(where="step 1", clock=one), stdout="", stderr="").why for one in ("wall", "processor")

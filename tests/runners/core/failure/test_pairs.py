@@ -22,7 +22,7 @@ def test_the_comparison_is_right_and_rarely_silent(rooms: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["signature", "ruling"])
-def test_failures_of_many_kinds_are_told_apart_where_they_say_what_failed(way: str) -> None:
+def test_failures_of_many_kinds_are_distinguished(way: str) -> None:
     """Crashes with stacks, wrong values, wrapped and relayed errors; by the comparison and the product's ruling."""
     mixed = [one for one in FAILURES if kind(one.room) == "mixed" and one.version in ENDS_OF_THE_RANGE]
     mine = [one for one in mixed if tells(one)]
@@ -32,7 +32,7 @@ def test_failures_of_many_kinds_are_told_apart_where_they_say_what_failed(way: s
     assert found.recall >= 0.9
 
 
-def test_it_is_better_than_what_is_simpler() -> None:
+def test_the_comparison_is_better_than_simpler_ones() -> None:
     """The last line alone changes from release to release; that both failed says little."""
     mine = [one for one in FAILURES if kind(one.room) != "mixed" or one.version in ENDS_OF_THE_RANGE]
     ours, last, both = (score(mine, way) for way in ("signature", "exact last line", "any non-zero exit"))

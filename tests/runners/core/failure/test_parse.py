@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from runners.core.failure.compare import SAME, compare_signatures
-from runners.core.failure.normalize import normalize_message
+from runners.core.failure.normalize import describe_type, name_type, normalize_message
 from runners.core.failure.parse import parse_signature
 from runners.core.protocol import Exited, OutOfMemory, Signalled, Signature
 from runners.toolchains import ALL_FAILURES
@@ -82,7 +82,7 @@ def test_an_exception_is_named_without_its_module_and_without_paths() -> None:
 
 
 def test_the_nested_native_traceback_gives_its_last_line_and_native_frames() -> None:
-    """TVM prints a second traceback inside the message; the check failure is what tells."""
+    """TVM prints a second traceback inside the message; the failed check identifies the failure."""
     seen = parse_signature(NESTED_TVM, ALL_FAILURES)
     assert seen is not None
     assert seen.message.startswith("Check failed: (it != slots.end())")
@@ -98,7 +98,7 @@ def test_the_same_check_failing_under_two_class_names_is_one_failure() -> None:
 
 
 def test_an_exception_class_may_have_any_name() -> None:
-    """Below the frames of a traceback the class is what stands there, whether or not it is called an error."""
+    """Below the frames of a traceback, any class name counts, with or without "Error"."""
     text = PYTHON_TRACEBACK.replace("tvm.error.InternalError: Check", "tvm.error.OpNotImplemented: Check")
     seen = parse_signature(text, ALL_FAILURES)
     assert seen is not None
@@ -151,7 +151,7 @@ def test_a_generic_header_is_completed_by_the_telling_line() -> None:
         (OutOfMemory(), "out-of-memory"),
     ],
 )
-def test_how_it_ended_outranks_what_it_printed(ended: Signalled | Exited | OutOfMemory, kind: str) -> None:
+def test_the_observed_end_outranks_the_output(ended: Signalled | Exited | OutOfMemory, kind: str) -> None:
     """Exit statuses that stand for a signal (128 + n, 256 - n) are read as one."""
     seen = parse_signature("AssertionError: nothing to do with it", ALL_FAILURES, ended)
     assert seen is not None
@@ -162,7 +162,7 @@ def test_how_it_ended_outranks_what_it_printed(ended: Signalled | Exited | OutOf
     "text",
     ["", "all good\n", "no error: 0 warnings", "def error(): pass", "expected error rate 0.1", "x = ValueError"],
 )
-def test_ordinary_text_tells_of_no_failure(text: str) -> None:
+def test_ordinary_text_has_no_failure(text: str) -> None:
     """The word error alone is not a failure."""
     assert parse_signature(text, ALL_FAILURES) is None
 
@@ -195,7 +195,7 @@ def test_other_failures_do_not_match(reported: Signature, observed: Signature) -
 
 
 def test_a_crash_in_the_same_function_is_the_same_whatever_the_signal() -> None:
-    """A report names the signal it believes in; the stack is what tells."""
+    """A report may name the wrong signal; the stack identifies the crash."""
     reported = Signature(type="SIGSEGV", frames=("mlir::A::run",))
     assert (
         compare_signatures(
@@ -237,7 +237,7 @@ def test_any_text_is_parsed_without_failing(text: str) -> None:
     "name", ["tvm.error.OpNotImplemented", "torch.onnx.errors.Unsupported", "a.exceptions.Refused"]
 )
 def test_an_exception_of_an_errors_module_needs_no_frames_above_it(name: str) -> None:
-    """Pasted alone, an exception is known by the module it comes from where its own name does not say what it is."""
+    """Pasted alone, an exception without "Error" in its name is recognized by its module."""
     found = parse_signature(f"{name}: the operator Blur is not known", ALL_FAILURES)
     assert found is not None
     assert (found.type, found.message) == (
@@ -251,7 +251,7 @@ def test_an_exception_of_an_errors_module_needs_no_frames_above_it(name: str) ->
 
 
 def test_the_last_line_of_a_schedule_error_matches_the_whole() -> None:
-    """Reporters copy the line that tells; the exception that it belongs to prints it last."""
+    """Reporters copy the specific line, which the exception prints last."""
     whole = parse_signature(
         "Traceback (most recent call last):\n"
         '  File "a.py", line 3, in <module>\n    sch.fuse(i, j)\n'
@@ -292,7 +292,14 @@ def test_a_slash_between_two_words_is_no_directory() -> None:
     ],
 )  # fmt: skip
 def test_one_sentence_about_two_things_is_two_failures(reported: str, observed: str, same: bool) -> None:
-    """What is required names the subject; what was given, types and figures are the testcase's."""
+    """The requirement names the subject; the given value, types and figures depend on the testcase."""
     first, second = (Signature(type="InternalError", message=text) for text in (reported, observed))
     assert (compare_signatures(first, second, ALL_FAILURES).score >= SAME) is same
     assert (compare_signatures(second, first, ALL_FAILURES).score >= SAME) is same
+
+
+def test_types_of_this_project_have_names_for_readers() -> None:
+    """A sentence never shows ``mlir-error``; names of exceptions and signals stay as they are."""
+    assert (describe_type("mlir-error"), name_type("mlir-error")) == ("an MLIR error", "MLIR error")
+    assert (describe_type("status:NOT_FOUND"), name_type("status:NOT_FOUND")) == ("status NOT_FOUND",) * 2
+    assert (describe_type("TypeError"), name_type("SIGSEGV")) == ("TypeError", "SIGSEGV")

@@ -39,7 +39,7 @@ ENDS = st.sampled_from(
 
 
 @given(text=TEXTS, ended=ENDS)
-def test_what_is_read_is_small(text: str, ended: Ended | None) -> None:
+def test_a_signature_is_small(text: str, ended: Ended | None) -> None:
     """However long the text: one line of message, a handful of frames, a name for a type."""
     seen = parse_signature(text, ALL_FAILURES, ended)
     if seen is None:
@@ -53,7 +53,7 @@ def test_what_is_read_is_small(text: str, ended: Ended | None) -> None:
 
 @given(text=TEXTS, ended=ENDS)
 def test_a_failure_is_the_same_as_itself(text: str, ended: Ended | None) -> None:
-    """Whatever it says: a second run that prints the same is no other failure."""
+    """For any text, a second run with the same output has the same failure."""
     seen = parse_signature(text, ALL_FAILURES, ended)
     assert seen is None or compare_signatures(seen, seen, ALL_FAILURES).score >= SAME
 

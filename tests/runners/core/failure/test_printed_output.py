@@ -43,7 +43,7 @@ ARRAYS = "tvm    [ 2.75 3.25 4.75]\nnumpy  [ 5.25 6.25 9.25]\nequal? False\n"
     ],
 )  # fmt: skip
 def test_reading(output: str, actual: str, expected: str, reading: Reading) -> None:
-    """Wrong and right are told only by the quoted values; everything else stays untold."""
+    """Only quoted values decide between wrong and right; everything else is unknown."""
     assert read_output(output, ALL_FAILURES, actual=actual, expected=expected) is reading
 
 
@@ -60,6 +60,6 @@ def test_any_text_has_a_reading(output: str, actual: str, expected: str) -> None
 
 @example("0\n0:")
 @given(st.text(max_size=300))
-def test_a_report_that_wants_what_it_has_tells_nothing(text: str) -> None:
+def test_equal_actual_and_expected_output_decide_nothing(text: str) -> None:
     """Equal actual and expected output have no telling line."""
     assert read_output(text, ALL_FAILURES, actual=text, expected=text) is Reading.UNKNOWN

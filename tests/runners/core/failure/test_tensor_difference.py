@@ -69,7 +69,7 @@ def test_tolerance_goes_by_element_type(one: str, other: str, differ: bool) -> N
     assert bool(told(seen("llvm-cpu", one), seen("vulkan", other))) is differ
 
 
-def test_since_when_is_said() -> None:
+def test_the_finding_names_releases_on_which_devices_agree() -> None:
     """Releases on which the devices agree bound those on which they don't."""
     runs = [
         seen(device, f"2xi32=1 {last}", version=version)
@@ -81,7 +81,7 @@ def test_since_when_is_said() -> None:
 
 
 def test_a_device_that_contradicts_itself_is_not_compared() -> None:
-    """What changes from run to run says nothing about devices."""
+    """A result that changes from run to run is no difference between devices."""
     assert not told(seen("vulkan", "i32=1"), seen("vulkan", "i32=2"), seen("llvm-cpu", "i32=1"))
 
 
@@ -102,7 +102,7 @@ def test_one_fails_and_the_other_does_not() -> None:
 
 
 @pytest.mark.parametrize("text", ["[…]\n2xi32=1 2", "2xi32=1 2 ...", "no numbers here", ""])
-def test_what_is_not_whole_is_not_compared(text: str) -> None:
+def test_incomplete_output_is_not_compared(text: str) -> None:
     """Output that was cut, by us or by the printing program, could hide the difference or make one up."""
     assert read_tensors(text) is None
 
