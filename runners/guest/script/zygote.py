@@ -76,7 +76,7 @@ class OwnModuleGuard:
 
 
 def fork_orphan() -> int | None:
-    """Fork a process whose parent is the process that collects our orphans.
+    """Fork a process whose parent is the process that collects orphans.
 
     Return None in the new process and its process id in this one. The new process waits until the process between
     the two is gone without a trace, because a testcase may count its processes.

@@ -19,20 +19,10 @@ Node = Any
 LOADS = ("BufferLoad", "TensorLoad")
 NOT_CHILDREN = frozenset(
     {
-        "span",
-        "dtype",
-        "ty",
-        "struct_info_",
-        "op",
-        "attrs",
-        "annotations",
-        "buffer",
-        "source",
-        "var",
-        "loop_var",
+        "span", "dtype", "ty", "struct_info_", "op", "attrs", "annotations", "buffer", "source", "var", "loop_var",
         "node",
     }
-)
+)  # fmt: skip
 EXPRESSION: tuple[type, ...] = tuple(
     cls for cls in (getattr(tvm.ir, name, None) for name in ("Expr", "PrimExpr")) if cls is not None
 )

@@ -1,10 +1,11 @@
-"""Run a testcase's file as ``__main__`` inside an instrumented process."""
+"""Run a testcase's file as ``__main__`` inside an instrumented process, or an action in a forked child."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType, TracebackType
 
 from runners.guest import forget_modules
@@ -51,3 +52,26 @@ def trim_traceback(error: BaseException, file: str) -> TracebackType | None:
     while traceback is not None and traceback.tb_frame.f_code.co_filename != file:
         traceback = traceback.tb_next
     return traceback
+
+
+def run_in_child(action: Callable[[int], object], seconds: int, max_bytes: int) -> tuple[bytes, int]:
+    """Run ``action`` in a forked child without standard streams, where it does no harm.
+
+    ``action`` gets a descriptor for its results. Return the first ``max_bytes`` of them, and the wait status.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reader)
+            signal.alarm(seconds)  # the default action kills the process, even inside the compiler
+            silence = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(silence, stream)
+            action(writer)
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        data = pipe.read(max_bytes)
+    return data, os.waitpid(child, 0)[1]

@@ -10,12 +10,13 @@ import difflib
 import importlib
 import itertools
 import os
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import tvm
+
+from runners.guest.tvm.testcase import run_in_child
 
 if TYPE_CHECKING:
     from runners.guest.tvm.findings import Findings
@@ -26,6 +27,7 @@ structural_hash = getattr(tvm.ir, "structural_hash", None) or importlib.import_m
 MAX_FUNCTIONS_WITH_TEXT = 24
 """Modules with more functions are not printed to show the change: printing costs more than the pass."""
 CHILD_S = 10
+MAX_RESULT = 1024
 
 
 @dataclass(frozen=True)
@@ -192,22 +194,6 @@ def compare_calls(applied: Any, text: str | None) -> dict[str, str]:
 
 
 def _run_in_child(action: Callable[[], str]) -> str:
-    """Run ``action`` in a forked child, where it does no harm. Return its result (up to 1 KiB); empty if it fails."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        result = ""
-        try:
-            signal.alarm(CHILD_S)
-            silence = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silence, 1)
-            os.dup2(silence, 2)
-            result = action()
-        finally:
-            os.write(writer, result.encode()[:1024])
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as answer:
-        result = answer.read(1024).decode()
-    os.waitpid(child, 0)
-    return result
+    """Return the result of ``action`` in a forked child, up to 1 KiB; empty if it fails."""
+    data, _ = run_in_child(lambda writer: os.write(writer, action().encode()[:MAX_RESULT]), CHILD_S, MAX_RESULT)
+    return data.decode()

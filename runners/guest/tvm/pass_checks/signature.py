@@ -141,9 +141,9 @@ class SignatureDiagnoser:
     def check_call(
         self, function: str, built: dict[str, Signature] | None, arguments: tuple[Any, ...]
     ) -> SignatureChange | None:
-        """The testcase is about to call a function of something built from a module with signatures ``built``.
+        """Check a call of a function that was built from a module with signatures ``built``.
 
-        Returns the change that the call does not know of, when there is one and such calls are to be repaired.
+        Return the change that the call ignores, if such calls are repaired; else None.
         """
         self._called.add(function)
         old_way = None
