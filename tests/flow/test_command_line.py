@@ -164,7 +164,7 @@ def test_suspects_of_a_range_as_text_and_as_json(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "One of 8 commits" in done.stdout
     document = json.loads(out.read_text())
-    assert list(document) == ["schema", "range", "suspects"]
+    assert list(document) == ["schema", "untrusted", "range", "suspects"]
     assert document["suspects"][0]["commit"] == right
     assert len(document["suspects"]) <= 5
 

@@ -157,7 +157,7 @@ def test_suspects_are_shown_as_related() -> None:
     text = render_suspects(commits, shown, "have changed it")
     assert "One of 187 commits in `v1`..`v2`" in text
     assert f"https://github.com/a/b/commit/{'a' * 40}" in text
-    assert "no evidence" in text
+    assert "not evidence" in text
     assert "@octocat" not in text
     assert not any(word in text.casefold() for word in ACCUSING)
 
