@@ -30,7 +30,7 @@ PRIOR_FLOOR = 0.1
 MIN_RATE_GAP = 0.15
 """Minimum difference of the two failure rates. Closer rates would need too many runs to tell apart."""
 CERTAIN_RATIO = 1000.0
-"""Likelihood ratio from which on the runs of a build count as certain, whatever its neighbours show."""
+"""Likelihood ratio from which on the runs of a build count as certain, against all evidence of its neighbours."""
 MAX_REPEATS = 12
 """Most runs of a build whose answers contradict those of its neighbours."""
 VERIFIED_LOG_RATIO = math.log(20)

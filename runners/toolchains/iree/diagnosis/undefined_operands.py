@@ -89,7 +89,7 @@ def find_fault(testcase: Testcase) -> Fault | None:
                 operation=shown.operation, file=sources[0], line=at + 1, value=shown.value, extent=shown.extent,
                 axis=shown.axis, mended=msgspec.structs.replace(testcase, files=files),
             )  # fmt: skip
-        _propagate(line, known)
+        _propagate_value(line, known)
     return None
 
 
@@ -133,7 +133,7 @@ def _list_straight_lines(lines: Sequence[str], start: int) -> Iterator[tuple[int
 # ------------------------------------------------------------------------------------------ values
 
 
-def _propagate(line: str, known: dict[str, int]) -> None:
+def _propagate_value(line: str, known: dict[str, int]) -> None:
     """Add the result of an operation to the known values, if the operation determines it."""
     if found := _CONSTANT.match(line):
         known[found["to"]] = int(found["value"])
