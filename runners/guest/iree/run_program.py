@@ -41,10 +41,7 @@ def bisect_written_passes(
 
             if not passes or is_failing(0):
                 continue
-            low, high = 0, len(passes)
-            while high - low > 1 and time.monotonic() < deadline - 2 * SHORTEST_S:
-                middle = (low + high) // 2
-                low, high = (low, middle) if is_failing(middle) else (middle, high)
+            low, high = _bisect_count(len(passes), is_failing, deadline)
             return {
                 "level": "written",
                 "pass": passes[high - 1].name,
@@ -87,16 +84,7 @@ def bisect_llvm_passes(
     without, _ = run_limited(0)
     if is_same_result(without, with_all):
         return {"level": "llvm-pass", "application": 0, "of": count, "step": running}
-    low, high = 0, count
-    while high - low > 1:
-        if time.monotonic() > deadline - 2 * SHORTEST_S:
-            break  # the range found so far is still a useful result
-        middle = (low + high) // 2
-        ended, _ = run_limited(middle)
-        if is_same_result(ended, with_all):
-            high = middle
-        else:
-            low = middle
+    low, high = _bisect_count(count, lambda limit: is_same_result(run_limited(limit)[0], with_all), deadline)
     with tempfile.TemporaryDirectory() as folder:
         texts = [_print_module(run_limited, limit, os.path.join(folder, f"{limit}.ll")) for limit in (low, high)]
     _, printed = run_limited(high)
@@ -113,6 +101,15 @@ def bisect_llvm_passes(
         "step": running,
         "difference": diff_modules(texts[0], texts[1], symbol),
     }
+
+
+def _bisect_count(count: int, is_failing: Callable[[int], bool], deadline: float) -> tuple[int, int]:
+    """Return the greatest passing and the least failing number up to ``count``, as close as the deadline allows."""
+    low, high = 0, count
+    while high - low > 1 and time.monotonic() < deadline - 2 * SHORTEST_S:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_failing(middle) else (middle, high)
+    return low, high
 
 
 def is_same_result(a: StepResult | None, b: StepResult) -> bool:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import re
-import signal
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +18,7 @@ from runners.guest.tvm.pass_bisect.skip_passes import (
     diff_texts,
     install_selection,
 )
-from runners.guest.tvm.testcase import execute_file
+from runners.guest.tvm.testcase import execute_file, run_in_child
 
 TRIAL_S = 30
 MAX_INSIDE = 6
@@ -53,15 +52,7 @@ class PassTrial:
 
 def run_trial(tvm: Any, file: str, choice: PassSelection) -> PassTrial:
     """Run the testcase in a forked child."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        _run_in_child(tvm, file, choice, writer)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        log = pipe.read(MAX_LOG_BYTES)
-    _, status = os.waitpid(child, 0)
+    log, status = run_in_child(lambda writer: _write_trial(tvm, file, choice, writer), TRIAL_S, MAX_LOG_BYTES)
     lines = log.decode("utf-8", "replace").splitlines()
     applied, outer, inside = parse_log(lines)
     if os.WIFSIGNALED(status) or not lines or not lines[-1].startswith("{"):
@@ -87,25 +78,18 @@ def parse_log(lines: Iterable[str]) -> tuple[Applied, frozenset[str], tuple[str,
     return applied, frozenset(outer), tuple(stack[-MAX_INSIDE:])
 
 
-def _run_in_child(tvm: Any, file: str, choice: PassSelection, writer: int) -> None:
-    """Run the testcase and end the process."""
-    try:
-        signal.alarm(TRIAL_S)  # the default action kills the process, even inside the compiler
-        silence = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(silence, stream)
+def _write_trial(tvm: Any, file: str, choice: PassSelection, writer: int) -> None:
+    """Run the testcase, and write its log and result."""
 
-        def write_line(line: str) -> None:
-            with contextlib.suppress(OSError):  # the reader stops at its limit
-                os.write(writer, f"{line}\n".encode())
+    def write_line(line: str) -> None:
+        with contextlib.suppress(OSError):  # the reader stops at its limit
+            os.write(writer, f"{line}\n".encode())
 
-        log = PassLog(write_line)
-        install_selection(tvm, choice, log)
-        end, what = _execute_testcase(file)
-        result = {"end": end, "what": what, "difference": diff_texts(log.texts)}
-        os.write(writer, b"\n" + json.dumps(result).encode())
-    finally:
-        os._exit(0)
+    log = PassLog(write_line)
+    install_selection(tvm, choice, log)
+    end, what = _execute_testcase(file)
+    result = {"end": end, "what": what, "difference": diff_texts(log.texts)}
+    os.write(writer, b"\n" + json.dumps(result).encode())
 
 
 def _execute_testcase(file: str) -> tuple[str, str]:
