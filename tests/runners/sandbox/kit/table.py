@@ -20,7 +20,10 @@ def render_table() -> str:
     rows = [
         ("attack", "docker, podman", "bubblewrap", "gVisor"),
         ("---",) * 4,
-        *((attack.name, "yes", "counted" if attack.counts_all else "yes", _tell_gvisor(attack.name)) for attack in ATTACKS),
+        *(
+            (attack.name, "yes", "counted" if attack.counts_all else "yes", _tell_gvisor(attack.name))
+            for attack in ATTACKS
+        ),
         *((f"sessions:{name}", "yes", "yes", "no sessions") for name in test_sessions.ATTACKS),
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
