@@ -35,6 +35,11 @@ OTHER_KERNEL = {
     "session-of-its-own": "refused in other words",
     "limits-of-the-supervisor": "not shown",
     "namespaces-of-its-own": "not shown",
+    "devices-of-the-machine": "fuse and tun are its own drivers",
+    "personality": "it has only the question, and answers in other words",
+    "own-limits-are-final": "the scheduler and the out-of-memory scores are its own",
+    "privileges-of-sockets": "low ports are its own network's",
+    "every-refused-call": "three calls that it does not know are refused in other words",
 }
 """Attacks of the kit that gVisor does not show as Linux does, or refuses with another error."""
 SPENT = {
