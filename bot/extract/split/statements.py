@@ -117,11 +117,11 @@ MAX_RECORDED = 20
 
 def _drop_foreign(code: Piece, statements: Sequence[Statement], first: int) -> Piece:
     """Drop the statements that are not Python: notebook magics, marks of omission, output in between."""
-    magics = [s for s in statements if s.tree is None and _MAGIC.match(s.text)]
+    unparsed = [s for s in statements if s.tree is None]
+    magics = [s for s in unparsed if _MAGIC.match(s.text)]
     omissions = [s for s in statements if _is_omission(s)]
-    output = [
-        s for s in statements if s.tree is None and s not in magics and s not in omissions and not is_damaged_code(s)
-    ]
+    named = {s.row for s in (*magics, *omissions)}  # rows: comparing each pair of statements would be quadratic
+    output = [s for s in unparsed if s.row not in named and not is_damaged_code(s)]
     dropped: set[int] = set()
     repairs = list(code.repairs)
     for kind, foreign in (("drop-magic", magics), ("elision", omissions), ("drop-lines", output)):
