@@ -16,7 +16,8 @@ demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
 
 test: devices $(READY) style  ## everything: sandboxes and compilers too
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto -m "not sandbox"
+	$(BIN)/python -m pytest -m sandbox
 
 check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
 	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)"

@@ -101,8 +101,8 @@ def _search_builds(state: InvestigationState, build_range: BuildRange) -> None:
 
 
 def _find_cause(state: InvestigationState) -> tuple[Finding, ...]:
-    """Look for the cause on the newest release that shows the failure."""
-    failing = state.find_failing()
+    """Look for the cause on the newest release that shows the failure; without one, of another failure there."""
+    failing = state.find_failing() or state.find_otherwise_failing()
     if failing is None or state.is_late:
         return ()
     same = [one for one in state.seen if _get_configuration(one) == _get_configuration(failing)]

@@ -17,6 +17,7 @@ from runners.core.protocol import (
     BuildRange,
     Cell,
     ClaimKind,
+    Exited,
     Finding,
     Observation,
     Outcome,
@@ -117,6 +118,23 @@ class InvestigationState:
             and seen.version in self.plan.order  # a build between releases has no place among them
         ]
         return max(failing, key=lambda seen: (seen.variant is Variant.ORIGINAL, place(seen.version)), default=None)
+
+    def find_otherwise_failing(self) -> Observation | None:
+        """A failure that is not the reported one, on the reported or on the newest release, as posted.
+
+        A fault of the testcase shows otherwise from run to run, and its cause explains both failures.
+        """
+        home = (self.plan.order[-1], self.plan.reported)
+        failing = [
+            seen
+            for seen in self.seen
+            if seen.outcome is Outcome.OTHER_FAILURE
+            and seen.variant is Variant.ORIGINAL
+            and seen.device == self.plan.device
+            and seen.version in home
+            and not (isinstance(seen.ended, Exited) and seen.ended.code == 0)  # other output has no cause to find
+        ]
+        return min(failing, key=lambda seen: home.index(seen.version), default=None)
 
     def run(self, configuration: Configuration, versions: Iterable[str], *, vary: bool = True) -> None:
         """Run builds side by side, as far as the budget reaches. With ``vary``, a rerun has other conditions."""

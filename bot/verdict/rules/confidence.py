@@ -15,6 +15,8 @@ VAGUELY = 0.1
 TRACED, TRACED_UNSTEADILY, WORKED_OUT, ANOTHER_VALUE = 0.95, 0.8, 0.2, 0.1
 """A diagnosis traced the failure to the testcase; the same where runs disagree; subtracted for an index that the
 program computed; subtracted where the repaired testcase is only known to print another value, not the right one."""
+FAULT_OF_ANOTHER_FAILURE = 0.8
+"""A diagnosis traced a failure to the testcase, but that failure is not the reported one."""
 NOTHING_TO_RUN = 0.9
 SOMETIMES, SOMETIMES_EXPLAINED = 0.8, 0.9
 """Runs of one build disagree; the same where a diagnosis found the cause."""

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import ANOTHER_VALUE, TRACED, TRACED_UNSTEADILY, WORKED_OUT
+from bot.verdict.rules.confidence import (
+    ANOTHER_VALUE,
+    FAULT_OF_ANOTHER_FAILURE,
+    TRACED,
+    TRACED_UNSTEADILY,
+    WORKED_OUT,
+)
 from bot.verdict.rules.phrases import format_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.findings import KINDS, ORIGIN, Blame, explain_proof, get_blame, prints_another_value
@@ -14,8 +20,10 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     """Return ``invalid-repro`` if a finding traces the failure to undefined behaviour or misuse in the testcase."""
     flaky = bool(evidence.find_disagreeing())
     blame = next((finding for finding in evidence.findings if _blames_testcase(finding, flaky=flaky)), None)
-    if blame is None or not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
-        return None  # a finding explains only a failure that the host observed
+    if blame is None:
+        return None
+    if not any(seen.outcome is Outcome.MATCH for seen in evidence.observations):
+        return _judge_other_failure(evidence, blame)
     failing = Variant.ORIGINAL if evidence.find_versions(Answer.BAD) else Variant.PORTED
     bad = evidence.find_versions(Answer.BAD, failing)
     shown = f" The failure itself occurs on {format_span(bad)}." if bad else ""
@@ -25,6 +33,22 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
         f"The testcase itself is at fault: {KINDS[blame.kind].fault}.{shown}",
         (explain_proof(blame),),
         evidence.find_indices(*bad, variants=(failing,)),
+    )
+
+
+def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
+    """Judge a fault of the testcase where it never fails as reported. A finding explains only an observed failure."""
+    failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
+    if not failing or evidence.find_versions(Answer.GOOD):
+        return None
+    versions = tuple(dict.fromkeys(seen.version for seen in failing))
+    return make_verdict(
+        VerdictKind.INVALID_REPRO,
+        round(FAULT_OF_ANOTHER_FAILURE - _measure_doubt(blame), 2),
+        f"The testcase itself is at fault: {KINDS[blame.kind].fault}. It fails on {format_span(versions)}, but not as"
+        " reported: such a fault may show differently each time.",
+        (explain_proof(blame),),
+        evidence.find_indices(*versions),
     )
 
 

@@ -114,6 +114,16 @@ def test_a_control_that_passed_shows_nothing_where_runs_disagree(kind: FindingKi
     assert unsteady.kind is VerdictKind.FLAKY
 
 
+def test_a_fault_of_the_testcase_may_show_in_another_way_than_reported() -> None:
+    """The fault explains the failure that was seen. Where a release runs cleanly, nothing is said of the testcase."""
+    finding = Finding(kind=FindingKind.OUT_OF_BOUNDS_ACCESS, summary="x[9]", evidence={"origin": "testcase"})
+    verdict = judge(evidence((S, S, S, S), findings=(finding,)))
+    assert verdict.kind is VerdictKind.INVALID_REPRO
+    assert verdict.confidence <= 0.8
+    assert "not as reported" in verdict.headline
+    assert judge(evidence((S, S, P, P), findings=(finding,))).kind is not VerdictKind.INVALID_REPRO
+
+
 def unwritten(origin: str) -> Finding:
     return Finding(kind=FindingKind.UNINITIALIZED_READ, summary="t[0]", evidence={"origin": origin, "version": "1.3"})
 

@@ -51,7 +51,7 @@ def make_plan(**changes: object) -> Plan:
 def probed(cell: Cell, attempt: int, outcome: Outcome) -> Observation:
     return observe(
         cell.version, outcome, toolchain=cell.toolchain, device=cell.device, attempt=attempt, variant=cell.variant,
-        ended=Exited(code=0), changes=cell.changes, varied=cell.varied,
+        ended=Exited(code=int(outcome is Outcome.OTHER_FAILURE)), changes=cell.changes, varied=cell.varied,
     )  # fmt: skip
 
 
@@ -156,6 +156,22 @@ def test_only_a_failure_is_diagnosed() -> None:
     assert run(make_plan(), lambda *_: Outcome.PASS, diagnose=diagnose).findings == ()
     found = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=diagnose).findings
     assert [finding.summary for finding in found] == ["3.11.0"]
+
+
+def test_another_failure_than_the_reported_one_is_diagnosed_where_the_report_is_at_home() -> None:
+    """A fault of the testcase may show otherwise each time. A failure of old releases alone is no news."""
+
+    def diagnose(failure: Failure) -> Diagnosis:
+        return Diagnosis(findings=(Finding(kind=FindingKind.MISSING, summary=failure.seen.version),))
+
+    def list_diagnosed(bad: set[int]) -> list[str]:
+        def truth(cell: Cell, _: int) -> Outcome:
+            return Outcome.OTHER_FAILURE if ORDER.index(cell.version) in bad else Outcome.PASS
+
+        return [finding.summary for finding in run(make_plan(), truth, diagnose=diagnose).findings]
+
+    assert list_diagnosed({11}) == [ORDER[11]]
+    assert list_diagnosed({0}) == []
 
 
 @pytest.mark.parametrize("bad", [{3}, {0}, {11}, {4, 5, 6}])
