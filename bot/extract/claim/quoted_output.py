@@ -67,6 +67,8 @@ def read_quoted_output(document: Document, pieces: Sequence[Piece], good: Sequen
         above = prose.text
     if not (actual and expected):
         _add_value_pair(document, actual, expected)
+    if not actual:
+        _add_observed_values(document, actual, expected)
     if bool(actual) is not bool(expected):
         _add_same_form(document, actual, expected)
     return _join_bounded(actual), _join_bounded(expected)
@@ -82,6 +84,16 @@ def _add_value_pair(document: Document, actual: list[str], expected: list[str]) 
         return
     actual[:] = actual or [pair.printed]
     expected[:] = expected or [pair.expected]
+
+
+def _add_observed_values(document: Document, actual: list[str], expected: list[str]) -> None:
+    """Take the values in a section on the actual behaviour as printed, unless they are the expected ones."""
+    for prose in document.prose:
+        if prose.heading or classify_heading(prose.section) is not IssueSection.ACTUAL:
+            continue
+        spans = [span for before, span in _iter_spans(prose.text) if not _EXPECT_SPAN.search(before)]
+        values = [span for span in spans if _is_values(span)] or [m["value"] for m in _RESULT_IS.finditer(prose.text)]
+        actual.extend(value for value in values if value not in expected)
 
 
 def _add_same_form(document: Document, actual: list[str], expected: list[str]) -> None:
@@ -153,6 +165,15 @@ _REFERENCE = re.compile(
 """The result of another implementation, or the right result, as bare values in a sentence."""
 
 _LIST = re.compile(rf"[\[(\s]*{_VALUE}\.?(?:[\s,;\])\[(]+{_VALUE}\.?){{0,63}}[\])\s]*", re.I)
+
+
+_RESULT_IS = re.compile(
+    r"\b(?:result|output|value|answer|it|program|script|run)s?"
+    r" (?:is|are|was|prints?|printed|gives?|gave|returns?|returned)"
+    rf":? (?P<value>{_VALUE})(?![\w%]|\.\d)(?=[.,;!]|\s*$|\s+(?:and|but|on|for|with|instead|where|while)\b)",
+    re.I,
+)
+"""A single printed value in a sentence on the actual behaviour: a figure elsewhere may count anything."""
 
 
 def _is_values(span: str) -> bool:

@@ -71,7 +71,8 @@ def find_other_values(output: str, vocabulary: FailureVocabulary, *, actual: str
     for line in printed:
         known = reported.get(_mask_values(line))
         labelled = any(isinstance(token, str) and token.isalnum() for token in line)
-        if known and labelled and not all(map(_is_same_token, known, line)):
+        is_array = "[" in line and sum(map(_is_value, line)) > 1
+        if known and (labelled or is_array) and not all(map(_is_same_token, known, line)):
             return " ".join(f"{token:g}" if isinstance(token, float) else token for token in line)[:200]
     return ""
 

@@ -7,7 +7,7 @@ import pytest
 from bot.extract import extract
 from bot.extract.claim.versions import Passage, find_versions
 from runners.core.protocol import Claim, ClaimKind
-from tests.bot.extract.reading import make_issue
+from tests.bot.extract.reading import extract_repro, make_issue
 
 
 def extract_claim(body: str, title: str = "[Bug] tvm") -> Claim:
@@ -346,3 +346,23 @@ def test_a_version_may_follow_the_name_and_a_dash() -> None:
     """Wheels and reporters write ``tvm-0.26.0``. A remark in parentheses may stand before a version too."""
     assert find_versions([Passage(text="I use tvm-0.26.0 here.")], "tvm") == ("0.26.0",)
     assert find_versions([Passage(text="(The other backend is fine.) 3.7.0")], "iree") == ("3.7.0",)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "printed"),
+    [
+        ("Output of the run: `3`", "3"),
+        ("What comes out: `[[-1. -1.]]` and `[[nan nan]]`", "[[-1. -1.]]\n[[nan nan]]"),
+        ("The result is 3.", "3"),
+        ("It prints -0.5, on every run.", "-0.5"),
+        ("The result is 3 times too large.", ""),
+        ("It fails in `build` since 3.4.", ""),
+    ],
+)
+def test_values_in_the_section_on_the_actual_behaviour_are_printed(sentence: str, printed: str) -> None:
+    """Under such a heading a value needs no verb before it. Elsewhere a single figure may count anything."""
+    program = "```python\nimport tvm\nprint(tvm.mean())\n```"
+    found = extract_repro(
+        f"### Actual behavior\n\nWrong numbers. {sentence}\n\n### Steps\n\n{program}\n", "tvm: mean is wrong"
+    )
+    assert found.claim.actual == printed
