@@ -28,13 +28,20 @@ class RunRequest(Wire, frozen=True, kw_only=True):
     """Seed of the random numbers that a Python step draws without a seed of its own."""
     may_fork: bool = True
     """False to forbid a fork of a process that has done the imports, for every attempt."""
+    fresh: bool = False
+    """True to run in a sandbox of its own, without a fork. A run that confirms a statement is such a run."""
     hook: bool = False
     """True to return the file that a guest program writes."""
 
     @property
     def key(self) -> str:
-        """The sha256 of the request without its limits: they matter only to a run that reaches them."""
-        return sha256(msgspec.json.encode(msgspec.structs.replace(self, limits=Limits()), order="sorted")).hexdigest()
+        """The sha256 of the request without its limits, which matter only to a run that reaches them.
+
+        ``fresh`` is left out too: it decides the trust in a result, not the result.
+        """
+        asked = msgspec.to_builtins(msgspec.structs.replace(self, limits=Limits()))
+        del asked["fresh"]
+        return sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
 
 
 class RunResult(Wire, frozen=True, kw_only=True):

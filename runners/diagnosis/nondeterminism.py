@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from runners.core.conditions import COULD_DIFFER, FILLS, USUAL, describe_conditions
@@ -44,9 +44,11 @@ class Setup:
     name: str
     varied: Varied = USUAL
     seed: int | None = None
+    fresh: bool = False
+    """True for a sandbox of its own."""
 
 
-AS_IT_IS = Setup(name="as it is")
+AS_IT_IS = Setup(name="as it is", fresh=True)
 SEEDED = Setup(name="with seeds", seed=SEED)
 FILLED = tuple(Setup(name=f"new memory 0x{255 - fill:02x}", varied=Varied(fill=fill), seed=SEED) for fill in FILLS)
 THREADED = tuple(
@@ -54,7 +56,7 @@ THREADED = tuple(
 )
 HASH_SEEDS = (0, 1, 2)
 UNSEEDED = Setup(name="without seeds")
-"""Like `AS_IT_IS`, but forked: forks draw new random numbers and share the layout of their address space."""
+"""As it is, but forked: forks draw new random numbers and share the layout of their address space."""
 
 
 def with_hash_seed(hash_seed: int) -> Setup:
@@ -140,8 +142,10 @@ def rerun_varied(run: Runner, *, unsteady: bool = False, hash_seeds: Sequence[in
     which they differed.
     """
     series = _Series(run)
-    cause = _find_cause(series, unsteady, [with_hash_seed(seed) for seed in hash_seeds])
-    return Reruns(runs=tuple(series.runs), cause=cause)
+    orders = [with_hash_seed(seed) for seed in hash_seeds]
+    cause = _find_cause(series, unsteady, orders)
+    confirmed = cause is not None and _confirm_cause(series, cause, orders)
+    return Reruns(runs=tuple(series.runs), cause=cause if confirmed else None)
 
 
 def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cause | None:
@@ -168,6 +172,25 @@ def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cau
     if len(set(unseeded)) > 1 and _agree_with_seeds(series, count_needed_runs(unseeded, luck)):
         return "randomness"
     return _examine_unexplained(series)
+
+
+def _confirm_cause(series: _Series, cause: Cause, orders: Sequence[Setup]) -> bool:
+    """True if each deciding setup gives its result in a fresh sandbox too.
+
+    Forks of one process could agree for a reason of that process alone.
+    """
+    deciding: Mapping[Cause, Sequence[Setup]] = {
+        "memory": FILLED,
+        "threads": THREADED,
+        "hashes": orders,
+        "randomness": (SEEDED,),
+        "race": THREADED[:1],
+        "unknown": (),  # AS_IT_IS is fresh
+    }
+    return all(
+        series.collect_results(replace(setup, fresh=True), 1) == series.collect_results(setup, 1)[:1]
+        for setup in deciding[cause]
+    )
 
 
 def _examine_unexplained(series: _Series) -> Cause | None:

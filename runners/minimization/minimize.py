@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -27,8 +27,11 @@ from runners.minimization.python import reduce_python
 CONFIRMATIONS = 2
 """Number of final runs, all of which must fail the same way."""
 
-Run = Callable[[Testcase, Claim, str], Observation]
-"""Run a testcase on a release and compare the result with a claim."""
+
+class Run(Protocol):
+    """Run a testcase on a release and compare the result with a claim; with ``fresh`` in a sandbox of its own."""
+
+    def __call__(self, testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,8 @@ def minimize_testcase(
     last, confirmed = _confirm_failure(small, goal, run)
     if confirmed < CONFIRMATIONS:
         raise NotReducible("what was left does not fail every time: a flaky failure cannot be cut down this way")
+    if goal.control and run(small, goal.claim, goal.control, fresh=True).outcome is not Outcome.PASS:
+        raise NotReducible(f"what was left does not pass every time on {goal.control}")
     return Smaller(
         testcase=small,
         version=version,
@@ -96,7 +101,7 @@ def minimize_testcase(
         signature=last.signature,
         before=count_lines(testcase),
         after=count_lines(small),
-        probes=budget.used + CONFIRMATIONS,
+        probes=budget.used + CONFIRMATIONS + bool(goal.control),
         seconds=round(clock() - began, 1),
         confirmed=confirmed,
         stopped=stopped,
@@ -166,7 +171,8 @@ def _shows_failure(goal: Goal, seen: Observation) -> bool:
 
 
 def _confirm_failure(testcase: Testcase, goal: Goal, run: Run) -> tuple[Observation, int]:
-    seen = [run(testcase, goal.claim, goal.version) for _ in range(CONFIRMATIONS)]
+    """Run the smaller testcase in fresh sandboxes: candidates share one, which a candidate could have changed."""
+    seen = [run(testcase, goal.claim, goal.version, fresh=True) for _ in range(CONFIRMATIONS)]
     return seen[-1], sum(_shows_failure(goal, one) for one in seen)
 
 

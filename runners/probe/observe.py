@@ -13,8 +13,11 @@ from runners.toolchains import find_toolchain
 EXCERPT_CHARS = 6_000
 
 
-def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int) -> Observation:
-    """Run a cell, the given attempt (1-based), and record the result. The testcase cannot make it raise."""
+def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int, *, fresh: bool = False) -> Observation:
+    """Run a cell, the given attempt (1-based), and record the result. The testcase cannot make it raise.
+
+    ``fresh`` gives the run a sandbox of its own.
+    """
     request = RunRequest(
         version=cell.version,
         device=cell.device,
@@ -22,6 +25,7 @@ def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int) -> Obse
         limits=cell.limits,
         varied=cell.varied,
         attempt=attempt,
+        fresh=fresh,
     )
     return make_observation(plan, cell, attempt, execute(request))
 

@@ -59,7 +59,7 @@ def choose_conditions(request: RunRequest) -> Conditions:
     chosen = derive_conditions(request.varied, request.attempt)
     return Conditions(
         scripts=chosen.scripts,
-        fork=chosen.fork and request.may_fork,
+        fork=chosen.fork and request.may_fork and not request.fresh,
         early=chosen.early,
         threads=chosen.threads,
         perturb=chosen.perturb,
@@ -72,7 +72,10 @@ def run_on_device(machine: Machine, environment: Environment, request: RunReques
     device = find_device(find_toolchain(request.testcase.toolchain), request.device)
     conditions = choose_conditions(request)
     if device is None or device.hardware is not NVIDIA or isinstance(detect_hardware(NVIDIA), Absent):
-        return run_once(machine, environment, request.testcase, request.limits, conditions, with_hook=request.hook)
+        return run_once(
+            machine, environment, request.testcase, request.limits, conditions, with_hook=request.hook,
+            fresh=request.fresh,
+        )  # fmt: skip
     if unfit := gpu.find_gpu_problems(os.environ, containers=machine.engine.name in ("docker", "podman")):
         return _report_not_run(machine.engine, NotRun(why="; ".join(unfit)[:2000], cause="unavailable"))
     try:
@@ -98,14 +101,17 @@ def run_once(
     conditions: Conditions,
     *,
     with_hook: bool = False,
+    fresh: bool = False,
     devices: tuple[str, ...] = (),
 ) -> ProbeResult:
     """Run a testcase in a session, forked where possible; ``with_hook`` brings back the file of a guest program.
 
-    A confirming run, which leaves no record of the script, has a sandbox of its own: forks share the layout of their
-    address space, which new processes do not.
+    A run with ``fresh`` has a sandbox of its own: earlier probes of a session could have changed the session. So has
+    a run that leaves no record of the script: forks share the layout of their address space, which new processes do
+    not.
     """
-    run = machine.sessions.run if conditions.scripts else partial(run_probe, devices=devices)
+    in_session = conditions.scripts and not fresh
+    run = machine.sessions.run if in_session else partial(run_probe, devices=devices)
     driver = machine.driver
     task = make_task(
         environment,

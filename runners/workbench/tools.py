@@ -50,7 +50,7 @@ def make_tools(
         return tuple(finding for compare in toolchain.COMPARISONS for finding in compare(bad, good, means))
 
     return Tools(
-        run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt),
+        run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt, fresh=cell.variant is Variant.CONTROL),
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
         retarget=retarget_testcase,
         diagnose=look_for_cause,
@@ -73,19 +73,22 @@ def _port_with_changes(
 
 
 def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USUAL) -> Means:
-    """The means for a diagnosis of this plan, under the conditions in which its failure was seen."""
+    """The means for a diagnosis of this plan, under the conditions in which its failure was seen.
+
+    Every run has a sandbox of its own, because findings rest on single runs.
+    """
 
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
         cell = make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
         progress.cell(cell, None)
-        seen = observe_cell(execute, plan, cell, 1)
+        seen = observe_cell(execute, plan, cell, 1, fresh=True)
         progress.cell(cell, seen)
         return seen
 
     def run_hook(version: str, testcase: Testcase) -> str:
         limits = double_time(plan.limits)
         request = RunRequest(
-            version=version, device=plan.device, testcase=testcase, limits=limits, varied=under, hook=True
+            version=version, device=plan.device, testcase=testcase, limits=limits, varied=under, fresh=True, hook=True
         )
         return execute(request).hook_file or ""
 
@@ -93,7 +96,7 @@ def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USU
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:
-    """Run a testcase once under chosen conditions; under `AS_IT_IS` with a process and addresses of its own."""
+    """Run a testcase once under chosen conditions; under `AS_IT_IS` with addresses of its own."""
     request = RunRequest(
         version=version,
         device=plan.device,
@@ -102,6 +105,7 @@ def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, se
         varied=setup.varied,
         seed=setup.seed,
         may_fork=setup != AS_IT_IS,
+        fresh=setup.fresh,
     )
     result = execute(request)
     return record_rerun(setup, result.ended, result.steps)

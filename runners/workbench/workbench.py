@@ -96,11 +96,11 @@ class Workbench(Machine):
         """
         limits = plan.limits
 
-        def run(testcase: Testcase, claim: Claim, version: str) -> Observation:
+        def run(testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation:
             nonlocal limits
             asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
             cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
-            seen = observe_cell(self.execute, asked, cell, 1)
+            seen = observe_cell(self.execute, asked, cell, 1, fresh=fresh)
             if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # a reduced testcase may loop for ever
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen

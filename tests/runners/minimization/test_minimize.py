@@ -46,10 +46,13 @@ class Lab:
         self.fails = fails
         self.fine_on = fine_on
         self.asked: list[tuple[Testcase, str]] = []
+        self.fresh: list[tuple[Testcase, str]] = []
         self.signature = CRASH
 
-    def run(self, testcase: Testcase, claim: Claim, version: str) -> Observation:
+    def run(self, testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation:
         self.asked.append((testcase, version))
+        if fresh:
+            self.fresh.append((testcase, version))
         outcome = Outcome.MATCH if self.fails(testcase) and version != self.fine_on else Outcome.PASS
         return Observation(
             toolchain="tvm", version=version, device="llvm", attempt=1, variant=Variant.CONTROL, outcome=outcome,
@@ -213,14 +216,35 @@ def test_the_result_fails_as_the_whole_testcase_did() -> None:
     assert smaller.probes == len(lab.asked)
 
 
+def test_the_smaller_testcase_is_confirmed_in_fresh_sandboxes() -> None:
+    """Every confirming run, on the failing and on the passing release, has a sandbox of its own; no other run has."""
+    lab = Lab(says("relax.boom"), fine_on="0.26.0")
+    small = lab.cut(case_of(SCRIPT), control="0.26.0").testcase
+    assert lab.fresh == [*[(small, "0.27.0")] * CONFIRMATIONS, (small, "0.26.0")]
+    assert lab.asked[-len(lab.fresh) :] == lab.fresh
+
+
+@pytest.mark.parametrize(("forged", "why"), [("0.27.0", "does not fail"), ("0.26.0", "does not pass")])
+def test_a_result_that_only_a_shared_sandbox_shows_is_refused(forged: str, why: str) -> None:
+    """A candidate that changed the shared sandbox shows another result in a sandbox of its own."""
+
+    class Forging(Lab):
+        def run(self, testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation:
+            elsewhere = {"0.27.0": "0.26.0", "0.26.0": "0.27.0"}[version] if fresh and version == forged else version
+            return super().run(testcase, claim, elsewhere, fresh=fresh)
+
+    with pytest.raises(NotReducible, match=why):
+        Forging(says("relax.boom"), fine_on="0.26.0").cut(case_of(SCRIPT), control="0.26.0")
+
+
 def test_another_failure_is_not_the_same() -> None:
     """A candidate with another failure is not accepted, however small."""
 
     class Shifting(Lab):
-        def run(self, testcase: Testcase, claim: Claim, version: str) -> Observation:
+        def run(self, testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation:
             whole = "print" in testcase.files["repro.py"]
             self.signature = CRASH if whole else Signature(type="InternalError", message="no such operator: boom")
-            return super().run(testcase, claim, version)
+            return super().run(testcase, claim, version, fresh=fresh)
 
     smaller = Shifting(says("relax.boom")).cut(case_of(SCRIPT))
     assert "print" in smaller.testcase.files["repro.py"]
@@ -296,10 +320,10 @@ def test_a_flaky_failure_is_refused() -> None:
     """A result of chance is not shown as a testcase."""
 
     class Fading(Lab):
-        def run(self, testcase: Testcase, claim: Claim, version: str) -> Observation:
+        def run(self, testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation:
             if len(self.asked) == 12:
                 self.fails = says("nothing like it")
-            return super().run(testcase, claim, version)
+            return super().run(testcase, claim, version, fresh=fresh)
 
     with pytest.raises(NotReducible, match="flaky"):
         Fading(says("relax.boom")).cut(case_of(SCRIPT), probes=12)

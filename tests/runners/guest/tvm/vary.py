@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from runners.core.protocol import Limits, Testcase, TestcaseKind
-from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Reruns, Setup, record_rerun, rerun_varied
+from runners.diagnosis.nondeterminism import Rerun, Reruns, Setup, record_rerun, rerun_varied
 from runners.probe.layout import make_layout, make_task
 from runners.probe.run import open_probe_session
 from runners.probe.task import derive_conditions
@@ -24,9 +24,10 @@ def open_reruns(version: str) -> Iterator[Callable[[str], Reruns]]:
     with open_probe_session(Bubblewrap(), make_layout(used), limits=LIMITS, run_id="vary") as session:
 
         def run_program(program: str, setup: Setup) -> Rerun | None:
+            # All runs share one sandbox here. A fresh setup gets a process of its own.
             code = (PROGRAMS / f"{program}.repro").read_text()
             conditions = derive_conditions(setup.varied, 1)
-            conditions = replace(conditions, seed=setup.seed, fork=conditions.fork and setup != AS_IT_IS)
+            conditions = replace(conditions, seed=setup.seed, fork=conditions.fork and not setup.fresh)
             testcase = Testcase(
                 kind=TestcaseKind.PYTHON, toolchain="tvm", files={"repro.py": code}, steps=(("python", "repro.py"),)
             )
