@@ -42,7 +42,7 @@ from runners.workbench import Workbench
 
 app = typer.Typer(
     name="reprobot",
-    help="Answer a bug report for an ML compiler: run its testcase on many releases, and report what happened.",
+    help="Answer a bug report for an ML compiler: run its testcase on many releases, and report a verdict.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -53,7 +53,7 @@ IssueArgument = Annotated[
     typer.Argument(metavar="ISSUE", help="A Markdown file ('# title' first), '-', owner/repo#N, or an issue's URL."),
 ]
 ToolchainOption = Annotated[
-    str | None, typer.Option(help=f"{list_compilers()}; found from the text when not given.", metavar="NAME")
+    str | None, typer.Option(help=f"{list_compilers()}; by default found from the text.", metavar="NAME")
 ]
 AllowOption = Annotated[
     list[str] | None,
@@ -91,7 +91,7 @@ FetchOption = Annotated[
     bool | None,
     typer.Option(
         "--fetch-attachments/--no-fetch-attachments",
-        help="Fetch files that the issue links to on GitHub, if its text lacks them; default for issues there.",
+        help="Fetch files that the issue links to on GitHub, if its text lacks them; default for GitHub issues.",
     ),
 ]
 
@@ -127,7 +127,7 @@ def run_reproduce(
         ),
     ] = None,
     devices: Annotated[
-        str, typer.Option(help="Further devices to run it on, such as 'vulkan'.", metavar="LIST")
+        str, typer.Option(help="Run on these devices too, separated by commas: 'vulkan'.", metavar="LIST")
     ] = "",
     bisect: Annotated[
         bool, typer.Option("--bisect/--no-bisect", help="Search for the releases where the behaviour changes.")
@@ -149,7 +149,7 @@ def run_reproduce(
     html: HtmlOption = None,
     comment: CommentOption = None,
 ) -> None:
-    """Run an issue's testcase on releases, in sandboxes, and report what happened and since when."""
+    """Run an issue's testcase on releases, in sandboxes, and report a verdict with its range of releases."""
     options = RunOptions(
         versions=versions,
         devices=tuple(name for name in devices.replace(" ", "").split(",") if name),
@@ -180,7 +180,7 @@ def run_reproduce(
 @app.command(name="bisect")
 def run_bisect(
     issue: IssueArgument,
-    good: Annotated[str, typer.Option(help="A version, tag or commit that works.", metavar="V")],
+    good: Annotated[str, typer.Option(help="A version, tag or commit that passes.", metavar="V")],
     bad: Annotated[str, typer.Option(help="A version, tag or commit that fails as reported.", metavar="V")],
     toolchain: ToolchainOption = None,
     history: HistoryOption = None,
@@ -258,7 +258,8 @@ def run_minimize(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
     version: Annotated[
-        str | None, typer.Option(help="Release to reduce it on; by default the newest that fails.", metavar="V")
+        str | None,
+        typer.Option(help="Release for the reduction; by default the newest that fails.", metavar="V"),
     ] = None,
     good: Annotated[
         str | None,
@@ -308,7 +309,7 @@ def run_extract(
     allow: AllowOption = None,
     json: JsonOption = None,
 ) -> None:
-    """Only read an issue: its testcase, its missing parts, and the reporter's claim. Runs no testcase."""
+    """Extract an issue's testcase, its missing parts, and the reporter's claim. Runs no testcase."""
     read = read_issue(issue, toolchain, attach=fetch_attachments)
     extraction = extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))
     text = format_json(make_extract_document(read, extraction))
@@ -346,7 +347,7 @@ def run_clean(
 
 @app.command(name="refresh")
 def run_refresh() -> None:
-    """Ask the package index for releases that the catalogue does not have yet."""
+    """Ask the package index and the configured sources for builds that the catalogue does not have yet."""
     with terminal.show_progress() as sink:
         for name, count in refresh_catalogue(sink):
             typer.echo(f"{name}: {count} releases known")

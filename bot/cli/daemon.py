@@ -53,10 +53,10 @@ def run_watch(
     jobs: Annotated[int, typer.Option(help="Investigations at the same time.", min=1, max=64)] = 1,
     machine: Annotated[
         list[str] | None,
-        typer.Option(help="Kind of machine, from the settings, that this machine is; repeatable.", metavar="NAME"),
+        typer.Option(help="Kind of this machine, as named in the settings; repeatable.", metavar="NAME"),
     ] = None,
 ) -> None:
-    """Answer issues and commands as a long-running process, until stopped. A restart goes on after a crash."""
+    """Answer issues and commands as a long-running process, until stopped. A restart continues after a crash."""
     forge = open_forge(os.environ)
     names = tuple(map(_check_repository, repositories))
     stop, wake = threading.Event(), threading.Event()

@@ -10,7 +10,7 @@ from runners.core.protocol import Claim, Testcase
 
 
 class Intent(StrEnum):
-    """What the author of a text wants."""
+    """The purpose of a text."""
 
     FAILURE = "failure"
     QUESTION = "question"
@@ -58,8 +58,8 @@ class Repair:
 
 
 DROP_CODE = "drop-code"
-"""The kind of a repair that left out text which may be code. A clean run then says nothing about the reporter's
-program: such a testcase gives no verdict that rests on clean runs."""
+"""The kind of a repair that left out text which may be code. A clean run then is no evidence about the
+reporter's program: such a testcase gives no verdict that rests on clean runs."""
 
 
 DEFINITIONS_ONLY = "definitions-only"
@@ -98,7 +98,7 @@ class Repro:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What was left out of the program although it may be code; empty for a whole program."""
+        """Text left out of the program although it may be code; empty for a whole program."""
         return tuple(repair.detail for repair in self.repairs if repair.kind == DROP_CODE)
 
     @property

@@ -90,7 +90,7 @@ def deliver_failure(forge: Forge, case: Case, why: str) -> Delivery:
 
 
 def abandon_run(forge: Forge, repository: str, number: int, run_id: str, why: str) -> None:
-    """If our comment says that this run is under way, post that it did not come to an end. Else write nothing."""
+    """Post that the run did not come to an end, if our comment reports the run as under way."""
     login = forge.get_login()
     comments = forge.list_comments(repository, number)
     posted = find_current_comment(comments, login)

@@ -43,7 +43,7 @@ def choose_options(settings: Settings, command: SlashCommand, *, anyway: bool = 
 def read_testcase(issue: Issue, settings: Settings, command: SlashCommand, *, anyway: bool = False) -> ReportInput:
     """Extract the testcase that a command is about, and choose the options of its run.
 
-    ``anyway``: somebody asked for the run, so that it does not matter what the text wants.
+    ``anyway`` runs the testcase even if the text reports no failure, because an account requested the run.
     """
     return ReportInput(
         issue=issue,

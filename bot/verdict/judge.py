@@ -1,9 +1,9 @@
 """Observations and findings × claim → Verdict. Pure: the same records always give the same verdict.
 
-The order of the questions is the order of trust: Is there anything to run? Is the testcase itself at fault? Do the
-runs of one build agree? What did the newest release do that was good or bad? What did the others do? Each question is
-a module of `bot.verdict.rules`. A skipped build never counts for or against. Below ``THRESHOLD`` a verdict becomes
-``inconclusive`` and states which evidence is missing.
+The questions are in the order of trust: Is there a testcase to run? Is the testcase itself at fault? Do the runs of
+one build agree? Is the newest release good or bad? Are the others? Each question is a module of `bot.verdict.rules`.
+A skipped build never counts for or against. Below ``THRESHOLD`` a verdict becomes ``inconclusive`` and states which
+evidence is missing.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _KEPT = {
     VerdictKind.NO_REPRO,
     VerdictKind.NO_CLAIM,
 }
-"""Kinds that a low confidence does not turn into ``inconclusive``: they claim nothing about the failure."""
+"""Kinds that a low confidence does not turn into ``inconclusive``: they make no claim about the failure."""
 
 
 def _make_clause(headline: str) -> str:

@@ -1,8 +1,8 @@
-"""Tell a run that prints other values than the report calls wrong from a run that says nothing. Pure.
+"""Decide whether a run that prints other values than the reported wrong ones counts as clean. Pure.
 
-A report may quote wrong output and not say what is right. Alone, a run that prints other values then says nothing:
-an uninitialised buffer prints other values each time. It says something once the quoted output was seen on another
-build: then this build behaves otherwise. No more than two other outputs may appear on all builds together.
+A report may quote wrong output without the right output. A single run with other values is then no evidence: an
+uninitialised buffer prints other values each time. The run becomes evidence once the quoted output was seen on
+another build: then this build behaves differently. No more than two other outputs may appear on all builds together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runners.core.failure.oracle import OUTPUT
 from runners.core.protocol import Answer, Claim, Observation, Outcome, Variant
 
 MAX_OTHERS = 2
-"""Outputs beside the reported one. More of them are no behaviour, but memory that nothing wrote."""
+"""Outputs beside the reported one. More of them come from uninitialised memory."""
 PRINTS_OTHER_VALUES = "prints other values than those that the report calls wrong"
 
 

@@ -196,7 +196,7 @@ def _make_filler(build: Build) -> Callable[[str], str]:
 
 
 def _open_to_all(parent: Path, *folders: Path) -> None:
-    """Let every user write into ``folders`` below ``parent``: the build runs as nobody."""
+    """Let every user write into ``folders`` below ``parent``: the build runs as an unprivileged user."""
     parent.chmod(0o711)
     for folder in folders:
         for path in (folder, *_walk_below(folder)):

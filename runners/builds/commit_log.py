@@ -1,7 +1,7 @@
 """Read the commits between two points of a clone, with messages and paths.
 
 The operator names the clone. git reads its objects as data, from a repository of our own (`foreign_clone`): no file
-is checked out, and nothing is fetched.
+is checked out, and no object is fetched.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class MainHistory:
     def export_files(self, commit: str, folder: Path) -> None:
         """Write the files of a commit into a new folder. Contents that a cached clone lacks are fetched.
 
-        Filters of ``.gitattributes`` do nothing: no configuration of ours names a program for them.
+        Filters of ``.gitattributes`` have no effect: no configuration of ours names a program for them.
 
         Raises:
             InfraError: the files cannot be fetched or written.

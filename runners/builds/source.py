@@ -20,7 +20,7 @@ __all__ = ["Build", "BuildSource", "Point", "Unbuildable"]
 class Unbuildable(ReprobotError):
     """The build cannot be had: it does not compile, takes too long, or its wheels are gone.
 
-    This says nothing about a bug.
+    This is no evidence about a bug.
     """
 
 

@@ -189,7 +189,7 @@ def render_title(finding: Finding) -> str:
 
 
 def get_blame(finding: Finding) -> Blame:
-    """Return the party at fault; `Blame.NOBODY` if the origin is unknown, as the access may be the compiler's."""
+    """Return the party at fault; no party if the origin is unknown, as the access may be the compiler's."""
     return Blame.NOBODY if finding.evidence.get(ORIGIN) == "unknown" else KINDS[finding.kind].blames
 
 

@@ -61,7 +61,7 @@ class BuildCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     as_of: date | None = None
     """Date for resolving the dependencies of every build, instead of the day of its commit."""
     over: str = ""
-    """The part that all builds share and no commit made: ``what was compiled for apache-tvm 0.26.0``.
+    """The part that all builds share and no commit made: ``the compiled libraries of apache-tvm 0.26.0``.
 
     Set ``as_of`` with it. Such builds are compared with one another only, the two ends included, and the answer
     states this. A release among them would differ in the shared part, and the search would blame the commit next to

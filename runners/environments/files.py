@@ -59,7 +59,7 @@ def _link_file(source: Path, target: Path) -> None:
 
 
 def make_folder(folder: Path) -> Path:
-    """Create a folder that every user may read, because sandboxes run as nobody. Return the folder."""
+    """Create a folder that every user may read, because sandboxes run as an unprivileged user. Return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError):
         folder.chmod(0o755)

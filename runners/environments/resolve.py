@@ -23,7 +23,7 @@ MAX_DOWNLOAD_BYTES = 1536 * 1024**2
 
 
 class Unresolvable(UserError):
-    """A testcase's requirements have no solution together with this release. Says nothing about a bug."""
+    """A testcase's requirements have no solution together with this release. No evidence about a bug."""
 
 
 class Requirements(NamedTuple):

@@ -192,7 +192,7 @@ def read_health(gpu: Gpu, run: RunProgram = run_program) -> Health:
 
 
 def find_fault(before: Health, after: Health) -> str | None:
-    """Return the fault because of which the run in between says nothing about a compiler; None if there is none."""
+    """Return a fault that makes the run in between no evidence about a compiler; None if there is no fault."""
     new = [number for number in after.faults[len(before.faults) :] if number in _HOPELESS_XIDS]
     if new:
         return f"the GPU reported a hardware fault (Xid {new[0]})"

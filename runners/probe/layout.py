@@ -141,7 +141,7 @@ def open_view(layout: Layout, *, remapped: bool, probe_file: str | None) -> Iter
 
 
 def _make_readable(folder: Path) -> None:
-    """Let the user "nobody" read a folder, independent of this process's umask."""
+    """Let unprivileged users read a folder, independent of this process's umask."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() else 0o644)

@@ -1,7 +1,7 @@
 """Name containers, control groups and temporary directories after the process that made them.
 
 The name tells whether the maker still runs, so a later run can find and remove the leftovers of a killed one. A
-process id means nothing in another PID namespace, such as a container that shares this machine's engine, nor after
+process id is valid neither in another PID namespace, such as a container that shares this machine's engine, nor after
 another boot. So the name has both, and names from elsewhere are judged by their age alone.
 """
 

@@ -1,4 +1,4 @@
-"""The engine ``none``: the testcase runs as the user who started us.
+"""The engine ``none``: the testcase runs as the user of this process.
 
 For code that the user would run by hand anyway.
 """

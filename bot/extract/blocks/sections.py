@@ -86,7 +86,7 @@ _HOPE = re.compile(
     r"\b(?:work|run|pass|compile|build|succeed|be (?:fine|ok|accepted|supported))\b",
     re.I,
 )
-"""What should work: neither a statement that the block below works, nor an announcement of expected output."""
+"""An expectation: neither a statement that the block below works, nor an announcement of expected output."""
 _CUE_WORDS = (
     (
         Cue.FAILS,

@@ -10,7 +10,7 @@ out of memory         ``out-of-memory``; ``match`` if the report says so
 timed out             ``timeout`` of wall clock or processor time; ``match`` if the report describes a hang
 failed                ``match`` if the failure is the reported one; else ``unavailable`` (device), ``incompatible``
                       (API moved) or ``other-failure``
-ran to its end        ``match`` if the output is what the report calls wrong; ``other-failure`` if a wrong result is
+ran to its end        ``match`` if the output is the reported wrong output; ``other-failure`` if a wrong result is
                       claimed and neither testcase nor report distinguishes right from wrong; else ``pass``
 ====================  =========================================================================================
 """

@@ -25,7 +25,7 @@ Line = tuple[Token, ...]
 MaskedLine = tuple[str, ...]
 
 MAX_STEPS = 1_000_000
-"""Most comparisons of two tokens. Only lines made to be slow need more; they distinguish nothing."""
+"""Most comparisons of two tokens. Only lines made to be slow need more, and these do not distinguish."""
 
 # Possessive: a run of digits that a letter ends is given up at once, not digit by digit.
 NUMBER_PATTERN = r"[-+]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?|nan|inf)"

@@ -17,7 +17,7 @@ from runners.core.toolchain.rewriting import Rewriting
 
 
 class Toolchain(Protocol):
-    """The facts about one compiler. Nothing here runs anything.
+    """The facts about one compiler. No member runs a program.
 
     Three facts are required: ``NAME``, ``CANARY`` and ``list_distributions``. A class that inherits from `Toolchain`
     gets a default for each other fact. A module that has all of these names is a toolchain as well.

@@ -1,4 +1,4 @@
-"""Remove or detect what one probe of a session leaves for the next. Only the supervisor imports this module.
+"""Remove or detect leftovers of a probe before the session's next probe. Only the supervisor imports this module.
 
 ``processes.py`` kills the processes. Some effects outlive their process: files in the writable folders, queues and
 memory of System V and POSIX, and changes of another process of the same user (priority, processors, scheduling),

@@ -174,7 +174,7 @@ class ProbeStep:
             self.selector.unregister(descriptor)
 
     def read_stream(self, descriptor: int) -> bool:
-        """Read what is there. Return False at the end of the stream."""
+        """Read the available bytes. Return False at the end of the stream."""
         try:
             data = os.read(descriptor, READ_BYTES)
         except BlockingIOError:

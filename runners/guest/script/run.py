@@ -1,9 +1,9 @@
 """Run a script as ``python SCRIPT ARGUMENT…`` would, and write a record of how it failed (``record.py``).
 
 Usage: ``launch.py script.run RECORD,STACKS,SEED FUNCTIONS SCRIPT ARGUMENT…`` with the numbers of two inherited
-descriptors, a seed or nothing (``seeding.py``), and the compile functions, separated by commas. A zygote's child
-calls ``run_script`` itself. Streams, traceback, exit status, ``sys`` and ``__main__`` are those of a plain run (a
-test compares them). Frames of this package show up only in stacks, where the host removes them.
+descriptors, a seed or an empty string (``seeding.py``), and the compile functions, separated by commas. A zygote's
+child calls ``run_script`` itself. Streams, traceback, exit status, ``sys`` and ``__main__`` are those of a plain run
+(a test compares them). Frames of this package show up only in stacks, where the host removes them.
 
 The script shares the process with this module: the record is a claim.
 """

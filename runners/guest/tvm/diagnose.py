@@ -8,7 +8,7 @@ runs as ``__main__`` in the working directory with its own arguments, streams, e
 Findings go, as JSON lines ``{"kind", "summary", "evidence"}``, to the file that REPROBOT_FINDINGS names. A line of
 kind ``note`` names an instrumentation that was not available: a missing finding then proves less.
 
-Nothing here is trusted. The program shares its process with the testcase, which can read and write every object,
+This program is not trusted. It shares its process with the testcase, which can read and write every object,
 forge or erase findings, and end the process. The file is a claim: the host limits its size, checks it against the
 protocol and weighs it; a verdict also needs the host's own observation of the failure. For an *honest* testcase, this
 program must leave the results, output and exit status of a valid run unchanged.

@@ -67,7 +67,7 @@ class Tracer:
             self.record_module(module)
 
     def after_pass(self, name: str, snapshot: None, given: Any, result: Any, applied: Any) -> None:
-        """Do nothing: only the inputs of passes have operators."""
+        """Ignore the result: only the inputs of passes have operators."""
 
     def record_module(self, module: Any) -> None:
         """Remember operators and integer constants of a module that is about to be built."""

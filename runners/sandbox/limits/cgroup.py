@@ -46,7 +46,7 @@ class Cgroup(Protocol):
         """Return the processor time, in seconds, of all members, dead ones and groups below included."""
 
     def limit_sockets(self) -> bool:
-        """Limit the socket buffers of the groups below, such as a container's; True once there is nothing to do.
+        """Limit the socket buffers of the groups below, such as a container's; True once all are limited.
 
         Version 1 counts the sockets of a group only if the group itself has a limit.
         """

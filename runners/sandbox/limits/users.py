@@ -20,14 +20,14 @@ that they exist in a container's user namespace too."""
 
 
 def render_passwd() -> str:
-    """Return a table of users in which each of `USERS` is called nobody."""
+    """Return a table of users in which each of `USERS` has the name of the unprivileged user."""
     lines = [f"nobody:x:{user}:{NOBODY}::/tmp:/bin/sh" for user in (NOBODY, *USERS)]
     return "\n".join(["root:x:0:0::/:/bin/sh", *lines, ""])
 
 
 @contextlib.contextmanager
 def reserve_user() -> Iterator[int]:
-    """Reserve one of `USERS` until the end of the context; `NOBODY` if we are not root or all are taken.
+    """Reserve one of `USERS` until the end of the context; `NOBODY` if this process is not root or all are taken.
 
     An abstract socket is the reservation: the kernel releases the socket when we die, and leaves no file.
     """
