@@ -30,6 +30,10 @@ class Label(msgspec.Struct, frozen=True):
     name: str
 
 
+class ReactionData(msgspec.Struct, frozen=True):
+    content: str
+
+
 class Repository(msgspec.Struct, frozen=True):
     full_name: str
 

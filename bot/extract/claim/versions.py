@@ -86,7 +86,7 @@ _NOT_THE_VERSION = re.compile(
 )
 _BRANCH = re.compile(
     rf"\b(?:latest |current |recent |newest |upstream |on |at |of |the |{_CALLED} |version:? |commit:? "
-    r"|env(?:ironment)?:? |build:? )*(?P<what>nightly|main(?: branch)?|master|HEAD|top of tree|ToT|trunk)\b",
+    r"|env(?:ironment)?:? |build:? ){0,5}(?P<what>nightly|main(?: branch)?|master|HEAD|top of tree|ToT|trunk)\b",
     re.I,
 )
 

@@ -37,6 +37,7 @@ from bot.forge.payloads import (
     FileData,
     IssueData,
     Label,
+    ReactionData,
     to_brief,
     to_issue,
     to_posted_comment,
@@ -228,12 +229,18 @@ class GithubForge:
             case CommentTarget(id=comment):
                 path = f"issues/comments/{comment}"
         url, data = f"/repos/{repository}/{path}/reactions", {"content": str(reaction)}
-        self._write_once(f"a reaction in {repository}", lambda: self._send_json("POST", url, data))
+        self._write_once(
+            f"a reaction in {repository}",
+            lambda: msgspec.convert(self._send_json("POST", url, data), ReactionData),
+        )
 
     def add_labels(self, repository: str, number: int, names: tuple[str, ...]) -> None:
         # As an object: PyGithub sends a bare array, which the API's description lacks.
         url, data = f"/repos/{repository}/issues/{number}/labels", {"labels": list(names)}
-        self._write_once(f"the labels of {repository}#{number}", lambda: self._send_json("POST", url, data))
+        self._write_once(
+            f"the labels of {repository}#{number}",
+            lambda: msgspec.convert(self._send_json("POST", url, data), list[Label]),
+        )
 
     def remove_label(self, repository: str, number: int, name: str) -> None:
         url = f"/repos/{repository}/issues/{number}/labels/{quote(name, safe='')}"
@@ -250,7 +257,7 @@ class GithubForge:
     def ensure_label(self, repository: str, name: str, *, colour: str, description: str) -> None:
         try:
             with translate_errors(f"the label {name!r}", may_be_missing=True):
-                self._fetch_json(f"/repos/{repository}/labels/{quote(name, safe='')}")
+                msgspec.convert(self._fetch_json(f"/repos/{repository}/labels/{quote(name, safe='')}"), Label)
         except NotFound:
             data = {"name": name, "color": colour, "description": description}
             self._write_once(f"the label {name!r}", lambda: self._create_label(repository, data))

@@ -37,6 +37,8 @@ PATHS = (
             "/labels/{name}",
             "/collaborators/{username}/permission",
             "/contents/{path}",
+            "/actions/runs/{run_id}/jobs",
+            "/actions/runs/{run_id}/artifacts",
         )
     ),
 )
