@@ -18,6 +18,7 @@ from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.normalize import describe_type
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
+from runners.toolchains import find_toolchain
 
 
 def judge_not_reproduced(evidence: Evidence) -> Verdict:
@@ -137,6 +138,14 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     plan = evidence.plan
     failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     latest = failing[-1]
+    if all(_is_rejected(seen, plan.testcase.toolchain) for seen in evidence.list_originals()):
+        return make_verdict(
+            VerdictKind.UNTESTABLE,
+            CANNOT_RUN,
+            f"No release here accepts the testcase as written (tried {format_tried(evidence)}).",
+            (latest.why, "the text is of another time than these releases; a port of it by hand would settle it"),
+            evidence.find_indices(*list_versions(plan, failing)),
+        )
     named = describe_type(latest.signature.type) if latest.signature is not None else "another failure"
     used = tuple(i for i, s in enumerate(evidence.observations) if s.outcome is Outcome.OTHER_FAILURE)
     if all(_has_exit_zero(s) for s in failing):
@@ -163,6 +172,15 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         ("to decide: the full error message as printed",),
         used,
     )
+
+
+def _is_rejected(seen: Observation, toolchain: str) -> bool:
+    """True if the build refused to read the text: by its parser, its verifier, or its list of passes and flags."""
+    if seen.outcome is Outcome.INCOMPATIBLE:
+        return True
+    message = seen.signature.message if seen.signature is not None else ""
+    patterns = find_toolchain(toolchain).FAILURES.rejections
+    return seen.outcome is Outcome.OTHER_FAILURE and any(pattern.search(message) for pattern in patterns)
 
 
 def _has_exit_zero(seen: Observation) -> bool:

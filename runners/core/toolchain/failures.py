@@ -115,6 +115,9 @@ class FailureVocabulary:
 
     missing_names: tuple[re.Pattern[str], ...] = ()
     """Messages about a name, flag or option that a build does not have: group ``name``."""
+    rejections: tuple[re.Pattern[str], ...] = ()
+    """Messages by which a build refuses to read a text at all: its parser, its verifier, its list of passes.
+    Where every build refuses it, the text is of another era: nothing is known of the reported failure."""
     retired: tuple[Retired, ...] = ()
     missing_devices: tuple[Sign, ...] = ()
     device_troubles: tuple[Sign, ...] = ()

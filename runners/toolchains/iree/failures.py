@@ -29,6 +29,13 @@ FAILURES = FailureVocabulary(
     ),
     output_errors=(re.compile(r"\[FAILED\] result\[\d{1,6}\]: (?P<m>[^;]{1,600})"),),  # of --expected_output
     harness_lines=(re.compile(r"EXEC @|result\[\d+\]: "),),
+    rejections=(
+        re.compile(r"does not refer to a registered pass or pass pipeline|is not registered|Dialect `.+' not found"),
+        re.compile(r"custom op '.+' is unknown|unregistered (?:dialect|operation)|dialect '.+' is unknown"),
+        re.compile(r"^(?:expected|unexpected|invalid|unknown|undefined|use of undeclared) (?!error|result|output)"),
+        re.compile(r"op (?:expected \d+ (?:operands?|results?|regions?)|requires attribute|attribute '.+' failed)"),
+        re.compile(r"^unknown custom value for|^Unknown command line argument"),
+    ),
     missing_names=(
         re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})", re.IGNORECASE),
         re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),

@@ -344,6 +344,23 @@ def test_a_failure_that_the_report_does_not_quote_is_fixed_if_only_its_build_fai
     assert judge(evidence((S, S, P, P), plan=quoted)).kind is not VerdictKind.FIXED
 
 
+def test_a_text_that_every_release_refuses_to_read_is_not_another_failure() -> None:
+    """The text is of another era. Where one release reads the text, the refusal of the others is news."""
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain="iree")
+    plan = msgspec.structs.replace(PLAN, testcase=testcase, reported="1.3")
+    message = "'tosa.rescale' op expected 5 operands, but found 1"
+    refused = [
+        msgspec.structs.replace(observe(version, S), signature=Signature(type="mlir-error", message=message))
+        for version in ORDER
+    ]
+    verdict = judge(Evidence(plan=plan, observations=tuple(refused), findings=()))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    assert "as written" in verdict.headline
+    read = (msgspec.structs.replace(refused[0], signature=Signature(type="mlir-error", message="stack overflow")),)
+    other = judge(Evidence(plan=plan, observations=(*read, *refused[1:]), findings=()))
+    assert other.kind is not VerdictKind.UNTESTABLE
+
+
 def test_a_fork_is_never_named_as_a_release() -> None:
     """Wherever the headline names such a build."""
     seen = [observe(version, outcome) for version, outcome in zip(ORDER, (M, P, P, P), strict=True)]
