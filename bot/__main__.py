@@ -6,9 +6,8 @@ import platform
 import sys
 import traceback
 
-from bot.cli.app import app
 from bot.report.quote import clean_text, escape_commands
-from runners.core.errors import ReprobotError
+from runners.core.errors import ReprobotError, explain_shortage
 
 INTERRUPTED = 130
 
@@ -16,6 +15,8 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line, and exit with its code."""
     try:
+        from bot.cli.app import app  # the imports alone may need more memory than there is
+
         # Without its standalone mode typer returns the code of an early exit, and 130 for an interrupt.
         code = app(standalone_mode=False)
         if code == INTERRUPTED:
@@ -32,6 +33,9 @@ def main() -> None:
         sys.exit(0)
     except Exception as error:
         _exit_on_usage_error(error)
+        if (shortage := explain_shortage(error)) is not None:
+            _print_error(f"reprobot: {shortage}")
+            sys.exit(shortage.exit_code)
         _print_error(f"reprobot: a bug of ours ({type(error).__name__}): please report it with these lines\n")
         _print_error(f"python {platform.python_version()} on {platform.platform()}; {' '.join(sys.argv[1:])!r}")
         _print_error(traceback.format_exc())

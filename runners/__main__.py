@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runners.cell import run_cell
-from runners.core.errors import InfraError, ReprobotError, UserError
+from runners.core.errors import InfraError, ReprobotError, UserError, explain_shortage
 from runners.core.job_files import write_result
 from runners.core.progress import Silent
 from runners.core.protocol import MAX_PLAN_BYTES, JobCell
@@ -113,6 +113,11 @@ def main(arguments: Sequence[str]) -> int:
     except ReprobotError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
+    except Exception as error:
+        if (shortage := explain_shortage(error)) is None:
+            raise
+        sys.stderr.write(f"{shortage}\n")
+        return shortage.exit_code
     return 0
 
 

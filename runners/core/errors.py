@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class ReprobotError(Exception):
     """Base class. The message is one sentence that names the value and the next step."""
@@ -19,6 +21,39 @@ class InfraError(ReprobotError):
     """A machine, an index or an engine failed; a retry may help. Exit code 75 (EX_TEMPFAIL)."""
 
     exit_code = 75
+
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+_SHORT = frozenset({errno.ENOMEM, errno.EAGAIN})
+_NO_THREAD = "can't start new thread"
+_NOT_LOADED = "failed to map segment from shared object"
+"""Words of the dynamic loader for want of memory."""
+
+
+def explain_shortage(error: BaseException) -> InfraError | None:
+    """Return the error of a machine that has too little memory, too few processes or no disk; None for others.
+
+    Any statement can meet such a shortage, so the entry points explain it, and nothing below them.
+    """
+    if isinstance(error, ImportError) and _NOT_LOADED in str(error):
+        error = MemoryError()
+    match error:
+        case MemoryError():
+            return InfraError("this process is out of memory: free some, or raise its limit (`ulimit -v`)")
+        case RuntimeError() if _NO_THREAD in str(error):
+            return InfraError(
+                "no thread can be started: free some memory, or raise the limits (`ulimit -u`, `ulimit -v`)"
+            )
+        case OSError() if error.errno in _SHORT:
+            return InfraError(
+                f"the system has no memory or process left ({error.strerror}): free some, or raise the limits "
+                "(`ulimit -u`, `ulimit -v`)"
+            )
+        case OSError() if error.errno in _FULL:
+            where = f"{error.filename}" if error.filename else "the disk"
+            return InfraError(f"{where} cannot be written ({error.strerror}): free some space")
+        case _:
+            return None
 
 
 class NotReducible(UserError):

@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 
 import uv as uv_package
 
-from runners.core.errors import InfraError
+from runners.core.errors import InfraError, explain_shortage
 
 _DROPPED = re.compile(
     r"^(PYTHON.*|VIRTUAL_ENV|CONDA_.*|UV_(PYTHON|EXCLUDE_NEWER|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE).*)$"
@@ -31,6 +31,12 @@ _NETWORK = re.compile(
 _DISK = re.compile(
     r"os error 28|no space left|os error 122|quota exceeded|read-only file system|os error 30", re.IGNORECASE
 )
+_CUT_SHORT = re.compile(
+    r"failed to read from zip file|end of file before message length|error (?:decoding|reading) .*body"
+    r"|unexpected end of file|connection closed before message|incomplete message",
+    re.IGNORECASE,
+)
+"""Words for a download that ended early. While uv resolves, it calls such a wheel invalid, as if no wheel fitted."""
 _FAR = "2200-01-01"
 """A day after every publication."""
 
@@ -116,6 +122,12 @@ class Uv:
         environment |= {"UV_CACHE_DIR": str(self.cache), "NO_COLOR": "1", "UV_NO_PROGRESS": "1"}
         try:
             self.cache.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InfraError(
+                f"{self.cache} cannot be made ({error.strerror}): free some space, or set REPROBOT_CACHE to a "
+                "folder that can be written"
+            ) from error
+        try:
             return subprocess.run(
                 [self.binary, *arguments],
                 input=stdin,
@@ -127,12 +139,17 @@ class Uv:
                 check=False,
             )
         except OSError as error:
-            raise InfraError(f"uv cannot be started ({error}): reinstall reprobot") from error
+            shortage = explain_shortage(error)
+            raise shortage or InfraError(f"uv cannot be started ({error}): reinstall reprobot") from error
 
     def _classify_failure(self, stderr: str, doing: str) -> NoSolution | InfraError:
         if _DISK.search(stderr):
             return InfraError(
                 f"the disk with {self.cache} is full or read-only: free some space, or set REPROBOT_CACHE"
+            )
+        if _CUT_SHORT.search(stderr):
+            return InfraError(
+                f"a download from the package index was cut short while {doing}: try again, whole downloads are kept"
             )
         if _NETWORK.search(stderr):
             return InfraError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -98,7 +97,7 @@ def remove_leftovers() -> Sequence[str]:
         removed.append(f"process {pid}")
     removed += [f"control group {name}" for name in cgroup.find_leftover_groups() if cgroup.remove_group(name)]
     for path in owner.find_leftover_directories():
-        shutil.rmtree(path, ignore_errors=True)
+        owner.remove_tree(path)
         if not path.exists():  # a directory of another user stays
             removed.append(f"directory {path}")
     return removed

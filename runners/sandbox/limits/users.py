@@ -32,13 +32,15 @@ def reserve_user() -> Iterator[int]:
     An abstract socket is the reservation: the kernel releases the socket when we die, and leaves no file.
     """
     with socket.socket(socket.AF_UNIX) as reservation:
-        users = random.sample(USERS, len(USERS)) if _can_become_any() else []
-        for user in users:
-            with contextlib.suppress(OSError):
-                reservation.bind(f"\0reprobot-user-{user}")
-                yield user
-                return
-        yield NOBODY
+        yield _bind_first_free(reservation) if _can_become_any() else NOBODY
+
+
+def _bind_first_free(reservation: socket.socket) -> int:
+    for user in random.sample(USERS, len(USERS)):
+        with contextlib.suppress(OSError):
+            reservation.bind(f"\0reprobot-user-{user}")
+            return user
+    return NOBODY
 
 
 def _can_become_any() -> bool:

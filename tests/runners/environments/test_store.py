@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import io
+import itertools
 import multiprocessing
 import os
 import random
@@ -12,11 +14,13 @@ import signal
 import stat
 import subprocess
 import tarfile
+import threading
 import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -328,6 +332,87 @@ def test_missing_network_is_an_infrastructure_error(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("environments/*"))
 
 
+class Index:
+    """A package index on this machine with one wheel. ``whole`` is the number of times that all of the wheel is sent;
+    later answers are cut short."""
+
+    def __init__(self, wheel: Path, whole: int) -> None:
+        data = wheel.read_bytes()
+        page = f'<a href="/{wheel.name}#sha256={hashlib.sha256(data).hexdigest()}">{wheel.name}</a>'.encode()
+        left = itertools.chain([True] * whole, itertools.repeat(False))
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = page if self.path.endswith("/") else data
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html" if body is page else "application/zip")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(body if body is page or next(left) else body[: len(body) // 2])
+
+            do_HEAD = do_GET
+
+            def log_message(self, *words: object) -> None: ...
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/simple"
+
+    def __enter__(self) -> Index:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def large_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A wheel that takes more than one packet. uv does not repeat a download of it."""
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    folder = tmp_path / "index"
+    folder.mkdir()
+    text = "".join(hashlib.sha256(bytes([number % 251, number // 251])).hexdigest() for number in range(4000))
+    return build_wheel(folder, "tiny", "1.0", {"tiny/__init__.py": "VALUE = 1\n", "tiny/data.txt": text})
+
+
+@pytest.mark.parametrize("whole", [0, 1], ids=["while-resolving", "while-installing"])
+@pytest.mark.parametrize("required", [(), ("tiny==1.0",)], ids=["release", "testcase"])
+def test_download_cut_short_is_an_infrastructure_error(
+    tmp_path: Path, large_wheel: Path, monkeypatch: pytest.MonkeyPatch, whole: int, required: tuple[str, ...]
+) -> None:
+    """The message names the cause and the next step. It is never the testcase's fault, and the next try succeeds."""
+    monkeypatch.setattr("runners.environments.store.check_requirements", lambda wanted, _also: (tuple(wanted), ()))
+    release = replace(RELEASE, distributions=() if required else RELEASE.distributions)
+    root = tmp_path / "store"
+    with Index(large_wheel, whole) as index:
+        store = Store(root=root, uv=Uv(cache=root / "uv", options=("--index-url", index.url)))
+        with pytest.raises(InfraError, match=r"cut short while (resolving|installing).*: try again") as failure:
+            store.get_environment(release, required)
+    assert "\n" not in str(failure.value)
+    assert not [*root.glob("environments/*"), *root.glob("wheels/*"), *root.glob("building/*")]
+    with Index(large_wheel, 9) as index:
+        store = Store(root=root, uv=Uv(cache=root / "uv", options=("--index-url", index.url)))
+        assert run_in(store.get_environment(release, required), "import tiny; print(tiny.VALUE)") == "1"
+
+
+def test_index_that_refuses_connections_is_an_infrastructure_error(tmp_path: Path, large_wheel: Path) -> None:
+    """As without any network: the index may be down. Environments that were built stay usable."""
+    root = tmp_path / "store"
+    with Index(large_wheel, 9) as index:
+        store = Store(root=root, uv=Uv(cache=root / "uv", options=("--index-url", index.url)))
+        environment = store.get_environment(RELEASE)
+    with pytest.raises(
+        InfraError, match=r"package index cannot be reached while resolving other==1\.0: connect, or use"
+    ):
+        store.get_environment(replace(RELEASE, distributions=("other==1.0",)))
+    assert store.get_environment(RELEASE) == environment
+    assert not list(root.glob("building/*"))
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 128 KiB; skipped if this user may not mount one."""
@@ -367,6 +452,26 @@ def test_read_only_store_serves_existing_environments(small_disk: Path, wheels: 
         store.get_environment(replace(RELEASE, distributions=("other==1.0",)))
     assert "\n" not in str(failure.value)
     assert store.keep_within(0) == 0
+
+
+def test_read_only_disk_without_a_store_is_named(small_disk: Path, wheels: Path) -> None:
+    """The first use of a cache that cannot be written, such as a volume that is mounted read-only."""
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    with pytest.raises(InfraError, match=r"Read-only file system.*set REPROBOT_CACHE") as failure:
+        make_store(small_disk / "store", wheels).get_environment(RELEASE)
+    assert str(small_disk / "store") in str(failure.value)
+    assert "reinstall" not in str(failure.value)
+
+
+def test_missing_memory_for_uv_is_not_a_broken_installation(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that the kernel refuses for want of memory says so."""
+
+    def refuse(*_words: object, **_options: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr("runners.environments.uv.subprocess.run", refuse)
+    with pytest.raises(InfraError, match=r"Cannot allocate memory.*ulimit -v"):
+        store.get_environment(RELEASE)
 
 
 def test_release_without_a_fitting_python_is_refused(store: Store) -> None:

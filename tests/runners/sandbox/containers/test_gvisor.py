@@ -46,6 +46,8 @@ SPENT = {
     "fork-bomb": "too many processes end the whole sandbox",
     "exponential-fork-bomb": "too many processes end the whole sandbox",
     "thread-bomb": "too many threads end the whole sandbox",
+    "kernel-memory-in-inotify": "its kernel ends, and the whole sandbox with it",
+    "zombies": "its kernel ends, and the whole sandbox with it",
     "huge-environment": "it keeps more than one copy",
     "burn-in-a-tree": "its kernel competes with what runs on it: the wall clock may be earlier than the account",
 }
