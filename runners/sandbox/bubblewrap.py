@@ -66,7 +66,7 @@ class Bubblewrap:
             *(() if seccomp.find_problem() else (FILTERED,)),
             *(() if _find_cgroup_problem() else (COUNTED,)),
             LIMITED,
-            "everything killed with it, also when we are killed",
+            "all its processes are killed with it, also if Reprobot is killed",
         )
 
     @property

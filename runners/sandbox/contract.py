@@ -85,10 +85,10 @@ class EngineReport:
 
 NO_NETWORK = "no network, not even the host's loopback"
 FILES = "read-only system; /work, /tmp and /dev/shm private, empty and capped"
-PROCESSES = "its own processes only; nothing of the host's environment"
+PROCESSES = "only its own processes are visible; no variable of the host's environment"
 IDENTITY = "not root, no capabilities, no new privileges, no new user namespaces"
 FILTERED = "dangerous system calls refused (seccomp)"
-COUNTED = "memory, process and processor-time limits by control group; running out is not the testcase's word"
+COUNTED = "memory, process and processor-time limits by control group; the kernel reports a reached limit"
 LIMITED = "time and output are limited"
 """Guarantees of more than one engine, in the words that SECURITY.md shows."""
 

@@ -32,7 +32,7 @@ class Unprotected:
     def guarantees(self) -> tuple[str, ...]:
         return (
             LIMITED,
-            "an environment built from nothing, and a temporary directory of its own",
+            "an environment built from nothing, and its own temporary directory",
             "its processes are killed when it ends, as far as they can be found",
         )
 

@@ -66,7 +66,7 @@ class ContainerEngine:
 
     @property
     def guarantees(self) -> tuple[str, ...]:
-        kernel = ("a kernel of its own (gVisor): its system calls are not the host's",)
+        kernel = ("its own kernel (gVisor): system calls do not reach the host's kernel directly",)
         return (
             *(kernel if self.name == "gvisor" else ()),
             NO_NETWORK,
@@ -76,7 +76,7 @@ class ContainerEngine:
             FILTERED,
             COUNTED,
             LIMITED,
-            "killed by name, and everything in it; what a killed run left, by the next",
+            "killed by name, with all its processes; the next run removes leftovers of a killed run",
         )
 
     @property

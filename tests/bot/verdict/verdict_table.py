@@ -75,7 +75,7 @@ def table() -> str:
         cells = [*map(str, outcomes), str(ported or "")]
         lines.append(_row(cells, PLAN, _observations(outcomes, ported)))
     lines += [_row(cells, plan, seen) for cells, plan, seen in _more()]
-    lines += ["", "Of a failure that every release shows:", "", *_found()]
+    lines += ["", "Verdicts for a failure of every release, with a finding:", "", *_found()]
     return "\n".join(lines)
 
 
@@ -123,16 +123,25 @@ def _finding(kind: FindingKind, **evidence: str) -> Finding:
 
 
 FINDINGS = (
-    ("the result follows what new memory holds", _finding(FindingKind.NONDETERMINISTIC, cause="memory")),
-    ("the result follows the number of threads", _finding(FindingKind.NONDETERMINISTIC, cause="threads")),
-    ("the result follows the hash seed", _finding(FindingKind.NONDETERMINISTIC, cause="hashes")),
-    ("runs with two threads differ, with one not", _finding(FindingKind.NONDETERMINISTIC, cause="race")),
+    ("the result depends on the content of new memory", _finding(FindingKind.NONDETERMINISTIC, cause="memory")),
+    ("the result depends on the number of threads", _finding(FindingKind.NONDETERMINISTIC, cause="threads")),
+    ("the result depends on the hash seed", _finding(FindingKind.NONDETERMINISTIC, cause="hashes")),
+    (
+        "runs with two threads differ, runs with one thread agree",
+        _finding(FindingKind.NONDETERMINISTIC, cause="race"),
+    ),
     ("runs under the same conditions end differently", _finding(FindingKind.NONDETERMINISTIC, cause="unknown")),
     ("the testcase draws random numbers without a seed", _finding(FindingKind.NONDETERMINISTIC, cause="randomness")),
-    ("it reads outside its own tensor", _finding(FindingKind.OUT_OF_BOUNDS_ACCESS, origin="testcase")),
-    ("it reads what it never wrote, and that decides", _finding(FindingKind.UNINITIALIZED_READ, origin="testcase")),
-    ("it reads what it never wrote, and fails anyway", _finding(FindingKind.UNINITIALIZED_READ, origin="unknown")),
-    ("with an import that it forgot it runs cleanly", _finding(FindingKind.MISSING)),
+    ("the testcase reads outside its own tensor", _finding(FindingKind.OUT_OF_BOUNDS_ACCESS, origin="testcase")),
+    (
+        "the testcase reads memory that it never wrote, and the value decides",
+        _finding(FindingKind.UNINITIALIZED_READ, origin="testcase"),
+    ),
+    (
+        "the testcase reads memory that it never wrote, and fails anyway",
+        _finding(FindingKind.UNINITIALIZED_READ, origin="unknown"),
+    ),
+    ("the testcase runs cleanly with a forgotten import added", _finding(FindingKind.MISSING)),
 )
 
 
