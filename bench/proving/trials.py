@@ -57,6 +57,8 @@ def play_product(trial: Trial, recordings: Recordings, catalogue: Catalogue, liv
     """The product's answer. Runs that are not recorded go to ``live``; without it they give ``UNRECORDED``."""
     extraction = extract(trial.issue)
     if trial.story is not None:
+        if trial.label.verdict == "incomplete" and isinstance(extraction, Repro) and extraction.missing:
+            return Answer(verdict="incomplete", confidence=0.9)
         if difference := _compare_testcase(trial.story, extraction):
             return Answer(verdict=_judge_unread(extraction), fault=f"testcase: {difference}")
         assert isinstance(extraction, Repro)
