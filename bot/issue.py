@@ -9,6 +9,9 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+GHOST = "ghost"
+"""GitHub's login for every deleted account. Two texts of `GHOST` may come from two persons."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
@@ -57,6 +60,10 @@ class Issue:
     comments: tuple[Comment, ...] = ()
     attachments: tuple[Attachment, ...] = ()
     refused: tuple[RefusedFile, ...] = ()
+
+    def is_by(self, login: str) -> bool:
+        """True if this account opened the issue. The author of an issue of a deleted account is unknown."""
+        return login == self.author and login not in ("", GHOST)
 
 
 _NUMBER = re.compile(r"(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})#(?P<number>\d{1,9})")

@@ -70,7 +70,7 @@ def _has_code(pieces: Sequence[Piece]) -> bool:
 
 def _add_comments(issue: Issue, document: Document, pieces: tuple[Piece, ...]) -> tuple[Document, tuple[Piece, ...]]:
     """Add the author's first comments, up to the comment that brings the code."""
-    own = [comment for comment in issue.comments if comment.author == issue.author and comment.author][:MAX_COMMENTS]
+    own = [comment for comment in issue.comments if issue.is_by(comment.author)][:MAX_COMMENTS]
     for number, comment in enumerate(own, start=1):
         if len(comment.body) > MAX_BODY_BYTES:
             continue

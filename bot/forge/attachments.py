@@ -36,7 +36,7 @@ def add_attachments(issue: Issue, *, toolchain: str | None, forge: str, download
 
 def find_links(issue: Issue, forge: str = GITHUB) -> tuple[Link, ...]:
     """Return links to inputs in the prose of the description and the author's first comments. Logs are left out."""
-    own = [comment.body for comment in issue.comments if comment.author == issue.author and comment.author]
+    own = [comment.body for comment in issue.comments if issue.is_by(comment.author)]
     documents = (parse_markdown(body) for body in (issue.body, *own[:MAX_COMMENTS]))
     prose = "\n".join(part.text for document in documents for part in document.prose)
     return tuple(link for link in find_links_in(prose, forge) if not link.shows_output)

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from bot.forge.contract import IssueBrief, PostedComment
-from bot.issue import Comment, Issue
+from bot.issue import GHOST, Comment, Issue
 
 T = TypeVar("T")
 
@@ -50,8 +50,8 @@ class IssueFields(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def author(self) -> str:
-        """Login of the author; ``ghost`` if the account was deleted, as GitHub shows it."""
-        return self.user.login if self.user is not None else "ghost"
+        """Login of the author; `GHOST` if the account was deleted."""
+        return self.user.login if self.user is not None else GHOST
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -85,8 +85,8 @@ class CommentFields(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def author(self) -> str:
-        """Login of the author; ``ghost`` if the account was deleted, as GitHub shows it."""
-        return self.user.login if self.user is not None else "ghost"
+        """Login of the author; `GHOST` if the account was deleted."""
+        return self.user.login if self.user is not None else GHOST
 
 
 class CommentData(CommentFields, frozen=True, kw_only=True):

@@ -61,13 +61,16 @@ class VerbSpec:
 
 
 _VERSION = r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,40}"
+_RELEASES = r"[<>=!~]{0,2}[0-9A-Za-z][0-9A-Za-z.+_-]{0,80}"
+"""A release, a bound, or a range ``A..B``. Items of a list have a comma between them: without the comma, a pattern
+can divide a word into items in exponentially many ways."""
 
 OPTIONS: Mapping[str, OptionSpec] = MappingProxyType(
     {
         "versions": OptionSpec(
             hint="0.26.0,0.27.0",
             help="releases: a list, a range `A..B`, `latest` or `all`",
-            pattern=re.compile(r"(?:[<>=!~]{0,2}[0-9A-Za-z][0-9A-Za-z.+_-]*[,]?){1,40}", re.ASCII),
+            pattern=re.compile(rf"{_RELEASES}(?:,{_RELEASES}){{0,39}},?", re.ASCII),
         ),
         "devices": OptionSpec(
             hint="vmvx,cuda",

@@ -99,7 +99,7 @@ class IssueConversation:
         login = self.request.actor
         # A request without an account is the schedule's, which is ours.
         permission = self.forge.fetch_permission(self.repository, login) if login else Permission.ADMIN
-        return Requester(login=login, permission=permission, is_author=login == self.issue.author)
+        return Requester(login=login, permission=permission, is_author=self.issue.is_by(login))
 
     def refuse_command(self, why: str) -> None:
         self.has_refused = True

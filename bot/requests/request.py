@@ -13,6 +13,7 @@ from enum import StrEnum
 import msgspec
 
 from bot.forge.payloads import Event, EventIssue, User
+from bot.issue import GHOST
 from bot.requests.commands import VERBS, Mistake, SlashCommand, Verb, make_command, read_commands
 from bot.settings import Settings
 from runners.core.errors import UserError
@@ -103,6 +104,8 @@ def _check_person(sender: User, login: str) -> str:
     """Return why this account is not answered; empty if it is. Decided by ``type``, not by a list of bots' names."""
     if sender.login == login:
         return "we caused it ourselves"
+    if sender.login == GHOST:
+        return "it was caused by a deleted account"
     return "" if sender.type == "User" else f"it was caused by a {sender.type.lower()[:20]} account"
 
 

@@ -165,6 +165,15 @@ def test_an_edited_comment_gives_no_command(text: str, github: FakeGithub, servi
     assert keys == [f"{REPOSITORY}#7:opened"]
 
 
+def test_a_deleted_account_gives_no_command(github: FakeGithub, services: Services) -> None:
+    """GitHub names no deleted account, so a comment of another one would pass for the author's."""
+    github.open_issue(7, "no code")["user"] = None
+    github.say(7, "eve", "/repro run\n```python\nimport tvm\nassert tvm.compile is None\n```")["user"] = None
+    poll(services)
+    run_all(services)
+    assert github.calls("POST", "/comments$") == []
+
+
 # ------------------------------------------------------------------------------------------------------ by webhook
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import example, given, strategies as st
@@ -129,6 +130,25 @@ def test_a_mistake_names_the_nearest_valid_form(line: str, said: str) -> None:
     reading = read_commands(line)
     assert reading.commands == ()
     assert said in reading.mistakes[0].why
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_no_value_of_an_option_takes_long_to_refuse(name: str) -> None:
+    """A comment of one line once kept the parser busy for hours. Long values come from a workflow's inputs."""
+    for length in (24, 240, 64 * 1024):
+        for unit in ("a", "1", "a,", "1,", ".", "a.", "1..", "-", "_", ">=1", ">=a,", "<"):
+            for value in ((unit * length)[:length] + "$", (unit * length)[:length] + "\n", "$" + unit * length):
+                start = time.perf_counter()
+                assert OPTIONS[name].pattern.fullmatch(value) is None
+                assert time.perf_counter() - start < 1, (unit, length)
+
+
+@pytest.mark.parametrize(
+    "value", ["0.26.0", "0.25.0,0.26.0..0.27.0,latest", "all", ">=0.25,<0.27", "3.1.0rc20250101"]
+)
+def test_lists_and_ranges_of_releases_are_values(value: str) -> None:
+    (command,) = read_commands(f"/repro run versions={value}").commands
+    assert command.options["versions"] == value
 
 
 def test_options_may_be_written_as_flags() -> None:

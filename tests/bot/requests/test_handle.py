@@ -14,6 +14,7 @@ import pytest
 from bot.forge.contract import CommentTarget, Forge, Gone, Permission, Reaction
 from bot.forge.run_record import RunState
 from bot.forge.sticky_comment import read_records
+from bot.issue import GHOST, Comment
 from bot.requests.conversation import HandledRequest, RequestContext
 from bot.requests.deliver import deliver_failure, deliver_report
 from bot.requests.handle import handle_request
@@ -274,6 +275,18 @@ def test_strangers_may_run_their_own_issue_only() -> None:
     assert says(forge, "eve", "/repro run").sealed is None
     assert "is for the issue's author" in forge.ours()[0]
     assert says(forge, "ada", "/repro run").sealed is not None
+
+
+def test_a_deleted_account_is_no_author() -> None:
+    """Its comments hold neither commands nor the testcase of another deleted account."""
+    forge = forge_of("apache-tvm 0.25.0: it fails.")
+    forge.issues[7] = replace(forge.issues[7], author=GHOST, comments=(Comment(author=GHOST, body=CODE),))
+    ignored = ask(forge, "issue_comment", comment_event("/repro run", by=GHOST, author=GHOST))
+    assert isinstance(ignored, IgnoredEvent)
+    assert not forge.issues[7].is_by(GHOST)
+    assert says(forge, "wil", "/repro run").sealed is None
+    forge.issues[7] = replace(forge.issues[7], author="ada", comments=(Comment(author="ada", body=CODE),))
+    assert says(forge, "wil", "/repro run").sealed is not None
 
 
 def test_budgets_are_counted_from_our_own_comments() -> None:
