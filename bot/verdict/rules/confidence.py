@@ -23,8 +23,8 @@ SOMETIMES, SOMETIMES_EXPLAINED = 0.8, 0.9
 UNSTEADY = 0.85
 """Upper limit where the answers agree, but the result depends on a condition outside the testcase."""
 UNATTRIBUTED = 0.55
-"""Upper limit for a wrong value of every release that no pass causes: only the report says that the value is wrong. On
-planted programs, such a verdict blamed the compiler for the testcase's own fault three times in three."""
+"""Upper limit for a wrong value of every release that no pass causes: only the report says that the value is wrong.
+On planted programs, such a verdict blamed the compiler for the testcase's own fault three times in three."""
 UNDEFINED_INPUT = 0.55
 """Upper limit for a wrong value of a testcase that reads memory it never wrote, where the effect is not shown."""
 IN_OTHER_WORDS = 0.8
