@@ -94,7 +94,7 @@ def pick(numbered: tuple[int, Planted]) -> object:
     return pytest.param(planted, id=planted.story.name, marks=() if number % 8 == 0 else pytest.mark.thorough)
 
 
-@pytest.mark.parametrize("planted", map(pick, enumerate(PLANTED)))
+@pytest.mark.parametrize("planted", [pick(numbered) for numbered in enumerate(PLANTED)])
 def test_the_testcase_is_found_in_the_plain_telling(planted: Planted) -> None:
     """With the files and steps of the story, and the build that it names."""
     story = planted.story
