@@ -131,16 +131,19 @@ class _RunningBwrap:
         """Wait until bwrap has made process 1, and put process 1 into the group.
 
         Raises:
-            InfraError: bwrap gave up before that.
+            InfraError: bwrap gave up, or process 1 was killed, before that.
         """
         ready, _, _ = select.select([self.status], [], [], _START_S)
         line = self.status.readline() if ready else b""
         if not line:
             raise InfraError(f"bwrap could not start: {self._read_last_words()}")
         pid = int(json.loads(line)["child-pid"])
-        self.inside = os.pidfd_open(pid)
-        if group is not None:
-            group.add(pid)
+        try:
+            self.inside = os.pidfd_open(pid)
+            if group is not None:
+                group.add(pid)
+        except ProcessLookupError:
+            raise InfraError("bwrap could not start: its first process was killed") from None
 
     def has_executed(self) -> bool:
         """True if the process itself ran, and not bwrap alone: only then does bwrap report an exit code."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from runners.core.errors import InfraError
 from runners.sandbox import owner
 from runners.sandbox.contract import LIMITED, EngineReport, SandboxSpec
 from runners.sandbox.limits import cgroup, cpu_time
@@ -62,10 +63,13 @@ class Unprotected:
             _start_process(spec, str(work)) as process,
         ):
             # The process waits for its job, so the limits hold before any step starts.
-            if group is not None:
-                group.add(process.pid)
-            else:
-                resource.prlimit(process.pid, resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
+            try:
+                if group is not None:
+                    group.add(process.pid)
+                else:
+                    resource.prlimit(process.pid, resource.RLIMIT_DATA, (limits.memory_bytes, limits.memory_bytes))
+            except ProcessLookupError:
+                raise InfraError("the process was killed before it began") from None
             exchange = exchange_data(
                 process,
                 stdin=spec.stdin,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.core.errors import UserError
+from runners.core.errors import InfraError, UserError
 from runners.core.protocol import Exited, Limits, Signalled, TimedOut
 from runners.probe.layout import Layout
 from runners.sandbox import bubblewrap, bubblewrap_command, owner, select, selftest
@@ -350,3 +350,16 @@ def test_missing_image_is_reported() -> None:
         pytest.skip("needs podman")
     engine = containers.ContainerEngine(name="podman", image_name="localhost/nobody-made-this:1")
     assert "podman has no image localhost/nobody-made-this:1" in (engine.find_problem() or "")
+
+
+def test_first_process_that_is_killed_at_the_start_is_an_infrastructure_error() -> None:
+    """bwrap tells the number of a process that is dead by the time that we read it."""
+    with subprocess.Popen(["/bin/true"], stderr=subprocess.PIPE) as dead:
+        dead.wait()
+        reader, writer = os.pipe()
+        os.write(writer, json.dumps({"child-pid": dead.pid}).encode() + b"\n")
+        os.close(writer)
+        with os.fdopen(reader, "rb") as status:
+            running = bubblewrap._RunningBwrap(dead, status)
+            with pytest.raises(InfraError, match="its first process was killed"):
+                running.join_group(None)
