@@ -8,9 +8,11 @@ A build that ran out of time or memory is not recorded, because another machine 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +35,8 @@ SOURCES, OUT, CACHE, PYTHON, SITE = "/build", "/out", "/cache", "/opt/python", "
 MOST_OUTPUT_BYTES = 64 * 1024**2
 """A build that prints more is killed."""
 MOST_FILE_BYTES = 16 * 1024**3
+MOST_DEPTH = 64
+"""Deeper folders of the sources and the cache stay closed to the build."""
 _LAST_WORDS = 800
 _FAILED = "failed.txt"
 
@@ -118,10 +122,11 @@ class CommandSource:
             sources, out = folder / "sources", folder / "out"
             self.history.export_files(build.point.commit, sources)
             out.mkdir()
-            cache = make_folder(self.root / "compiler-caches") / hashlib.sha256(self._cache_key).hexdigest()[:16]
-            cache.mkdir(exist_ok=True)
-            _open_to_all(folder, sources, out, cache)
-            report = self.engine.run(self._make_spec(build, sources, out, cache))
+            folder.chmod(0o711)
+            with self._open_cache() as cache:
+                for written in (sources, out, cache):
+                    open_to_all(written)
+                report = self.engine.run(self._make_spec(build, sources, out, cache))
             output = (report.stdout + report.stderr).decode("utf-8", "replace").strip()[-_LAST_WORDS:]
             wheels = sorted(path for path in out.glob("*.whl") if path.is_file() and not path.is_symlink())
             failure = f"{build.point.commit[:12]} does not build"
@@ -132,6 +137,18 @@ class CommandSource:
                 write_text(draft / _FAILED, f"{failure} ({why}): {output}")
             for wheel in wheels if report.ended.code == 0 else ():
                 shutil.copyfile(wheel, draft / wheel.name)
+
+    @contextlib.contextmanager
+    def _open_cache(self) -> Iterator[Path]:
+        """Return the repository's compiler cache. One build at a time writes into a cache."""
+        name = hashlib.sha256(self._cache_key).hexdigest()[:16]
+        cache = make_folder(self.root / "compiler-caches") / name
+        cache.mkdir(exist_ok=True)
+        with _lock_file(
+            make_folder(self.root / "locks") / f"compiler-caches~{name}",
+            lambda: self.say("waiting for another build that uses the same compiler cache"),
+        ):
+            yield cache
 
     @property
     def _cache_key(self) -> bytes:
@@ -195,15 +212,46 @@ def _make_filler(build: Build) -> Callable[[str], str]:
     return fill
 
 
-def _open_to_all(parent: Path, *folders: Path) -> None:
-    """Let every user write into ``folders`` below ``parent``: the build runs as an unprivileged user."""
-    parent.chmod(0o711)
-    for folder in folders:
-        for path in (folder, *_walk_below(folder)):
-            if not path.is_symlink():
-                path.chmod(path.stat().st_mode | (0o777 if path.is_dir() else 0o666))
+@contextlib.contextmanager
+def _lock_file(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
-def _walk_below(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
-        yield from (Path(parent, name) for name in (*folders, *files))
+def open_to_all(folder: Path) -> None:
+    """Let every user write into ``folder``: the build runs as an unprivileged user, each time another.
+
+    A build may replace a file by a link meanwhile, for example a build whose maker was killed. So each file is opened
+    first, without following links, and its mode is changed by its descriptor. Folders deeper than `MOST_DEPTH` are
+    left: a compiler cache has fewer levels.
+    """
+    top = os.open(folder, _FOLDER)
+    try:
+        _open_descriptor(top, MOST_DEPTH)
+    finally:
+        os.close(top)
+
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def _open_descriptor(descriptor: int, depth: int) -> None:
+    """Open a file, or a folder and everything below it, to all. Other kinds of files stay as they are."""
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        os.fchmod(descriptor, stat.S_IMODE(mode) | 0o666)
+    elif stat.S_ISDIR(mode):
+        os.fchmod(descriptor, stat.S_IMODE(mode) | 0o777)
+        for name in os.listdir(descriptor) if depth else ():
+            with contextlib.suppress(OSError):  # a link, a socket, or a file that is gone
+                below = os.open(name, _FILE, dir_fd=descriptor)
+                try:
+                    _open_descriptor(below, depth - 1)
+                finally:
+                    os.close(below)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import stat
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -10,7 +16,7 @@ import pytest
 from packaging.version import Version
 
 from runners.builds.artifacts import ArtifactSource, make_build_name
-from runners.builds.command import CommandSource
+from runners.builds.command import CommandSource, open_to_all
 from runners.builds.history import open_history
 from runners.builds.published import locate_release, order_by_version, place_releases
 from runners.builds.source import Build, Point, Unbuildable
@@ -187,6 +193,62 @@ def test_build_is_made_once_and_kept(engine: Engine, planted: Planted, tmp_path:
     assert found.commit == planted.main[2]
     assert [seconds for _, seconds in builds(made)] == ["7.0", "7.0", "0.0", "7.0", "7.0", "7.0"]
     assert replace(made, engine=Broken()).provide_release(build_at(made, 2)) == found
+
+
+SWAPS = """\
+import os, signal, sys, time
+
+cache, folder, file = sys.argv[1:]
+ended = []
+signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+while not ended:
+    for name, target in (("d", folder), ("f", file)):
+        os.rename(f"{cache}/{name}", f"{cache}/../kept")
+        os.symlink(target, f"{cache}/{name}")
+        time.sleep(0.0002)
+        os.unlink(f"{cache}/{name}")
+        os.rename(f"{cache}/../kept", f"{cache}/{name}")
+        time.sleep(0.0002)
+"""
+
+
+def test_opening_the_cache_follows_no_link(tmp_path: Path) -> None:
+    """A build that runs meanwhile swaps a file, and a folder, of the cache for links to files of root's."""
+    (outside := tmp_path / "outside").mkdir()
+    victims = [outside / f"secret{number}" for number in range(50)]
+    for victim in victims:
+        victim.touch(mode=0o600)
+    cache = tmp_path / "cache"
+    (cache / "d").mkdir(parents=True)
+    for victim in victims:
+        (cache / "d" / victim.name).touch(mode=0o600)
+    (cache / "f").touch(mode=0o600)
+    (cache / "link").symlink_to(victims[0])
+    swapping = subprocess.Popen([sys.executable, "-c", SWAPS, *map(str, (cache, outside, victims[0]))])
+    try:
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            open_to_all(cache)
+    finally:
+        swapping.send_signal(signal.SIGTERM)
+        swapping.wait()
+    open_to_all(cache)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (outside, *victims)} == {0o755, 0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (cache / "f", *(cache / "d").iterdir())} == {0o666}
+
+
+@pytest.mark.sandbox
+def test_builds_share_a_cache_one_at_a_time(engine: Engine, planted: Planted, tmp_path: Path) -> None:
+    """Each build runs as another user and writes into the folder that the first one made."""
+    script = (
+        "mkdir /cache/busy || exit 1; mkdir -p /cache/d; echo {commit} >> /cache/d/log; sleep 1; rmdir /cache/busy"
+    )
+    made = make_source(engine, planted, tmp_path / "store", "sh", "-c", f"{script}; python3 build.py /out")
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(made.provide_release, [build_at(made, 1), build_at(made, 2)]))
+    assert [one.commit for one in found] == [planted.main[1], planted.main[2]]
+    (log,) = (tmp_path / "store" / "compiler-caches").glob("*/d/log")
+    assert sorted(log.read_text().split()) == sorted(planted.main[1:3])
 
 
 @dataclass(frozen=True)
