@@ -77,6 +77,8 @@ class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     void: VoidedVerdict | None = None
     approvals: tuple[RecordedApproval, ...] = ()
     """The last ``MAX_APPROVALS``, oldest first. Only an account that may approve adds one."""
+    idle: datetime | None = None
+    """Time of the last turn on the schedule that found nothing to run."""
 
     def add_run(self, run: RecordedRun) -> IssueRecord:
         """Return the record with ``run`` at its end; a run of the same id is replaced."""
@@ -141,10 +143,11 @@ def merge_records(records: Iterable[IssueRecord]) -> IssueRecord:
     """Return one record of several comments on one issue, oldest comment first: each run once, in its last state."""
     runs: dict[str, RecordedRun] = {}
     approvals: dict[RecordedApproval, None] = {}
-    void = None
+    void, idle = None, None
     for record in records:
         runs |= {run.id: run for run in record.runs}
         approvals |= dict.fromkeys(record.approvals)
         void = record.void
+        idle = record.idle or idle
     last = tuple(sorted(runs.values(), key=lambda run: run.at))[-MAX_RUNS:]
-    return IssueRecord(runs=last, void=void, approvals=tuple(approvals)[-MAX_APPROVALS:])
+    return IssueRecord(runs=last, void=void, approvals=tuple(approvals)[-MAX_APPROVALS:], idle=idle)

@@ -7,7 +7,10 @@ is run by other jobs, which have none of our permissions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+
+import msgspec
 
 from bot.forge.contract import Forge, Reaction
 from bot.forge.sticky_comment import read_records
@@ -63,6 +66,8 @@ def handle_request(context: RequestContext, request: Request) -> HandledRequest:
     if sealed is None and conversation.find_own_run() is not None:
         # An earlier attempt at this request was stopped after its progress note, and the issue changed since.
         abandon_run(context.forge, request.repository, number, context.run_id, "the issue changed meanwhile")
+    elif sealed is None and request.trigger is Trigger.SCHEDULE:
+        _record_idle_turn(conversation)
     if conversation.has_refused:
         add_reaction(context, request, number, Reaction.CONFUSED)
     elif request.comment is not None:
@@ -124,21 +129,34 @@ def _post_replies(conversation: IssueConversation) -> None:
 
 
 def find_due_issue(forge: Forge, repository: str, settings: Settings, *, now: datetime) -> int | None:
-    """Return the open issue whose answer is oldest and at least ``MIN_AGE`` old; None if there is no such issue."""
+    """Return the open issue whose last turn is longest ago, at least ``MIN_AGE``; None if there is no such issue."""
     login = forge.get_login()
     labels = dict.fromkeys(name for kind in OPEN_ENDED for name in choose_labels(settings, kind))
     briefs = {brief.number: brief for label in labels for brief in forge.list_labelled_issues(repository, label)}
     candidates = sorted(briefs.values(), key=lambda brief: brief.updated)[:MAX_READ]
-    runs = {
-        brief.number: run_at
+    turns = {
+        brief.number: turn
         for brief in candidates
         if brief.open and not brief.locked and not brief.is_pull_request
-        for run_at in [_find_last_run(forge, repository, brief.number, login)]
-        if run_at is not None and now - run_at >= MIN_AGE
+        for turn in [_find_last_turn(forge, repository, brief.number, login)]
+        if turn is not None and now - turn >= MIN_AGE
     }
-    return min(runs, key=lambda number: runs[number], default=None)
+    return min(turns, key=lambda number: turns[number], default=None)
 
 
-def _find_last_run(forge: Forge, repository: str, number: int, login: str) -> datetime | None:
+def _find_last_turn(forge: Forge, repository: str, number: int, login: str) -> datetime | None:
+    """Return the time of the last run, or of a later turn that found nothing to run; None before the first run."""
     record = read_records(forge.list_comments(repository, number), login).get(number)
-    return record.runs[-1].at if record is not None and record.runs else None
+    if record is None or not record.runs:
+        return None
+    return max(record.runs[-1].at, record.idle or record.runs[-1].at)
+
+
+def _record_idle_turn(conversation: IssueConversation) -> None:
+    """Record that the schedule found nothing to run here. Else the same issue is the next one for ever.
+
+    An issue without a run has no turn: it gets no comment from this.
+    """
+    if conversation.record.runs:
+        record = msgspec.structs.replace(conversation.record, idle=conversation.context.now)
+        conversation.publish_sticky(replace(conversation.sticky, record=record))

@@ -671,6 +671,32 @@ def test_the_schedule_takes_the_issue_with_the_oldest_answer() -> None:
     assert handled.sealed is not None
 
 
+@pytest.mark.parametrize(
+    ("body", "file"), [("Never mind, I removed the code.", b""), (CODE, b"versions: '99.0'")], ids=["code", "release"]
+)
+def test_an_issue_that_cannot_run_again_waits_for_its_next_turn(body: str, file: bytes) -> None:
+    """Else one author could stop all other rechecks with an edit."""
+    forge = forge_of()
+    answered(forge, opened(forge))
+    forge.issues[8] = issue_of(OTHER, number=8)
+    other = ask(forge, "issues", issue_event("opened", number=8), run="8.1")
+    assert isinstance(other, HandledRequest)
+    assert other.sealed is not None
+    answered(forge, other.sealed)
+    forge.issues[7] = issue_of(body)
+    before = len(forge.posted)
+    taken = []
+    for tick in range(4):
+        forge.now += timedelta(days=2)
+        handled = ask(forge, "schedule", {"schedule": "0 3 * * *"}, run=f"s{tick}.1", file=file)
+        assert isinstance(handled, HandledRequest)
+        if handled.sealed is not None:
+            answered(forge, handled.sealed)
+        taken.append(handled.number)
+    assert taken == [7, 8, 7, 8]
+    assert len(forge.posted) == before
+
+
 def test_a_workflow_dispatch_is_a_run() -> None:
     forge = forge_of()
     forge.permissions["ada"] = Permission.WRITE
