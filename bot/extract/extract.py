@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from bot.extract.attachments import explain_gaps, fill_gaps, read_attached_pieces, record_attachments
+from bot.extract.blocks.hidden import drop_hidden
 from bot.extract.blocks.pieces import Kind
 from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
@@ -32,6 +33,7 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
     if size > MAX_BODY_BYTES:
         reason = f"The issue has {size:,} bytes of text; at most {MAX_BODY_BYTES:,} are read. Please shorten it."
         return NoRepro(reason=reason, claim=Claim(), toolchain=toolchain)
+    issue = drop_hidden(issue)
     parsed = read_pieces(issue, toolchain)
     found = _extract_text(parsed, allowed)
     if issue.attachments or issue.refused:

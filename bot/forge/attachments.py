@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from bot.extract import extract
+from bot.extract.blocks.hidden import drop_hidden
 from bot.extract.blocks.markdown import parse_markdown
 from bot.extract.links import GITHUB, Link, find_links as find_links_in
 from bot.forge.archives import NamedBytes, unpack_zip
@@ -36,6 +37,7 @@ def add_attachments(issue: Issue, *, toolchain: str | None, forge: str, download
 
 def find_links(issue: Issue, forge: str = GITHUB) -> tuple[Link, ...]:
     """Return links to inputs in the prose of the description and the author's first comments. Logs are left out."""
+    issue = drop_hidden(issue)
     own = [comment.body for comment in issue.comments if issue.is_by(comment.author)]
     documents = (parse_markdown(body) for body in (issue.body, *own[:MAX_COMMENTS]))
     prose = "\n".join(part.text for document in documents for part in document.prose)
