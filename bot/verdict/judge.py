@@ -13,6 +13,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.rules.caveats import (
     mention_argument_check,
     name_forks,
+    weigh_call_misuse,
     weigh_cleared_passes,
     weigh_control,
     weigh_undefined_input,
@@ -77,6 +78,7 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_cleared_passes,
         weigh_undefined_input,
         mention_argument_check,
+        weigh_call_misuse,
         distrust_clean_runs,
         distrust_other_values,
     ):

@@ -75,6 +75,32 @@ _ARGUMENT_CHECK = re.compile(
 that is passed to the VM."""
 
 
+_CALL_MISUSE = re.compile(
+    r"(?:expects?|takes?|requires?|needs?) (?:exactly |at least )?\d+ (?:\w+ ){0,2}"
+    r"(?:arguments?|inputs?|parameters?)"
+    r"|wrong number of (?:arguments?|inputs?)|\b(?:call|invoke|set|use) (?:it|.{1,40}?) first\b|before (?:calling|using) ",
+    re.I,
+)
+"""Messages that say how a function has to be called: their number of arguments, their order of calls."""
+
+
+def weigh_call_misuse(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Limit the confidence of an error that says how a function has to be called, where no pass causes the error.
+
+    The testcase may call the function wrongly, and then the error is right on every release.
+    """
+    if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
+        return verdict
+    messages = [
+        seen.signature.message for seen in evidence.observations if seen.answer is Answer.BAD and seen.signature
+    ]
+    misuse = bool(messages) and all(map(_CALL_MISUSE.search, messages))
+    if not misuse or not any(map(clears_passes, evidence.findings)):
+        return verdict
+    why = "the error says how the function has to be called: if the testcase calls it wrongly, the error is correct"
+    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
+
+
 def mention_argument_check(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Add to the headline that the reported error is a check of the arguments, which may be correct."""
     if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:

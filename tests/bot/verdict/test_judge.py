@@ -345,6 +345,25 @@ def test_a_failure_that_the_report_does_not_quote_is_fixed_if_only_its_build_fai
     assert judge(evidence((S, S, P, P), plan=quoted)).kind is not VerdictKind.FIXED
 
 
+@pytest.mark.parametrize(
+    ("message", "is_misuse"),
+    [
+        ("Invoking function main expects 2 arguments (x, y), but 1 arguments were provided", True),
+        ("main() missing 1 required positional argument: 'y'", False),
+        ("No output saved for call of main; use invoke_stateful to call it first", True),
+        ("Check failed: (n > 0) is false: expects a tensor", False),
+    ],
+)
+def test_an_error_about_a_call_gives_no_verdict_where_no_pass_causes_it(message: str, is_misuse: bool) -> None:
+    """The testcase may call the function wrongly: then the error is right on every release."""
+    none = Finding(kind=FindingKind.GUILTY_PASS, summary="s", evidence={"name": "none", "version": "1.3"})
+    plan = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(CLAIM, kind=ClaimKind.ERROR))
+    seen = tuple(observe(v, M, signature=Signature(type="ValueError", message=message)) for v in ORDER)
+    verdict = judge(Evidence(plan=plan, observations=seen, findings=(none,)))
+    assert (verdict.kind is VerdictKind.INCONCLUSIVE) is is_misuse
+    assert judge(Evidence(plan=plan, observations=seen, findings=())).kind is VerdictKind.CONFIRMED
+
+
 def test_a_text_that_every_release_refuses_to_read_is_not_another_failure() -> None:
     """The text is of another era. Where one release reads the text, the refusal of the others is news."""
     testcase = msgspec.structs.replace(PLAN.testcase, toolchain="iree")
