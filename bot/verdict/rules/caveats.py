@@ -78,7 +78,8 @@ that is passed to the VM."""
 _CALL_MISUSE = re.compile(
     r"(?:expects?|takes?|requires?|needs?) (?:exactly |at least )?\d+ (?:\w+ ){0,2}"
     r"(?:arguments?|inputs?|parameters?)"
-    r"|wrong number of (?:arguments?|inputs?)|\b(?:call|invoke|set|use) (?:it|.{1,40}?) first\b|before (?:calling|using) ",
+    r"|wrong number of (?:arguments?|inputs?)|\b(?:call|invoke|set|use) (?:it|.{1,40}?) first\b"
+    r"|before (?:calling|using) ",
     re.I,
 )
 """Messages that say how a function has to be called: their number of arguments, their order of calls."""
