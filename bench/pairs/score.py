@@ -469,6 +469,17 @@ def _rows(
     sys.stdout.flush()
 
 
+def summarize() -> str:
+    """Return a table of precision and recall of the product's ruling, by kind of room."""
+    rows = ["| pairs | number (same) | precision | recall |", "| --- | --: | --: | --: |"]
+    failures = load()
+    for name in ("tuned on", "kept away", "fresh", "holdout", "late holdout"):
+        scored = score([failure for failure in failures if kind(failure.room) == name], "ruling")
+        row = f"| {name} | {scored.pairs} ({scored.same}) | {scored.precision:.3f} | {scored.recall:.3f} |"
+        rows.append(row)
+    return "\n".join(rows)
+
+
 def main() -> int:
     if sys.argv[1:2] == ["record"]:
         for room, found in record(sys.argv[2:]):
