@@ -527,6 +527,19 @@ def test_replies_have_a_budget_too() -> None:
     assert len(forge.ours()) == 12
 
 
+def test_replies_to_strangers_take_none_from_a_maintainer() -> None:
+    """A refused approval is always said, and replies to maintainers are not counted."""
+    forge = forge_of()
+    for number in range(14):
+        says(forge, "wil", f"/repro approve {number:064x}", run=f"w{number}.1")
+    assert len(forge.ours()) == 14
+    for _ in range(30):
+        says(forge, "eve", "/repro help")
+    assert len(forge.ours()) == 26
+    says(forge, "wil", f"/repro approve {'0' * 64}", run="m.1")
+    assert "not the testcase as it stands now" in forge.ours()[-1]
+
+
 def test_status_shows_runs_and_the_remaining_budget() -> None:
     forge = forge_of()
     opened(forge)
