@@ -13,6 +13,11 @@ from typing import Literal, Protocol
 from bot.issue import Issue
 from runners.core.errors import InfraError, UserError
 
+MAX_COMMENTS = 3_000
+"""Comments of one issue that are read: all of them on GitHub, which closes an issue for comments at 2,500."""
+MAX_RECENT = 5_000
+"""Issues or comments of one repository that are read from a list of changes, oldest change first."""
+
 
 class ForgeRefused(UserError):
     """The forge refuses a request. A refusal may pass: a token is renewed, a permission is given back."""
@@ -147,7 +152,7 @@ class Forge(Protocol):
         """Return ``.github/reprobot.yml`` of the default branch, at most 64 KiB; None if there is no such file."""
 
     def list_comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
-        """Return all comments of an issue, oldest first."""
+        """Return the comments of an issue, oldest first, at most ``MAX_COMMENTS``."""
 
     def list_changed_issues(self, repository: str, since: datetime | None, etag: str | None = None) -> IssueListing:
         """Return issues (no pull requests) that changed since, oldest change first; conditional on ``etag``."""
@@ -157,7 +162,7 @@ class Forge(Protocol):
     ) -> CommentListing:
         """Return comments on any issue that were written or edited since, oldest change first.
 
-        Conditional on ``etag``. Budgets are counted from this list.
+        At most ``MAX_RECENT``; conditional on ``etag``. Budgets are counted from this list.
         """
 
     def list_labelled_issues(self, repository: str, label: str) -> tuple[IssueBrief, ...]:

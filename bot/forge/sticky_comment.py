@@ -77,8 +77,8 @@ def read_records(comments: Iterable[PostedComment], login: str) -> Mapping[int, 
 def find_later_first_runs(comments: Iterable[PostedComment], login: str, own: PostedComment) -> frozenset[int]:
     """Return the issues whose first run was recorded after the first run of ``own``'s issue.
 
-    Ids of comments grow, so each of two jobs agrees on which comment was created first. Empty if ``own`` records more
-    than one run: an edit has no such order.
+    Ids of comments grow, so two jobs agree on which comment was created first. That is the order of the runs only if
+    each comment was created with its run. An edited comment is therefore never later, and has none that are later.
     """
     by_issue: dict[int, list[PostedComment]] = {}
     for one in filter_own_comments(comments, login):
@@ -86,7 +86,7 @@ def find_later_first_runs(comments: Iterable[PostedComment], login: str, own: Po
     first = {
         number: ours[0].id
         for number, ours in by_issue.items()
-        if len(ours) == 1 and len(decode_record(ours[0].body).runs) == 1
+        if len(ours) == 1 and ours[0].updated <= ours[0].created and len(decode_record(ours[0].body).runs) == 1
     }
     if first.get(own.number) != own.id:
         return frozenset()

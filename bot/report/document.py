@@ -23,7 +23,17 @@ SCHEMA = 1
 Json = dict[str, Any]
 
 UNTRUSTED = (
-    *("issue.title", "issue.attachments", "repro", "reason", "missing", "claim", "observations", "findings"),
+    *(
+        "issue.title",
+        "issue.repository",
+        "issue.attachments",
+        "repro",
+        "reason",
+        "missing",
+        "claim",
+        "observations",
+        "findings",
+    ),
     *("bisection", "likely_fix", "smaller", "range", "suspects", "verdict.headline", "verdict.reasons"),
     *("command", "notes", "comment"),
 )

@@ -26,7 +26,7 @@ from bot.requests.conversation import (
 )
 from bot.requests.deliver import abandon_run
 from bot.requests.labels import choose_labels
-from bot.requests.permissions import DAY, check_permission
+from bot.requests.permissions import DAY, Requester, check_permission
 from bot.requests.plan_file import SealedPlan
 from bot.requests.request import Request, Trigger
 from bot.requests.start_run import plan_run
@@ -40,7 +40,9 @@ MAX_READ = 20
 """Issues whose comments are read in one tick: each costs a request."""
 RUNS = frozenset({Verb.RUN, Verb.RERUN, Verb.BISECT, Verb.MINIMIZE, Verb.APPROVE})
 _REPLY = "<!-- reprobot:reply"
-"""Start of the hidden line by which our replies are counted."""
+"""Start of the hidden line by which our replies are found."""
+_TRUSTED = " trusted -->"
+"""End of that line in a reply that is not counted: its requester has triage permission."""
 
 
 def handle_request(context: RequestContext, request: Request) -> HandledRequest:
@@ -62,7 +64,8 @@ def handle_request(context: RequestContext, request: Request) -> HandledRequest:
         return HandledRequest(number=number, messages=("the issue is locked",))
     for mistake in request.mistakes:
         conversation.refuse_command(f"Line {mistake.line}: {mistake.why}{'' if mistake.why.endswith('?') else '.'}")
-    sealed = _run_commands(conversation, _order_commands(request))
+    requester = conversation.fetch_requester()
+    sealed = _run_commands(conversation, _order_commands(request), requester)
     if sealed is None and conversation.find_own_run() is not None:
         # An earlier attempt at this request was stopped after its progress note, and the issue changed since.
         abandon_run(context.forge, request.repository, number, context.run_id, "the issue changed meanwhile")
@@ -72,7 +75,7 @@ def handle_request(context: RequestContext, request: Request) -> HandledRequest:
         add_reaction(context, request, number, Reaction.CONFUSED)
     elif request.comment is not None:
         add_reaction(context, request, number, Reaction.ROCKET if sealed else Reaction.PLUS_ONE)
-    _post_replies(conversation)
+    _post_replies(conversation, requester)
     return HandledRequest(number=number, messages=tuple(conversation.messages), sealed=sealed)
 
 
@@ -85,8 +88,9 @@ def _order_commands(request: Request) -> tuple[SlashCommand, ...]:
     return (*others, *runs[-1:])
 
 
-def _run_commands(conversation: IssueConversation, commands: Sequence[SlashCommand]) -> SealedPlan | None:
-    requester = conversation.fetch_requester()
+def _run_commands(
+    conversation: IssueConversation, commands: Sequence[SlashCommand], requester: Requester
+) -> SealedPlan | None:
     sealed = None
     for command in commands:
         if (denied := check_permission(command, requester)) is not None:
@@ -106,20 +110,26 @@ def _run_commands(conversation: IssueConversation, commands: Sequence[SlashComma
     return sealed
 
 
-def _post_replies(conversation: IssueConversation) -> None:
-    """Post all replies as one comment, once for each event, within the budget of replies."""
+def _post_replies(conversation: IssueConversation, requester: Requester) -> None:
+    """Post all replies as one comment, once for each event, to strangers within the budget of replies."""
     if not conversation.replies:
         return
     event = conversation.request.comment or f"{conversation.request.trigger}-{conversation.request.at:%Y%m%d%H%M%S}"
-    marker = f"{_REPLY} to={event} -->"
+    start = f"{_REPLY} to={event}"
     own = [
-        comment
+        (comment.created, line)
         for comment in conversation.comments
-        if comment.author == conversation.login and _REPLY in comment.body
+        if comment.author == conversation.login
+        for line in [comment.body.rstrip().rpartition("\n")[2]]  # only the last line is ours alone
+        if line.startswith(_REPLY)
     ]
-    recent = [comment for comment in own if comment.created > conversation.context.now - DAY]
-    if any(marker in comment.body for comment in own) or len(recent) >= conversation.settings.budgets.replies:
+    if any(line.startswith(f"{start} ") for _, line in own):
         return
+    since = conversation.context.now - DAY
+    counted = [line for created, line in own if created > since and not line.endswith(_TRUSTED)]
+    if not requester.is_trusted and len(counted) >= conversation.settings.budgets.replies:
+        return
+    marker = f"{start}{_TRUSTED if requester.is_trusted else ' -->'}"
     text = "\n\n".join(conversation.replies)
     hint = f"\n\n`{PREFIX} help` lists the commands." if conversation.has_refused else ""
     conversation.forge.create_comment(conversation.repository, conversation.number, f"{text}{hint}\n\n{marker}\n")

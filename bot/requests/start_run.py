@@ -7,9 +7,9 @@ from dataclasses import replace
 from hashlib import sha256
 
 from bot.extract import Repro
-from bot.forge.contract import Permission, PostedComment
+from bot.forge.contract import MAX_COMMENTS, MAX_RECENT, Permission, PostedComment
 from bot.forge.payloads import replace_surrogates
-from bot.forge.run_record import IssueRecord, RecordedApproval, RecordedRun, RunState
+from bot.forge.run_record import IssueRecord, RecordedApproval, RecordedRun, RunState, merge_records
 from bot.forge.sticky_comment import MAX_BODY_BYTES, find_later_first_runs, parse_report, read_records
 from bot.plan import PlanWithNotes, make_plan
 from bot.report.assemble import make_unrun_report
@@ -181,16 +181,21 @@ def _check_all_budgets(
 
     Jobs for several issues run at the same time, so each checks twice: before it records its run, and after, with the
     comment that holds the record, ``posted``. The later of two jobs always sees the other's record.
+
+    A run is refused if a list of comments is too long to be read as a whole: our comments may be in the other part.
     """
     if requester.is_trusted:
         return None
     context = conversation.context
     recent = conversation.forge.list_changed_comments(conversation.repository, context.now - DAY).comments
+    if len(conversation.comments) >= MAX_COMMENTS or len(recent) >= MAX_RECENT:
+        return Denied(why="there are too many comments to count today's runs; a maintainer may start a run")
     records = dict(read_records(recent, conversation.login))
     if posted is not None:
         for number in find_later_first_runs(recent, conversation.login, posted):
             del records[number]  # these jobs see this record, and withdraw theirs
-    records[conversation.number] = conversation.record
+    known = records.get(conversation.number, IssueRecord())
+    records[conversation.number] = merge_records([known, conversation.record])
     records = {number: record.remove_run(context.run_id) for number, record in records.items()}
     used = count_use(records, number=conversation.number, user=requester.login, now=context.now)
     return check_budgets(conversation.settings.budgets, used, requester)

@@ -57,7 +57,9 @@ class Budgets(SettingsSection, frozen=True, kw_only=True):
     issue: Annotated[int, _describe("Runs on one issue.", ge=0, le=1000)] = 4
     user: Annotated[int, _describe("Runs caused by one account, on all issues.", ge=0, le=1000)] = 6
     repository: Annotated[int, _describe("Runs caused by all accounts.", ge=0, le=10000)] = 60
-    replies: Annotated[int, _describe("Replies to commands on one issue, to any account.", ge=0, le=1000)] = 12
+    replies: Annotated[int, _describe("Replies on one issue to people without triage permission.", ge=0, le=1000)] = (
+        12
+    )
 
 
 class InvestigationLimits(SettingsSection, frozen=True, kw_only=True):

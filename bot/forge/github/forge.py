@@ -17,6 +17,8 @@ import msgspec
 from github import Github, GithubException
 
 from bot.forge.contract import (
+    MAX_COMMENTS,
+    MAX_RECENT,
     CommentListing,
     CommentTarget,
     ForgeRefused,
@@ -49,8 +51,6 @@ from runners.core.errors import InfraError, UserError
 
 FIRST_COMMENTS = 5
 """A testcase left out of the description usually stands in one of the first comments."""
-MAX_COMMENTS = 2_000
-MAX_RECENT = 5_000
 MAX_LABELLED = 100
 MAX_SETTINGS = 64 * 1024
 MAX_WAIT = 120

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from bot.forge.contract import (
+    MAX_COMMENTS,
+    MAX_RECENT,
     CommentListing,
     Gone,
     IssueBrief,
@@ -74,13 +76,13 @@ class MemoryForge:
         return self.permissions.get(login, Permission.READ)
 
     def list_comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
-        return tuple(comment for comment in self.posted if comment.number == number)
+        return tuple(comment for comment in self.posted if comment.number == number)[:MAX_COMMENTS]
 
     def list_changed_comments(
         self, repository: str, since: datetime | None, etag: str | None = None
     ) -> CommentListing:
         changed = (comment for comment in self.posted if since is None or comment.updated >= since)
-        return CommentListing(comments=tuple(changed))
+        return CommentListing(comments=tuple(sorted(changed, key=lambda comment: comment.updated))[:MAX_RECENT])
 
     def say(self, number: int, author: str, body: str) -> PostedComment:
         """Write a comment as ``author``."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, cast
 
@@ -20,55 +20,103 @@ from tests.bot.daemon.process import CRASH
 from tests.bot.forge.fake import FakeGithub
 
 JOBS = 24
+SETTINGS = load_settings(None, {})
 
 
 class Together:
-    """A forge whose first look at the budgets ends at the same time in all jobs."""
+    """A forge whose first look at the budgets ends at the same time in all jobs.
 
-    def __init__(self, forge: Forge, barrier: threading.Barrier) -> None:
-        self._forge, self._barrier, self._is_first = forge, barrier, True
+    With ``turns``, the jobs record their runs one after the other, the highest number of an issue first.
+    """
+
+    def __init__(self, forge: Forge, barrier: threading.Barrier, turns: Turns | None = None) -> None:
+        self._forge, self._barrier, self._turns, self._is_first = forge, barrier, turns, True
 
     def list_changed_comments(self, *words: Any) -> CommentListing:
         listing = self._forge.list_changed_comments(*words)
         if self._is_first:
             self._is_first = False
             self._barrier.wait(60)
+            if self._turns is not None:
+                self._turns.mine.wait(60)
+        elif self._turns is not None:
+            self._turns.next.set()
         return listing
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._forge, name)
 
 
+@dataclass(frozen=True)
+class Turns:
+    mine: threading.Event
+    next: threading.Event
+
+
+def handle_event(forge: Forge, github: FakeGithub, kind: str, payload: bytes, run: str) -> bool:
+    """Return whether a run is planned."""
+    now = github.now + timedelta(seconds=30)
+    request = read_request(kind, payload, settings=SETTINGS, login=github.me, now=now)
+    assert isinstance(request, Request)
+    context = RequestContext(
+        forge=forge,
+        settings=SETTINGS,
+        catalogue=load_catalogue(),
+        now=now,
+        run_id=run,
+        run_url="",
+        attach=lambda issue: issue,
+    )
+    return handle_request(context, request).sealed is not None
+
+
+def open_client(github: FakeGithub) -> Forge:
+    return open_forge(github.environment(), pause=lambda _: None)
+
+
 def test_issues_opened_at_once_get_the_budget_and_no_more() -> None:
     """All jobs see an unused budget at first. A withdrawn run leaves no "Running"."""
-    settings, catalogue = load_settings(None, {}), load_catalogue()
     barrier = threading.Barrier(JOBS)
     with FakeGithub() as github:
         for number in range(1, JOBS + 1):
             github.open_issue(number, CRASH, author="eve")
-        events = [json.loads(github.event("opened", number, by="eve")) for number in range(1, JOBS + 1)]
-        now = github.now + timedelta(seconds=30)
+        events = [github.event("opened", number, by="eve") for number in range(1, JOBS + 1)]
 
         def plan(number: int) -> bool:
-            forge = cast(Forge, Together(open_forge(github.environment(), pause=lambda _: None), barrier))
-            payload = json.dumps(events[number - 1]).encode()
-            request = read_request("issues", payload, settings=settings, login=github.me, now=now)
-            assert isinstance(request, Request)
-            context = RequestContext(
-                forge=forge,
-                settings=settings,
-                catalogue=catalogue,
-                now=now,
-                run_id=f"{number}.1",
-                run_url="",
-                attach=lambda issue: issue,
-            )
-            return handle_request(context, request).sealed is not None
+            forge = cast(Forge, Together(open_client(github), barrier))
+            return handle_event(forge, github, "issues", events[number - 1], f"{number}.1")
 
         with ThreadPoolExecutor(JOBS) as pool:
             planned = list(pool.map(plan, range(1, JOBS + 1)))
-        assert sum(planned) == settings.budgets.user
+        assert sum(planned) == SETTINGS.budgets.user
         for number, is_planned in enumerate(planned, 1):
             notes = [parse_sticky_comment(body) for body in github.ours(number)]
             assert any("**Running**" in one.note for one in notes) is is_planned
             assert sum(len(one.record.runs) for one in notes) == is_planned
+
+
+def test_a_comment_of_ours_without_a_run_does_not_change_the_order_of_runs() -> None:
+    """`/repro run` without code makes us comment, and each such comment may get its first run in any order."""
+    jobs = SETTINGS.budgets.user + 4
+    barrier = threading.Barrier(jobs)
+    turns = [threading.Event() for _ in range(jobs + 1)]
+    turns[jobs].set()
+    with FakeGithub() as github:
+
+        def ask(number: int, forge: Forge, run: str) -> bool:
+            comment = github.say(number, "eve", "/repro run")
+            payload = github.event("created", number, comment=comment, by="eve")
+            return handle_event(forge, github, "issue_comment", payload, run)
+
+        def ask_in_turn(number: int) -> bool:
+            turn = Turns(mine=turns[number], next=turns[number - 1])
+            return ask(number, cast(Forge, Together(open_client(github), barrier, turn)), f"{number}.2")
+
+        for number in range(1, jobs + 1):
+            github.open_issue(number, "apache-tvm 0.25.0 fails.", author="eve")
+            assert not ask(number, open_client(github), f"{number}.1")
+            assert len(github.ours(number)) == 1
+            github.edit_issue(number, CRASH)
+        with ThreadPoolExecutor(jobs) as pool:
+            planned = list(pool.map(ask_in_turn, range(1, jobs + 1)))
+    assert sum(planned) == SETTINGS.budgets.user

@@ -11,7 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from bot.forge.contract import CommentTarget, Forge, Gone, Permission, Reaction
+from bot.forge.contract import (
+    MAX_COMMENTS,
+    MAX_RECENT,
+    CommentTarget,
+    Forge,
+    Gone,
+    Permission,
+    PostedComment,
+    Reaction,
+)
 from bot.forge.run_record import RunState
 from bot.forge.sticky_comment import read_records
 from bot.issue import GHOST, Comment
@@ -303,6 +312,33 @@ def test_budgets_are_counted_from_our_own_comments() -> None:
     assert says(forge, "ada", "/repro rerun timeout=5", run="5.1", file=file).sealed is not None
 
 
+@pytest.mark.parametrize(("noise", "where"), [(2_400, 7), (MAX_COMMENTS, 7), (MAX_RECENT, 8)])
+def test_a_flood_of_comments_gives_no_further_runs(noise: int, where: int) -> None:
+    """Our own comments come after the others, so a list that is cut off does not hold them."""
+    forge = forge_of()
+    for _ in range(noise):
+        forge.say(where, "ada", "noise")
+    forge.now = max(comment.created for comment in forge.posted)
+    file = b"budgets: {issue: 2}"
+    planned = [says(forge, "ada", f"/repro rerun timeout={i + 1}", run=f"{i}.1", file=file).sealed for i in range(4)]
+    assert sum(sealed is not None for sealed in planned) == (2 if noise < MAX_COMMENTS else 0)
+    assert says(forge, "tim", "/repro rerun timeout=9", run="9.1", file=file).sealed is not None
+
+
+def test_a_run_that_only_the_repositorys_comments_hold_counts() -> None:
+    """The list of an issue's comments may lag behind a write."""
+    forge = forge_of()
+    opened(forge)
+    list_comments = MemoryForge.list_comments
+
+    class Lagging(MemoryForge):
+        def list_comments(self, repository: str, number: int) -> tuple[PostedComment, ...]:
+            return tuple(one for one in list_comments(self, repository, number) if one.author != ME)
+
+    lagging = Lagging(issues=forge.issues, posted=forge.posted, now=forge.now)
+    assert says(lagging, "ada", "/repro rerun timeout=9", run="2.1", file=b"budgets: {issue: 1}").sealed is None
+
+
 def test_a_budget_of_an_account_counts_its_other_issues() -> None:
     forge = forge_of()
     forge.issues[8] = issue_of(OTHER, number=8)
@@ -489,6 +525,19 @@ def test_replies_have_a_budget_too() -> None:
     for _ in range(30):
         says(forge, "eve", "/repro help")
     assert len(forge.ours()) == 12
+
+
+def test_replies_to_strangers_take_none_from_a_maintainer() -> None:
+    """A refused approval is always said, and replies to maintainers are not counted."""
+    forge = forge_of()
+    for number in range(14):
+        says(forge, "wil", f"/repro approve {number:064x}", run=f"w{number}.1")
+    assert len(forge.ours()) == 14
+    for _ in range(30):
+        says(forge, "eve", "/repro help")
+    assert len(forge.ours()) == 26
+    says(forge, "wil", f"/repro approve {'0' * 64}", run="m.1")
+    assert "not the testcase as it stands now" in forge.ours()[-1]
 
 
 def test_status_shows_runs_and_the_remaining_budget() -> None:
