@@ -124,8 +124,8 @@ def find_versions(passages: Iterable[Passage], toolchain: str | None) -> tuple[s
 
 
 _TOGETHER = re.compile(
-    r"\d(?:\.\d+)*\w*[`)]?(?:,| and| or| as well as| ?[/&])(?: also| on| in| with| the| today[\'’]?s"
-    r"| current| latest)* "
+    r"(?<!\w)v?\d{1,4}(?:\.\d{1,8}){0,4}\w{0,20}(?:\+\w{1,40})?[`)]?(?:,| and| or| as well as| ?[/&])"
+    r"(?: also| on| in| with| the| today[\'’]?s| current| latest){0,5} "
     r"`?(?P<what>main|master|HEAD|tip of tree)\b`?(?:[^\w\n]{1,3}(?P<sha>[0-9a-f]{7,40})\b)?"
 )
 

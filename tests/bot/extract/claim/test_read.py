@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from bot.extract import extract
-from bot.extract.claim.versions import Passage, find_versions
+from bot.extract.claim.versions import Passage, find_good_versions, find_versions
 from runners.core.protocol import Claim, ClaimKind
 from tests.bot.extract.reading import extract_repro, make_issue
 
@@ -144,6 +146,39 @@ def test_versions_said_to_fail_are_found(text: str, toolchain: str, versions: tu
 def test_a_bare_number_under_a_version_heading_is_a_version() -> None:
     """Issue forms have a field for the version."""
     assert find_versions([Passage(text="0.26.0", heading="Environment")], "tvm") == ("0.26.0",)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "9",
+        "9.",
+        "9.9",
+        "a",
+        "a1",
+        ".",
+        "1.2+",
+        "9 also",
+        "f0",
+        "(",
+        "= ",
+        " ",
+        "version ",
+        "latest ",
+        "`",
+        "tvm ",
+        "tvm-",
+    ]
+    + ["0.1.dev", "good ", "commit ", "main ", "(from versions: ", "3.4.0 takes ", "9,", "- ", "used to work a "],
+)
+def test_versions_are_found_in_linear_time(piece: str) -> None:
+    """A long run of digits, dots or words delays no report; 8,000 digits once took 14 s."""
+    text = "tvm 0.25.dev0 . " + piece * (65_536 // len(piece)) + " x"
+    start = time.process_time()
+    for heading in ("", "Version"):
+        find_versions([Passage(text=text, heading=heading)], "tvm")
+        find_good_versions([Passage(text=text, heading=heading)], "iree")
+    assert time.process_time() - start < 10
 
 
 def test_devices_are_those_of_the_code_and_the_flags() -> None:
