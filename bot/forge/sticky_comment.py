@@ -1,9 +1,9 @@
 """Our one comment on an issue (a sticky comment): found by its marker and author, parsed, rendered, edited in place.
 
-The comment has four parts: a *note* above (running, voided, superseded), the *body* (a report), the folded *history*
-of runs, and two hidden lines, the record and the marker. Anybody can write a comment with our marker, but only we can
-be its author. A changed verdict deserves a notification, so it gets a new comment; every other change is an edit,
-which sends no notification.
+The comment has five parts: a *note* above (running, voided, superseded), the folded *code* that waits for approval,
+the *body* (a report), the folded *history* of runs, and two hidden lines, the record and the marker. Anybody can
+write a comment with our marker, but only we can be its author. A changed verdict deserves a notification, so it gets
+a new comment; every other change is an edit, which sends no notification.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ MAX_BODY_BYTES = MAX_BYTES - 24_000
 """Limit for the body, so that all parts together stay below ``MAX_BYTES``."""
 
 _NOTE = ("<!-- reprobot:note -->", "<!-- reprobot:end-note -->")
+_CODE = ("<!-- reprobot:code -->", "<!-- reprobot:end-code -->")
 _VOID = ("<!-- reprobot:void -->", "<!-- reprobot:end-void -->")
 _HISTORY = ("<!-- reprobot:history -->", "<!-- reprobot:end-history -->")
 RUNNING = "running"
@@ -41,6 +42,8 @@ class StickyComment:
     """Our comment as its parts."""
 
     note: str = ""
+    code: str = ""
+    """The testcase that waits for approval, folded. Body and code share ``MAX_BODY_BYTES``."""
     body: str = ""
     """The report without its marker."""
     record: IssueRecord = field(default_factory=IssueRecord)
@@ -102,9 +105,10 @@ def parse_sticky_comment(text: str) -> StickyComment:
     record = decode_record(text)
     lines = text.rstrip().rpartition("\n")[0] if read_marker(text) else text
     rest, note = _cut_out(remove_record(lines), *_NOTE)
+    rest, code = _cut_out(rest, *_CODE)
     rest, _ = _cut_out(rest, *_VOID)
     rest, _ = _cut_out(rest, *_HISTORY)
-    return StickyComment(note=note, body=rest.strip(), record=record, verdict=verdict, issue=issue)
+    return StickyComment(note=note, code=code, body=rest.strip(), record=record, verdict=verdict, issue=issue)
 
 
 def _cut_out(text: str, start: str, end: str) -> tuple[str, str]:
@@ -116,16 +120,18 @@ def _cut_out(text: str, start: str, end: str) -> tuple[str, str]:
 
 def parse_report(text: str) -> StickyComment:
     """Return a rendered report, whose last line is its marker, as a comment without note or record."""
-    return replace(parse_sticky_comment(text), note="", record=IssueRecord())
+    return replace(parse_sticky_comment(text), note="", code="", record=IssueRecord())
 
 
 def render_sticky_comment(sticky: StickyComment) -> str:
     """Return the comment's text. The marker is the last line: it counts only there."""
     marker = format_marker(sticky.verdict, sticky.issue)
     note = _wrap_lines(_NOTE, sticky.note[:MAX_NOTE])
+    has_room = len(sticky.code.encode()) + len(sticky.body.encode()) <= MAX_BODY_BYTES
+    code = _wrap_lines(_CODE, sticky.code) if has_room else ""  # a part of it could end inside a fence
     void = _wrap_lines(_VOID, _render_void(sticky.record.void)) if sticky.record.void is not None else ""
     history = _wrap_lines(_HISTORY, _render_history(sticky.record))
-    parts = [note, void, sticky.body, history, f"{encode_record(sticky.record)}\n{marker}"]
+    parts = [note, code, void, sticky.body, history, f"{encode_record(sticky.record)}\n{marker}"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -177,6 +183,6 @@ def publish_comment(
         new = forge.create_comment(repository, number, text)
         link = f"[the comment below]({new.url})" if _is_plain_url(new.url) else "the comment below"
         note = f"> Another run has come to another verdict since: see {link}."
-        forge.edit_comment(repository, old.id, render_sticky_comment(replace(before, note=note)))
+        forge.edit_comment(repository, old.id, render_sticky_comment(replace(before, note=note, code="")))
         return new
     return old if old.body.strip() == text.strip() else forge.edit_comment(repository, old.id, text)

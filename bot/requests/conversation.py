@@ -179,7 +179,7 @@ def cancel_run(conversation: IssueConversation) -> None:
         conversation.add_reply("Nothing is running here.")
         return
     record = conversation.record.end_run(active.id, RunState.CANCELLED)
-    conversation.publish_sticky(replace(conversation.sticky, record=record, note=note))
+    conversation.publish_sticky(replace(conversation.sticky, record=record, note=note, code=""))
     conversation.messages.append(f"run {active.id} is cancelled: its answer will not be posted")
 
 

@@ -109,7 +109,7 @@ def _post_failure(forge: Forge, repository: str, number: int, run_id: str, curre
     note = f"> The run did not come to an end, through no fault of the testcase: {escape_prose(why, 500)}\n>\n"
     note += "> `/repro rerun` tries it once more."
     return publish_comment(
-        forge, repository, number, replace(current.sticky, record=record, note=note), login=current.login
+        forge, repository, number, replace(current.sticky, record=record, note=note, code=""), login=current.login
     ).url
 
 

@@ -15,6 +15,7 @@ from bot.plan import PlanWithNotes, make_plan
 from bot.report.assemble import make_unrun_report
 from bot.report.comment import render_comment
 from bot.report.quote import escape_prose, quote_code
+from bot.report.sections.testcase import render_unapproved
 from bot.requests.commands import PREFIX, VERBS, SlashCommand, Verb
 from bot.requests.conversation import IssueConversation, link_log
 from bot.requests.labels import update_labels
@@ -51,7 +52,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
         return None
     assert isinstance(asked.extraction, Repro)
     testcase = digest_of(asked.extraction.testcase)
-    if _refuse_run(conversation, command, requester, testcase):
+    if _refuse_run(conversation, command, requester, asked.extraction):
         return None
     try:
         planned = make_plan(asked.extraction, conversation.context.catalogue, asked.options)
@@ -64,6 +65,9 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
         )
         return None
     machines, notes = _choose_machines(conversation, command, planned, testcase, requester)
+    before = conversation.sticky
+    room = MAX_BODY_BYTES - len(before.body.encode())
+    code = render_unapproved(asked.extraction, room) if notes else ""
     run = _record_run(conversation, command, requester, testcase, machines)
     notes_on_code = _note_other_code(command)
     case = make_case(asked, planned, settings, blocks=command.blocks, notes=(*notes, *notes_on_code), run=run)
@@ -74,8 +78,7 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
         return None
     record = _record_approval(conversation, testcase, requester).add_run(run)
     note = _render_progress(planned, run, notes)
-    before = conversation.sticky
-    posted = conversation.publish_sticky(replace(before, record=record, note=note))
+    posted = conversation.publish_sticky(replace(before, record=record, note=note, code=code))
     if (denied := _check_all_budgets(conversation, requester, posted)) is not None:
         # Another job, for another issue, has recorded its run since the first check: withdraw this one.
         why = _format_denial(denied)
@@ -87,10 +90,13 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     return sealed
 
 
-def _refuse_run(conversation: IssueConversation, command: SlashCommand, requester: Requester, testcase: str) -> bool:
+def _refuse_run(conversation: IssueConversation, command: SlashCommand, requester: Requester, repro: Repro) -> bool:
     """Reply and return True if the run is refused, or unnecessary after an earlier run. False otherwise."""
+    testcase = digest_of(repro.testcase)
     if command.verb is Verb.APPROVE and (denied := check_approval(command, testcase)) is not None:
         conversation.refuse_command(f"{_format_denial(denied)} Its sha256 is `{testcase}`.")
+        if conversation.request.asked:
+            conversation.replies.append(render_unapproved(repro, MAX_BODY_BYTES))
         return True
     if why := _find_earlier_run(conversation, command, testcase):
         conversation.add_reply(why)

@@ -17,7 +17,7 @@ from bot.report.quote import (
     quote_block,
     quote_code,
 )
-from bot.report.sections.shape import DETAILS, Detail, Section
+from bot.report.sections.shape import DETAILS, STRANGERS, Detail, Section
 from bot.verdict.verdict import Report
 from runners.core.protocol import Observation, Smaller, Variant
 
@@ -81,6 +81,22 @@ def render_testcase(report: Report, detail: Detail) -> Section:
         _format_count(repairs, "repair") if repairs else "as posted"
     )
     return Section(title, "\n\n".join(_render_files(repro, detail)), folded=True, quotes=True)
+
+
+def render_unapproved(repro: Repro, limit: int) -> str:
+    """Return the testcase for the person who approves it, folded, in at most ``limit`` bytes.
+
+    The issue's text is no substitute: a reader may overlook a part of it that becomes the testcase.
+    """
+    for detail in DETAILS[:-1]:
+        files = repro.testcase.files
+        is_whole = len(files) <= detail.entries and all(len(text) <= detail.source for text in files.values())
+        cut = [] if is_whole else ["**Only a part is shown.** `reprobot extract` prints the whole testcase."]
+        body = "\n\n".join([STRANGERS, *cut, *_render_files(repro, detail)])
+        text = f"<details><summary>The testcase that waits for approval</summary>\n\n{body}\n\n</details>"
+        if len(text.encode()) <= limit:
+            return text
+    return "The testcase that waits for approval is too long to be shown here: `reprobot extract` prints it."
 
 
 def _format_count(n: int, noun: str) -> str:

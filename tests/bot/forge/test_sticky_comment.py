@@ -39,7 +39,12 @@ def test_parts_survive_rendering_and_parsing(note: str, body: str, voided: bool)
     note, body = note.strip().replace("<!--", ""), body.strip().replace("<!--", "")
     void = VoidedVerdict(by="wil", at=NOW, why=f"{note}\n<!-- reprobot:end-void -->") if voided else None
     sticky = StickyComment(
-        note=note, body=body, record=IssueRecord(runs=(RUN,), void=void), verdict="fixed", issue="ab" * 32
+        note=note,
+        code=note[::-1].strip(),
+        body=body,
+        record=IssueRecord(runs=(RUN,), void=void),
+        verdict="fixed",
+        issue="ab" * 32,
     )
     again = parse_sticky_comment(render_sticky_comment(sticky))
     assert again == sticky
@@ -52,7 +57,7 @@ def test_the_largest_comment_is_below_githubs_limit() -> None:
     runs = tuple(replace_run(id=f"{i}.1", base=run) for i in range(MAX_RUNS))
     record = IssueRecord(runs=runs, void=VoidedVerdict(by="w" * 39, at=NOW, why="<" * 400))
     text = render_sticky_comment(
-        StickyComment(note="n" * 9_000, body="b" * MAX_BODY_BYTES, record=record, verdict="fixed")
+        StickyComment(note="n" * 9_000, code="c" * 9_000, body="b" * MAX_BODY_BYTES, record=record, verdict="fixed")
     )
     assert len(text.encode()) <= MAX_BYTES
     assert read_marker(text) is not None

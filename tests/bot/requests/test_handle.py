@@ -24,6 +24,7 @@ from bot.forge.contract import (
 from bot.forge.run_record import RunState
 from bot.forge.sticky_comment import read_records
 from bot.issue import GHOST, Comment
+from bot.report.comment import MAX_BYTES
 from bot.requests.conversation import HandledRequest, RequestContext
 from bot.requests.deliver import deliver_failure, deliver_report
 from bot.requests.handle import handle_request
@@ -370,6 +371,39 @@ def test_a_machine_that_needs_approval_waits_for_it() -> None:
     later = says(forge, "ada", "/repro rerun", run="3.1", file=GPU).sealed
     assert later is not None
     assert "lab" in later.group_cells()
+
+
+def test_a_request_for_approval_shows_the_code() -> None:
+    """The extracted code, not the issue's text: a reader may overlook a part of that text."""
+    shown = "<summary>The testcase that waits for approval</summary>"
+    forge = forge_of()
+    sealed = opened(forge, file=GPU)
+    _, found, code = forge.ours()[0].partition(shown)
+    assert found
+    assert "```python\nimport tvm\nassert tvm.compile is None\n```" in code
+    assert "Only a part" not in code
+    assert read_records(forge.posted, ME)[7].runs
+    answered(forge, sealed)
+    assert shown not in forge.ours()[0]
+    # A second request stands above the answer, and a refused approval shows the code that it would have to name.
+    forge.issues[7] = issue_of(OTHER)
+    rerun = says(forge, "ada", "/repro rerun", run="2.1", file=GPU).sealed
+    assert rerun is not None
+    assert forge.ours()[0].index("is not tvm.compile") < forge.ours()[0].index("**Confirmed")
+    says(forge, "wil", f"/repro approve {'0' * 64}", run="3.1", file=GPU)
+    assert "assert tvm.compile is not tvm.compile\n```" in forge.ours()[-1].partition(shown)[2]
+
+
+def test_a_request_for_approval_says_what_it_does_not_show() -> None:
+    """Also if the code imitates the end of our fold."""
+    tail = "".join(f"x{i} = '<!-- reprobot:end-code --> {i} ```'\n" for i in range(1_500))
+    forge = forge_of(CODE.replace("```\n\n```\nAss", tail.replace("```", "` ` `") + "```\n\n```\nAss"))
+    sealed = opened(forge, file=GPU)
+    (body,) = forge.ours()
+    assert "**Only a part is shown.**" in body
+    assert len(body.encode()) < MAX_BYTES
+    answered(forge, sealed)
+    assert "**Only a part is shown.**" not in forge.ours()[0]
 
 
 def test_an_edit_invalidates_an_approval() -> None:
