@@ -119,7 +119,10 @@ def quote_code(text: str, limit: int = 200) -> str:
 
 def escape_prose(text: str, limit: int = 600) -> str:
     """Return a sentence of the project as Markdown: text between backticks as a code span, the rest escaped."""
-    parts = _SPAN.split(join_lines(quote_text(text[: 4 * limit]), limit))
+    line = join_lines(quote_text(text[: 4 * limit]), limit)
+    if line.count("`") % 2 and (len(text) > 4 * limit or len(line) == limit):
+        line += "`"  # the cut fell into a span: its words stay quoted
+    parts = _SPAN.split(line)
     return _OPENING.sub(
         r"\1\\\2", "".join(quote_code(part) if i % 2 else _escape_markdown(part) for i, part in enumerate(parts))
     )
