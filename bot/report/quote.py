@@ -23,7 +23,11 @@ _ESCAPES = re.compile(
     re.VERBOSE,
 )
 _LINE_ENDS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # letters by category that are invisible
+_BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U00016fe4\U0001d159"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
+"""Letters, marks and symbols by category that are invisible. 256 variation selectors carry any hidden text."""
 _UNUSUAL = re.compile(r"[^\n\t -~]")
 _RUNS = re.compile(r"`+|~+")
 _MENTION = re.compile(r"@(?=\w)")
@@ -51,7 +55,7 @@ def _drop_invisible(found: re.Match[str]) -> str:
     category = unicodedata.category(character)
     if category == "Cs":
         return "\ufffd"
-    return "" if category in ("Cc", "Cf", "Cn") or character in _BLANK_LETTERS else character
+    return "" if category in ("Cc", "Cf", "Cn") or character in _BLANK else character
 
 
 def has_hidden_characters(text: str) -> bool:
