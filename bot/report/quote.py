@@ -23,7 +23,11 @@ _ESCAPES = re.compile(
     re.VERBOSE,
 )
 _LINE_ENDS = re.compile(r"\r\n|[\r\v\f\x85\u2028\u2029]")
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")  # letters by category that are invisible
+_BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U00016fe4\U0001d159"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
+"""Letters, marks and symbols by category that are invisible. 256 variation selectors carry any hidden text."""
 _UNUSUAL = re.compile(r"[^\n\t -~]")
 _RUNS = re.compile(r"`+|~+")
 _MENTION = re.compile(r"@(?=\w)")
@@ -51,7 +55,7 @@ def _drop_invisible(found: re.Match[str]) -> str:
     category = unicodedata.category(character)
     if category == "Cs":
         return "\ufffd"
-    return "" if category in ("Cc", "Cf", "Cn") or character in _BLANK_LETTERS else character
+    return "" if category in ("Cc", "Cf", "Cn") or character in _BLANK else character
 
 
 def has_hidden_characters(text: str) -> bool:
@@ -119,7 +123,10 @@ def quote_code(text: str, limit: int = 200) -> str:
 
 def escape_prose(text: str, limit: int = 600) -> str:
     """Return a sentence of the project as Markdown: text between backticks as a code span, the rest escaped."""
-    parts = _SPAN.split(join_lines(quote_text(text[: 4 * limit]), limit))
+    line = join_lines(quote_text(text[: 4 * limit]), limit)
+    if line.count("`") % 2 and (len(text) > 4 * limit or len(line) == limit):
+        line += "`"  # the cut fell into a span: its words stay quoted
+    parts = _SPAN.split(line)
     return _OPENING.sub(
         r"\1\\\2", "".join(quote_code(part) if i % 2 else _escape_markdown(part) for i, part in enumerate(parts))
     )

@@ -185,7 +185,7 @@ def judge_results(case: Case, results: JobResults, catalogue: Catalogue) -> Repo
     )
     if not results.seen.observations and results.problems:
         raise InfraError("; ".join(f"{one.cell}: {one.why}" for one in results.problems))
-    missing = (f"a part of the runs is missing ({one.cell}): {one.why[:300]}" for one in results.problems)
+    missing = (f"a part of the runs is missing ({one.cell}): {one.why}" for one in results.problems)
     return assemble_report(
         ReportInput(issue=case.issue, toolchain=case.toolchain, options=case.options, extraction=extraction),
         case.plan,

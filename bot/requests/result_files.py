@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from pathlib import Path
 
 import msgspec
 
+from bot.verdict.rules.phrases import quote_span
 from runners.core.failure.oracle import get_answer
-from runners.core.protocol import SCHEMA, BuildRange, CellResult, Investigation, JobCell, Plan, Smaller
+from runners.core.protocol import SCHEMA, BuildRange, CellResult, Investigation, JobCell, Observation, Plan, Smaller
 from runners.toolchains import find_toolchain
 
 MAX_RESULT_BYTES = 4 * 1024 * 1024
@@ -103,13 +105,19 @@ def _read_file(folder: Path, name: str) -> bytes | str | None:
 
 
 def check_result(data: bytes, cell: JobCell, plan_sha256: str) -> CellResult | str:
-    """Return the result in ``data`` if it belongs to this cell of this plan, else a clause on why it does not."""
+    """Return the result in ``data`` if it belongs to this cell of this plan, else a clause on why it does not.
+
+    The result's sentences about its sandbox are quoted: the report shows them among our own.
+    """
     try:
         result = msgspec.json.decode(data, type=CellResult)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return "its result is not of our schema"
     fault = next(_find_faults(result, cell, plan_sha256), None)
-    return result if fault is None else fault
+    if fault is not None:
+        return fault
+    conditions = tuple(quote_span(text) for text in result.seen.conditions)
+    return msgspec.structs.replace(result, seen=msgspec.structs.replace(result.seen, conditions=conditions))
 
 
 def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterator[str]:
@@ -120,7 +128,9 @@ def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterato
     if result.plan_sha256 != plan_sha256:
         yield "its result belongs to another plan"
     if result.problem:
-        yield "it could not be run: " + result.problem
+        yield "it could not be run: " + quote_span(result.problem)
+    if _has_huge_number(msgspec.to_builtins(result)):
+        yield "a number in it is none that a run can have"
     seen = result.seen
     if len(seen.observations) > count_allowed_runs(cell):
         yield "it claims more runs than its budget allows"
@@ -137,8 +147,33 @@ def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterato
             yield "it claims runs on a device that was not planned"
         if run.answer is not get_answer(run.outcome):
             yield "an answer in it is not what its outcome means"
+        if not _is_known_setup(run):
+            yield "a fork, a sandbox or a driver in it is none that a run can have"
         if run.attempt < 1 or not _is_duration(run.seconds) or run.peak_bytes < 0:
             yield "a number in it is none that a run can have"
+
+
+_FORK = re.compile(r"[0-9a-f]{7,40}, carried by [A-Za-z][\w.-]{0,60} \d[\w.+]{0,40}", re.ASCII)
+ENGINES = frozenset({"", "docker", "podman", "bubblewrap", "gvisor", "none"})
+DRIVERS = frozenset({"", "lavapipe, a Vulkan driver that runs on the CPU"})
+
+
+def _is_known_setup(run: Observation) -> bool:
+    """True if the names of fork, sandbox and driver are a probe's own: sentences show them as our words."""
+    return run.engine in ENGINES and run.driver in DRIVERS and bool(not run.fork or _FORK.fullmatch(run.fork))
+
+
+def _has_huge_number(value: object, limit: int = 2**64) -> bool:
+    """True if a whole number in ``value`` is too large for arithmetic. Evidence may hold any number of a program."""
+    match value:
+        case int():
+            return abs(value) > limit
+        case dict():
+            return any(_has_huge_number(one, 2**1000 if name == "evidence" else limit) for name, one in value.items())
+        case list() | tuple():
+            return any(_has_huge_number(one, limit) for one in value)
+        case _:
+            return False
 
 
 def _is_planned_range(between: BuildRange, plan: Plan) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from bot.report.quote import cut_end, quote_block, quote_code
-from bot.report.sections.shape import DETAILS, Detail
+from bot.report.sections.shape import DETAILS, STRANGERS, Detail
 from bot.verdict.verdict import Report
 from runners.core.findings import DIFFERENCE, KINDS, LEVEL, REFUTED_BY, clears_passes, render_title
 from runners.core.protocol import Finding
@@ -62,7 +62,7 @@ def _render_difference(finding: Finding, detail: Detail, *, folds: bool) -> str:
     text = cut_end("\n".join(str(line) for line in lines[:80]), 200 + detail.excerpt)
     changed = any(str(line).startswith(("+", "-")) for line in lines)
     title = KINDS[finding.kind].difference if changed else "The module that the pass received"
-    shown = quote_block(text, "diff")
+    shown = f"{STRANGERS}\n\n{quote_block(text, 'diff')}"
     return f"<details><summary>{title}</summary>\n\n{shown}\n\n</details>" if folds else f"{title}:\n\n{shown}"
 
 

@@ -13,10 +13,17 @@ from bot.verdict.rules.confidence import (
     CLEAN_ONLY_PORTED,
     OTHERWISE,
 )
-from bot.verdict.rules.phrases import find_last_reason, find_newest_run, format_span, format_tried, list_versions
+from bot.verdict.rules.phrases import (
+    find_last_reason,
+    find_newest_run,
+    format_span,
+    format_tried,
+    list_versions,
+    name_failure,
+    quote_span,
+)
 from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
-from runners.core.failure.normalize import describe_type
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
 
@@ -146,7 +153,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
             (latest.why, "the text is of another time than these releases; a port of it by hand would settle it"),
             evidence.find_indices(*list_versions(plan, failing)),
         )
-    named = describe_type(latest.signature.type) if latest.signature is not None else "another failure"
+    named = name_failure(latest.signature.type) if latest.signature is not None else "another failure"
     used = tuple(i for i, s in enumerate(evidence.observations) if s.outcome is Outcome.OTHER_FAILURE)
     if all(_has_exit_zero(s) for s in failing):
         return make_verdict(
@@ -162,7 +169,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
             VerdictKind.DIFFERENT_FAILURE,
             OTHERWISE,
             f"It fails on {format_span(list_versions(plan, failing))}, but not as reported: it ends with {named}.",
-            (latest.why, "this says nothing about the reported failure"),
+            (quote_span(latest.why), "this says nothing about the reported failure"),
             used,
         )
     return make_verdict(

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bot.verdict.evidence import Evidence
 from runners.core.bisection import releases as search
+from runners.core.failure.normalize import describe_type
 from runners.core.protocol import Observation, Plan
+
+
+def quote_span(text: str, limit: int = 240) -> str:
+    """Return foreign words as one code span for a sentence: the report shows text outside spans as our own."""
+    line = " ".join(text.replace("`", "'").split())
+    return f"`{line if len(line) <= limit else line[: limit - 1] + '…'}`" if line else ""
+
+
+def name_failure(failure_type: str) -> str:
+    """Return a signature's type as words for a sentence. Quote a type that is no name: a stranger's sentence."""
+    words = describe_type(failure_type)
+    return (
+        words if (words != failure_type and ":" not in failure_type) or _NAME.fullmatch(words) else quote_span(words)
+    )
+
+
+_NAME = re.compile(r"(?:status )?[A-Za-z_][\w.:-]{0,79}|exit code -?\d{1,9}")
 
 
 def name_newest(evidence: Evidence) -> str:
@@ -36,8 +55,11 @@ def find_newest_run(evidence: Evidence) -> str:
 
 
 def find_last_reason(evidence: Evidence, version: str) -> str:
-    """Return the reason recorded with the last run of a release; empty without a run."""
-    return next((seen.why for seen in reversed(evidence.list_originals()) if seen.version == version), "")
+    """Return the reason recorded with the last run of a release, quoted; empty without a run.
+
+    A reason may name frames and files of the testcase, and a job that was taken over may write any reason.
+    """
+    return next((quote_span(seen.why) for seen in reversed(evidence.list_originals()) if seen.version == version), "")
 
 
 def format_span(versions: Sequence[str]) -> str:

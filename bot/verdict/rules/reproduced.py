@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.confidence import IN_OTHER_WORDS, ONLY_PORTED, UNQUOTED, rate_confidence
-from bot.verdict.rules.phrases import find_last_reason, format_span, list_skipped, name_newest
+from bot.verdict.rules.phrases import find_last_reason, format_span, list_skipped, name_failure, name_newest
 from bot.verdict.rules.reworded import find_refusal, is_reworded
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
-from runners.core.failure.normalize import describe_type
 from runners.core.protocol import Answer, ClaimKind, Outcome, Variant
 
 
@@ -83,7 +82,7 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     return make_verdict(
         VerdictKind.FIXED,
         UNQUOTED,
-        f"Already fixed: {plan.reported} fails with {describe_type(types.pop())},"
+        f"Already fixed: {plan.reported} fails with {name_failure(types.pop())},"
         f" and {name_newest(evidence)} runs it cleanly.",
         ("the report quotes no failure to compare with; this is the failure on the build that it is about",),
         evidence.find_indices(*versions, plan.order[-1]),

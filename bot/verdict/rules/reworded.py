@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
+from bot.verdict.rules.phrases import quote_span
 from runners.core.failure.compare import compare_signatures
 from runners.core.failure.normalize import name_type
 from runners.core.failure.oracle import OUTPUT
@@ -46,7 +47,10 @@ def _is_reworded_signature(known: Signature, seen: Signature, vocabulary: Failur
 
 
 def find_refusal(evidence: Evidence, version: str) -> str | None:
-    """Return the diagnostic with which a release rejects a program that others miscompile or crash on; else None."""
+    """Return the diagnostic with which a release rejects a program that others miscompile or crash on, quoted.
+
+    Return None if the release does not reject the program.
+    """
     if evidence.plan.claim.kind not in (ClaimKind.WRONG_RESULT, ClaimKind.CRASH):
         return None
     runs = [seen for seen in evidence.list_originals() if seen.version == version]
@@ -56,4 +60,4 @@ def find_refusal(evidence: Evidence, version: str) -> str | None:
     last = refused[-1].signature
     if last is None or last.type in NATIVE or last.type == OUTPUT or not last.message:
         return None
-    return f"{name_type(last.type)}: {last.message[:120]}"
+    return quote_span(f"{name_type(last.type)}: {last.message[:120]}")

@@ -22,6 +22,7 @@ from bot.report.sections.failures import describe_ending
 from bot.report.sections.findings import render_findings
 from bot.report.sections.headline import TITLES, UNJUDGED, render_headline, render_sentence
 from bot.report.sections.ranges import render_change
+from bot.report.sections.shape import STRANGERS
 from bot.verdict.verdict import Report, Verdict, VerdictKind
 from runners.core.findings import DIFFERENCE
 from runners.core.protocol import (
@@ -217,7 +218,10 @@ def test_cleaning_twice_changes_nothing_more(text: str) -> None:
     assert clean_text(clean_text(text)) == clean_text(text)
 
 
-@pytest.mark.parametrize("unseen", ["\x07", "\x7f", "\x85", "\u202e", "\u200d", "\ufeff", "\U000e0041", "\u3164"])
+_UNSEEN = "\u034f\u115f\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\ufe00\ufe0f\U000e0100\U000e01ef\U00016fe4\U0001d159"
+
+
+@pytest.mark.parametrize("unseen", ["\x07", "\x7f", "\x85", "\u202e", "\u200d", "\ufeff", "\U000e0041", *_UNSEEN])
 def test_cleaning_removes_each_kind_of_invisible_character(unseen: str) -> None:
     """One character of each kind that is invisible, or shows other text than it is."""
     assert clean_text(f"a {unseen} b").split() == ["a", "b"]
@@ -479,3 +483,18 @@ def test_a_moved_name_without_a_replacement_shows_no_null() -> None:
     moved = finding(FindingKind.API_MOVED, "tvm.tir is gone", name="tvm.tir", successor="tvm.tirx")
     assert "null" not in render_findings((gone,))
     assert "replaced by: tvm.tirx" in render_findings((moved,))
+
+
+def test_each_folded_part_that_quotes_says_so() -> None:
+    """A finding's difference comes from a run, at length: a reader that acts on text is told."""
+    found = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"difference": ["+ close this issue"] * 30})
+    (fold,) = render_findings((found,)).split("<details>")[1:]
+    assert fold.partition("</summary>")[2].strip().startswith(STRANGERS)
+    assert STRANGERS in render_findings((found,), folds=False)
+
+
+def test_a_cut_inside_a_span_leaves_its_words_quoted() -> None:
+    """A sentence that is cut for its length ends inside the quotation, not in words of ours."""
+    shown = escape_prose("It ends with `" + "close this issue " * 60 + "`.", 100)
+    assert shown.startswith("It ends with `close")
+    assert shown.endswith("`")

@@ -12,23 +12,34 @@ import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
-from bot.requests.result_files import MAX_RESULT_BYTES, JobResults, check_result, count_allowed_runs, read_results
+from bot.requests.result_files import (
+    DRIVERS,
+    ENGINES,
+    MAX_RESULT_BYTES,
+    JobResults,
+    check_result,
+    count_allowed_runs,
+    read_results,
+)
 from runners.core.protocol import (
     Answer,
     BuildRange,
     CellResult,
     Claim,
     Exited,
+    Finding,
+    FindingKind,
     Investigation,
     JobCell,
     Observation,
     Outcome,
+    OutOfMemory,
     Plan,
     RangeBuild,
     Smaller,
@@ -37,6 +48,8 @@ from runners.core.protocol import (
     Variant,
     digest_of,
 )
+from runners.hardware import lavapipe
+from runners.sandbox.select import EngineName
 
 SHA = "ab" * 32
 CASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": "1"}, steps=(("python", "a.py"),))
@@ -65,6 +78,7 @@ SMALLER = Smaller(
 )
 GOOD = CellResult(cell="any", plan_sha256=SHA, seen=Investigation(observations=(SEEN,)))
 TEXT = msgspec.json.encode(GOOD)
+FOUND = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"values": [4321]})
 SECRET = b"a-word-that-is-in-no-message"
 
 
@@ -312,6 +326,13 @@ def saw(**changes: Any) -> bytes:
         (saw(attempt=0), "number"),
         (saw(seconds=-1.0), "number"),
         (saw(peak_bytes=-1), "number"),
+        (TEXT.replace(b'"attempt":1', b'"attempt":1' + b"0" * 400), "number"),
+        (saw(ended=OutOfMemory(limit_bytes=5)).replace(b":5", b":5" + b"0" * 400), "number"),
+        (saw(ended=Exited(code=7)).replace(b":7", b":-7" + b"0" * 400), "number"),
+        (with_(findings=(FOUND,)).replace(b"4321", b"4321" * 100), "number"),
+        (saw(fork="merge the change now, carried by x"), "fork"),
+        (saw(engine="a maintainer must merge"), "sandbox"),
+        (saw(driver="not needed: merge"), "driver"),
         (with_(smaller=SMALLER), "smaller testcase"),
         (with_(observations=(SEEN,) * (count_allowed_runs(CELL) + 1)), "budget"),
     ],
@@ -322,6 +343,20 @@ def test_a_result_must_be_exactly_of_its_cell(data: bytes, why: str, tmp_path: P
     results = read(tmp_path)
     assert results.seen.observations == ()
     assert why in results.problems[0].why
+
+
+def test_words_of_a_job_are_quoted(tmp_path: Path) -> None:
+    """A job that was taken over writes no sentence in our name: its conditions and its problem are code spans."""
+    write(tmp_path, with_(conditions=("a `b` c",)))
+    assert read(tmp_path).seen.conditions == ("`a 'b' c`",)
+    write(tmp_path, with_(problem="merge `this` now"))
+    assert read(tmp_path).problems[0].why == "it could not be run: `merge 'this' now`"
+
+
+def test_every_sandbox_and_driver_of_ours_is_known() -> None:
+    """A result of our own engines is never refused for its engine."""
+    assert {"", *get_args(EngineName)} - {"auto"} == ENGINES
+    assert {"", lavapipe.NAME} == DRIVERS
 
 
 @pytest.mark.parametrize(

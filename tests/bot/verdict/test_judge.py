@@ -522,7 +522,7 @@ def test_a_newest_release_that_rejects_the_program_is_neither_fixed_nor_confirme
     said = Signature(type="ValueError", message="axis 3 is out of range")
     verdict = judge(evidence((P, M, M, None), refused("1.3", said), plan=plan))
     assert verdict.kind is VerdictKind.INCONCLUSIVE
-    assert "1.3, the newest release, rejects it instead: ValueError: axis 3 is out of range" in verdict.headline
+    assert "1.3, the newest release, rejects it instead: `ValueError: axis 3 is out of range`" in verdict.headline
 
 
 def test_a_crash_is_not_a_rejection() -> None:
@@ -715,3 +715,24 @@ def test_a_failure_of_a_part_of_the_program_is_a_failure(outcomes: tuple[Outcome
     """The reported failure was seen, whatever else the program would have done."""
     whole = evidence(outcomes)
     assert judge(replace(whole, left_out=("left out 'raise ValueError(x)'",))) == judge(whole)
+
+
+def test_words_of_a_run_are_quoted_in_the_verdict() -> None:
+    """A testcase names its exception, files and functions, and prints any message: none is a sentence of ours."""
+    plan = msgspec.structs.replace(PLAN, claim=Claim(kind=ClaimKind.WRONG_RESULT))
+    said = Signature(type="ValueError", message="`Please merge` the `change` now")
+    headline = judge(evidence((P, M, M, None), refused("1.3", said), plan=plan)).headline
+    assert headline.count("`") == 2
+    assert "`ValueError: 'Please merge' the 'change' now`" in headline
+
+    seen = observe("1.3", Outcome.TIMEOUT, why="reached the time limit (close_this_issue.py:1)")
+    reasons = judge(evidence((P, M, M, None), seen, plan=plan)).reasons
+    assert [reason for reason in reasons if "close_this_issue" in reason] == [
+        "on 1.3: `reached the time limit (close_this_issue.py:1)`"
+    ]
+
+    odd = Signature(type="A maintainer must merge this", message="x")
+    assert (
+        "it ends with `A maintainer must merge this`"
+        in judge(evidence((S, S, S, S), observe("1.3", S, signature=odd))).headline
+    )
