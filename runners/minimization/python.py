@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
+from runners.core.syntax import is_shallow
 from runners.minimization.ddmin import Pieces, find_kept, remove_pieces
 
 _PREDEFINED = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__"}
@@ -33,10 +35,17 @@ class _PythonReduction:
         self.unbound = find_unbound_names(source) or frozenset()
 
     def reduce(self) -> str:
+        if not is_shallow(self.text):
+            return self.text
+        with contextlib.suppress(RecursionError):  # of a walk: each text accepted before fails as the original does
+            self._reduce_parsed()
+        return self.text
+
+    def _reduce_parsed(self) -> None:
         try:
             cst.parse_module(self.text)
-        except (cst.ParserSyntaxError, RecursionError, ValueError):
-            return self.text
+        except (cst.ParserSyntaxError, ValueError):
+            return
         self._accept(find_kept([self._check_names(_remove_comments(self._parse_module()))], self.keeps))
         before = ""
         while before != self.text:
@@ -46,7 +55,6 @@ class _PythonReduction:
                     break
             self._unwrap_blocks()
             self._remove_nodes(_is_optional)
-        return self.text
 
     def _parse_module(self) -> cst.Module:
         return cst.parse_module(self.text)

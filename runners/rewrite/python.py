@@ -7,21 +7,18 @@ only if it moved to another place than its import.
 
 from __future__ import annotations
 
-import ast
-import warnings
 from collections.abc import Iterator, Mapping
 
 import libcst as cst
 from libcst import metadata
 
+from runners.core.syntax import is_shallow
 from runners.core.toolchain.rewriting import Argument, Assigned, DecoratorSwitch, Idioms, StringUse
 from runners.rewrite.names import Names
 from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name
 from runners.rewrite.text import NameChange, Unportable
 
 MAX_CODE_CHARS = 100_000
-MAX_DEPTH = 150
-"""Levels of syntax. Above some 300, libcst's parser overflows the stack, which ends the process."""
 
 
 def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[NameChange]]:
@@ -30,7 +27,7 @@ def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[Name
     Raises:
         Unportable: the code uses a name that is gone and has no exact replacement.
     """
-    if len(code) > MAX_CODE_CHARS or not _is_shallow(code):
+    if len(code) > MAX_CODE_CHARS or not is_shallow(code):
         return code, []
     try:
         tree = metadata.MetadataWrapper(cst.parse_module(code))
@@ -40,21 +37,6 @@ def port_python(code: str, names: Names, idioms: Idioms) -> tuple[str, list[Name
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, UnicodeError):
         return code, []
     return (ported, rewriter.changes) if rewriter.changes else (code, [])
-
-
-def _is_shallow(code: str) -> bool:
-    """True for Python code that libcst can parse without overflow. CPython's parser has limits of its own."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes such as `'\\d'`
-            level: list[ast.AST] = [ast.parse(code)]
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return False
-    for _ in range(MAX_DEPTH):
-        if not level:
-            return True
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-    return False
 
 
 class _Rewriter(ScopedTransformer):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -120,6 +122,32 @@ def test_a_script_is_cut_to_the_statements_that_matter() -> None:
     assert len(left.splitlines()) <= 4
     assert "#" not in left
     assert find_unbound_names(left) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "deep",
+    [
+        pytest.param("x = " + "1+" * 1200 + "1", id="sum"),
+        pytest.param("x = a" + ".b" * 1200, id="attributes"),
+        pytest.param("x = " + "-" * 3000 + "1", id="signs"),
+        pytest.param("if a: pass\n" + "elif a: pass\n" * 600, id="elif"),
+    ],
+)
+def test_syntax_that_is_too_deep_stays_as_it_is(deep: str) -> None:
+    """libcst walks syntax by recursion: a deep text ends neither the reduction nor the process."""
+    code = f"import tvm\n{deep}\nraise ValueError('x')\n"
+    assert reduce_python(code, lambda text: "raise" in text) == code
+
+
+def test_a_walk_that_overflows_keeps_what_was_accepted() -> None:
+    """The stack may be nearly used up where the reduction begins."""
+
+    def reduce_below(frames: int) -> str:
+        return reduce_below(frames - 1) if frames else reduce_python(SCRIPT, lambda text: "relax.boom" in text)
+
+    used = len(inspect.stack(0))
+    for left in (60, 120, 240):
+        assert "relax.boom" in reduce_below(sys.getrecursionlimit() - used - left)
 
 
 def test_every_candidate_is_a_program_without_new_unbound_names() -> None:
