@@ -40,6 +40,26 @@ _INLINE_CLOSINGS = (
     ("<style", "</style"),
 )
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+_FOOTNOTE = re.compile(r"^[ \t>*+-]{0,12}\[\^[^\]\s]{1,200}\]:", re.MULTILINE)
+"""The page shows a footnote at its end if the text refers to the note, else nowhere."""
+_QUOTED = r"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))"
+_TITLE = re.compile(
+    r"(?:\]\(|^[ \t>*+-]{0,12}\[[^\]\n]{1,200}\]:)\s{0,20}(?:<[^<>\n]{0,500}>|\S{0,500})\s{1,20}" + _QUOTED,
+    re.MULTILINE | re.DOTALL,
+)
+"""A link with a title, which the page shows only under the pointer."""
+_IMAGE_END = re.compile(r"\][(\[]")
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+_FOOTNOTE = re.compile(r"^[ \t>*+-]{0,12}\[\^[^\]\s]{1,200}\]:", re.MULTILINE)
+"""The page shows a footnote at its end if the text refers to the note, else nowhere."""
+_QUOTED = r"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))"
+_TITLE = re.compile(
+    rf"(?:\]\(|^[ \t>*+-]{{0,12}}\[[^\]\n]{{1,200}}\]:)\s{{0,20}}(?:<[^<>\n]{{0,500}}>|\S{{0,500}})\s{{1,20}}{_QUOTED}",
+    re.MULTILINE | re.DOTALL,
+)
+"""A link with a title, which the page shows only under the pointer."""
+_IMAGE = re.compile(r"!\[(?:[^\]]|\](?![(\[])){0,5000}\][(\[]")
+"""An image's description, shown only in place of the image."""
 _LINES = re.compile(r"[^\n]+")
 
 
@@ -51,19 +71,25 @@ def drop_hidden(issue: Issue) -> Issue:
 
 def blank_hidden(text: str) -> str:
     """Return ``text`` without its hidden parts. Every line keeps its number."""
-    if "<" not in text:
+    if not any(sign in text for sign in ("<", "](", "][", "]:")):
         return text
     rows = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd").split("\n")
-    page = _Page()
+    page, in_footnote = _Page(), False
     for token in _PARSER.parse("\n".join(rows)):
         if token.map is None or token.type not in ("fence", "code_block", "html_block", "inline"):
             continue
         first, last = token.map[0], min(token.map[1], len(rows))
         block = "\n".join(rows[first:last])
-        if token.type == "html_block":
+        in_footnote = in_footnote and token.type == "code_block"
+        if in_footnote:
+            block = _blank(block)
+        elif token.type == "html_block":
             block = page.read_html(block)
         elif token.type == "inline":
-            block = page.read_paragraph(block)
+            if footnote := _FOOTNOTE.search(block):
+                block = block[: footnote.start()] + _blank(block[footnote.start() :])
+                in_footnote = True
+            block = _blank_titles(page.read_paragraph(block))
         elif page.is_hidden:
             block = _blank(block)
         rows[first:last] = block.split("\n")
@@ -166,6 +192,22 @@ def _find_inline_end(text: str, lower: str, start: int, missing: set[str]) -> in
             return end + len(closing) if end >= 0 else 0
     tag = _INLINE_TAG.match(text, start)
     return tag.end() if tag else 0
+
+
+def _blank_titles(text: str) -> str:
+    """Return a paragraph without the titles of links and the descriptions of images that span lines.
+
+    The page shows a description only in place of its image.
+    """
+    if "\n" not in text:
+        return text
+    text = _TITLE.sub(lambda found: _blank(found[0]) if "\n" in found[0] else found[0], text)
+    kept, at = list[str](), 0
+    while (start := text.find("![", at)) >= 0 and (end := _IMAGE_END.search(text, start)) is not None:
+        image = text[start : end.end()]
+        kept += [text[at:start], _blank(image) if "\n" in image else image]
+        at = end.end()
+    return "".join([*kept, text[at:]])
 
 
 def _lower(text: str) -> str:

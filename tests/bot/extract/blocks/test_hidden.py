@@ -36,6 +36,11 @@ _SHAPES = {
     "attribute": f"<p title='\n{_FENCE}'></p>\n",
     "attribute over several blocks": f"<p title='\n\n{_FENCE}\n'></p>\n",
     "attribute with an apostrophe before": f"<p don't><!-- '>\n{_FENCE}--></p>\n",
+    "footnote": "[^1]: note\n\n" + "".join(f"    {line}\n" for line in _HIDDEN.splitlines()),
+    "fence in a footnote": "[^1]: note\n\n" + "".join(f"    {line}\n" for line in _FENCE.splitlines()),
+    "title of a link": f'See [x](http://e.x "\n{_HIDDEN}").\n',
+    "title of a reference": f"[x]: http://e.x '\n{_HIDDEN}'\n",
+    "description of an image": f"![\n{_HIDDEN}](http://e.x/y.png)\n",
 }
 
 
@@ -82,6 +87,7 @@ def test_lines_keep_their_numbers() -> None:
     [
         *("<!--", "<", "<a ", '<a b="', "<?", "<![CDATA[", "<!x", "<script", "<script>\n", "x <!--\n", "<p a='\n\n"),
         *("<a b", "<p><!--\n\n", "<!-->", "</script", "<a " + "b " * 40, "\n<style>x"),
+        *('](a "', "](", "](a 'b", "\n[a]: b (", "x\n![", "\n![a]", "](a (", "[^1]: ", "\n[^1]: x\n\n    a"),
     ],
 )
 def test_hidden_text_is_found_in_linear_time(piece: str) -> None:
