@@ -39,27 +39,18 @@ _INLINE_CLOSINGS = (
     ("<script", "</script"),
     ("<style", "</style"),
 )
-_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _FOOTNOTE = re.compile(r"^[ \t>*+-]{0,12}\[\^[^\]\s]{1,200}\]:", re.MULTILINE)
 """The page shows a footnote at its end if the text refers to the note, else nowhere."""
-_QUOTED = r"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))"
+_BEFORE_TITLE = (
+    r"(?:\]\(|^[ \t>*+-]{0,12}\[[^\]\n]{1,200}\]:)"  # an inline link, or the definition of a reference
+    r"\s{0,20}(?:<[^<>\n]{0,500}>|\S{0,500})\s{1,20}"  # the address
+)
 _TITLE = re.compile(
-    r"(?:\]\(|^[ \t>*+-]{0,12}\[[^\]\n]{1,200}\]:)\s{0,20}(?:<[^<>\n]{0,500}>|\S{0,500})\s{1,20}" + _QUOTED,
-    re.MULTILINE | re.DOTALL,
+    _BEFORE_TITLE + r"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))", re.MULTILINE | re.DOTALL
 )
 """A link with a title, which the page shows only under the pointer."""
 _IMAGE_END = re.compile(r"\][(\[]")
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
-_FOOTNOTE = re.compile(r"^[ \t>*+-]{0,12}\[\^[^\]\s]{1,200}\]:", re.MULTILINE)
-"""The page shows a footnote at its end if the text refers to the note, else nowhere."""
-_QUOTED = r"(?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))"
-_TITLE = re.compile(
-    rf"(?:\]\(|^[ \t>*+-]{{0,12}}\[[^\]\n]{{1,200}}\]:)\s{{0,20}}(?:<[^<>\n]{{0,500}}>|\S{{0,500}})\s{{1,20}}{_QUOTED}",
-    re.MULTILINE | re.DOTALL,
-)
-"""A link with a title, which the page shows only under the pointer."""
-_IMAGE = re.compile(r"!\[(?:[^\]]|\](?![(\[])){0,5000}\][(\[]")
-"""An image's description, shown only in place of the image."""
 _LINES = re.compile(r"[^\n]+")
 
 
