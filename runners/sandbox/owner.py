@@ -11,11 +11,12 @@ import contextlib
 import itertools
 import os
 import re
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from runners.core.hostile.folders import try_remove_folder
 
 PREFIX = "reprobot"
 
@@ -78,7 +79,7 @@ def open_private_directory() -> Iterator[Path]:
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)
+        try_remove_folder(path)
 
 
 def find_leftover_processes(program: str) -> list[int]:
