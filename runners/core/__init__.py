@@ -2,5 +2,5 @@
 
 Start with `protocol`: every type that crosses between the two. `findings` is the table of the kinds of finding,
 `catalogue` the list of all builds, `toolchain` the contract of a compiler. `failure` reads and compares failures, and
-`bisection` searches for changes. No module here imports another part of the project.
+`bisection` searches for changes. `hostile` handles texts and folders of any depth. No module here imports another part of the project.
 """
