@@ -13,6 +13,8 @@ import hashlib
 import os
 import shutil
 import stat
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +39,11 @@ MOST_OUTPUT_BYTES = 64 * 1024**2
 MOST_FILE_BYTES = 16 * 1024**3
 MOST_DEPTH = 64
 """Deeper folders of the sources and the cache stay closed to the build."""
+MOST_WHEELS = 50
+MOST_WHEEL_BYTES = 4 * 1024**3
+MOST_WHEEL_FILES = 200_000
+MOST_UNPACKED_BYTES = 16 * 1024**3
+"""Limits for the wheels of a build. They are copied and unpacked outside of the sandbox."""
 _LAST_WORDS = 800
 _FAILED = "failed.txt"
 
@@ -129,13 +136,15 @@ class CommandSource:
                 report = self.engine.run(self._make_spec(build, sources, out, cache))
             output = (report.stdout + report.stderr).decode("utf-8", "replace").strip()[-_LAST_WORDS:]
             wheels = sorted(path for path in out.glob("*.whl") if path.is_file() and not path.is_symlink())
+            problem = find_wheel_problem(wheels) if report.ended == Exited(code=0) else ""
             failure = f"{build.point.commit[:12]} does not build"
             if not isinstance(report.ended, Exited):
                 raise Unbuildable(f"{failure} here ({report.ended}): {output}")
-            if report.ended.code != 0 or not wheels:
-                why = f"exit code {report.ended.code}" if report.ended.code else "it leaves no wheel"
+            if report.ended.code != 0 or not wheels or problem:
+                why = f"exit code {report.ended.code}" if report.ended.code else problem or "it leaves no wheel"
                 write_text(draft / _FAILED, f"{failure} ({why}): {output}")
-            for wheel in wheels if report.ended.code == 0 else ():
+                return
+            for wheel in wheels:
                 shutil.copyfile(wheel, draft / wheel.name)
 
     @contextlib.contextmanager
@@ -210,6 +219,43 @@ def _make_filler(build: Build) -> Callable[[str], str]:
         return word
 
     return fill
+
+
+def find_wheel_problem(wheels: Sequence[Path]) -> str:
+    """Return why the wheels would fill the disk; empty if they would not.
+
+    The contents are unpacked into nothing, because a wheel's list of contents may understate their lengths. A sparse
+    file takes no disk in the sandbox, but its copy does: the length counts.
+    """
+    if len(wheels) > MOST_WHEELS or sum(wheel.stat().st_size for wheel in wheels) > MOST_WHEEL_BYTES:
+        return f"it leaves more than {MOST_WHEELS} wheels or {MOST_WHEEL_BYTES >> 30} GiB"
+    files = length = 0
+    try:
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel) as archive:
+                files += len(archive.infolist())
+                if files > MOST_WHEEL_FILES:
+                    return f"its wheels have more than {MOST_WHEEL_FILES} files"
+                for member in archive.infolist():
+                    member.file_size = (
+                        MOST_UNPACKED_BYTES + 1
+                    )  # read to the end of the data, not to the stated length
+                    with archive.open(member) as content:
+                        while piece := content.read(1024 * 1024):
+                            length += len(piece)
+                            if length > MOST_UNPACKED_BYTES:
+                                return f"its wheels unpack to more than {MOST_UNPACKED_BYTES >> 30} GiB"
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        return f"it leaves a wheel that cannot be read: {ascii(str(error))[1:201]}"
+    return ""
 
 
 @contextlib.contextmanager

@@ -10,11 +10,11 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 from runners.builds.foreign_clone import borrow_clone
-from runners.builds.git import call_git, read_reason
+from runners.builds.git import call_git, read_day, read_reason
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import Commit
 
@@ -80,7 +80,7 @@ class CommitLog:
             UserError: there is no such revision.
         """
         done = _call_git(self.repository, "log", "-1", "--no-show-signature", "--format=%ct", self.resolve(revision))
-        return datetime.fromtimestamp(int(done.stdout.decode().strip() or 0), tz=UTC).date()
+        return read_day(done.stdout.decode())
 
     def last_before(self, day: date, end: str) -> str | None:
         """Return the last commit on the way to ``end`` that existed when ``day`` began, or None."""
@@ -128,7 +128,7 @@ def _parse_record(record: str) -> tuple[Commit, frozenset[str]]:
     body, names = _FIELD.join(fields[4:-1]), fields[-1]
     commit = Commit(
         sha=sha,
-        day=datetime.fromtimestamp(int(committed), tz=UTC).date(),
+        day=read_day(committed),
         subject=subject[:500],
         body=body[:MOST_BODY],
         paths=tuple(name[:500] for name in names.split("\n") if name)[:MOST_PATHS],

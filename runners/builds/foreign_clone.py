@@ -13,13 +13,13 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from runners.core.errors import UserError
 from runners.environments.atomic_dirs import AtomicDirs
-from runners.environments.files import translate_disk_errors, write_text
+from runners.environments.files import translate_disk_errors, walk_files, write_text
 
 MOST_REFS = 200_000
 MOST_FILE_BYTES = 64 * 1024**2
@@ -114,15 +114,10 @@ def _check_objects(clone: Path, objects: Path) -> None:
                 f"{clone} borrows objects from another repository: make it complete with `git repack -a -d` and "
                 f"remove objects/info/{name}"
             )
-    for folder, folders, files in ((str(objects.parent), [objects.name], []), *os.walk(objects)):
-        link = next((Path(folder, one) for one in (*folders, *files) if _is_special(Path(folder, one))), None)
-        if link is not None:
-            raise UserError(f"{clone} has a link or a special file among its objects ({link}): give a complete clone")
-
-
-def _is_special(path: Path) -> bool:
-    mode = path.lstat().st_mode
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    plain = not stat.S_ISDIR(objects.lstat().st_mode)
+    link = objects if plain else next((path for path, s in walk_files(objects) if not stat.S_ISREG(s.st_mode)), None)
+    if link is not None:
+        raise UserError(f"{clone} has a link or a special file among its objects ({link}): give a complete clone")
 
 
 def _read_packed_refs(clone: Path, common: Path) -> dict[str, str]:
@@ -134,7 +129,7 @@ def _read_packed_refs(clone: Path, common: Path) -> dict[str, str]:
 
 def _read_loose_refs(clone: Path, common: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    for path in _walk_refs(common / "refs"):
+    for path, _ in walk_files(common / "refs"):
         name = path.relative_to(common).as_posix()
         text = _read_file(path).strip()
         if _is_ref_name(name) and re.fullmatch(_SHA, text):
@@ -142,11 +137,6 @@ def _read_loose_refs(clone: Path, common: Path) -> dict[str, str]:
         if len(found) > MOST_REFS:
             raise UserError(f"{clone} has more than {MOST_REFS} references: pack them with `git pack-refs --all`")
     return found
-
-
-def _walk_refs(folder: Path) -> Iterator[Path]:
-    for parent, _, files in os.walk(folder):
-        yield from (Path(parent, name) for name in files)
 
 
 def _is_ref_name(name: str) -> bool:

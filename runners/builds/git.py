@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from types import MappingProxyType
 
@@ -41,6 +43,19 @@ def call_git(
     Raises:
         InfraError: git cannot be started or takes too long.
     """
+    command, environment = _make_command(folder, arguments, network=network, variables=variables)
+    try:
+        return subprocess.run(command, env=environment, capture_output=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        raise InfraError(f"git {arguments[0]} took more than {seconds:.0f} s in {folder}") from None
+    except OSError as error:
+        raise InfraError(f"git cannot be started ({error.strerror}): install it") from None
+
+
+def _make_command(
+    folder: Path, arguments: tuple[str, ...], *, network: bool, variables: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command line and the environment of git."""
     options = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
     passed = _NETWORK_VARIABLES if network else ()
     environment = {
@@ -58,13 +73,7 @@ def call_git(
         "GIT_NO_REPLACE_OBJECTS": "1",
         **variables,
     }
-    command = ["git", "--no-pager", *options, "-C", str(folder), *arguments]
-    try:
-        return subprocess.run(command, env=environment, capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        raise InfraError(f"git {arguments[0]} took more than {seconds:.0f} s in {folder}") from None
-    except OSError as error:
-        raise InfraError(f"git cannot be started ({error.strerror}): install it") from None
+    return ["git", "--no-pager", *options, "-C", str(folder), *arguments], environment
 
 
 def run_git(
@@ -84,7 +93,43 @@ def run_git(
     return done.stdout.decode(errors="replace")
 
 
+def read_lines(folder: Path, most: int, *arguments: str) -> list[str]:
+    """Run git in ``folder``, without the network, and return ``most`` + 1 lines of its output at most.
+
+    Raises:
+        InfraError: git failed or cannot be started.
+    """
+    command, environment = _make_command(folder, arguments, network=False, variables=_NO_VARIABLES)
+    try:
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace"
+        ) as process:
+            assert process.stdout is not None
+            lines = list(itertools.islice(process.stdout, most + 1))
+            if len(lines) > most:
+                process.kill()
+    except OSError as error:
+        raise InfraError(f"git cannot be started ({error.strerror}): install it") from None
+    if process.returncode != 0 and len(lines) <= most:
+        raise InfraError(f"git {arguments[0]} failed in {folder}")
+    return [line.rstrip("\n") for line in lines]
+
+
 def read_reason(done: subprocess.CompletedProcess[bytes]) -> str:
     """Return the last line of git's errors."""
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     return lines[-1][:300] if lines else "no reason given"
+
+
+def read_day(seconds: str) -> date:
+    """Return the day, in UTC, of a time that git printed.
+
+    The time is the committer's own word. A time that is missing or no number counts as 1970-01-01, and a time outside
+    of the years that Python knows as the nearest of them.
+    """
+    try:
+        offset = int(seconds.strip() or 0)
+    except ValueError:
+        return date(1970, 1, 1)
+    first, last = (int(datetime.combine(day, time(), UTC).timestamp()) for day in (date.min, date.max))
+    return datetime(1970, 1, 1, tzinfo=UTC).date() + timedelta(days=max(first, min(offset, last)) // 86400)

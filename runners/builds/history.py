@@ -13,13 +13,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 
 from runners.builds.commit_log import CommitLog, list_refs
 from runners.builds.foreign_clone import borrow_clone
-from runners.builds.git import run_git
+from runners.builds.git import read_day, read_lines, run_git
 from runners.builds.source import Point
 from runners.core.errors import InfraError, UserError
 from runners.core.protocol import Commit
@@ -27,6 +27,9 @@ from runners.environments.files import make_folder
 
 CLONE_S = 1800.0
 """TVM's history without file contents is about 150 MB, which takes minutes over a slow line."""
+MOST_FILES = 500_000
+MOST_TREE_BYTES = 16 * 1024**3
+"""Limits for the files of a commit that is built. LLVM has some 150 000 files of 2 GiB together."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.+/-]{0,199}", re.ASCII)
 
 
@@ -129,8 +132,8 @@ class MainHistory:
             return {}
         form = ("--first-parent", "--no-show-signature", "--format=%H %ct")
         text = self._git("log", *form, f"--max-count={len(line)}", "--end-of-options", line[-1].commit)
-        pairs = (row.split(" ") for row in text.splitlines())
-        return {sha: datetime.fromtimestamp(int(seconds), UTC).date() for sha, seconds in pairs}
+        pairs = (row.partition(" ") for row in text.splitlines())
+        return {sha: read_day(seconds) for sha, _, seconds in pairs}
 
     def export_files(self, commit: str, folder: Path) -> None:
         """Write the files of a commit into a new folder. Contents that a cached clone lacks are fetched.
@@ -138,13 +141,29 @@ class MainHistory:
         Filters of ``.gitattributes`` have no effect: no configuration of ours names a program for them.
 
         Raises:
-            InfraError: the files cannot be fetched or written.
+            InfraError: the files cannot be fetched or written, or are too many.
         """
+        self._check_size(commit)
         folder.mkdir()
         index = {"GIT_INDEX_FILE": str(folder.parent / "index")}
         work = (f"--git-dir={self._git_dir}", f"--work-tree={folder}")
         run_git(folder, *work, "read-tree", "--end-of-options", commit, variables=index)
         run_git(folder, *work, "checkout-index", "--all", "--force", variables=index)
+
+    def _check_size(self, commit: str) -> None:
+        """Refuse a commit whose files would fill the disk: a few trees can name each other's files a million times.
+
+        A cached clone of an address lacks contents, so their lengths are known only for the operator's own clone.
+        """
+        sized = ("-l",) if self.source else ()
+        lines = read_lines(self.clone, MOST_FILES, "ls-tree", "-r", *sized, "--end-of-options", commit)
+        if len(lines) > MOST_FILES:
+            raise InfraError(f"{commit[:12]} has more than {MOST_FILES} files: it is not built")
+        sizes = (line.split()[3] for line in lines if sized)  # mode, kind, sha, length or "-", and the path
+        if sum(int(size) for size in sizes if size.isdigit()) > MOST_TREE_BYTES:
+            raise InfraError(
+                f"the files of {commit[:12]} take more than {MOST_TREE_BYTES >> 30} GiB: it is not built"
+            )
 
     @cached_property
     def _git_dir(self) -> str:

@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from runners.core.hostile.folders import remove_folder, try_remove_folder
 from runners.environments.files import make_folder, walk_files, write_text
 
 _SCHEMA = 1
@@ -91,7 +91,7 @@ class AtomicDirs:
             doomed = tempfile.mkdtemp(prefix=f"{self.kind}~{name}~", dir=make_folder(self.root / "building"))
             with contextlib.suppress(FileNotFoundError):
                 (self.root / self.kind / name).rename(Path(doomed) / "entry")
-            shutil.rmtree(doomed, ignore_errors=True)
+            try_remove_folder(Path(doomed))
 
     def _make_entry(self, name: str, fill: Callable[[Path], None]) -> Path:
         folder = make_folder(self.root / self.kind) / name
@@ -105,10 +105,10 @@ class AtomicDirs:
             write_text(draft / RECORD, msgspec.json.encode(record).decode())
             make_folder(draft)
             if folder.exists():  # a damaged entry
-                shutil.rmtree(folder)
+                remove_folder(folder)
             draft.rename(folder)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            try_remove_folder(draft)
         return folder
 
     @contextlib.contextmanager
@@ -129,7 +129,7 @@ class AtomicDirs:
         for draft in (self.root / "building").glob("*~*~*"):
             kind, name, _ = draft.name.split("~", 2)
             if (kind, name) == (self.kind, locked) or _is_unlocked(self._find_lock(kind, name)):
-                shutil.rmtree(draft, ignore_errors=True)
+                try_remove_folder(draft)
 
 
 def _is_unlocked(lock: Path) -> bool:

@@ -15,17 +15,19 @@ from runners.core.errors import InfraError
 
 def walk_files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield the files below a folder with their status. Files that vanish meanwhile are left out."""
-    try:
-        with os.scandir(folder) as entries:
-            inside = list(entries)
-    except OSError:
-        return
-    for entry in inside:
-        with contextlib.suppress(FileNotFoundError):
-            if entry.is_dir(follow_symlinks=False):
-                yield from walk_files(Path(entry.path))
-            else:
-                yield Path(entry.path), entry.stat(follow_symlinks=False)
+    waiting = [folder]  # no recursion: a build may leave any depth
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                inside = list(entries)
+        except OSError:
+            continue
+        for entry in inside:
+            with contextlib.suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
+                else:
+                    yield Path(entry.path), entry.stat(follow_symlinks=False)
 
 
 def measure_disk_bytes(folder: Path) -> int:
@@ -35,13 +37,16 @@ def measure_disk_bytes(folder: Path) -> int:
 
 def link_tree(source: Path, target: Path) -> None:
     """Hard-link every file below ``source`` into ``target``. Files that exist in ``target`` stay."""
-    make_folder(target)
-    with os.scandir(source) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                link_tree(Path(entry.path), target / entry.name)
-            else:
-                _link_file(Path(entry.path), target / entry.name)
+    waiting = [(source, target)]
+    while waiting:
+        source, target = waiting.pop()
+        make_folder(target)
+        with os.scandir(source) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((Path(entry.path), target / entry.name))
+                else:
+                    _link_file(Path(entry.path), target / entry.name)
 
 
 _NO_LINKS = frozenset({errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP})

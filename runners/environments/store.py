@@ -20,13 +20,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from runners.core.catalogue import Release
 from runners.core.errors import InfraError
+from runners.core.hostile.folders import remove_folder
 from runners.core.requirements import check_requirements
 from runners.environments import bundles
 from runners.environments.atomic_dirs import AtomicDirs
@@ -201,7 +201,7 @@ class Store:
         try:
             for part in parts:
                 if (self.root / part).exists():
-                    shutil.rmtree(self.root / part)
+                    remove_folder(self.root / part)
         except OSError as error:
             raise InfraError(f"{self.root} cannot be removed: {error.strerror}") from error
         return before - measure_disk_bytes(self.root)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
-from runners.core.syntax import is_shallow
+from runners.core.hostile.syntax import is_shallow
 from runners.minimization.ddmin import Pieces, find_kept, remove_pieces
 
 _PREDEFINED = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__"}

@@ -87,8 +87,9 @@ def read_records(data: bytes) -> Records:
         try:
             record = msgspec.json.decode(line, type=_RecordLine)
         except (msgspec.DecodeError, UnicodeDecodeError) as reason:
-            broken = str(reason)
-            break
+            if end is None:
+                broken = str(reason)
+            break  # after the end of the probe, a broken line says nothing about the probe: the session is spent
         started = started or record.started is not None
         if record.step is not None:
             steps.append(record.step)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import libcst as cst
 from libcst import metadata
 
-from runners.core.syntax import is_shallow
+from runners.core.hostile.syntax import is_shallow
 from runners.core.toolchain.rewriting import Argument, Assigned, DecoratorSwitch, Idioms, StringUse
 from runners.rewrite.names import Names
 from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name

@@ -11,11 +11,12 @@ import contextlib
 import itertools
 import os
 import re
-import secrets
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from runners.core.hostile.folders import try_remove_folder
 
 PREFIX = "reprobot"
 
@@ -78,42 +79,7 @@ def open_private_directory() -> Iterator[Path]:
     try:
         yield path
     finally:
-        remove_tree(path)
-
-
-def remove_tree(root: Path) -> None:
-    """Remove a folder of any depth, as far as this user may.
-
-    ``shutil.rmtree`` recurses, and a testcase can nest more folders than Python's stack has frames. Here each folder
-    moves to the top before its content is removed, so that no path grows long either.
-    """
-    mark, waiting = secrets.token_hex(8), [str(root)]
-    for serial in itertools.count():
-        if not waiting:
-            break
-        folder = waiting.pop()
-        for entry in _list_entries(folder):
-            with contextlib.suppress(OSError):
-                if not entry.is_dir(follow_symlinks=False):
-                    os.unlink(entry.path)
-                    continue
-                os.chmod(entry.path, 0o700)  # a folder that forbids its own removal
-                moved = f"{root}/{mark}-{serial}-{entry.inode()}"
-                os.rename(entry.path, moved)
-                waiting.append(moved)
-        with contextlib.suppress(OSError):
-            if folder != str(root):
-                os.rmdir(folder)
-    with contextlib.suppress(OSError):
-        os.rmdir(root)
-
-
-def _list_entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
+        try_remove_folder(path)
 
 
 def find_leftover_processes(program: str) -> list[int]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from runners.core.errors import UserError
+from runners.core.hostile.folders import try_remove_folder
 from runners.sandbox import owner
 from runners.sandbox.bubblewrap import Bubblewrap
 from runners.sandbox.containers import engine as containers, podman_store
@@ -97,7 +98,7 @@ def remove_leftovers() -> Sequence[str]:
         removed.append(f"process {pid}")
     removed += [f"control group {name}" for name in cgroup.find_leftover_groups() if cgroup.remove_group(name)]
     for path in owner.find_leftover_directories():
-        owner.remove_tree(path)
+        try_remove_folder(path)
         if not path.exists():  # a directory of another user stays
             removed.append(f"directory {path}")
     return removed

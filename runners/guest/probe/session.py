@@ -58,7 +58,8 @@ class SupervisorSession:
             return str(error)[:500]
         if zygotes | {state} != {self.state}:
             return "priority, processors or scheduling were changed from inside"
-        return f"left behind: {found[0][:200]}" if (found := cleaning.list_queues()) else ""
+        found = cleaning.list_queues() + cleaning.list_ports()
+        return f"left behind: {found[0][:200]}" if found else ""
 
     def close(self) -> None:
         if self.zygotes is not None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from runners.builds.commit_log import open_log
+from runners.builds.git import read_day
+from runners.builds.history import open_history
 from runners.core.errors import UserError
 from tests.support.repository import Repository, make_repository
 
@@ -116,3 +118,33 @@ def test_last_commit_before_a_day(repository: Repository) -> None:
     assert log.last_before(date(2026, 1, 25), "main") == second
     assert log.last_before(date(2026, 1, 10), "main") is None
     assert log.day(second) == date(2026, 1, 20)
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("99999999999999 +0000", date(9999, 12, 31)),
+        (f"{2**62} +0000", date(9999, 12, 31)),
+        ("-5 +0000", date(1970, 1, 1)),
+        ("", date(1970, 1, 1)),
+        ("soon", date(1970, 1, 1)),
+    ],
+)
+def test_any_date_of_a_commit_gives_a_day(repository: Repository, tmp_path: Path, written: str, day: date) -> None:
+    """A committer can write any date into a commit."""
+    first = repository.commit("first", "a.txt")
+    tree = repository.git("rev-parse", "HEAD^{tree}")
+    (tmp_path / "raw").write_text(
+        f"tree {tree}\nparent {first}\nauthor A <a> 1700000000 +0000\ncommitter A <a> {written}\n\nsecond\n"
+    )
+    made = repository.git("hash-object", "-t", "commit", "-w", "--literally", str(tmp_path / "raw"))
+    repository.git("update-ref", "refs/heads/main", made)
+    log, history = open_log(repository.path, tmp_path / "s"), open_history(str(repository.path), tmp_path / "s")
+    days = {log.day("main"), log.between(first, "main")[0].day}
+    days.add(history.read_days([history.find_branch_point(made).at])[made])
+    assert days <= {day, date(1970, 1, 1), date(1969, 12, 31)}
+
+
+@pytest.mark.parametrize("text", ["99999999999999999", "-99999999999999999", "", "x", "1e5", "12"])
+def test_any_time_gives_a_day(text: str) -> None:
+    assert date.min <= read_day(text) <= date.max

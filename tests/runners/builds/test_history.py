@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from runners.builds import history as module
 from runners.builds.history import open_history
 from runners.core.errors import InfraError, UserError
 from tests.flow.planted import GOOD, Planted, plant
+from tests.support.repository import make_repository
 
 COUNT = 40
 
@@ -153,3 +155,20 @@ def test_failed_clone_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is no git repository"):
         open_history(str(tmp_path), tmp_path / "store")
     assert not list((tmp_path / "store" / "history").glob("*.git"))
+
+
+def test_commit_with_too_many_files_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree that holds one tree many times: the files are counted before any is written."""
+    clone = make_repository(tmp_path / "clone")
+    clone.commit("first", *(f"d{number}/f.txt" for number in range(12)))
+    made = open_history(str(clone.path), tmp_path / "store")
+    monkeypatch.setattr(module, "MOST_FILES", 12)
+    made.export_files(made.line[0], tmp_path / "enough")
+    monkeypatch.setattr(module, "MOST_FILES", 11)
+    with pytest.raises(InfraError, match="more than 11 files"):
+        made.export_files(made.line[0], tmp_path / "many")
+    monkeypatch.setattr(module, "MOST_FILES", 12)
+    monkeypatch.setattr(module, "MOST_TREE_BYTES", 12 * len("first\n") - 1)
+    with pytest.raises(InfraError, match="GiB"):
+        made.export_files(made.line[0], tmp_path / "large")
+    assert not (tmp_path / "many").exists()

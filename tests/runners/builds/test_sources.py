@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import stat
 import subprocess
 import sys
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
@@ -15,8 +17,9 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from runners.builds import command
 from runners.builds.artifacts import ArtifactSource, make_build_name
-from runners.builds.command import CommandSource, open_to_all
+from runners.builds.command import CommandSource, find_wheel_problem, open_to_all
 from runners.builds.history import open_history
 from runners.builds.published import locate_release, order_by_version, place_releases
 from runners.builds.source import Build, Point, Unbuildable
@@ -144,9 +147,9 @@ def planted(tmp_path: Path) -> Planted:
     return plant(tmp_path, 6, body=lambda number: GOOD, broken=lambda number: number == 3)
 
 
-def make_source(engine: Engine, planted: Planted, root: Path, *command: str, **more: object) -> CommandSource:
+def make_source(engine: Engine, planted: Planted, root: Path, *words: str, **more: object) -> CommandSource:
     """A source of builds with a store of its own."""
-    settings = BuildCommand(command=command, **more)  # type: ignore[arg-type]  # merged for brevity
+    settings = BuildCommand(command=words, **more)  # type: ignore[arg-type]  # merged for brevity
     minor = interpreters.choose_interpreter(("3.11", "3.12", "3.10", "3.13")).version
     tools = open_store(root, offline=True).get_environment(
         release(minor, source="machine", distributions=(), pythons=(minor,))
@@ -193,6 +196,34 @@ def test_build_is_made_once_and_kept(engine: Engine, planted: Planted, tmp_path:
     assert found.commit == planted.main[2]
     assert [seconds for _, seconds in builds(made)] == ["7.0", "7.0", "0.0", "7.0", "7.0", "7.0"]
     assert replace(made, engine=Broken()).provide_release(build_at(made, 2)) == found
+
+
+def test_wheels_that_would_fill_the_disk_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sparse files, contents that are longer than stated, many files, and files that are no wheels."""
+    monkeypatch.setattr(command, "MOST_UNPACKED_BYTES", 3_000_000)
+    monkeypatch.setattr(command, "MOST_WHEEL_FILES", 3)
+    wheel = tmp_path / "a-1-py3-none-any.whl"
+
+    def pack(*contents: bytes) -> None:
+        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+            for number, content in enumerate(contents):
+                archive.writestr(f"f{number}", content)
+
+    pack(b"x" * 2_900_000, b"", b"y")
+    assert find_wheel_problem([wheel]) == ""
+    pack(b"x" * 3_000_001)
+    assert "unpack to more" in find_wheel_problem([wheel])
+    length = (3_000_001).to_bytes(4, "little")
+    assert length in wheel.read_bytes()
+    wheel.write_bytes(wheel.read_bytes().replace(length, (10).to_bytes(4, "little")))
+    assert "unpack to more" in find_wheel_problem([wheel])
+    pack(*[b""] * 4)
+    assert "files" in find_wheel_problem([wheel])
+    wheel.write_bytes(b"no archive")
+    assert "cannot be read" in find_wheel_problem([wheel])
+    os.truncate(wheel, command.MOST_WHEEL_BYTES + 1)
+    assert "4 GiB" in find_wheel_problem([wheel])
+    wheel.unlink()
 
 
 SWAPS = """\

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from runners.core.protocol import Frame, Phase, Record
 from runners.core.toolchain.guest import GuestFacts
-from runners.probe.guest_records import StepRecord, build_record, remove_own_frames
+from runners.probe.guest_records import StepRecord, build_record, read_records, remove_own_frames
 from runners.toolchains import iree, tvm
 
 sys.path.append(str(Path("runners/guest").resolve()))  # the guest's modules import each other by name
@@ -32,6 +32,14 @@ def read(facts: GuestFacts = tvm.GUEST, **changes: Any) -> Record:
 
 def lines(*objects: object) -> str:
     return "".join(json.dumps(one) + "\n" for one in objects)
+
+
+def test_broken_line_after_the_end_breaks_no_probe() -> None:
+    """The line is about the session, which takes no further probe."""
+    end = lines({"started": {"pid": 1, "python": "3.11"}}, {"end": {"probe_file": None}}).encode()
+    found = read_records(end + b'{"session": {"spent": "\\udcff"}}\n')
+    assert (found.broken, bool(found.spent)) == (None, True)
+    assert read_records(b"?" + end).broken is not None
 
 
 def test_whole_record_is_read() -> None:

@@ -45,6 +45,7 @@ print(json.dumps({
     "signals": [str(signal.getsignal(n)) for n in (signal.SIGPIPE, signal.SIGINT, signal.SIGCHLD, signal.SIGXFSZ)],
     "limits": [resource.getrlimit(n) for n in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)],
     "queues": [len(open("/proc/sysvipc/" + n).readlines()) for n in ("shm", "sem", "msg")],
+    "ports": [len(open("/proc/net/" + n).readlines()) for n in ("tcp", "tcp6")],
     "stdin": os.readlink("/proc/self/fd/0"), "precision": decimal.getcontext().prec,
     "hash": hash("x") and 1, "ours": sorted({"zygote", "script", "record", "forking"} & set(sys.modules)),
 }, sort_keys=True))
@@ -211,6 +212,17 @@ for _ in range(3):
 time.sleep(0.2)
 """
 
+QUEUE_OF_ANY_BYTES = """
+import ctypes, os
+assert ctypes.CDLL(None).mq_open(b"/\\xff\\xfe", os.O_CREAT | os.O_RDWR, 0o600, None) >= 0
+"""
+TIME_WAIT = """
+import socket
+server = socket.create_server(("127.0.0.1", 8000))
+client = socket.create_connection(server.getsockname())
+server.accept()[0].close()
+client.recv(1)
+"""
 ATTACKS: dict[str, tuple[str, object, bool]] = {
     # name: the program, the end of its probe (a type or a value), whether the session survives
     "leave-behind": (LEAVE_BEHIND, Exited(code=0), True),
@@ -226,6 +238,8 @@ ATTACKS: dict[str, tuple[str, object, bool]] = {
     "swap-while-cleaning": (SWAP, Exited(code=0), True),
     "system-v-memory": (SYSTEM_V, Exited(code=0), False),
     "posix-queue": (POSIX_QUEUE, Exited(code=0), False),
+    "queue-of-any-bytes": (QUEUE_OF_ANY_BYTES, Exited(code=0), False),
+    "ports-in-time-wait": (TIME_WAIT, Exited(code=0), False),
     "bottomless-folder": (DEEP, Exited(code=0), False),
     "locked-folder": (LOCKED, Exited(code=0), False),
     "pin-the-zygote": (PIN, Exited(code=0), False),
@@ -338,6 +352,10 @@ def test_memory_fills_and_late_variables_reach_a_fork(room: ProbeSession) -> Non
 WEAKENED = {
     "files stay": ("leave-behind", edit_guest("probe/session.py", "cleaning.empty_folders(self.scratch)", "pass")),
     "queues stay": ("system-v-memory", edit_guest("probe/cleaning.py", "found += file.read()", "file.read()")),
+    "ports stay": (
+        "ports-in-time-wait",
+        edit_guest("probe/session.py", "cleaning.list_queues() + cleaning.list_ports()", "cleaning.list_queues()"),
+    ),
     "pinned": (
         "pin-the-zygote",
         edit_guest("probe/session.py", "if zygotes | {state} != {self.state}:", "if False:"),

@@ -1,0 +1,1 @@
+"""Handle texts and folders of hostile code that may have any depth."""
