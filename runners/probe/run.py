@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import msgspec
@@ -29,6 +29,8 @@ GRACE_S = 15.0
 """Time for the supervisor beyond the testcase's own: to start, and to kill a step that does not end."""
 _STEP_RECORD_BYTES = (2 * MAX_STREAM_BYTES + 3 * 50_000) * 6 + 256 * 1024
 """Longest record of a step. JSON writes a control character as six characters; the rest is for the argv."""
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 3000
+"""Linux takes names of 255 bytes and paths of 4095, of which the folder takes a part."""
 PRELOAD_S = 45.0
 """Time for the supervisor of a session to start a zygote, beyond the testcase's own time."""
 SESSION_S = 3600.0
@@ -43,7 +45,7 @@ def run_probe(
     Raises:
         InfraError: the engine or the supervisor could not start; the testcase has not run.
     """
-    refused = _refuse_missing_tools(engine, task)
+    refused = _refuse_unfit_task(engine, task)
     if refused is not None:
         return refused
     with defer_interrupts(), open_view(layout, remapped=engine.remaps_paths, probe_file=task.probe_file) as view:
@@ -52,14 +54,33 @@ def run_probe(
     return read_report(engine.name, task, report)
 
 
-def _refuse_missing_tools(engine: Engine, task: Task) -> ProbeResult | None:
+def _refuse_unfit_task(engine: Engine, task: Task) -> ProbeResult | None:
+    """Return the result of a task that no sandbox can take: the testcase is the reason, not a failure of ours."""
     unknown = sorted({step[0] for step in task.testcase.steps} - task.tools.keys())
-    if not unknown:
+    why = (
+        f"this build has no program named {', '.join(unknown)}" if unknown else find_file_problem(task.testcase.files)
+    )
+    if not why:
         return None
-    why = f"this build has no program named {', '.join(unknown)}"
     return ProbeResult(
         steps=(), ended=NotRun(why=why, cause="unavailable"), seconds=0.0, peak_bytes=0, engine=engine.name
     )
+
+
+def find_file_problem(names: Iterable[str]) -> str:
+    """Return why files of these names cannot be written into one folder; empty if they can."""
+    every = frozenset(names)
+    for name in sorted(every):
+        shown = ascii(name[:100])
+        parts = name.split("/")
+        if "\0" in name or not {"", ".", ".."}.isdisjoint(parts):
+            return f"the testcase has a file named {shown}, which is no path below its folder"
+        encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+        if max(map(len, encoded)) > MAX_NAME_BYTES or sum(map(len, encoded)) + len(parts) > MAX_PATH_BYTES:
+            return f"the testcase has a file with a name that is too long ({shown} …)"
+        if any("/".join(parts[:end]) in every for end in range(1, len(parts))):
+            return f"the testcase has a file {shown} inside another file"
+    return ""
 
 
 class ProbeSession:
@@ -81,7 +102,7 @@ class ProbeSession:
         Raises:
             InfraError: the engine or the supervisor failed; the testcase may not have run. The session is spent.
         """
-        refused = _refuse_missing_tools(self.engine, task)
+        refused = _refuse_unfit_task(self.engine, task)
         if refused is not None:
             return refused
         job = _make_job(self._view, self.layout, task)

@@ -23,7 +23,7 @@ from runners.core.protocol import (
     TimedOut,
 )
 from runners.probe.layout import GUEST_ENV, Layout
-from runners.probe.run import run_probe
+from runners.probe.run import find_file_problem, run_probe
 from runners.probe.task import ProbeResult, Task
 from runners.sandbox.contract import EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cpu_time
@@ -326,3 +326,25 @@ def test_the_view_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(InfraError):
         probe(Scripted([], ended=Exited(code=1)))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        (("a", "a/b"), "inside another file"),
+        (("a/b/c", "a"), "inside another file"),
+        (("x" * 256,), "too long"),
+        (("ä" * 128,), "too long"),
+        (("/".join(["d" * 200] * 20),), "too long"),
+        (("../x",), "no path below"),
+        (("a//b",), "no path below"),
+        (("",), "no path below"),
+        (("a\0",), "no path below"),
+        (("a", "ab", "b/a", "b/c", "x" * 255), ""),
+    ],
+)
+def test_files_that_cannot_be_written_are_the_testcase_s_problem(files: tuple[str, ...], why: str) -> None:
+    """The answer names the file. It used to be a failure of the infrastructure, which is retried."""
+    found = find_file_problem(files)
+    assert why in found
+    assert bool(found) is bool(why)
