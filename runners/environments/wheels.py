@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from runners.core.errors import InfraError
+from runners.core.hostile.folders import remove_folder
 from runners.environments.atomic_dirs import AtomicDirs
 from runners.environments.files import link_tree, make_folder
 from runners.environments.interpreters import Interpreter
@@ -70,7 +70,7 @@ class WheelAssembler:
             if attempt == 1:
                 self.say(f"uv's cache of {package} is damaged: downloading it again")
                 self.uv.forget(package)
-                shutil.rmtree(site)
+                remove_folder(site)
         raise InfraError(f"the wheel of {package} does not unpack to what it lists: run `reprobot clean`")
 
 
