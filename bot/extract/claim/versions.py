@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.vocabulary import any_of, any_word, list_vocabularies, vocabulary_of
@@ -193,13 +194,17 @@ _FULL_WIDTH = {0xFF00 + ord(mark) - 0x20: mark for mark in ":,;()=."}
 """Punctuation of Chinese and Japanese keyboards."""
 
 
+MAX_ON_A_LINE = 200
+"""Numbers with dots that are looked at on one line: more of them are data."""
+
+
 def _find_mentions(passage: Passage, toolchain: str | None) -> Iterator[tuple[str, bool]]:
     """Yield each version that the passage names, and whether the passage says that the version is good."""
     headed = classify_heading(passage.heading) is IssueSection.ENVIRONMENT
     for line in _drop_offers(passage.text).translate(_FULL_WIDTH).split("\n"):
         wheels = {found.start("v") for found in _WHEEL.finditer(line)}
         yield from ((w, False) for w in _FILE.findall(line) if _is_plausible(w, toolchain))
-        for found in _VERSION.finditer(line):
+        for found in islice(_VERSION.finditer(line), MAX_ON_A_LINE):
             version, before = found["v"], line[max(0, found.start("v") - 60) : found.start("v")]
             good = _is_good(before, line[found.end() : found.end() + 80])
             meant = good or found.start("v") in wheels or _is_meant(version, before, toolchain, headed)
