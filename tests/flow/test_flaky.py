@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 CASES = {
     "fusion-by-order-of-a-set": ("hashes", "Whether it fails depends on Python's hash seed"),
     "arguments-in-set-order": ("hashes", "Whether it fails depends on Python's hash seed"),
-    "clipped-kernel-without-else": ("memory", "Whether it fails depends on what new memory holds"),
+    "clipped-kernel-without-else": ("memory", "Whether it fails depends on the content of newly allocated memory"),
     "halved-random-integers": ("randomness", "Whether it fails depends on random numbers that the testcase draws"),
 }
 

@@ -151,6 +151,7 @@ def test_results_that_were_tampered_with_are_no_verdict(machines: Path, github: 
         inputs={"versions": "3.9.0", "profile": "iree"},
         run_id=104,
     )
+    github.run_jobs[104], github.run_artifacts[104] = made.listed_jobs, made.listed_artifacts
     upload = made._upload
 
     def tampered(given: dict[str, str], work: Path) -> int:
