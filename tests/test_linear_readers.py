@@ -34,6 +34,7 @@ def find_slow(name: str, units: tuple[str, ...], baseline: float, size: int = SI
     return [repr(unit) for unit, text in texts if is_slow(READERS[name], text, unit_time)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", READERS)
 def test_no_reader_is_slow_on_64_kib(name: str, baseline: float) -> None:
     """Every reader gets digits before a letter, and a share of the other units."""
@@ -48,6 +49,7 @@ def test_no_reader_is_slow_on_any_unit(name: str, baseline: float) -> None:
     assert find_slow(name, UNITS, baseline, SIZE // 4) == []
 
 
+@pytest.mark.thorough
 def test_a_quadratic_reader_is_noticed(baseline: float) -> None:
     """A pattern that read numbers once took 41 seconds for an output of 64 KiB."""
     number = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|nan)(?!\w)|\w+")

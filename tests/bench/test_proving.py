@@ -153,6 +153,7 @@ def sample() -> list[Trial]:
     return [trial for trial in list(list_corpus())[::7] if load_recordings(trial).runs][:12]
 
 
+@pytest.mark.thorough
 def test_recorded_cases_get_their_verdict_without_a_compiler(sample: list[Trial], catalogue: Catalogue) -> None:
     graded = [grade_trial(trial, play_product(trial, load_recordings(trial), catalogue)) for trial in sample]
     assert len(graded) >= 8
@@ -165,6 +166,7 @@ def test_a_judge_that_never_commits_scores_nothing(sample: list[Trial], catalogu
     assert sum(one.grade == "right" for one in graded) <= sum(one.label.verdict == "inconclusive" for one in sample)
 
 
+@pytest.mark.thorough
 def test_a_judge_that_knows_the_corpus_fails_on_its_retellings(sample: list[Trial], catalogue: Catalogue) -> None:
     knows = make_memorizer(by_testcase=False)
     assert all(grade_trial(one, knows(one, Recordings(), catalogue)).grade == "right" for one in sample)
