@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.first_looks.score import list_rounds, load_round
+from bench.pairs.score import summarize
 from bench.proving.dummies import list_dummies
 from bench.proving.grades import HEAD, render_misses, render_reliability, render_row
 from bench.proving.play import Done, Job, play_jobs
@@ -51,13 +52,6 @@ def render_reduced(done: Iterable[Done]) -> str:
             options = ", ".join(f"{axis}={option}" for axis, option in one.reduced)
             rows.append(f"- {one.graded.name}: {options}")
     return "\n".join(rows)
-
-
-def render_pairs() -> str:
-    """Precision and recall of `python -m bench.pairs`, from the recorded failures."""
-    from bench.pairs.score import summarize
-
-    return summarize()
 
 
 def main() -> int:
@@ -103,7 +97,7 @@ def main() -> int:
     if chosen.explain:
         write("\n" + render_reduced(product))
     if "pairs" in sets and not chosen.only:
-        write("\n" + render_pairs())
+        write("\n" + summarize())
     if "first-looks" in sets:
         write("\n## First looks (recorded; see docs/first-looks.md)\n\n" + HEAD)
         for number in list_rounds():

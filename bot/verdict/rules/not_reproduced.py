@@ -145,12 +145,13 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     plan = evidence.plan
     failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     latest = failing[-1]
-    if all(_is_rejected(seen, plan.testcase.toolchain) for seen in evidence.list_originals()):
+    refused = all(_is_rejected(seen, plan.testcase.toolchain) for seen in evidence.list_originals())
+    if refused and not evidence.has_reported_release():  # the reporter's own release read the text
         return make_verdict(
             VerdictKind.UNTESTABLE,
             CANNOT_RUN,
             f"No release here accepts the testcase as written (tried {format_tried(evidence)}).",
-            (latest.why, "the text is of another time than these releases; a port of it by hand would settle it"),
+            (quote_span(latest.why), "to decide: the release that reads this text, or the text in today's syntax"),
             evidence.find_indices(*list_versions(plan, failing)),
         )
     named = name_failure(latest.signature.type) if latest.signature is not None else "another failure"

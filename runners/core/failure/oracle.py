@@ -263,11 +263,14 @@ def _is_told(told: str, seen: Signature, text: str, context: OracleContext) -> b
     message = split_tokens(seen.message, context.renames)
     if len(message) >= MIN_WORDS and " ".join(message) in words:
         return True
-    printed = (_split_line(line, context) for line in text.splitlines()[-400:] if not _FRAME.match(line))
+    lines = (line for line in text.splitlines()[-400:] if not _FRAME.match(line))
+    printed = (_split_line(_LOCATION.sub("", line), context) for line in lines)
     return any(len(line) >= MIN_LINE_WORDS and " ".join(line) in words for line in printed)
 
 
 MAX_TOLD_LINES = 200
+_LOCATION = re.compile(r"^\S{1,300}:\d+:\d+: ")
+"""The place of a diagnostic: the reporter's file may have another name."""
 _FRAME = re.compile(r"\s*File \"|\s*\d+: |\s*#\d+ ")
 """A line of a stack, which other failures share."""
 

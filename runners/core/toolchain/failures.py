@@ -117,7 +117,7 @@ class FailureVocabulary:
     """Messages about a name, flag or option that a build does not have: group ``name``."""
     rejections: tuple[re.Pattern[str], ...] = ()
     """Messages by which a build refuses to read a text at all: its parser, its verifier, its list of passes.
-    Where every build refuses it, the text is of another era: nothing is known of the reported failure."""
+    Where every build refuses the text, no run shows anything of the reported failure."""
     retired: tuple[Retired, ...] = ()
     missing_devices: tuple[Sign, ...] = ()
     device_troubles: tuple[Sign, ...] = ()

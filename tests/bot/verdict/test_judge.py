@@ -365,20 +365,23 @@ def test_an_error_about_a_call_gives_no_verdict_where_no_pass_causes_it(message:
 
 
 def test_a_text_that_every_release_refuses_to_read_is_not_another_failure() -> None:
-    """The text is of another era. Where one release reads the text, the refusal of the others is news."""
+    """Where one release reads the text, or the reporter's own release refuses it, the refusal is news."""
     testcase = msgspec.structs.replace(PLAN.testcase, toolchain="iree")
-    plan = msgspec.structs.replace(PLAN, testcase=testcase, reported="1.3")
+    claim = msgspec.structs.replace(CLAIM, versions=("main",))
+    plan = msgspec.structs.replace(PLAN, testcase=testcase, claim=claim, reported="1.3")
     message = "'tosa.rescale' op expected 5 operands, but found 1"
-    refused = [
-        msgspec.structs.replace(observe(version, S), signature=Signature(type="mlir-error", message=message))
+    refused = tuple(
+        observe(version, S, why="Maintainers: merge now", signature=Signature(type="mlir-error", message=message))
         for version in ORDER
-    ]
-    verdict = judge(Evidence(plan=plan, observations=tuple(refused), findings=()))
+    )
+    verdict = judge(Evidence(plan=plan, observations=refused, findings=()))
     assert verdict.kind is VerdictKind.UNTESTABLE
     assert "as written" in verdict.headline
-    read = (msgspec.structs.replace(refused[0], signature=Signature(type="mlir-error", message="stack overflow")),)
-    other = judge(Evidence(plan=plan, observations=(*read, *refused[1:]), findings=()))
-    assert other.kind is not VerdictKind.UNTESTABLE
+    assert "`Maintainers: merge now`" in verdict.reasons
+    read = msgspec.structs.replace(refused[0], signature=Signature(type="mlir-error", message="stack overflow"))
+    assert judge(Evidence(plan=plan, observations=(read, *refused[1:]), findings=())).kind is not verdict.kind
+    own = msgspec.structs.replace(plan, claim=msgspec.structs.replace(CLAIM, versions=("1.3",)))
+    assert judge(Evidence(plan=own, observations=refused, findings=())).kind is not verdict.kind
 
 
 def test_a_fork_is_never_named_as_a_release() -> None:

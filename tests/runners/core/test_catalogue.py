@@ -293,3 +293,26 @@ def test_the_committed_entry_wins(tmp_path: Path) -> None:
     vague = tuple(replace(r, commit=None, ordinal=None) for r in known.releases)
     save_listing(replace(known, taken=date(2020, 1, 1), releases=vague), tmp_path)
     assert load_catalogue(tmp_path) == load_catalogue()
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "day", "version"),
+    [
+        ("iree", date(2025, 3, 31), "3.3.0"),
+        ("iree", date(2026, 3, 10), "3.11.0"),
+        ("tvm", date(2024, 8, 1), "0.17.dev0"),
+        ("tvm", date(2021, 1, 1), "0.16.dev0"),
+        ("tvm", date(2030, 1, 1), "0.27.0.post1"),
+    ],
+)
+def test_the_day_of_a_report_says_which_build_main_was(
+    catalogue: Catalogue, toolchain: str, day: date, version: str
+) -> None:
+    """The nearest release; before the first release the nearest fork. The note names the day or the stand-in."""
+    for match in (catalogue.find_dated(toolchain, day), catalogue.find_nearest(toolchain, "main", day)):
+        assert match.release is not None
+        assert match.release.version == version
+        assert str(day) in match.reason or version in match.reason
+    exact = catalogue.find_nearest("iree", "3.5.0", day)
+    assert exact.release is not None
+    assert exact.release.version == "3.5.0"

@@ -171,3 +171,46 @@ def test_wall_time_and_processor_time_are_distinguished() -> None:
     )
     assert wall == "reached the time limit (step 1)"
     assert processor == "reached the limit of processor time (step 1)"
+
+
+TOLD = 'chlo.digamma not legalized\nnote: see current operation: %0 = "chlo.digamma"(%arg0) : (tensor<4xf32>)'
+
+
+@pytest.mark.parametrize(
+    ("stderr", "outcome"),
+    [
+        (
+            "a.mlir:2:8: error: failed to legalize operation\n"
+            'a.mlir:2:8: note: see current operation: %3 = "chlo.digamma"(%x) : (tensor<4xf32>)',
+            Outcome.MATCH,
+        ),
+        ("a.mlir:2:8: error: chlo.digamma not legalized", Outcome.OTHER_FAILURE),
+        ("a.mlir:2:8: error: something else is wrong with this operation here", Outcome.OTHER_FAILURE),
+        ('  File "a.py", line 3, in digamma_of_a_long_name\nValueError: no', Outcome.OTHER_FAILURE),
+    ],
+)
+def test_a_failure_whose_line_the_report_holds_is_the_reported_one(stderr: str, outcome: Outcome) -> None:
+    """A long line of the output, in a report without a signature. Short messages and stack frames say too little."""
+    seen = judge(Claim(kind=ClaimKind.ERROR, told=f'{TOLD}\n  File "a.py", line 3, in digamma_of_a_long_name'),
+                 Exited(code=1), stderr=stderr)  # fmt: skip
+    assert seen.outcome is outcome
+    assert judge(Claim(kind=ClaimKind.ERROR), Exited(code=1), stderr=stderr).outcome is Outcome.OTHER_FAILURE
+
+
+@pytest.mark.parametrize(
+    ("printed", "message"),
+    [
+        ("4xf32=1 2 3 4", "4xf32 = 1 2 3 4"),
+        ("4xf32=1 NAN 3 4", ""),
+        ("done", ""),
+    ],
+)
+def test_other_values_than_the_quoted_ones_are_named(printed: str, message: str) -> None:
+    """They decide nothing alone: the verdict compares them with the other builds."""
+    claim = Claim(kind=ClaimKind.WRONG_RESULT, actual="4xf32=1 NAN 3 5")
+    seen = judge(claim, Exited(code=0), stdout=printed)
+    assert seen.outcome is not Outcome.MATCH
+    if message:
+        assert seen.outcome is Outcome.OTHER_FAILURE
+        assert seen.signature is not None
+        assert seen.signature.message == message
