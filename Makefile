@@ -1,4 +1,4 @@
-# make demo | test | check | accuracy | vm-check | lock | clean: each sets up what it needs, and again only when that changed.
+# make demo | test | check | fuzz | accuracy | vm-check | lock | clean: each sets up what it needs, and again only when that changed.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := check
@@ -9,7 +9,7 @@ IREE_EXAMPLE ?= examples/issues/unused-tensor-argument-crash.md
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check accuracy gpu-check vm-check style lock clean system devices python
+.PHONY: demo test check fuzz accuracy gpu-check vm-check style lock clean system devices python
 
 demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(TVM_EXAMPLE)
@@ -21,6 +21,9 @@ test: devices $(READY) style  ## everything: sandboxes and compilers too
 
 check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
 	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)"
+
+fuzz: python $(READY)  ## the property tests of `make check` on newly drawn examples: for minutes, not for CI
+	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)" --hypothesis-profile=fuzz
 
 accuracy: system $(READY)  ## every verdict of the corpus against the truth found by hand; takes some ten minutes
 	$(BIN)/python -m bench.accuracy --jobs 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ from bot.report.sections.findings import render_findings
 from bot.report.sections.headline import TITLES, UNJUDGED, render_headline, render_sentence
 from bot.report.sections.ranges import render_change
 from bot.report.sections.shape import STRANGERS
+from bot.report.sections.testcase import find_language
 from bot.verdict.verdict import Report, Verdict, VerdictKind
 from runners.core.findings import DIFFERENCE
 from runners.core.protocol import (
@@ -113,9 +114,13 @@ def poisoned(report: Report, text: str) -> Report:
 
 
 def tame(text: str) -> str:
-    """A plain word, with a mention and an invisible character where ``text`` has them: we note those in blocks."""
+    """A plain word that keeps the three properties that blocks depend on.
+
+    A mention and an invisible character are noted in a block. A file's suffix decides its block's language.
+    """
     mention = " @x" if re.search(r"@\w", clean_text(text)) else ""
-    return "plain" + mention + ("\u200b" if has_hidden_characters(text) else "")
+    suffix = PurePosixPath(text).suffix if find_language(text) != "text" else ""
+    return "plain" + mention + ("\u200b" if has_hidden_characters(text) else "") + suffix
 
 
 def shape(markdown: str) -> list[str]:
@@ -145,6 +150,7 @@ def outside_code(markdown: str) -> str:
 @given(text=WORDS)
 @example(text=HOSTILE)
 @example(text="")
+@example(text="0.PY")
 def test_no_text_of_a_stranger_changes_the_structure(name: str, text: str) -> None:
     """For any text in the issue, the code or the output, the comment has the same blocks as for plain words."""
     report = reports.ALL[name]()
