@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.confidence import UNATTRIBUTED, UNDEFINED_INPUT
-from bot.verdict.rules.phrases import format_span, list_versions
+from bot.verdict.rules.phrases import list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind
 from runners.core.findings import clears_passes
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, FindingKind, Variant
@@ -17,7 +17,9 @@ def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Mark each version in the headline that is a fork, not a release."""
     headline = verdict.headline
     for version, fork in {seen.version: seen.fork for seen in evidence.observations if seen.fork}.items():
-        headline = headline.replace(version, f"{version} (a fork at {fork.partition(',')[0]}, not a release)", 1)
+        named = f"{version} (a fork at {fork.partition(',')[0]}, not a release)"
+        parts = re.split(rf"(?<![\w.]){re.escape(version)}(?![\w.]*\w)", headline, maxsplit=1)
+        headline = named.join(parts)
     return replace(verdict, headline=headline)
 
 
@@ -33,7 +35,7 @@ def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not controls:
         return verdict
     failing = [seen for seen in controls if seen.answer is not Answer.GOOD]
-    where = format_span(list_versions(evidence.plan, failing or controls))
+    where = name_releases(evidence, list_versions(evidence.plan, failing or controls), Variant.CONTROL)
     if not failing:
         reason = f"the variant that the report calls working runs cleanly on {where}"
         return replace(verdict, reasons=(*verdict.reasons, reason))
@@ -54,7 +56,7 @@ def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
     wrong_value = verdict.kind is VerdictKind.CONFIRMED and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(map(clears_passes, evidence.findings)):
         return verdict
-    why = "no pass causes the result, so only the report says that it is wrong, and no run confirms that"
+    why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
     return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
 
 

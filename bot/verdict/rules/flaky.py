@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.rules.confidence import CLEAN_ELSEWHERE, SOMETIMES, SOMETIMES_EXPLAINED, UNSTEADY
-from bot.verdict.rules.phrases import format_span, join_names
+from bot.verdict.rules.phrases import join_names, name_releases
 from bot.verdict.rules.rate import format_rate
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.protocol import Answer, Varied
@@ -46,14 +46,15 @@ def judge_flaky(evidence: Evidence) -> Verdict | None:
     causes = evidence.find_causes()
     version = ([one for one in disagreeing if one in causes] or disagreeing)[-1]
     cause = causes.get(version, "")
-    sentence = _SOMETIMES.get(cause, "The same build gives different results: on {version} it fails in {rate}.")
+    sentence = _SOMETIMES.get(cause, "Runs of the same release end differently: on {version}, it fails in {rate}.")
     return make_verdict(
         VerdictKind.FLAKY,
         SOMETIMES_EXPLAINED if cause in _SOMETIMES else SOMETIMES,
         sentence.format(version=version, rate=format_rate(*evidence.count_failures(version))),
         (
             _describe_condition(evidence, version, cause),
-            f"runs of one build disagree on {format_span(disagreeing)}, so they show no change between releases",
+            f"runs of one release disagree on {name_releases(evidence, disagreeing)}, so the runs show no change"
+            " between releases",
         ),
         evidence.find_indices(*disagreeing),
     )
@@ -64,7 +65,7 @@ _SOMETIMES = {
     " {version} it fails in {rate}.",
     "threads": "Whether it fails depends on the number of threads: on {version} it fails in {rate}.",
     "hashes": "Whether it fails depends on Python's hash seed, which orders sets: on {version} it fails in {rate}.",
-    "race": "With one thread all runs agree, with two threads they do not: on {version} it fails in {rate}.",
+    "race": "Runs with one thread agree, and runs with two threads do not: on {version} it fails in {rate}.",
     "randomness": "Whether it fails depends on random numbers that the testcase draws without a seed: on {version} it"
     " fails in {rate}.",
 }

@@ -14,12 +14,14 @@ from bot.verdict.rules.confidence import (
     OTHERWISE,
 )
 from bot.verdict.rules.phrases import (
+    are_all,
+    count_tried,
     find_last_reason,
     find_newest_run,
-    format_span,
-    format_tried,
     list_versions,
+    name_all,
     name_failure,
+    name_releases,
     quote_span,
 )
 from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
@@ -46,12 +48,13 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     match outcome:
         case Outcome.INCOMPATIBLE:
             ported = evidence.find_versions(Answer.GOOD, Variant.PORTED)
-            clean = f" Ported to today's API, it runs cleanly on {format_span(ported)}." if ported else ""
+            where = name_releases(evidence, ported, Variant.PORTED)
+            clean = f" Ported to a newer API, it runs cleanly on {where}." if ported else ""
             return make_verdict(
                 VerdictKind.UNTESTABLE,
                 CANNOT_RUN,
-                "No release here can run the testcase as posted: its API has moved "
-                f"(tried {format_tried(evidence)}).{clean}",
+                f"No release here can run the testcase as posted, because its API has moved; {count_tried(evidence)}."
+                f"{clean}",
                 (why,),
                 used,
             )
@@ -68,7 +71,8 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
                 0.4,
-                f"Inconclusive: on every release that ran, {named.get(outcome, 'the run could not be completed')}.",
+                f"Inconclusive: on {newest}, {named.get(outcome, 'the run could not be completed')};"
+                f" {count_tried(evidence)}, and none gave an answer.",
                 (why,),
                 used,
             )
@@ -81,7 +85,8 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             0.4,
-            f"Inconclusive: it runs to its end on {format_span(good)}, and the report names no failure to look for.",
+            f"Inconclusive: it runs to its end on {name_all(evidence, good)}, and the report names no failure to look"
+            " for.",
             ("to decide: the exact error message, or the wrong output and the expected output",),
             used,
         )
@@ -92,7 +97,8 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             CLEAN_ONLY_PORTED,
-            f"Not reproduced: it runs cleanly on {format_span(good)} and, ported to the API of {newest}, there too.",
+            f"Not reproduced: it runs cleanly on {name_releases(evidence, good)} and, ported to the API of {newest},"
+            " there too.",
             (f"on {newest}, as posted: {find_last_reason(evidence, newest)}",),
             used + evidence.find_indices(newest, variants=(Variant.PORTED,)),
         )
@@ -101,7 +107,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             0.5,
-            f"Inconclusive: it runs cleanly on {format_span(good)}, but {silent[0]} gives no answer.",
+            f"Inconclusive: it runs cleanly on {name_releases(evidence, good)}, but {silent[0]} gives no answer.",
             (f"on {silent[0]}: {why}" if why else "",),
             used,
         )
@@ -111,7 +117,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             CLEAN_ELSEWHERE,
-            f"Not reproduced: it runs cleanly on {format_span(good)}; the version that the report names is not"
+            f"Not reproduced: it runs cleanly on {name_all(evidence, good)}; the version that the report names is not"
             " available.",
             ("the failure may have been fixed before the oldest of these",),
             used,
@@ -119,10 +125,14 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
         CLEAN_ON_ITS_RELEASE if exact else CLEAN_NEARBY,
-        f"Not reproduced: it runs cleanly on {format_span(good)}.",
+        f"Not reproduced: it runs cleanly on {name_all(evidence, good)}.{_mention_other_answers(evidence, good)}",
         (),
         used,
     )
+
+
+def _mention_other_answers(evidence: Evidence, good: Sequence[str]) -> str:
+    return "" if are_all(evidence, good) else " The other releases neither fail as reported nor run cleanly."
 
 
 def _fails_where_reported(evidence: Evidence) -> bool:
@@ -150,7 +160,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         return make_verdict(
             VerdictKind.UNTESTABLE,
             CANNOT_RUN,
-            f"No release here accepts the testcase as written (tried {format_tried(evidence)}).",
+            f"No release here accepts the testcase as written; {count_tried(evidence)}.",
             (quote_span(latest.why), "to decide: the release that reads this text, or the text in today's syntax"),
             evidence.find_indices(*list_versions(plan, failing)),
         )
@@ -169,7 +179,8 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         return make_verdict(
             VerdictKind.DIFFERENT_FAILURE,
             OTHERWISE,
-            f"It fails on {format_span(list_versions(plan, failing))}, but not as reported: it ends with {named}.",
+            f"It fails on {name_releases(evidence, list_versions(plan, failing))}, but not as reported: on"
+            f" {latest.version}, it ends with {named}.",
             (quote_span(latest.why), "this says nothing about the reported failure"),
             used,
         )
