@@ -171,10 +171,8 @@ def _describe_call(evidence: Evidence, summary: str) -> str:
 
 def _describe_missing(evidence: Evidence, summary: str) -> str:
     if "module" in evidence:
-        return (
-            f"the testcase uses {_name(evidence, 'module')} without importing it;"
-            f" with {_name(evidence, CONTROL)} it runs cleanly"
-        )
+        added = f"; with {_name(evidence, CONTROL)} it runs cleanly" if evidence.get(CONTROL) else ""
+        return f"the testcase uses {_name(evidence, 'module')} without importing it{added}"
     part = _KINDS_OF_PARTS.get(str(evidence.get("kind")), "part")
     return f"the testcase needs the {part} {_name(evidence, 'name')}"
 
@@ -217,13 +215,18 @@ def _describe_left_out(evidence: Evidence) -> str:
 
 def _describe_dispatch(evidence: Evidence) -> str:
     match evidence.get("values"):
-        case [str(here), str(there)]:
-            values = f"{quote_span(here)} instead of {quote_span(there)}"
+        case [str(wrong), str(right)]:
+            values = f"{quote_span(wrong)} instead of {quote_span(right)}"
         case _:
             raise UnknownShapeError("values")
+    version, _, device = _name(evidence, "against").strip("`").partition(" on ")
+    if device == evidence.get("device"):
+        here, there = _name(evidence, "version"), quote_span(version)
+    else:
+        here, there = _name(evidence, "device"), quote_span(device or version)
     return (
-        f"The dispatch {_name(evidence, 'name')} is the first one that takes the same inputs on"
-        f" {_name(evidence, 'version')} as on {_name(evidence, 'against')} and computes other values: {values}"
+        f"The dispatch {_name(evidence, 'name')} is the first one that takes the same inputs on {here} as on {there}"
+        f" and computes other values: {values}"
     )
 
 

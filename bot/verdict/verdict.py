@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from bot.extract.types import Extraction
 from bot.issue import Issue
-from runners.core.protocol import Bisection, CommitRange, Finding, Observation, Smaller, Suspect
+from runners.core.catalogue import Release
+from runners.core.protocol import Bisection, CommitRange, Finding, Observation, Plan, Smaller, Suspect
 
 
 class VerdictKind(StrEnum):
@@ -98,3 +99,15 @@ class Report:
     likely: LikelyFix | None = None
     smaller: Smaller | None = None
     """The minimized testcase, when it was requested."""
+    plan: Plan | None = None
+    """The plan of the runs; None without a run."""
+    releases: tuple[Release, ...] = ()
+    """The facts about the builds that ran, as far as the catalogue has them."""
+    repository: str = ""
+    """``owner/name`` of the toolchain's repository on GitHub; empty if there is none."""
+    log: str = ""
+    """Address of the run's log; empty if there is none."""
+
+    def find_release(self, version: str) -> Release | None:
+        """Return the facts about a build; None if the catalogue has none."""
+        return next((one for one in self.releases if one.version == version), None)

@@ -78,7 +78,7 @@ class KindFacts:
 
 
 _PUT_RIGHT = "the same testcase with only that repaired {ends}"
-_INSTRUMENTED = "a rerun of the unmodified testcase under instrumentation shows this"
+_INSTRUMENTED = "the fault was seen in a rerun of the unmodified testcase under instrumentation"
 
 KINDS: Mapping[FindingKind, KindFacts] = {
     FindingKind.OUT_OF_BOUNDS_ACCESS: KindFacts(

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
-from bot.report.matrix import MARKS, describe_run, sort_versions
+from bot.report.matrix import describe_run, mark_run, sort_versions
 from bot.report.quote import clean_text, cut_middle, join_lines, quote_block, quote_code
 from bot.report.sections.shape import DETAILS, Detail
 from bot.verdict.verdict import Report
@@ -90,7 +90,7 @@ def _describe_runs(seen: Sequence[Observation]) -> str:
         f" with {under}" if under else ""
     )
     more = f" (the same on {', '.join(map(quote_code, also[:8]))})" if also else ""
-    return f"{MARKS[first.answer]} {where}: {describe_ending(first.ended)}, {first.seconds:.1f} s{more}"
+    return f"{mark_run(first)} {where}: {describe_ending(first.ended)}, {first.seconds:.1f} s{more}"
 
 
 def describe_ending(how: Ended, quote: Callable[[str], str] = quote_code) -> str:

@@ -32,7 +32,7 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         round((TRACED_UNSTEADILY if flaky else TRACED) - _measure_doubt(blame), 2),
-        f"The testcase itself is at fault: {describe_finding(blame)}.{shown}",
+        f"The testcase itself is at fault: {_describe_fault(blame)}.{shown}",
         (explain_proof(blame),),
         evidence.find_indices(*bad, variants=(failing,)),
     )
@@ -47,11 +47,17 @@ def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         round(FAULT_OF_ANOTHER_FAILURE - _measure_doubt(blame), 2),
-        f"The testcase itself is at fault: {describe_finding(blame)}. It fails on"
+        f"The testcase itself is at fault: {_describe_fault(blame)}. It fails on"
         f" {name_releases(evidence, versions)}, but not as reported: such a fault may show differently each time.",
         (explain_proof(blame),),
         evidence.find_indices(*versions),
     )
+
+
+def _describe_fault(finding: Finding) -> str:
+    """Return the sentence on a finding, as the part of a sentence that names the testcase already."""
+    sentence = describe_finding(finding)
+    return f"it {rest}" if (rest := sentence.removeprefix("the testcase ")) != sentence else sentence
 
 
 def _blames_testcase(finding: Finding, *, flaky: bool) -> bool:

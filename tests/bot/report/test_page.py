@@ -108,7 +108,7 @@ def test_the_page_shows_code_as_it_ran_and_every_run() -> None:
     assert "@I.ir_module\nclass Pool:" in text
     assert "block 1 (line 9) and block 3 (lines 30-42)" in text
     assert page.count("<details") == len(reports.regression().observations)
-    assert "✗ reported failure (2 of 2)" in text
+    assert "✗ fails as reported (2 of 2)" in text
     assert page.count('class="evidence"') == 2
 
 
