@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
-from bot.report.sections.failures import render_comparison, render_outputs
+from bot.report.sections.failures import render_comparison, render_failure, render_outputs
 from bot.report.sections.findings import list_findings, render_evidence
 from bot.report.sections.headline import render_headline
 from bot.report.sections.next_step import render_next_step
@@ -87,6 +87,7 @@ def list_sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Secti
         render_request(report, detail),
         Section("", render_summary(report)),
         Section("", render_timeline(report)),
+        Section("", render_failure(report)),
         Section("", render_reasons(report)),
         Section("", render_deep_change(report)),
         Section("", render_next_step(report)),

@@ -186,8 +186,8 @@ _KINDS_OF_PARTS = {"file": "file", "name": "definition of", "module": "module", 
 def _describe_pass(evidence: Evidence, summary: str) -> str:
     level = str(evidence.get(LEVEL, ""))
     if evidence.get("name") == "none":
-        every = "LLVM pass" if level == "llvm-pass" else "pass that can be"
-        return f"{_on(evidence)}, it fails in the same way with every {every} left out, so none of these is the cause"
+        passes = "LLVM pass" if level == "llvm-pass" else "optional pass"
+        return f"{_on(evidence)}, leaving out every {passes} changes nothing, so no {passes} is the cause"
     return _LEVELS.get(level, _describe_left_out)(evidence)
 
 
@@ -263,7 +263,8 @@ def _describe_nan(evidence: Evidence, summary: str) -> str:
 _DIFFERENCE = re.compile(
     r"result (\d+): (\d+) of (\d+) values differ, at worst ([-+.\w]{1,24}) and ([-+.\w]{1,24})", re.ASCII
 )
-_ONE_FAILS = "one fails as reported, the other runs cleanly"
+ONE_FAILS = "one fails as reported, the other runs cleanly"
+"""Evidence ``how`` of devices that differ in their outcome."""
 
 
 def _describe_devices(evidence: Evidence, summary: str) -> str:
@@ -271,7 +272,7 @@ def _describe_devices(evidence: Evidence, summary: str) -> str:
     found = _DIFFERENCE.fullmatch(how)
     if found is not None:
         how = f"{found[2]} of {found[3]} values differ, at worst {quote_span(found[4])} and {quote_span(found[5])}"
-    elif how != _ONE_FAILS:
+    elif how != ONE_FAILS:
         raise UnknownShapeError("how")
     agreed = f"; they agree on {_names(evidence, 'agree_on')}" if evidence.get("agree_on") else ""
     return (
@@ -302,11 +303,16 @@ _MOVED = re.compile(
 )
 
 
+_NO_NAME = re.compile(r"no [^`\n]{1,200} in (?P<version>\S{1,40})")
+
+
 def _describe_moved_name(evidence: Evidence, summary: str) -> str:
     name = _name(evidence, "name")
     rest = summary.removeprefix(str(evidence.get("name"))).strip()
     found = _MOVED.fullmatch(rest)
     successor = f"; {_name(evidence, 'successor')} replaces it" if evidence.get("successor") else ""
+    if found is None and (unknown := _NO_NAME.fullmatch(summary)) is not None:
+        return f"{name} is unknown to {quote_span(unknown['version'])}"
     if found is None:
         raise UnknownShapeError("summary")
     if found["absent"]:

@@ -9,7 +9,7 @@ from typing import assert_never
 from bot.report.matrix import describe_run, mark_run, sort_versions
 from bot.report.quote import clean_text, cut_middle, join_lines, quote_block, quote_code
 from bot.report.sections.shape import DETAILS, Detail
-from bot.verdict.verdict import Report
+from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import describe_conditions
 from runners.core.failure.normalize import name_type
 from runners.core.protocol import (
@@ -19,10 +19,12 @@ from runners.core.protocol import (
     Exited,
     NotRun,
     Observation,
+    Outcome,
     OutOfMemory,
     Signalled,
     Signature,
     TimedOut,
+    Variant,
 )
 
 
@@ -35,6 +37,31 @@ def render_comparison(report: Report, detail: Detail = DETAILS[0]) -> str:
     lines = [f"reported: {reported}" if reported else "reported: no message to compare the runs with"]
     lines += _list_failures(ran, detail.entries)
     return quote_block("\n".join(lines))
+
+
+def render_failure(report: Report) -> str:
+    """Return the observed failure in one line, on the newest release that shows it; empty without a failure.
+
+    Where no run fails as reported, the reported failure stands beside it.
+    """
+    ran = [seen for seen in report.observations if seen.variant is not Variant.CONTROL and seen.signature is not None]
+    places = {version: i for i, version in enumerate(sort_versions(seen.version for seen in ran))}
+    ran.sort(key=lambda seen: places[seen.version])
+    bad = [seen for seen in ran if seen.answer is Answer.BAD]
+    if report.verdict.kind is VerdictKind.INVALID_REPRO or not ran:
+        return ""
+    if bad:
+        return f"Failure on {quote_code(bad[-1].version)}: {_quote_signature(bad[-1].signature)}"
+    other = [seen for seen in ran if seen.outcome is Outcome.OTHER_FAILURE]
+    if not other or report.verdict.kind is not VerdictKind.DIFFERENT_FAILURE:
+        return ""
+    reported = _describe_claim(report.extraction.claim)
+    beside = f"; reported: {quote_code(reported, 84)}" if reported else ""
+    return f"Failure on {quote_code(other[-1].version)}: {_quote_signature(other[-1].signature)}{beside}"
+
+
+def _quote_signature(signature: Signature | None) -> str:
+    return quote_code(describe_signature(signature, 120), 84) if signature is not None else ""
 
 
 def _describe_claim(claim: Claim) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from bot.report.quote import cut_end, escape_prose, quote_block
 from bot.report.sections.shape import DETAILS, STRANGERS, Detail
-from bot.verdict.finding_text import describe_finding
-from bot.verdict.verdict import Report
+from bot.verdict.finding_text import ONE_FAILS, describe_finding
+from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import DIFFERENCE, KINDS, LEVEL, REFUTED_BY, clears_passes
-from runners.core.protocol import Finding
+from runners.core.protocol import Finding, FindingKind
 
 MAX_VISIBLE = 3
 
@@ -29,9 +29,19 @@ def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
 
 def list_sentences(report: Report) -> tuple[str, ...]:
     """Return one sentence for each finding that the headline does not state already, unescaped."""
-    sentences = (describe_finding(one) for one in list_findings(report))
+    sentences = (describe_finding(one) for one in list_findings(report) if not _is_shown(one, report.verdict.kind))
     headline = report.verdict.headline
     return tuple(f"{capitalize(one)}." for one in sentences if one.removeprefix("the testcase ") not in headline)
+
+
+def _is_shown(finding: Finding, kind: VerdictKind) -> bool:
+    """True if the table or the headline shows the finding: devices that differ in outcome, runs that disagree.
+
+    Where the testcase is at fault, it explains the results that depend on other conditions.
+    """
+    if finding.kind is FindingKind.DEVICE_SPECIFIC:
+        return finding.evidence.get("how") == ONE_FAILS
+    return finding.kind is FindingKind.NONDETERMINISTIC and kind in (VerdictKind.FLAKY, VerdictKind.INVALID_REPRO)
 
 
 def capitalize(text: str) -> str:

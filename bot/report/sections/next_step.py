@@ -10,7 +10,7 @@ from bot.report.sections.ranges import is_public_repository, link_commits, link_
 from bot.report.sections.reasons import TO_DECIDE
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import CONTROL
-from runners.core.protocol import Bisection, FindingKind
+from runners.core.protocol import Answer, Bisection, FindingKind, Outcome, Variant
 from runners.toolchains import find_device, find_toolchain
 
 
@@ -39,9 +39,14 @@ def _describe_next_step(report: Report) -> str:
         case VerdictKind.INVALID_REPRO:
             return _advise_repair(report)
         case VerdictKind.FLAKY:
-            return "see the commands of a failing and of a clean run below; repeat them before you trust a bisection."
+            return f"{_COMMANDS} repeat a failing and a clean run."
         case VerdictKind.UNTESTABLE:
-            return _ask_for_device(report) or _ask_for_decision(report) or _ASK_FOR_CURRENT_API
+            return (
+                _ask_for_device(report)
+                or _ask_for_decision(report)
+                or _offer_port(report)
+                or "add a version of the testcase for the API of the newest release."
+            )
         case VerdictKind.INCONCLUSIVE:
             return _ask_for_decision(report) or _ASK_FOR_FAILURE
         case VerdictKind.INCOMPLETE | VerdictKind.NO_REPRO | VerdictKind.NO_CLAIM:
@@ -50,7 +55,7 @@ def _describe_next_step(report: Report) -> str:
             assert_never(other)
 
 
-_ASK_FOR_CURRENT_API = "add a version of the testcase for the API of the newest release."
+_COMMANDS = "the commands under *Reproduce it by hand*"
 _ASK_FOR_FAILURE = "add the complete error message, or the output and the expected output, as text."
 
 
@@ -72,7 +77,7 @@ def _name_newest(report: Report) -> str:
 
 
 def _confirm_here(report: Report) -> str:
-    return f"the commands below show the failure on {_name_newest(report)} without this bot."
+    return f"{_COMMANDS} show the failure on {_name_newest(report)} without this bot."
 
 
 # ---------------------------------------------------------------------------------------------- changes
@@ -106,11 +111,26 @@ def _advise_upgrade(report: Report) -> str:
         return (
             f"upgrade to {_name_newest(report)}{_link_notes(report, report.plan.order[-1] if report.plan else '')}."
         )
-    upgrade = f"upgrade to {quote_code(found.first_good)} or later{_link_notes(report, found.first_good)}."
+    notes = _link_notes(report, found.first_good)
+    if unclean := _name_later_failure(report, found.first_good):
+        upgrade = f"upgrade to {quote_code(found.first_good)}{notes}, not to {unclean}, which fails in another way."
+    else:
+        upgrade = f"upgrade to {quote_code(found.first_good)} or later{notes}."
     if found.last_bad is None or found.deep:
         return upgrade
     commits = link_commits(found.commits)
     return _join(upgrade, f"the fix is in {commits} after {quote_code(found.last_bad)}." if commits else "")
+
+
+def _name_later_failure(report: Report, first_good: str) -> str:
+    """Return the newest release from ``first_good`` on that only fails in another way; empty without one."""
+    if report.plan is None or first_good not in report.plan.order:
+        return ""
+    later = report.plan.order[report.plan.order.index(first_good) :]
+    runs = [seen for seen in report.observations if seen.version in later and seen.device == report.plan.device]
+    clean = {seen.version for seen in runs if seen.answer is Answer.GOOD}
+    failing = [seen.version for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and seen.version not in clean]
+    return quote_code(max(failing, key=later.index)) if failing else ""
 
 
 def _link_notes(report: Report, version: str) -> str:
@@ -145,8 +165,22 @@ def _advise_repair(report: Report) -> str:
 _THEN = "If it still fails then, edit the issue and write `/repro run`."
 
 
+def _offer_port(report: Report) -> str:
+    """Return how to use the ported testcase; empty if no run of it was good or bad."""
+    ported = [
+        seen for seen in report.observations if seen.variant is Variant.PORTED and seen.answer is not Answer.SKIP
+    ]
+    if not ported:
+        return ""
+    does = "runs cleanly" if ported[-1].answer is Answer.GOOD else "fails"
+    return (
+        f"confirm that the ported testcase, which {does} on {quote_code(ported[-1].version)}, is the same program."
+        " Its changes are under *Reproduce it by hand*."
+    )
+
+
 def _ask_for_device(report: Report) -> str:
-    """Return how to run the testcase on its own device; empty if this machine does not lack the device."""
+    """Return how to run the testcase on its own device; empty if this machine has the device."""
     if report.plan is None:
         return ""
     device = find_device(find_toolchain(report.plan.testcase.toolchain), report.plan.device)

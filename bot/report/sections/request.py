@@ -15,6 +15,8 @@ def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
     if report.verdict.kind is VerdictKind.NO_CLAIM:
         return Section("", _OFFER)
     missing = report.extraction.missing
+    if isinstance(report.extraction, NoRepro) and all(one.kind == "code" for one in missing):
+        missing = ()  # the reason says it, and the request asks for it
     shown = missing[: min(MAX_VISIBLE, detail.entries)]
     needs = [f"- {_describe_missing(one)}" for one in shown]
     needs += [f"- and {len(missing) - len(shown)} more"] if len(missing) > len(shown) else []
@@ -42,6 +44,8 @@ def _describe_missing(missing: Missing) -> str:
     match missing.kind:
         case "file":
             name = quote_code(missing.name)
+            if missing.name.startswith(("https://", "http://")) and not missing.why:
+                return f"the program behind the link {name}: add its text in a code block"
             if missing.why:
                 return f"the file {name}: it {escape_prose(missing.why)}; attach it as a `.zip`, or add its text"
             return (

@@ -62,17 +62,24 @@ def _find_reported(report: Report) -> str:
     return (report.plan.reported or "") if report.plan is not None else ""
 
 
+def _is_exact(report: Report) -> bool:
+    """True if the report names this very release, so that no other build stands in for it."""
+    named = [one.lstrip("vV") for one in report.extraction.claim.versions]
+    return _find_reported(report) in named
+
+
 def _name_row(row: MergedRow, report: Report, *, several: bool) -> str:
     toolchain = f"{row.toolchain} " if several else ""
     names = [quote_code(f"{toolchain}{version}") for version in row.versions]
     if row.fork:
-        return f"{names[0]} (a fork, {quote_code(row.fork)}; not a release)"
+        return f"{names[0]} (fork {quote_code(row.fork.partition(',')[0])}, not a release)"
     reported = _find_reported(report)
     is_home = reported in row.versions
+    role = "reported" if _is_exact(report) else "closest to the report"
     if len(names) < 3:
-        marks = {reported: " (reported)"} if is_home else {}
+        marks = {reported: f" ({role})"} if is_home else {}
         return ", ".join(f"{name}{marks.get(v, '')}" for name, v in zip(names, row.versions, strict=True))
-    home = f"; reported: {quote_code(reported)}" if is_home else ""
+    home = f"; {role}: {quote_code(reported)}" if is_home else ""
     return f"{names[0]} to {names[-1]} ({len(names)} releases run{home})"
 
 

@@ -29,8 +29,27 @@ class DatedBuild:
         return WORDS[self.behaviours[0]]
 
     @property
+    def short(self) -> str:
+        """Return `words` in at most two words."""
+        return "runs disagree" if self.words == "runs disagree" else _SHORT[self.behaviours[0]]
+
+    @property
     def mark(self) -> str:
         return MARKS.get(self.behaviours[0], NO_ANSWER)
+
+
+_SHORT = {
+    Behaviour.FAILS: "fails",
+    Behaviour.CLEAN: "clean",
+    Behaviour.FAILS_OTHERWISE: "fails otherwise",
+    Behaviour.COMPILES: "compiles only",
+    Behaviour.UNJUDGED: "unknown",
+    Behaviour.API_DIFFERS: "API differs",
+    Behaviour.UNAVAILABLE: "not available",
+    Behaviour.TIMEOUT: "time limit",
+    Behaviour.OUT_OF_MEMORY: "out of memory",
+    Behaviour.NOT_RUN: "not run",
+}
 
 
 def list_dated_builds(report: Report) -> tuple[DatedBuild, ...]:
@@ -77,9 +96,12 @@ def render_timeline(report: Report) -> str:
 
     Empty if there is nothing to put in order: one period, and no known day of the report.
     """
-    events = [(period[0].day, 0, _describe_period(period)) for period in _list_periods(list_dated_builds(report))]
+    builds = list_dated_builds(report)
+    close = bool(builds) and (builds[-1].day - builds[0].day).days < 400
+    form = "%Y-%m-%d" if close else "%Y-%m"
+    events = [(one[0].day, 0, f"{one[0].day:{form}} {_describe_period(one)}") for one in _list_periods(builds)]
     if (day := find_report_day(report)) is not None:
-        events.append((day, 1, f"{day:%Y-%m} **reported**"))
+        events.append((day, 1, f"{day:{form}} **reported**"))
     told = [text for *_, text in sorted(events, key=lambda event: event[:2])]
     if len(told) > MAX_EVENTS:
         told = [*told[: MAX_EVENTS // 2], "…", *told[-MAX_EVENTS // 2 :]]
@@ -92,6 +114,6 @@ def _list_periods(builds: Sequence[DatedBuild]) -> Iterator[tuple[DatedBuild, ..
 
 
 def _describe_period(period: Sequence[DatedBuild]) -> str:
-    """Return ``2025-01 ❌❌❌ fails as reported``."""
+    """Return ``❌❌❌ fails``: one sign per release that ran."""
     signs = "".join(one.mark for one in period[:MAX_MARKS]) + ("…" if len(period) > MAX_MARKS else "")
-    return f"{period[0].day:%Y-%m} {signs} {period[0].words}"
+    return f"{signs} {period[0].short}"

@@ -57,7 +57,8 @@ def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not wrong_value or not any(map(clears_passes, evidence.findings)):
         return verdict
     why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
+    settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
+    return replace(verdict, reasons=(*verdict.reasons, why, settle), confidence=min(verdict.confidence, UNATTRIBUTED))
 
 
 def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -65,8 +66,11 @@ def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
     wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in evidence.findings):
         return verdict
-    why = "the testcase reads memory that it never wrote; initialize that memory to see whether the failure stays"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNDEFINED_INPUT))
+    why = "the testcase reads memory that it never wrote, so its result may be undefined"
+    settle = "to decide: whether the failure stays with that memory initialized"
+    return replace(
+        verdict, reasons=(*verdict.reasons, why, settle), confidence=min(verdict.confidence, UNDEFINED_INPUT)
+    )
 
 
 _ARGUMENT_CHECK = re.compile(
@@ -101,7 +105,8 @@ def weigh_call_misuse(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not misuse or not any(map(clears_passes, evidence.findings)):
         return verdict
     why = "the error says how the function has to be called: if the testcase calls it wrongly, the error is correct"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
+    settle = "to decide: whether the testcase calls the function as the message demands"
+    return replace(verdict, reasons=(*verdict.reasons, why, settle), confidence=min(verdict.confidence, UNATTRIBUTED))
 
 
 def mention_argument_check(verdict: Verdict, evidence: Evidence) -> Verdict:

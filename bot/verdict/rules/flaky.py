@@ -53,8 +53,7 @@ def judge_flaky(evidence: Evidence) -> Verdict | None:
         sentence.format(version=version, rate=format_rate(*evidence.count_failures(version))),
         (
             _describe_condition(evidence, version, cause),
-            f"runs of one release disagree on {name_releases(evidence, disagreeing)}, so the runs show no change"
-            " between releases",
+            f"runs of {name_releases(evidence, disagreeing)} disagree, so they show no change between releases",
         ),
         evidence.find_indices(*disagreeing),
     )
@@ -85,17 +84,17 @@ def _describe_condition(evidence: Evidence, version: str, cause: str) -> str:
     return (
         ""
         if set(bad) & set(good)
-        else f"{condition} {join_names(bad)}: it fails; {join_names(good)}: it runs cleanly"
+        else f"with {condition}{join_names(bad)}, it fails; with {condition}{join_names(good)}, it runs cleanly"
     )
 
 
 _VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
     "memory": (
-        "content of new memory",
+        "new memory ",
         lambda under: "as usual" if under.fill is None else f"filled with 0x{255 - under.fill:02x}",
     ),
-    "threads": ("threads", lambda under: "as usual" if under.threads is None else str(under.threads)),
-    "hashes": ("hash seed", lambda under: str(under.hash_seed)),
+    "threads": ("", lambda under: "the usual threads" if under.threads is None else f"threads={under.threads}"),
+    "hashes": ("hash seed ", lambda under: str(under.hash_seed)),
 }
 
 

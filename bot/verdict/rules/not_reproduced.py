@@ -53,7 +53,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
             return make_verdict(
                 VerdictKind.UNTESTABLE,
                 CANNOT_RUN,
-                f"No release here can run the testcase as posted, because its API has moved; {count_tried(evidence)}."
+                f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)})."
                 f"{clean}",
                 (why,),
                 used,
@@ -160,8 +160,11 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         return make_verdict(
             VerdictKind.UNTESTABLE,
             CANNOT_RUN,
-            f"No release here accepts the testcase as written; {count_tried(evidence)}.",
-            (quote_span(latest.why), "to decide: the release that reads this text, or the text in today's syntax"),
+            f"No release here accepts the testcase as written ({count_tried(evidence)}).",
+            (
+                f"{latest.version} says: {quote_span(latest.why)}",
+                "to decide: the release that reads this text, or the text in today's syntax",
+            ),
             evidence.find_indices(*list_versions(plan, failing)),
         )
     named = name_failure(latest.signature.type) if latest.signature is not None else "another failure"
@@ -181,7 +184,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
             OTHERWISE,
             f"It fails on {name_releases(evidence, list_versions(plan, failing))}, but not as reported: on"
             f" {latest.version}, it ends with {named}.",
-            (quote_span(latest.why), "this says nothing about the reported failure"),
+            ("this says nothing about the reported failure",),
             used,
         )
     return make_verdict(

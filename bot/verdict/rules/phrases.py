@@ -79,9 +79,9 @@ MAX_PARTS = 5
 
 
 def count_tried(evidence: Evidence) -> str:
-    """Return ``3 releases were run``, for a sentence about releases that may differ from each other."""
+    """Return ``tried on 3 releases``, for a sentence about releases that may differ from each other."""
     n = len(evidence.list_tested(Variant.ORIGINAL))
-    return "1 release was run" if n == 1 else f"{n} releases were run"
+    return "tried on 1 release" if n == 1 else f"tried on {n} releases"
 
 
 def are_all(evidence: Evidence, versions: Sequence[str]) -> bool:

@@ -140,17 +140,17 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float
             seen.version == newest and seen.outcome is Outcome.OTHER_FAILURE for seen in evidence.list_originals()
         ):
             anew = f" {newest}, {name_newest(evidence)}, fails in another way."
-        reasons.append(
-            f"{newest} {'fails in another way' if anew else 'cannot run it'} as posted"
-            + ("; ported to its API it runs cleanly" if ported is Answer.GOOD else "")
-        )
+        if ported is Answer.GOOD:
+            reasons.append(f"{newest} does not run it as posted; ported to its API, it runs cleanly there")
+        elif not anew:
+            reasons.append(f"{newest} cannot run it as posted")
         sure -= 0.0 if ported is Answer.GOOD else 0.1
     return make_verdict(
         VerdictKind.FIXED,
         sure,
         f"Already fixed: {last_bad} fails as reported; {_describe_clean(evidence, first_good)}.{anew}",
         reasons,
-        evidence.find_indices(last_bad, first_good) + (ported_there if reasons else ()),
+        evidence.find_indices(last_bad, first_good) + (() if answers.get(newest) is Answer.GOOD else ported_there),
     )
 
 

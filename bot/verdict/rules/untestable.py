@@ -20,13 +20,13 @@ def describe_needs(evidence: Evidence) -> str:
     ]
     device = find_device(find_toolchain(evidence.plan.testcase.toolchain), evidence.plan.device)
     if not without or device is None or device.needs is None:
-        return f"No release here can run the testcase as posted; {count_tried(evidence)}."
+        return f"No release here can run the testcase as posted ({count_tried(evidence)})."
     words = (word for step in evidence.plan.testcase.steps for word in step)
     chips = list(dict.fromkeys(chip for word in words for chip in _CHIP.findall(word)))[:3]
     needs = f"{device.needs} ({', '.join(chips)})" if chips else device.needs
     compiled = [seen for seen in without if seen.why.startswith(COMPILES)]
     if not compiled:
-        return f"Running the testcase needs {needs}, which this machine does not have; {count_tried(evidence)}."
+        return f"Running the testcase needs {needs}, which this machine does not have ({count_tried(evidence)})."
     where = name_all(evidence, list_versions(evidence.plan, compiled))
     return f"The testcase compiles on {where}; running it needs {needs}, which this machine does not have."
 

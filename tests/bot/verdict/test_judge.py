@@ -193,9 +193,13 @@ def test_an_intermittent_failure_may_be_absent_by_luck(
 @pytest.mark.parametrize(
     ("cause", "conditions", "said"),
     [
-        ("hashes", {"hash_seed": 3}, "hash seed 0: it fails; 3: it runs cleanly"),
-        ("memory", {"fill": 0x55}, "content of new memory as usual: it fails; filled with 0xaa: it runs cleanly"),
-        ("threads", {"threads": 1}, "threads as usual: it fails; 1: it runs cleanly"),
+        ("hashes", {"hash_seed": 3}, "with hash seed 0, it fails; with hash seed 3, it runs cleanly"),
+        (
+            "memory",
+            {"fill": 0x55},
+            "with new memory as usual, it fails; with new memory filled with 0xaa, it runs cleanly",
+        ),
+        ("threads", {"threads": 1}, "with the usual threads, it fails; with threads=1, it runs cleanly"),
         ("randomness", {}, ""),
     ],
 )
@@ -380,7 +384,7 @@ def test_a_text_that_every_release_refuses_to_read_is_not_another_failure() -> N
     verdict = judge(Evidence(plan=plan, observations=refused, findings=()))
     assert verdict.kind is VerdictKind.UNTESTABLE
     assert "as written" in verdict.headline
-    assert "`Maintainers: merge now`" in verdict.reasons
+    assert "1.3 says: `Maintainers: merge now`" in verdict.reasons
     read = msgspec.structs.replace(refused[0], signature=Signature(type="mlir-error", message="stack overflow"))
     assert judge(Evidence(plan=plan, observations=(read, *refused[1:]), findings=())).kind is not verdict.kind
     own = msgspec.structs.replace(plan, claim=msgspec.structs.replace(CLAIM, versions=("1.3",)))
