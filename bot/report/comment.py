@@ -148,8 +148,8 @@ def render_footer(report: Report) -> str:
 
 
 _FOOTER = (
-    "Automatic answer of Reprobot, from recorded runs. `/repro run` repeats it, `/repro help` lists the commands,"
-    " `/repro void REASON` withdraws a wrong verdict (maintainers)."
+    "Automatic answer of Reprobot. `/repro run` repeats it, `/repro help` lists commands, `/repro void REASON`"
+    " withdraws it (maintainers)."
 )
 
 

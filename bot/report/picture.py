@@ -61,7 +61,8 @@ def draw_timeline(report: Report) -> Picture | None:
     day = find_report_day(report)
     days = [*(one.day for one in builds), *([day] if day is not None else [])]
     scale = _Scale(min(days), max(days))
-    marks = _place_labels(_make_marks(builds, scale))
+    reported = (report.plan.reported or "") if report.plan is not None else ""
+    marks = _place_labels(_make_marks(builds, scale, reported))
     lowest = max((mark.label_y for mark in marks), default=LABEL_Y)
     return Picture(
         width=WIDTH,
@@ -86,14 +87,14 @@ class _Scale:
         return round(MARGIN + share * (WIDTH - 2 * MARGIN))
 
 
-def _make_marks(builds: Sequence[DatedBuild], scale: _Scale) -> list[Mark]:
-    """Return the marks; the first and the last release of each period of equal outcomes have a label."""
+def _make_marks(builds: Sequence[DatedBuild], scale: _Scale, reported: str) -> list[Mark]:
+    """Return the marks. The reported release, and the ends of each period of equal outcomes, have a label."""
     marks = []
     for _, group in itertools.groupby(builds, key=lambda one: one.words):
         period = list(group)
         for one in period:
             main = one.behaviours[0]
-            labelled = one in (period[0], period[-1])
+            labelled = one in (period[0], period[-1]) or one.version == reported
             marks.append(
                 Mark(
                     x=scale.place(one.day),

@@ -12,6 +12,7 @@ from bot.report.sections.shape import DETAILS, Detail
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import describe_conditions
 from runners.core.failure.normalize import name_type
+from runners.core.failure.oracle import OUTPUT
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -51,17 +52,21 @@ def render_failure(report: Report) -> str:
     if report.verdict.kind is VerdictKind.INVALID_REPRO or not ran:
         return ""
     if bad:
-        return f"Failure on {quote_code(bad[-1].version)}: {_quote_signature(bad[-1].signature)}"
+        return _describe_observed(bad[-1])
     other = [seen for seen in ran if seen.outcome is Outcome.OTHER_FAILURE]
     if not other or report.verdict.kind is not VerdictKind.DIFFERENT_FAILURE:
         return ""
     reported = _describe_claim(report.extraction.claim)
     beside = f"; reported: {quote_code(reported, 84)}" if reported else ""
-    return f"Failure on {quote_code(other[-1].version)}: {_quote_signature(other[-1].signature)}{beside}"
+    return f"{_describe_observed(other[-1])}{beside}"
 
 
-def _quote_signature(signature: Signature | None) -> str:
-    return quote_code(describe_signature(signature, 120), 84) if signature is not None else ""
+def _describe_observed(seen: Observation) -> str:
+    if seen.signature is None:
+        return ""
+    if seen.signature.type == OUTPUT:
+        return f"On {quote_code(seen.version)}, it prints {quote_code(seen.signature.message, 84)}"
+    return f"Failure on {quote_code(seen.version)}: {quote_code(describe_signature(seen.signature, 120), 84)}"
 
 
 def _describe_claim(claim: Claim) -> str:

@@ -16,7 +16,7 @@ VARIANT_NOTES = {
     Variant.RETARGETED: "changed to run on this device",
     Variant.CONTROL: "control: with one change",
 }
-_CHANGED = "(testcase changed for it)"
+_CHANGED = "(testcase adapted)"
 MAX_ROWS, MAX_DEVICES = 5, 4
 """Rows and devices of the table that is always visible."""
 
@@ -88,7 +88,9 @@ def _date_row(row: MergedRow, report: Report) -> str:
     if not days:
         return ""
     first, last = min(days), max(days)
-    return f"{first}" if first == last else f"{first} to {last}"
+    if first == last:
+        return f"{first}"
+    return " to ".join(dict.fromkeys((f"{first:%Y-%m}", f"{last:%Y-%m}")))
 
 
 def _render_merged(cell: MergedCell, builds: int) -> str:
@@ -102,7 +104,7 @@ def _render_merged(cell: MergedCell, builds: int) -> str:
         for tally in cell.tallies[:3]
     ]
     ported = " (ported)" if cell.variant is Variant.PORTED else ""
-    share = f" ({cell.builds} of {builds} releases)" if 0 < cell.builds < builds else ""
+    share = f" (run on {cell.builds} of {builds})" if 0 < cell.builds < builds else ""
     return ", ".join(parts) + ported + share
 
 
