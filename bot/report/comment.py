@@ -143,7 +143,7 @@ def list_decision_notes(report: Report) -> tuple[str, ...]:
 
 def render_footer(report: Report) -> str:
     """Return the last visible line: the author, the commands, and how to contest the verdict."""
-    log = f" [Log of this run](<{report.log}>)." if is_plain_url(report.log) else ""
+    log = f" [Log and full page](<{report.log}>)." if is_plain_url(report.log) else ""
     return f"<sub>{_FOOTER}{log}</sub>"
 
 

@@ -102,11 +102,19 @@ def _format_run(seen: Observation, repro: Repro, release: Release | None, *, exa
     ]
 
 
+_USUAL_PYTHON = "3.11"
+"""The version on which the recorded runs of this project are made, if the build has wheels for it."""
+
+
+def _choose_python(pythons: tuple[str, ...]) -> str:
+    return _USUAL_PYTHON if _USUAL_PYTHON in pythons else pythons[-1]
+
+
 def _list_uv_words(release: Release | None, companions: tuple[str, ...], repro: Repro) -> list[str]:
     """Return ``uv run`` with the packages of a run; empty for a build that the catalogue does not know."""
     if release is None:
         return []
     needed = (*release.distributions, *release.pins, *companions, *repro.testcase.requirements)
     day = ["--exclude-newer", f"{release.as_of:%Y-%m-%d}"] if release.as_of is not None else []
-    python = ["--python", release.pythons[-1]] if release.pythons else []
+    python = ["--python", _choose_python(release.pythons)] if release.pythons else []
     return ["uv", "run", "--no-project", *python, *day, *(word for one in needed for word in ("--with", one))]

@@ -39,6 +39,7 @@ from runners.core.protocol import (
     Outcome,
     Signature,
     TimedOut,
+    Variant,
     Varied,
 )
 from tests.bot.report import reports
@@ -512,3 +513,48 @@ def test_a_cut_inside_a_span_leaves_its_words_quoted() -> None:
     shown = escape_prose("It ends with `" + "close this issue " * 60 + "`.", 100)
     assert shown.startswith("It ends with `close")
     assert shown.endswith("`")
+
+
+def test_the_last_line_says_how_to_run_again_and_how_to_contest() -> None:
+    """And links to the log where there is one; an address with other characters than a log's is left out."""
+    report = reports.regression()
+    footer = render_comment(replace(report, log="https://github.com/a/b/actions/runs/7")).splitlines()[-3]
+    for words in (
+        "`/repro run`",
+        "`/repro help`",
+        "`/repro void REASON`",
+        "(<https://github.com/a/b/actions/runs/7>)",
+    ):
+        assert words in footer
+    assert "log" not in render_comment(replace(report, log="https://x.y/>) [z](a")).splitlines()[-3].casefold()
+
+
+def test_the_upgrade_names_the_release_and_its_notes() -> None:
+    """Not ``or later`` where a later release fails in another way."""
+    report = reports.fixed_crash()
+    notes = "([release notes](<https://github.com/iree-org/iree/releases/tag/v3.6.0>))"
+    assert f"upgrade to `3.6.0` or later {notes}." in render_comment(report)
+    *rest, newest = report.observations
+    broken = msgspec.structs.replace(newest, outcome=Outcome.OTHER_FAILURE, answer=Answer.SKIP, ended=Exited(code=1))
+    text = render_comment(replace(report, observations=(*rest, broken)))
+    assert f"upgrade to `3.6.0` {notes}, not to `3.13.0`, which fails in another way." in text
+
+
+def test_the_commands_need_no_more_than_uv() -> None:
+    """Packages of the build and of the testcase, as of the release's date; none for a build outside the index."""
+    report = reports.regression()
+    line = (
+        "uv run --no-project --python 3.11 --exclude-newer 2026-08-13 --with apache-tvm==0.26.0 --with pytest python"
+    )
+    assert f"# tvm 0.26.0: fails as reported\n{line} repro.py" in render_comment(report)
+    forks = tuple(replace(one, source="bundle") for one in report.releases)
+    assert "uv run" not in render_comment(replace(report, releases=forks))
+
+
+def test_a_device_that_only_adapted_runs_used_says_so_in_its_column() -> None:
+    """The column's title, not each cell; and a share where not every release of the row ran there."""
+    report = reports.regression()
+    other = reports.seen("0.27.0", Outcome.PASS, device="opencl", variant=Variant.RETARGETED)
+    text = render_comment(replace(report, observations=(*report.observations, other)))
+    assert "| `opencl` (testcase adapted) |" in text
+    assert "✅ runs cleanly (run on 1 of 2)" in text
