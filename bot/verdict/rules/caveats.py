@@ -6,9 +6,10 @@ import re
 from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import UNATTRIBUTED, UNDEFINED_INPUT
+from bot.verdict.grounds import Ground
+from bot.verdict.own_reference import computes_reference
 from bot.verdict.rules.phrases import format_span, list_versions
-from bot.verdict.verdict import Verdict, VerdictKind
+from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, withhold
 from runners.core.findings import clears_passes
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, FindingKind, Variant
 
@@ -22,7 +23,7 @@ def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Add the result of the reporter's own control, and lower the confidence where the control fails."""
+    """Add the result of the reporter's own control, which weakens the verdict where the control fails."""
     if verdict.kind not in _RESTS_ON_A_FAILURE:
         return verdict
     controls = [
@@ -38,14 +39,14 @@ def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
         reason = f"the variant that the report calls working runs cleanly on {where}"
         return replace(verdict, reasons=(*verdict.reasons, reason))
     reason = f"the variant that the report calls working fails in the same way on {where}"
-    return replace(verdict, reasons=(*verdict.reasons, reason), confidence=round(verdict.confidence - 0.15, 2))
+    return add_grounds(verdict, Ground.CONTROL_FAILS, reasons=(reason,))
 
 
 _RESTS_ON_A_FAILURE = {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED}
 
 
 def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Limit the confidence of a wrong result that every release shows and that no pass causes.
+    """Withhold the verdict on a wrong result of every release, without a pass that causes it and without a reference.
 
     Such a result may be the testcase's own fault. An error or a crash is always the compiler's; that a value is wrong
     is only the report's claim. LLVM's passes do not count. The host has not verified that no pass is to blame, so the
@@ -54,17 +55,22 @@ def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
     wrong_value = verdict.kind is VerdictKind.CONFIRMED and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(map(clears_passes, evidence.findings)):
         return verdict
+    if computes_reference(evidence.plan.testcase):
+        why = (
+            "no pass causes the result; a computation of the testcase's own, without the compiler, disagrees with it"
+        )
+        return add_grounds(verdict, Ground.NO_PASS_CAUSES, Ground.OWN_REFERENCE, reasons=(why,))
     why = "no pass causes the result, so only the report says that it is wrong, and no run confirms that"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
+    return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why)
 
 
 def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Limit the confidence of a wrong value where the testcase reads memory that it never wrote."""
+    """Withhold the verdict on a wrong value where the testcase reads memory that it never wrote."""
     wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in evidence.findings):
         return verdict
     why = "the testcase reads memory that it never wrote; initialize that memory to see whether the failure stays"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNDEFINED_INPUT))
+    return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why)
 
 
 _ARGUMENT_CHECK = re.compile(
@@ -86,7 +92,7 @@ _CALL_MISUSE = re.compile(
 
 
 def weigh_call_misuse(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Limit the confidence of an error that says how a function has to be called, where no pass causes the error.
+    """Withhold the verdict on an error that says how a function has to be called, where no pass causes the error.
 
     The testcase may call the function wrongly, and then the error is right on every release.
     """
@@ -99,7 +105,7 @@ def weigh_call_misuse(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not misuse or not any(map(clears_passes, evidence.findings)):
         return verdict
     why = "the error says how the function has to be called: if the testcase calls it wrongly, the error is correct"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
+    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why)
 
 
 def mention_argument_check(verdict: Verdict, evidence: Evidence) -> Verdict:
