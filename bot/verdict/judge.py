@@ -12,9 +12,8 @@ from bot.extract.types import DESCRIPTIONS, Extraction, Intent, NoRepro, Repro
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.caveats import (
-    mention_argument_check,
     name_forks,
-    weigh_call_misuse,
+    weigh_call_check,
     weigh_cleared_passes,
     weigh_control,
     weigh_undefined_input,
@@ -77,8 +76,7 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_repeats,
         weigh_cleared_passes,
         weigh_undefined_input,
-        mention_argument_check,
-        weigh_call_misuse,
+        weigh_call_check,
         distrust_clean_runs,
         distrust_other_values,
     ):
