@@ -641,20 +641,22 @@ ASKED = "Check failed: ErrorContext(fn=main, loc=param[0], param=x) expect Tenso
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("toolchain", "message", "told"),
     [
-        (ASKED, True),
-        ("input0 shape dimension 0 mismatch; while invoking native function hal.buffer_view.assert", True),
-        ("no function `forward` exported by module; looking up function 'forward'", True),
-        ("Check failed: (lhs.dtype().is_bool()) is false", False),
+        ("tvm", ASKED, True),
+        ("iree", "input0 shape dimension 0 mismatch; while invoking native function hal.buffer_view.assert", True),
+        ("iree", "no function `forward` exported by module; looking up function 'forward'", True),
+        ("tvm", "Check failed: (lhs.dtype().is_bool()) is false", False),
     ],
 )
-def test_an_error_from_a_check_of_the_arguments_is_named_as_such(message: str, told: bool) -> None:
+def test_an_error_from_a_check_of_the_arguments_is_named_as_such(toolchain: str, message: str, told: bool) -> None:
     """The verdict stays, because it fails as reported; the reader decides whether the check is correct."""
     signature = Signature(type="ValueError", message=message)
     claim = Claim(kind=ClaimKind.ERROR, signature=signature, versions=("1.1",))
     seen = [observe(version, M, signature=signature) for version in ORDER]
-    verdict = judge(Evidence(plan=msgspec.structs.replace(PLAN, claim=claim), observations=tuple(seen), findings=()))
+    testcase = msgspec.structs.replace(PLAN.testcase, toolchain=toolchain)
+    plan = msgspec.structs.replace(PLAN, claim=claim, testcase=testcase)
+    verdict = judge(Evidence(plan=plan, observations=tuple(seen), findings=()))
     assert verdict.kind is VerdictKind.CONFIRMED
     assert ("a check of the arguments" in verdict.headline) is told
 
