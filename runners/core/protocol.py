@@ -543,6 +543,8 @@ class JobCell(Wire, frozen=True, kw_only=True):
     sandbox: Name = "auto"
     allow: tuple[Name, ...] = ()
     """Packages that the testcase may install besides those on the list."""
+    download_mib: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    """Limit of an environment's download if the testcase requires packages; None for the machine's own limit."""
     minimize: bool = False
     """Also minimize the testcase."""
 
