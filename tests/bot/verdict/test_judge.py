@@ -754,8 +754,6 @@ def test_a_limit_of_the_operator_is_the_headline() -> None:
     assert verdict.kind is VerdictKind.UNTESTABLE
     expected = "A limit of this installation prevents every run: the testcase requires `torch"
     assert verdict.headline.startswith(expected)
-        "A limit of this installation prevents every run: the testcase requires `torch"
-    )
     assert "1536 MiB" in verdict.reasons[0]
 
 
