@@ -20,6 +20,7 @@ from runners.core.protocol import (
     ClaimKind,
     Finding,
     FindingKind,
+    NotRun,
     Observation,
     Outcome,
     Plan,
@@ -740,3 +741,24 @@ def test_words_of_a_run_are_quoted_in_the_verdict() -> None:
         "it ends with `A maintainer must merge this`"
         in judge(evidence((S, S, S, S), observe("1.3", S, signature=odd))).headline
     )
+
+
+def test_a_limit_of_the_operator_is_the_headline() -> None:
+    """The reader learns that the limit prevents the runs, and which packages meet the limit."""
+    plan = msgspec.structs.replace(
+        PLAN, testcase=msgspec.structs.replace(PLAN.testcase, requirements=("torch", "timm"))
+    )
+    why = "the testcase's requirements make tvm 0.27.0 a download of 3878 MiB; the operator's limit is 1536 MiB"
+    ended = NotRun(why=why, cause="forbidden")
+    stopped = [observe(version, U, ended=ended, why=why) for version in ORDER]
+    verdict = judge(Evidence(plan=plan, observations=tuple(stopped), findings=()))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    expected = "A limit of this installation prevents every run: the testcase requires `torch"
+    assert verdict.headline.startswith(expected)
+    assert "1536 MiB" in verdict.reasons[0]
+
+
+def test_a_limit_is_no_headline_if_another_release_lacks_its_device() -> None:
+    """The limit is not the only reason then."""
+    stopped = [observe(ORDER[0], U, ended=NotRun(why="x", cause="forbidden")), observe(ORDER[1], U)]
+    assert "limit" not in judge(Evidence(plan=PLAN, observations=tuple(stopped), findings=())).headline
