@@ -16,7 +16,7 @@ from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
 from runners.probe.task import ProbeResult
 from runners.rewrite.testcase import port_testcase
-from runners.rewrite.text import port_mlir
+from runners.rewrite.text import port_words
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import iree, tvm
@@ -378,7 +378,7 @@ def test_an_operation_is_renamed_in_code_and_not_in_comments() -> None:
 @given(st.text(alphabet='a"/\\ \n.', max_size=80))
 def test_mlir_without_the_name_stays(text: str) -> None:
     """Broken strings and comments do no harm."""
-    assert port_mlir(text, ()) == (text, [])
+    assert port_words(text, ()) == (text, [])
 
 
 # ---------------------------------------------------------------------------------------------- real releases
