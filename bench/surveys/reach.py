@@ -70,18 +70,23 @@ def read_report(path: Path) -> Repro | Reach:
             return Reach(name=path.stem, group="cut off by the archive", detail=found.reason)
         missing = "holds no code" in found.reason or "link only" in found.reason or "shows output" in found.reason
         return Reach(name=path.stem, group="no code" if missing else "testcase not found", detail=found.reason)
+    if cut and (found.missing or any(map(_has_open_bracket, found.testcase.files.values()))):
+        return Reach(name=path.stem, group="cut off by the archive", detail=_list_missing(found))
     if found.missing:
-        if cut:
-            return Reach(name=path.stem, group="cut off by the archive", detail=_list_missing(found))
         kinds = "/".join(sorted({entry.kind for entry in found.missing}))
         return Reach(name=path.stem, group=f"incomplete: {kinds}", detail=_list_missing(found))
     return found
 
 
 def _is_cut_off(text: str) -> bool:
-    """True if the archive ends inside the report: inside a fence, or at its limit of characters."""
-    open_fence = len(re.findall(r"^ {0,3}`{3,}", text, re.M)) % 2 == 1
-    return open_fence and len(text) > MIN_CUT_CHARS
+    """True if the archive ends inside a program: a fence is open, or the last block has an open bracket."""
+    fences = re.split(r"^ {0,3}`{3,}[^\n]*$", text, flags=re.M)
+    last = fences[-1] if len(fences) % 2 == 0 else fences[-2] if not fences[-1].strip() and len(fences) > 2 else ""
+    return (len(fences) % 2 == 0 or _has_open_bracket(last)) and len(text) > MIN_CUT_CHARS
+
+
+def _has_open_bracket(text: str) -> bool:
+    return any(text.count(left) > text.count(right) for left, right in ("{}", "()", "[]"))
 
 
 MIN_CUT_CHARS = 1_200

@@ -35,7 +35,14 @@ _VALUES = tuple(
     for backend in ("llvm-cpu", "vmvx")
 )
 
-_RENAMED_IN_2023 = {"--module_file": "--module", "--entry_function": "--function", "--function_input": "--input"}
+_RENAMED_IN_2023 = {
+    **{"--module_file": "--module", "--entry_function": "--function", "--function_input": "--input"},
+    **{"--module-file": "--module", "--entry-function": "--function", "--function-input": "--input"},
+    **{f"--{flag}=dylib": "--device=local-task" for flag in ("driver", "device")},
+    **{f"--{flag}=dylib-sync": "--device=local-sync" for flag in ("driver", "device")},
+    **{f"--{flag}=vmvx": "--device=local-task" for flag in ("driver", "device")},
+    "--driver": "--device",
+}
 _RUNTIME = tuple(
     DriftEntry(old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)")
     for old, new in _RENAMED_IN_2023.items()
