@@ -19,7 +19,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -62,7 +62,8 @@ class Reach:
 def read_report(path: Path) -> Repro | Reach:
     """Extract a report's testcase, or classify the report that has none."""
     found = extract(read_issue(str(path), None, attach=False))
-    cut = _is_cut_off(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    cut = _is_cut_off(text)
     if found.intent is not Intent.FAILURE:
         return Reach(name=path.stem, group="no claim of failure", detail=found.intent.value)
     if isinstance(found, NoRepro):
@@ -70,7 +71,8 @@ def read_report(path: Path) -> Repro | Reach:
             return Reach(name=path.stem, group="cut off by the archive", detail=found.reason)
         missing = "holds no code" in found.reason or "link only" in found.reason or "shows output" in found.reason
         return Reach(name=path.stem, group="no code" if missing else "testcase not found", detail=found.reason)
-    if cut and (found.missing or any(map(_has_open_bracket, found.testcase.files.values()))):
+    files = found.testcase.files.values()
+    if cut and (found.missing or any(map(_has_open_bracket, files)) or _ends_with(text, files)):
         return Reach(name=path.stem, group="cut off by the archive", detail=_list_missing(found))
     if found.missing:
         kinds = "/".join(sorted({entry.kind for entry in found.missing}))
@@ -83,6 +85,12 @@ def _is_cut_off(text: str) -> bool:
     fences = re.split(r"^ {0,3}`{3,}[^\n]*$", text, flags=re.M)
     last = fences[-1] if len(fences) % 2 == 0 else fences[-2] if not fences[-1].strip() and len(fences) > 2 else ""
     return (len(fences) % 2 == 0 or _has_open_bracket(last)) and len(text) > MIN_CUT_CHARS
+
+
+def _ends_with(text: str, files: Iterable[str]) -> bool:
+    """True if the text ends inside a fence with the last row of a file."""
+    rows = {file.rstrip().rpartition("\n")[2].strip() for file in files}
+    return len(re.findall(r"^ {0,3}`{3,}", text, re.M)) % 2 == 1 and text.rstrip().rpartition("\n")[2].strip() in rows
 
 
 def _has_open_bracket(text: str) -> bool:
@@ -153,14 +161,25 @@ def _classify_run(seen: Observation, group: str) -> str:
             return "the text is refused" if _is_refused(seen) else group
 
 
-_DRIFT = re.compile(r"^(?:ModuleNotFoundError|ImportError|SyntaxError|NameError|FileNotFoundError|IndentationError)$")
+_NOT_STARTED = {
+    "ModuleNotFoundError",
+    "ImportError",
+    "SyntaxError",
+    "NameError",
+    "FileNotFoundError",
+    "IndentationError",
+}
+_WRONG_CALL = {"AttributeError", "TypeError", "ValueError"}
+"""Errors of Python that an older interface raises, if no compile phase was reached."""
 
 
 def _is_refused(seen: Observation) -> bool:
     """True if the build refused the text, or the script did not get as far as the compiler."""
-    signature = seen.signature
-    refused = is_rejected(seen, find_toolchain(seen.toolchain).FAILURES)
-    return refused or (signature is not None and bool(_DRIFT.match(signature.type)))
+    if is_rejected(seen, find_toolchain(seen.toolchain).FAILURES):
+        return True
+    kind = seen.signature.type if seen.signature is not None else ""
+    compiled = seen.record is not None and bool(seen.record.phases)
+    return kind in _NOT_STARTED or (kind in _WRONG_CALL and not compiled)
 
 
 def _get_error(seen: Observation) -> str:

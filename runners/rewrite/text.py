@@ -73,12 +73,24 @@ def _port_word(word: str, flags: dict[str, Rename], number: int, changes: list[N
         return word
     whole = _use_two_dashes(word)
     name, equals, value = whole.partition("=")
+    if name == _PIPELINE:
+        return name + equals + _PASS.sub(lambda found: _port_pass(found[0], flags, number, changes), value)
     if (flag := flags.get(whole)) is not None and whole != name:
         return _apply_rename(whole, flag, number, changes)
     if (flag := flags.get(name)) is None:
         return word
     new = _apply_rename(name, flag, number, changes)
     return new + equals + value if new else ""
+
+
+_PIPELINE = "--pass-pipeline"
+"""The flag whose value names passes. Each pass is a flag too, by which it runs alone."""
+_PASS = re.compile(r"(?<![\w.=-])[a-z][\w-]*(?![\w=.])")
+
+
+def _port_pass(name: str, flags: dict[str, Rename], number: int, changes: list[NameChange]) -> str:
+    flag = flags.get(f"--{name}")
+    return name if flag is None else _apply_rename(name, flag, number, changes).removeprefix("--")
 
 
 def _use_two_dashes(word: str) -> str:

@@ -124,9 +124,12 @@ def _make_compile_step(work: Workspace, argv: list[str], call: ToolCall) -> list
 
 
 def _add_target(work: Workspace, argv: list[str]) -> list[str]:
-    """Name a target in a call that needs one and names none, unless the report is about that refusal."""
-    text = "\n".join(work.files.get(word, "") for word in argv)
-    flag = work.tools.choose_target(argv, text, work.device)
+    """Name a target in a call that needs one and names none, unless the report is about that refusal.
+
+    A file that the issue does not show may name a target itself.
+    """
+    text = "\n".join(work.files[word] for word in argv if word in work.files)
+    flag = work.tools.choose_target(argv, text, work.device) if text else None
     if flag is None or "no HAL devices defined" in work.output:
         return argv
     work.add_repair("add-target", f"{flag}, because the command names no target")

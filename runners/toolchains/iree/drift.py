@@ -18,8 +18,16 @@ _SUCCESSORS = {
     "--iree-opt-import-parameter-keys": "--iree-parameter-import-keys",
     "--iree-opt-import-parameter-maximum-size": "--iree-parameter-import-maximum-size",
     "--iree-opt-export-parameter-minimum-size": "--iree-parameter-export-minimum-size",
+    "--iree-gpu-fuse-and-hoist-parallel-loops": "--iree-codegen-gpu-fuse-and-hoist-parallel-loops",
+    "--iree-gpu-pack-to-intrinsics": "--iree-codegen-gpu-pack-to-intrinsics",
+    "--iree-codegen-gpu-propagate-dispatch-size-bounds": "--iree-codegen-propagate-dispatch-size-bounds",
+    "--iree-llvmcpu-vector-transfer-lowering": "--iree-codegen-vector-transfer-lowering",
+    "--iree-linalg-ext-convert-conv2d-to-im2col-op": "--iree-linalg-ext-convert-conv-to-im2col-op",
+    "--iree-linalg-ext-decompose-map-scatter": "--iree-linalg-ext-decompose-map-store",
+    "--iree-codegen-affine-expand-index-ops": "--iree-affine-expand-index-ops",
+    "--iree-gpu-distribute-mma-to-lanes": "--iree-gpu-distribute-inner-tiled-to-lanes",
 }
-"""Renamed flags. In addition, every ``--iree-hip-`` flag that 3.12.0 removed became an ``--iree-rocm-`` flag."""
+"""Renamed flags and passes. Every ``--iree-hip-`` flag that 3.12.0 removed became an ``--iree-rocm-`` flag."""
 
 _NOT_EXACT = {"--iree-llvmgpu-enable-prefetch": "a switch became a number of stages"}
 
@@ -83,12 +91,20 @@ _RENAMED_BY_2024 = {
     },
 }
 """Flags of the compiler that were renamed before the first numbered release. An empty successor: not needed."""
+_PASSES = {
+    "--iree-llvmcpu-drop-vector-unit-dims": "--iree-codegen-drop-vector-unit-dims",
+}
+"""Passes that were renamed before the first numbered release."""
 _COMPILER = tuple(
     DriftEntry(
         old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed before the first release", of=tool
     )
-    for old, new in _RENAMED_BY_2024.items()
-    for tool in ("iree-compile", "iree-opt")
+    for tool, renamed in (
+        ("iree-compile", _RENAMED_BY_2024),
+        ("iree-opt", _RENAMED_BY_2024),
+        ("iree-opt", _PASSES),
+    )
+    for old, new in renamed.items()
 )
 
 _DIALECT = (
