@@ -17,6 +17,7 @@ from bot.verdict.rules.phrases import (
 )
 from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
+from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
 
@@ -138,7 +139,8 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     plan = evidence.plan
     failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     latest = failing[-1]
-    refused = all(_is_rejected(seen, plan.testcase.toolchain) for seen in evidence.list_originals())
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    refused = all(is_rejected(seen, vocabulary) for seen in evidence.list_originals())
     if refused and not evidence.has_reported_release():  # the reporter's own release read the text
         return make_verdict(
             VerdictKind.UNTESTABLE,
@@ -173,15 +175,6 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         ("to decide: the full error message as printed",),
         used,
     )
-
-
-def _is_rejected(seen: Observation, toolchain: str) -> bool:
-    """True if the build refused to read the text: by its parser, its verifier, or its list of passes and flags."""
-    if seen.outcome is Outcome.INCOMPATIBLE:
-        return True
-    message = seen.signature.message if seen.signature is not None else ""
-    patterns = find_toolchain(toolchain).FAILURES.rejections
-    return seen.outcome is Outcome.OTHER_FAILURE and any(pattern.search(message) for pattern in patterns)
 
 
 def _has_exit_zero(seen: Observation) -> bool:

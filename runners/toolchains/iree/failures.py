@@ -34,6 +34,7 @@ FAILURES = FailureVocabulary(
         re.compile(r"custom op '.+' is unknown|unregistered (?:dialect|operation)|dialect '.+' is unknown"),
         re.compile(r"^(?:expected|unexpected|invalid|unknown|undefined|use of undeclared) (?!error|result|output)"),
         re.compile(r"op (?:expected \d+ (?:operands?|results?|regions?)|requires attribute|attribute '.+' failed)"),
+        re.compile(r"^For \w+= argument, expected one of"),  # an enumeration of the Python interface
         re.compile(r"^unknown custom value for|^Unknown command line argument"),
     ),
     call_checks=(
