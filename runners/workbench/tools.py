@@ -21,7 +21,6 @@ from runners.diagnosis.diagnose import diagnose_failure
 from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
 from runners.investigation.state import BuildSearch, Tools, make_cell
 from runners.probe.observe import observe_cell
-from runners.rewrite.testcase import port_testcase, retarget_testcase
 from runners.toolchains import find_toolchain
 
 
@@ -52,7 +51,7 @@ def make_tools(
     return Tools(
         run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt, fresh=cell.variant is Variant.CONTROL),
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
-        retarget=retarget_testcase,
+        retarget=_retarget,
         diagnose=look_for_cause,
         compare=compare,
         executor=executor,
@@ -65,11 +64,19 @@ def make_tools(
 def _port_with_changes(
     testcase: Testcase, version: str, toolchain: Toolchain
 ) -> tuple[Testcase, tuple[str, ...]] | None:
+    from runners.rewrite.testcase import port_testcase  # its parser takes 0.15 s, which few plans need
+
     ported = port_testcase(testcase, version, toolchain)
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
     return ported.testcase, tuple(changes)
+
+
+def _retarget(testcase: Testcase, device: str) -> Testcase | None:
+    from runners.rewrite.testcase import retarget_testcase
+
+    return retarget_testcase(testcase, device)
 
 
 def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USUAL) -> Means:
@@ -92,7 +99,7 @@ def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USU
         )
         return execute(request).hook_file or ""
 
-    return Means(run=run, run_hook=run_hook, retarget=retarget_testcase)
+    return Means(run=run, run_hook=run_hook, retarget=_retarget)
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from runners.builds.opening import BuildContext, open_range_finder
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.bisection.commits import Prior
 from runners.core.errors import ReprobotError
@@ -29,7 +28,6 @@ from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import BuildSearch, make_cell
-from runners.minimization.minimize import minimize_testcase
 from runners.probe.observe import observe_cell
 from runners.sandbox.process import handle_stop_signals
 from runners.toolchains import find_toolchain
@@ -94,6 +92,8 @@ class Workbench(Machine):
         Raises:
             NotReducible: no run shows the reported failure, or only a control could tell a wrong reduction.
         """
+        from runners.minimization.minimize import minimize_testcase
+
         limits = plan.limits
 
         def run(testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation:
@@ -125,6 +125,8 @@ class Workbench(Machine):
             UserError: there is no such version or commit, or no build between the two can be had.
             InfraError: the history or a source cannot be reached.
         """
+        from runners.builds.opening import BuildContext, open_range_finder
+
         around = BuildContext(
             catalogue=self.catalogue,
             config=read_config(),
