@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,10 +95,16 @@ def open_local_workbench(
 
 
 def prepare_bench(options: RunOptions, catalogue: Catalogue, sink: Sink) -> Callable[[], Workbench]:
-    """Return the function that opens the workbench with these options."""
-    return lambda: open_local_workbench(
-        options.sandbox, catalogue, sink, allow=options.allowed, history=options.history
+    """Begin to open the workbench with these options, beside the reading of the issue. Return how to get it.
+
+    A machine without a sandbox is an error only for the caller who asks for the workbench.
+    """
+    opener = ThreadPoolExecutor(1)
+    opening = opener.submit(
+        open_local_workbench, options.sandbox, catalogue, sink, allow=options.allowed, history=options.history
     )
+    opener.shutdown(wait=False)
+    return opening.result
 
 
 def open_named_log(history: Path | None) -> CommitLog | None:

@@ -11,7 +11,7 @@ from runners.core.failure.oracle import get_last_output
 from runners.core.protocol import Exited, Limits, NotRun, Testcase
 from runners.environments.resolve import Unresolvable
 from runners.environments.store import Environment
-from runners.probe.canary import explain_failed_canary, make_canary_key
+from runners.probe.canary import explain_failed_canary, identify_copy, make_canary_key
 from runners.probe.task import PLAIN
 from runners.toolchains import find_toolchain, make_canary_testcase
 from runners.workbench.machine import Machine
@@ -21,7 +21,21 @@ CANARY_LIMITS = Limits(wall_s=120)
 
 
 def find_environment(machine: Machine, version: str, testcase: Testcase) -> Environment | NotRun:
-    """Return the environment of a release with the testcase's requirements, or the reason why there is none."""
+    """Return the environment of a release with the testcase's requirements, or the reason why there is none.
+
+    The files of an environment are compared with its record once (some 0.07 s), not for each run.
+    """
+    name = (testcase.toolchain, version, testcase.requirements)
+    environment, copy = machine.ready.get(name, (None, ""))
+    if environment is not None and copy == identify_copy(environment):
+        return environment
+    found = _check_environment(machine, version, testcase)
+    if isinstance(found, Environment):
+        machine.ready[name] = found, identify_copy(found)
+    return found
+
+
+def _check_environment(machine: Machine, version: str, testcase: Testcase) -> Environment | NotRun:
     try:
         release = find_release(machine, testcase.toolchain, version)
         environment = machine.store.get_environment(release, testcase.requirements)

@@ -31,10 +31,14 @@ from runners.investigation.state import BuildSearch, make_cell
 from runners.probe.observe import observe_cell
 from runners.sandbox.process import handle_stop_signals
 from runners.toolchains import find_toolchain
+from runners.workbench.ahead import RunsAhead, Slots
 from runners.workbench.environments import find_environment, prepare_build
 from runners.workbench.machine import Machine
 from runners.workbench.probes import make_run
 from runners.workbench.tools import make_tools, open_executor
+
+DIAGNOSIS_THREADS = 2
+"""The reruns of a diagnosis and its diagnosers, each one run at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +55,9 @@ class Workbench(Machine):
             closing(self.sessions),
             open_executor(1) as helper,
             open_executor(plan.budget.workers) as executor,
+            open_executor(plan.budget.workers + DIAGNOSIS_THREADS) as background,
         ):
+            ahead = RunsAhead(self.execute, Slots(plan.budget.workers), background)
             tools = make_tools(
                 plan,
                 self.execute,
@@ -59,8 +65,13 @@ class Workbench(Machine):
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
                 between_releases=self._search_between_releases(plan, prior, helper),
+                ahead=ahead,
+                background=background,
             )
-            return investigate_plan(plan, tools)
+            try:
+                return investigate_plan(plan, tools)
+            finally:
+                ahead.withdraw()
 
     def execute(self, request: RunRequest) -> RunResult:
         """Make one run on this machine. The testcase cannot make it raise."""
