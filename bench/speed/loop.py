@@ -13,7 +13,8 @@ The floor is the least that any way could take: each run's own time after the im
 the same with one warm-up for each release. Both are measured once, with one fork of a warm process for each release.
 
 A ratio is the median over the rounds of two ways in the same round, with the least and the most. Stages and runs go
-to ``--stages FILE`` as JSON, one line for each bar of a Gantt chart: round, issue, name, begin and end in seconds.
+to ``--stages FILE`` as JSON, one line for each bar of a Gantt chart: checkout, round, issue, name, begin and end in
+seconds. ``--also DIR`` measures another checkout in the same rounds, such as the commit before a change.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from runners.toolchains import find_toolchain
 ROOT = Path(__file__).parents[2]
 ISSUES = ("two-dense-layers-share-one-weight", "take-columns-reordered", "named-add-unknown-after-upgrade")
 ROUNDS = 5
-OURS, UV, READY = "reprobot", "uv run --with", "ready environments"
+UV, READY = "uv run --with", "ready environments"
 FIRST, VERDICT, COMMENT = "first answer", "verdict", "comment"
 _RUN = re.compile(
     r"(?P<mark>\S+) \S+ (?P<version>\S+) on (?P<device>\S+?)(?P<variant> \(\w+\))?: .*, (?P<s>[\d.]+) s$"
@@ -96,13 +97,13 @@ def main() -> int:
     parser.add_argument("rounds", nargs="?", type=int, default=ROUNDS)
     parser.add_argument("issues", nargs="*", default=[str(ROOT / f"examples/issues/{name}.md") for name in ISSUES])
     parser.add_argument("--sandbox", default="auto")
-    parser.add_argument("--ours", default=str(ROOT), help="the checkout that is measured")
+    parser.add_argument("--also", type=Path, action="append", default=[], metavar="DIR")
     parser.add_argument("--stages", type=Path)
     chosen = parser.parse_args()
     stages: list[str] = []
     ratios: dict[str, list[float]] = {}
     for issue in chosen.issues:
-        measured = measure_issue(Path(issue), chosen.rounds, chosen.sandbox, Path(chosen.ours), stages)
+        measured = measure_issue(Path(issue), chosen.rounds, chosen.sandbox, (ROOT, *chosen.also), stages)
         for name, value in measured.items():
             ratios.setdefault(name, []).append(value)
     say(f"\nmedian over {len(chosen.issues)} issues\n")
@@ -113,50 +114,57 @@ def main() -> int:
     return 0
 
 
-def measure_issue(path: Path, rounds: int, sandbox: str, ours: Path, stages: list[str]) -> dict[str, float]:
+def measure_issue(
+    path: Path, rounds: int, sandbox: str, checkouts: Sequence[Path], stages: list[str]
+) -> dict[str, float]:
     """Measure one issue, and print its table. Return the ratios."""
-    subject = read_subject(path, sandbox, ours)
+    subject = read_subject(path, sandbox, checkouts)
     with tempfile.TemporaryDirectory() as name:
         ways = make_loops(subject, Path(name))
         ended = {name: way() for name, way in ways.items()}  # uv's cache is warm then
         if ended[UV] != ended[READY]:
             raise SystemExit(f"the two loops end in different ways: {ended}")
-        times: dict[str, list[float]] = {name: [] for name in (FIRST, VERDICT, COMMENT, *ways)}
+        times: dict[str, list[float]] = {}
         for number in range(rounds):
-            order = [OURS, *ways]
+            order = [*checkouts, *ways]
             for way in order[number % len(order) :] + order[: number % len(order)]:
-                if way == OURS:
-                    course = reproduce(path, sandbox, ours)
-                    stages += list_bars(course, path, number)
+                if isinstance(way, Path):
+                    course = reproduce(path, sandbox, way)
+                    stages += list_bars(course, path, number, way)
                     for event, seconds in course.times.items():
-                        times[event].append(seconds)
+                        times.setdefault(name_event(event, way), []).append(seconds)
                 else:
                     began = time.monotonic()
                     ways[way]()
-                    times[way].append(time.monotonic() - began)
+                    times.setdefault(way, []).append(time.monotonic() - began)
     floor = measure_floor(subject, select_engine(sandbox))
-    return report(subject, times, floor)
+    return report(subject, dict(sorted(times.items())), floor)
 
 
-def read_subject(path: Path, sandbox: str, ours: Path) -> Subject:
+def name_event(event: str, checkout: Path) -> str:
+    return event if checkout == ROOT else f"{event}, {checkout.name}"
+
+
+def read_subject(path: Path, sandbox: str, checkouts: Sequence[Path]) -> Subject:
     """Read the issue, and reproduce it once: for the runs of its answer, and to warm every cache."""
     extraction = extract(parse_issue(path.read_bytes(), source=path.name, today=datetime.now(tz=UTC).date()))
     if not isinstance(extraction, Repro):
         raise SystemExit(f"{path} has no testcase")
     with tempfile.TemporaryDirectory() as folder:
         document = Path(folder, "document.json")
-        reproduce(path, sandbox, ours, ("--json", str(document)))
+        for checkout in checkouts[::-1]:
+            reproduce(path, sandbox, checkout, ("--json", str(document)))
         seen = json.loads(document.read_text())["observations"]
     posted = [one for one in seen if one["variant"] == "original" and one["device"] == extraction.device]
     return Subject(path, extraction.testcase, Counter(one["version"] for one in posted))
 
 
-def reproduce(path: Path, sandbox: str, ours: Path, more: Sequence[str] = ()) -> Course:
+def reproduce(path: Path, sandbox: str, checkout: Path, more: Sequence[str] = ()) -> Course:
     """Run ``reprobot reproduce`` and note when each line of progress arrives."""
     words = [sys.executable, "-m", "bot", "reproduce", str(path.absolute()), "--sandbox", sandbox, *more]
     began = time.monotonic()
     with subprocess.Popen(
-        words, cwd=ours, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        words, cwd=checkout, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         assert process.stderr is not None
         lines = [(time.monotonic() - began, line.strip()) for line in process.stderr]
@@ -177,9 +185,16 @@ def read_bars(lines: Sequence[tuple[float, str]], seconds: float) -> Iterator[Ba
             yield Bar(name, at - float(found["s"]), at, as_posted=found["variant"] is None)
 
 
-def list_bars(course: Course, path: Path, number: int) -> Iterator[str]:
+def list_bars(course: Course, path: Path, number: int, checkout: Path) -> Iterator[str]:
     for bar in course.bars:
-        row = {"round": number, "issue": path.stem, "name": bar.name, "begin": bar.begin, "end": bar.end}
+        row: dict[str, object] = {
+            "checkout": checkout.name,
+            "round": number,
+            "issue": path.stem,
+            "name": bar.name,
+            "begin": bar.begin,
+            "end": bar.end,
+        }
         yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
@@ -252,7 +267,7 @@ def report(subject: Subject, times: dict[str, list[float]], floor: dict[str, flo
         say(f"| {name} | {_format_spread(seconds)} | {ratios[0]} | {ratios[1]} |")
     for name, value in floor.items():
         say(f"| {name} | {value:.2f} | {value / median(times[UV]):.2f} | {value / median(times[READY]):.2f} |")
-    shown = {f"{name} × {UV}": median(_divide(times[name], times[UV])) for name in (FIRST, VERDICT, COMMENT)}
+    shown = {f"{name} × {UV}": median(_divide(times[name], times[UV])) for name in times if name not in (UV, READY)}
     limit = floor["floor and warm-ups"]
     return {**shown, f"{VERDICT} × floor and warm-ups": median(seconds / limit for seconds in times[VERDICT])}
 

@@ -28,15 +28,16 @@ class Slots:
 
     def __init__(self, count: int) -> None:
         self._free = max(1, count)
-        self._waiting = 0
+        self.waiting = 0
+        """Runs whose turn it is, and that wait for a slot."""
         self._changed = threading.Condition()
 
     @contextmanager
     def take(self, *, early: bool) -> Iterator[None]:
         with self._changed:
-            self._waiting += not early
-            self._changed.wait_for(lambda: self._free > 0 and not (early and self._waiting))
-            self._waiting -= not early
+            self.waiting += not early
+            self._changed.wait_for(lambda: self._free > 0 and not (early and self.waiting))
+            self.waiting -= not early
             self._free -= 1
         try:
             yield
