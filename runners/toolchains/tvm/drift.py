@@ -46,8 +46,8 @@ _GONE_FOR_GOOD = (
 _BEFORE_0_7 = (
     *_move_names(
         *("0.7.0", "tvm", "tvm.te"),
-        "placeholder compute scan extern var size_var reduce_axis thread_axis create_schedule sum min max all any exp "
-        "log sqrt tanh sigmoid",
+        "placeholder compute scan extern var size_var reduce_axis thread_axis create_schedule sum min max all any "
+        "exp log sqrt tanh sigmoid",
     ),
     *_move_names(
         "0.7.0", "tvm", "tvm.tir", "const select=Select if_then_else decl_buffer ir_builder call_pure_intrin"
