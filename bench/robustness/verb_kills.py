@@ -1,6 +1,6 @@
 """Kill ``reproduce``, ``sweep`` and ``watch`` at random moments, start the same command again, check the end.
 
-A trial starts the command up to three times and kills the command, one process below the command, or all of them.
+A trial starts the command up to five times and kills the command, one process below the command, or all of them.
 The last start is not disturbed, and must end as if nothing had been killed: the verdict is the one found by hand,
 every file is whole, no comment is there twice or missing, and nothing of the trial is left. After a kill a file of
 output is absent or whole. A command that outlives the kill of another process may give less of an answer, and no
@@ -34,7 +34,7 @@ from tests.bot.forge.fake import REPOSITORY, FakeGithub
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0
 """Time after which a command counts as hanging."""
-MAX_STARTS = 3
+MAX_STARTS = 5
 SETTINGS = "toolchain: python\nlimits: {timeout: 20}\nsandbox: "
 POLL_S = "5"
 KEPT = ("PATH", "HOME", "LANG", "PYENV_ROOT")
