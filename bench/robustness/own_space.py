@@ -33,6 +33,11 @@ def enter(module: str, words: Sequence[str]) -> int:
     unshare = ["unshare", "--fork", "--pid", "--mount-proc", "--kill-child=KILL", "--propagation", "private"]
     inside = [*unshare, "sh", "-c", f'set -e; {mounts}exec "$@"', "sh", sys.executable, "-m", module, _MARK, *words]
     with subprocess.Popen(inside) as process:
+
+        def end(number: int, frame: object) -> None:
+            process.kill()  # and so, by --kill-child, everything inside
+
+        signal.signal(signal.SIGTERM, end)
         while True:
             with suppress(KeyboardInterrupt):  # the process inside is interrupted too, and ends with its summary
                 return process.wait()
