@@ -1,8 +1,9 @@
 """Kill ``watch``, ``reproduce``, ``sweep`` and probes at random moments: ``python -m bench.robustness --out DIR``.
 
 Every trial is a line in ``DIR/records.jsonl`` as soon as it has ended; its seed tells the trial. A stopped campaign
-goes on where it stopped when it is started again with the same folder and seed. At its end, or at SIGINT, a table is
-printed and written to ``DIR/summary.md``; ``--kills 0`` does only that. The exit status is 1 if a trial shows a fault.
+goes on where it stopped when it is started again with the same folder and seed. At its end, or at SIGINT, a
+table is printed and written to ``DIR/summary.md``; ``--kills 0`` does only that. The exit status is 1 if a trial shows
+a fault.
 
 The trials run one at a time, in PID and mount namespaces of their own, so root is needed.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import json
 import os
 import random
@@ -117,6 +119,11 @@ def run(wanted: int, first: int, folder: Path) -> int:
     """Play trials until there are as many kills as wanted."""
     check_installation()
     (folder / "tmp").mkdir(parents=True, exist_ok=True, mode=0o755)
+    lock = (folder / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the processes that a trial starts do not inherit it
+    except BlockingIOError:
+        raise SystemExit(f"another campaign uses {folder}: stop it, or name another folder") from None
     os.environ["TMPDIR"] = str(folder / "tmp")
     file, engines = folder / "records.jsonl", [name for name in kills.usable() if name in ENGINES]
     records = list(read_records(file))
