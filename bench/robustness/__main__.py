@@ -1,9 +1,9 @@
 """Kill ``watch``, ``reproduce``, ``sweep`` and probes at random moments: ``python -m bench.robustness --out DIR``.
 
 Every trial is a line in ``DIR/records.jsonl`` as soon as it has ended; its seed tells the trial. A stopped campaign
-goes on where it stopped when it is started again with the same folder and seed. At its end, or at SIGINT, a
-table is printed and written to ``DIR/summary.md``; ``--kills 0`` does only that. The exit status is 1 if a trial shows
-a fault.
+goes on where it stopped when it is started again with the same folder and seed. At its end, or at SIGINT, a table is
+printed and written to ``DIR/summary.md``; ``--kills 0`` does only that. The exit status is 1 if a trial shows a
+fault.
 
 The trials run one at a time, in PID and mount namespaces of their own, so root is needed.
 """
