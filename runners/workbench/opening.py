@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from runners.core.catalogue import Catalogue
 from runners.core.progress import Sink
 from runners.environments.config import read_config
@@ -55,8 +57,10 @@ def _choose_engine(sandbox: str, progress: Sink) -> Engine:
 
 
 def _open_store(progress: Sink, also_allowed: frozenset[str]) -> Store:
+    config = read_config()
     store = open_store(default_root(), say=progress.say, also_allowed=also_allowed)
-    if freed := store.keep_within(int(read_config().store_gib * 2**30)):
+    store = replace(store, uv=replace(store.uv, most_bytes=int(config.wheel_gib * 2**30)))
+    if freed := store.keep_within(int(config.store_gib * 2**30)):
         progress.say(f"removed environments unused for longest: {freed / 2**20:.0f} MiB")
     return store
 
