@@ -154,8 +154,8 @@ class Uv:
                 return _wait_within(process, stdin, self.cache, self.most_bytes)
         except _WroteTooMuch:
             raise InfraError(
-                f"uv wrote more than {self.most_bytes / 1024**3:g} GiB for {stdin.partition(' ')[0] or 'its cache'}: if "
-                "the package needs that, raise wheel_gib in the operator's configuration"
+                f"uv wrote more than {self.most_bytes / 1024**3:g} GiB for {stdin.partition(' ')[0] or 'its cache'}: "
+                "if the package needs that, raise wheel_gib in the operator's configuration"
             ) from None
         except OSError as error:
             shortage = explain_shortage(error)

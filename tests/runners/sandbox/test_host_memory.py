@@ -127,7 +127,9 @@ def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     what other programs of the machine do meanwhile is counted elsewhere.
     """
     name, create = owner.make_name(), cgroup.create_group
-    monkeypatch.setattr(cgroup, "create_group", lambda below, limits: create(f"{name}/{below}", limits))
+    monkeypatch.setattr(
+        cgroup, "create_group", lambda below, *more, **named: create(f"{name}/{below}", *more, **named)
+    )
     tops = [cgroup.ROOT] if IS_V2 else [cgroup.ROOT / part for part in ("memory", "pids", "cpuacct")]
     for top in tops:
         (top / name).mkdir()
