@@ -10,7 +10,7 @@ from bot.report.sections.ranges import is_public_repository, link_commits, link_
 from bot.report.sections.reasons import TO_DECIDE
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.findings import CONTROL
-from runners.core.protocol import Answer, Bisection, FindingKind, Outcome, Variant
+from runners.core.protocol import Answer, Bisection, FindingKind, NotRun, Observation, Outcome, Variant
 from runners.toolchains import find_device, find_toolchain
 
 
@@ -184,10 +184,18 @@ def _ask_for_device(report: Report) -> str:
     if report.plan is None:
         return ""
     device = find_device(find_toolchain(report.plan.testcase.toolchain), report.plan.device)
-    lacking = any(one.device == report.plan.device and one.outcome == "unavailable" for one in report.observations)
+    lacking = any(
+        one.device == report.plan.device and one.outcome is Outcome.UNAVAILABLE and not _is_forbidden(one)
+        for one in report.observations
+    )
     if device is None or device.needs is None or not lacking:
         return ""
     return (
         f"run the command under *Reproduce it by hand* on a machine with {escape_prose(device.needs)}, or add such a"
         " machine as a runner."
     )
+
+
+def _is_forbidden(seen: Observation) -> bool:
+    """True if a limit of the operator prevented the run, so that another machine would not help."""
+    return isinstance(seen.ended, NotRun) and seen.ended.cause == "forbidden"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import IN_OTHER_WORDS, ONLY_PORTED, UNQUOTED, rate_confidence
+from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import (
     are_all,
     find_last_reason,
@@ -18,7 +18,8 @@ from bot.verdict.rules.phrases import (
 from bot.verdict.rules.reworded import find_refusal, is_reworded
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
-from runners.core.protocol import Answer, ClaimKind, Outcome, Variant
+from runners.core.failure.parse import NATIVE
+from runners.core.protocol import Answer, Claim, ClaimKind, Outcome, Variant
 
 
 def judge_contradicted(evidence: Evidence) -> Verdict | None:
@@ -35,7 +36,7 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
         return None
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
-        0.4,
+        (Ground.NO_ANSWER,),
         f"Inconclusive: {plan.reported}, which the report is about, runs cleanly; the described failure occurs on"
         f" {name_releases(evidence, bad)}.",
         ("to decide: which of the quoted outputs is wrong, and on which release",),
@@ -50,24 +51,24 @@ def judge_reproduced(evidence: Evidence) -> Verdict | None:
         return None
     answers, order = evidence.combine_answers(), evidence.plan.order
     spoken = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
-    sure = rate_confidence(evidence, bad[-1])
+    grounds = list_grounds(evidence, bad[-1])
     went, came = search.find_fix(order, answers), search.find_introduction(order, answers)
     if went is not None and went.older is not None and went.newer is not None:
-        return _judge_fixed(evidence, went.older, went.newer, sure)
+        return _judge_fixed(evidence, went.older, went.newer, grounds)
     if spoken[-1] != order[-1]:
-        return _judge_without_newest(evidence, spoken[-1], sure)
+        return _judge_without_newest(evidence, spoken[-1], grounds)
     used = evidence.find_indices(*bad, *((came.older,) if came and came.older else ()))
     if came is not None and came.older is not None:
         return make_verdict(
             VerdictKind.REGRESSION,
-            sure,
+            grounds,
             _describe_regression(evidence, bad, came.older),
             list_skipped(came),
             used,
         )
     return make_verdict(
         VerdictKind.CONFIRMED,
-        sure,
+        grounds,
         _describe_everywhere(evidence, bad),
         (),
         used,
@@ -112,7 +113,7 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     versions = tuple(dict.fromkeys(seen.version for seen in failing))
     return make_verdict(
         VerdictKind.FIXED,
-        UNQUOTED,
+        (Ground.FAILS, Ground.UNQUOTED),
         f"Already fixed: {plan.reported} fails with {name_failure(types.pop())},"
         f" and {name_newest(evidence)} runs it cleanly.",
         ("the report quotes no failure to compare with; this is the failure on the build that it is about",),
@@ -120,7 +121,7 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     )
 
 
-def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float) -> Verdict:
+def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, grounds: tuple[Ground, ...]) -> Verdict:
     newest = evidence.plan.order[-1]
     answers = evidence.combine_answers()
     ported_there = evidence.find_indices(newest, variants=(Variant.PORTED,))
@@ -131,7 +132,7 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float
         if ported is Answer.BAD:
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
-                0.5,
+                (Ground.NO_ANSWER,),
                 f"Inconclusive: {first_good} runs it cleanly as posted, but ported to {newest} it fails there.",
                 (),
                 evidence.find_indices(last_bad, first_good) + ported_there,
@@ -144,10 +145,10 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float
             reasons.append(f"{newest} does not run it as posted; ported to its API, it runs cleanly there")
         elif not anew:
             reasons.append(f"{newest} cannot run it as posted")
-        sure -= 0.0 if ported is Answer.GOOD else 0.1
+        grounds = (*grounds, Ground.PORTED if ported is Answer.GOOD else Ground.NEWEST_SILENT)
     return make_verdict(
         VerdictKind.FIXED,
-        sure,
+        grounds,
         f"Already fixed: {last_bad} fails as reported; {_describe_clean(evidence, first_good)}.{anew}",
         reasons,
         evidence.find_indices(last_bad, first_good) + (() if answers.get(newest) is Answer.GOOD else ported_there),
@@ -164,7 +165,7 @@ def _describe_clean(evidence: Evidence, first_good: str) -> str:
     return f"{name_releases(evidence, since)} run cleanly{newest}"
 
 
-def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verdict:
+def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Ground, ...]) -> Verdict:
     """Return the verdict where the newest release is neither good nor bad: a ported run may decide."""
     newest = evidence.plan.order[-1]
     used = evidence.find_indices(newest_bad, newest) + evidence.find_indices(newest, variants=(Variant.PORTED,))
@@ -172,7 +173,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
         case Answer.BAD:
             return make_verdict(
                 VerdictKind.CONFIRMED,
-                sure - 0.05,
+                (*grounds, Ground.PORTED),
                 f"It fails as reported on {newest_bad} as posted and, ported to its API, on {newest},"
                 f" {name_newest(evidence)}.",
                 (),
@@ -181,7 +182,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
         case Answer.GOOD:
             return make_verdict(
                 VerdictKind.FIXED,
-                sure - 0.1,
+                (*grounds, Ground.PORTED),
                 f"Already fixed: {newest_bad} fails as reported; ported to {newest}, it does not fail there.",
                 (),
                 used,
@@ -189,7 +190,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
         case _ if is_reworded(evidence, newest_bad, newest):
             return make_verdict(
                 VerdictKind.CONFIRMED,
-                min(sure, IN_OTHER_WORDS),
+                (*grounds, Ground.REWORDED),
                 f"{newest_bad} fails as reported; {newest}, {name_newest(evidence)}, fails at the same place"
                 " with another message.",
                 ("the type of the error and its stack are the same, and only the message differs from the report",),
@@ -198,7 +199,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
         case _ if refusal := find_refusal(evidence, newest):
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
-                0.55,
+                (Ground.NO_ANSWER,),
                 f"Inconclusive: {newest_bad} fails as reported; {newest}, {name_newest(evidence)},"
                 f" rejects it instead: {refusal}.",
                 ("to decide: whether this program should be rejected; if so, the failure is fixed",),
@@ -208,7 +209,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
             why = find_last_reason(evidence, newest)
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
-                0.5,
+                (Ground.NO_ANSWER,),
                 f"Inconclusive: {newest_bad} fails as reported, but {newest}, {name_newest(evidence)},"
                 " gives no answer.",
                 (f"on {newest}: {why}" if why else "",),
@@ -227,7 +228,7 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
     if ported.get(newest) is Answer.BAD:
         return make_verdict(
             VerdictKind.CONFIRMED,
-            ONLY_PORTED,
+            (*list_grounds(evidence, newest, Variant.PORTED), Ground.PORTED),
             f"Ported to a newer API, it fails as reported on {name_releases(evidence, bad, Variant.PORTED)};"
             " no release runs it as posted.",
             (),
@@ -235,9 +236,34 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
         )
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
-        0.5,
+        (Ground.NO_ANSWER, Ground.PORTED),
         f"Inconclusive: ported to a newer API, it fails as reported on"
         f" {name_releases(evidence, bad, Variant.PORTED)}, but not on {newest}.",
         (),
         used,
     )
+
+
+def list_grounds(evidence: Evidence, version: str, variant: Variant = Variant.ORIGINAL) -> tuple[Ground, ...]:
+    """Return the grounds of a reproduced failure: its runs on ``version``, and how much the report describes."""
+    runs = evidence.count_runs(version, variant)
+    grounds = [Ground.FAILS] if runs > 1 else [Ground.FAILS, Ground.SEEN_ONCE]
+    if _is_vague(evidence.plan.claim):
+        grounds.append(Ground.KIND_ONLY)
+    elif _has_only_signal(evidence, version):
+        grounds.append(Ground.SIGNAL_ONLY)
+    return tuple(grounds)
+
+
+def _is_vague(claim: Claim) -> bool:
+    """True if the report has no message, frames or output: only a kind of failure to match."""
+    specific = claim.signature is not None and bool(claim.signature.message or claim.signature.frames)
+    return not specific and not claim.actual
+
+
+def _has_only_signal(evidence: Evidence, version: str) -> bool:
+    """True if every matching run crashed without stack and message, so that any other crash would have matched."""
+    bad = [seen for seen in evidence.list_originals() if seen.version == version and seen.answer is Answer.BAD]
+    signatures = [seen.signature for seen in bad if seen.signature is not None]
+    crashed = [one for one in signatures if one.type in NATIVE]
+    return bool(bad) and len(crashed) == len(bad) and not any(one.frames or one.message for one in crashed)
