@@ -100,10 +100,12 @@ def add_grounds(verdict: Verdict, *grounds: Ground, reasons: Sequence[str] = ())
 def withhold(verdict: Verdict, *reasons: str) -> Verdict:
     """Return ``inconclusive`` in the place of a verdict for which evidence is missing, with the reasons for that."""
     text = verdict.headline.removeprefix("Already fixed: ").removeprefix("Not reproduced: ")
+    why = f"; {reasons[0]}." if reasons and reasons[0] else ""
+    clause = f"{text[0].lower()}{text[1:]}"
     return replace(
         verdict,
         kind=VerdictKind.INCONCLUSIVE,
-        headline=f"Inconclusive: {text[0].lower()}{text[1:]}",
+        headline=f"Inconclusive: {clause.removesuffix('.')}{why}" if why else f"Inconclusive: {clause}",
         reasons=(*verdict.reasons, *(reason for reason in reasons if reason)),
         labels=LABELS[VerdictKind.INCONCLUSIVE],
         leaning=verdict.kind,

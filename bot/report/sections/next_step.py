@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
+from bot.report.matrix import sort_versions
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect
 from bot.report.sections.reasons import TO_DECIDE
@@ -172,9 +173,11 @@ def _offer_port(report: Report) -> str:
     ]
     if not ported:
         return ""
-    does = "runs cleanly" if ported[-1].answer is Answer.GOOD else "fails"
+    newest = sort_versions(one.version for one in ported)[-1]
+    clean = all(one.answer is Answer.GOOD for one in ported if one.version == newest)
+    does = "runs cleanly" if clean else "fails"
     return (
-        f"confirm that the ported testcase, which {does} on {quote_code(ported[-1].version)}, is the same program."
+        f"confirm that the ported testcase, which {does} on {quote_code(newest)}, is the same program."
         " Its changes are under *Reproduce it by hand*."
     )
 

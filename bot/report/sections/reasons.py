@@ -34,8 +34,10 @@ _CONTROLS = ("the same testcase with", "with that memory filled")
 
 
 def _is_stated(reason: str, report: Report) -> bool:
-    """True if the headline tells the end of the control run, or a finding tells the quoted reason of a run."""
+    """True if the headline holds it or tells the end of the control run, or a finding tells the reason of a run."""
     headline = report.verdict.headline
+    if reason in headline:
+        return True
     if reason.startswith(_CONTROLS) and ("; with " in headline or "decides whether" in headline):
         return True
     quoted = _QUOTED.search(reason)
