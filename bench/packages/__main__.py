@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -126,26 +127,23 @@ def main() -> int:
     requirement = f"torch=={wishes.torch}" if wishes.torch else pin_layers(("torch",), None)[0]
     with open_root(default_root() if wishes.no_cost else wishes.root) as root:
         bench = replace(open_workbench("auto", catalogue, Silent()), store=open_store(root))
-        costs = [] if wishes.no_cost else list(measure_cost(bench.store, releases, requirement))
-        for row in costs:
-            say(" | ".join(map(str, row.values())))
-        if costs:
-            say(f"disk of the store: {bench.store.measure_size() / 2**20:.0f} MiB")
-        say("\n| version | " + " | ".join(PROGRAMS) + " |\n| --- |" + " --- |" * len(PROGRAMS))
-        ends = {}
+        document: dict[str, Any] = {"requirement": requirement, "cost": [], "disk_mib": None, "programs": {}}
+        if not wishes.no_cost:
+            for row in measure_cost(bench.store, releases, requirement):
+                document["cost"].append(row)
+                say(" | ".join(map(str, row.values())))
+            document["disk_mib"] = round(bench.store.measure_size() / 2**20)
+            say(f"disk of the store: {document['disk_mib']} MiB")
+        say(f"\n| version | {' | '.join(PROGRAMS)} |\n| --- |{' --- |' * len(PROGRAMS)}")
         with closing(bench.sessions):
             for release in releases:
-                ends[release.version] = run_programs(bench, release, requirement)
-                say(f"| `{release.version}` | " + " | ".join(ends[release.version].values()) + " |")
-        document = {
-            "requirement": requirement,
-            "cost": costs,
-            "disk_mib": round(bench.store.measure_size() / 2**20),
-            "programs": ends,
-        }
-    if wishes.json:
-        wishes.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return int(any(end not in ("same", "imported") for row in ends.values() for end in row.values()))
+                row = run_programs(bench, release, requirement)
+                document["programs"][release.version] = row
+                say(f"| `{release.version}` | {' | '.join(row.values())} |")
+                if wishes.json:
+                    wishes.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    ends = [end for row in document["programs"].values() for end in row.values()]
+    return int(any(end not in ("same", "imported") for end in ends))
 
 
 if __name__ == "__main__":
