@@ -60,7 +60,7 @@ def _parse(data: mmap.mmap) -> SharedLibrary | None:
 
     def locate(address: int) -> int:
         found = [address - start + offset for start, offset, length in loaded if start <= address < start + length]
-        return found[0]
+        return int(found[0])
 
     dynamic = next((segment for segment in segments if segment[0] == _PT_DYNAMIC), None)
     if dynamic is None:
