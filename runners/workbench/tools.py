@@ -14,7 +14,7 @@ import msgspec
 from runners.core.conditions import USUAL
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Finding, Limits, Observation, Plan, Testcase, Variant, Varied
-from runners.core.runs import Execute, RunRequest
+from runners.core.runs import Execute, RunRequest, RunResult
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
@@ -22,7 +22,7 @@ from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_reru
 from runners.investigation.state import BuildSearch, Tools, make_cell
 from runners.probe.observe import make_request, observe_cell
 from runners.toolchains import find_toolchain
-from runners.workbench.ahead import RunsAhead
+from runners.workbench.ahead import RunsAhead, Withdrawn
 
 
 def make_tools(
@@ -42,9 +42,17 @@ def make_tools(
     """
     toolchain = find_toolchain(plan.testcase.toolchain)
     execute = execute if ahead is None else ahead.execute
-    execute_diagnosis = execute if ahead is None else ahead.execute_early
+    execute_early = execute if ahead is None else ahead.execute_early
+    diagnosed: list[Failure] = []
 
     def look_for_cause(failure: Failure) -> Diagnosis:
+        diagnosed.append(failure)
+
+        def execute_diagnosis(request: RunRequest) -> RunResult:
+            if diagnosed[-1] is not failure:
+                raise Withdrawn("the diagnosis of another failure took its place")
+            return execute_early(request)
+
         return diagnose_failure(
             failure,
             toolchain.DIAGNOSERS,
