@@ -56,7 +56,13 @@ def make_tools(
         return diagnose_failure(
             failure,
             toolchain.DIAGNOSERS,
-            make_means(execute_diagnosis, progress, plan, failure.seen.varied),
+            make_means(
+                execute_diagnosis,
+                progress,
+                plan,
+                failure.seen.varied,
+                expect=(lambda request: None) if ahead is None else ahead.expect,
+            ),
             lambda version, testcase, setup: run_under(execute_diagnosis, plan, version, testcase, setup),
             executor=background,
         )
@@ -102,14 +108,24 @@ def _retarget(testcase: Testcase, device: str) -> Testcase | None:
     return retarget_testcase(testcase, device)
 
 
-def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USUAL) -> Means:
+def make_means(
+    execute: Execute,
+    progress: Sink,
+    plan: Plan,
+    under: Varied = USUAL,
+    *,
+    expect: Callable[[RunRequest], None] = lambda _request: None,
+) -> Means:
     """The means for a diagnosis of this plan, under the conditions in which its failure was seen.
 
     Every run has a sandbox of its own, because findings rest on single runs.
     """
 
+    def make_run_cell(version: str, variant: Variant, testcase: Testcase, device: str) -> Cell:
+        return make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
+
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
-        cell = make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
+        cell = make_run_cell(version, variant, testcase, device)
         progress.cell(cell, None)
         seen = observe_cell(execute, plan, cell, 1, fresh=True)
         progress.cell(cell, seen)
@@ -122,7 +138,10 @@ def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USU
         )
         return execute(request).hook_file or ""
 
-    return Means(run=run, run_hook=run_hook, retarget=_retarget)
+    def expect_run(version: str, variant: Variant, testcase: Testcase, device: str) -> None:
+        expect(make_request(make_run_cell(version, variant, testcase, device), 1, fresh=True))
+
+    return Means(run=run, run_hook=run_hook, retarget=_retarget, expect=expect_run)
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:
