@@ -64,6 +64,8 @@ class Tools:
     """Threads for work that begins before its turn; None if no work does."""
     compare: Callable[[ComparedRun, ComparedRun], tuple[Finding, ...]] = lambda _bad, _good: ()
     """A run with a wrong result and a run with another result → findings about where they part."""
+    is_rejected: Callable[[Observation], bool] = lambda seen: seen.outcome is Outcome.INCOMPATIBLE
+    """True for a run in which the build refused the text, or lacks a name that the text uses."""
     stand_ins: tuple[str, ...] = ()
     """Devices of any machine, for a testcase whose own device is not here."""
     between_releases: BuildSearch | None = None

@@ -11,9 +11,9 @@ from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, Invest
 
 
 def run_ported(state: InvestigationState) -> None:
-    """Run the testcase ported to a release that cannot run it as posted because the API moved."""
+    """Run the testcase ported to a release that cannot run it as posted: the API moved, or the text is refused."""
     plan = state.plan
-    moved = {seen.version for seen in state.seen if seen.outcome is Outcome.INCOMPATIBLE}
+    moved = {seen.version for seen in state.seen if state.tools.is_rejected(seen)}
     wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved)
     for version in wanted:
         assert version is not None

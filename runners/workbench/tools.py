@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import msgspec
 
 from runners.core.conditions import USUAL
+from runners.core.failure.rejection import is_rejected
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Finding, Limits, Observation, Plan, Testcase, Variant, Varied
 from runners.core.runs import Execute, RunRequest, RunResult
@@ -74,6 +75,7 @@ def make_tools(
     return Tools(
         run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt, fresh=cell.variant is Variant.CONTROL),
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
+        is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),
         retarget=_retarget,
         diagnose=look_for_cause,
         compare=compare,

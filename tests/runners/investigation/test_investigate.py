@@ -160,6 +160,23 @@ def test_only_a_failure_is_diagnosed() -> None:
     assert [finding.summary for finding in found] == ["3.11.0"]
 
 
+def test_a_text_that_a_release_refuses_is_run_ported_too() -> None:
+    """The toolchain tells a refusal from a failure."""
+    ported = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        return Outcome.PASS if cell.variant is Variant.PORTED else Outcome.OTHER_FAILURE
+
+    for refused, expected in ((True, 3), (False, 0)):
+        seen = run(
+            make_plan(),
+            truth,
+            port=lambda testcase, version: (ported, ("a → b",)),
+            is_rejected=lambda seen, refused=refused: refused,
+        )
+        assert sum(one.variant is Variant.PORTED for one in seen.observations) == expected
+
+
 def test_another_failure_than_the_reported_one_is_diagnosed_where_the_report_is_at_home() -> None:
     """A fault of the testcase may show otherwise each time. A failure of old releases alone is no news."""
 
