@@ -121,9 +121,8 @@ def _measure(toolchain: str, rounds: int, chosen: Sequence[Engine]) -> bool:
 def pair(name: str, rounds: int) -> int:
     """Print the cost of an engine as a multiple of bubblewrap's: median (least … most)."""
     pairs = {engine.name: engine for engine in list_engines() if engine.name in (BASE, name)}
-    say(
-        f"| testcase | engine | wall, s | processor, s | wall × {BASE} | processor × {BASE} |\n|---|---|---|---|---|---|"
-    )
+    say(f"| testcase | engine | wall, s | processor, s | wall × {BASE} | processor × {BASE} |")
+    say("|---|---|---|---|---|---|")
     different = False
     with _count_cpu() as read_cpu_s:
         for toolchain in PROGRAMS:
