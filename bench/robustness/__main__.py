@@ -27,7 +27,7 @@ from pathlib import Path
 
 from bench.robustness import kills, own_space, verb_kills, watch_kills
 
-SUBJECTS: Mapping[str, int] = {"probe": 4, "reproduce": 3, "sweep": 2, "watch": 2, "steps of watch": 1}
+SUBJECTS: Mapping[str, int] = {"probe": 4, "reproduce": 2, "sweep": 1, "watch": 1, "steps of watch": 3}
 """Subject → its share of the trials. ``steps of watch`` are the daemon's own steps with canned runs: a comment and a
 command, many kills for little time."""
 LONGEST_S: Mapping[str, float] = {"reproduce": 4.0, "sweep": 4.0, "watch": 5.0}
