@@ -212,8 +212,10 @@ def play_reproduce(trial: Trial) -> None:
     issue.write_text(f"# {trial.case.title}\n\n{trial.case.body}")
     out.mkdir()
     files = (option for kind in ("json", "html") for option in (f"--{kind}", str(out / f"answer.{kind}")))
-    words = ("reproduce", str(issue), "--toolchain", "python", "--sandbox", trial.engine, "--timeout", "20")
-    words = (*words, *files, "--versions", VERSIONS, "--comment", str(out / "answer.md"))
+    words = [
+        *("reproduce", str(issue), "--toolchain", "python", "--versions", VERSIONS, "--sandbox", trial.engine),
+        *("--timeout", "20", *files, "--comment", str(out / "answer.md")),
+    ]
     for _ in range(trial.chance.randint(1, MAX_STARTS)):
         command = trial.start(*words)
         aim = trial.kill_sometime(command)
