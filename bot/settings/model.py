@@ -73,6 +73,10 @@ class InvestigationLimits(SettingsSection, frozen=True, kw_only=True):
     ] = None
     probes: Annotated[int, _describe("Runs of the testcase altogether.", ge=1, le=200)] = 24
     minutes: Annotated[int, _describe("Minutes that one investigation may take.", ge=1, le=300)] = 25
+    download: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None,
+        _describe("MiB to download for a release and the packages that a testcase requires; null for 1536."),
+    ] = None
     versions_per_job: Annotated[
         int, _describe("Releases that one job runs if all releases run, without a search.", ge=1, le=100)
     ] = 8

@@ -69,6 +69,8 @@ class Pin:
     sha256: str
     url: str
     uploaded: datetime | None = None
+    size: int | None = None
+    """Bytes, as the index states them; None if the source states none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,9 +249,10 @@ def _read_explanation(stderr: str) -> str:
 
 
 def measure_download_bytes(pins: Sequence[Pin]) -> int:
-    """Return the total size of these wheels, as their servers state. An unknown size counts as 0."""
+    """Return the total size of these wheels, as their index or server states. An unknown size counts as 0."""
     with ThreadPoolExecutor(max_workers=8) as pool:
-        return sum(pool.map(_fetch_length, (pin.url for pin in pins)))
+        unknown = pool.map(_fetch_length, (pin.url for pin in pins if pin.size is None))
+        return sum(pin.size or 0 for pin in pins) + sum(unknown)
 
 
 def _fetch_length(url: str) -> int:
@@ -278,4 +281,5 @@ def _read_package(package: dict[str, Any]) -> Pin:
         sha256=wheel["hashes"]["sha256"],
         url=wheel.get("url") or wheel.get("path", ""),
         uploaded=wheel.get("upload-time"),
+        size=wheel.get("size"),
     )
