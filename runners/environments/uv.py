@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +45,10 @@ _FAR = "2200-01-01"
 """A day after every publication."""
 
 
+_DRAFT = ".tmp"
+"""Beginning of the names of uv's temporary folders in its cache."""
+_DRAFT_S = 24 * 3600.0
+"""Age at which no uv can be using such a folder."""
 _LOOK_S = 0.1
 """Interval between two looks at how much uv has written."""
 
@@ -134,6 +139,13 @@ class Uv:
     def forget(self, package: str) -> None:
         """Drop a package from the cache, so that it is downloaded anew."""
         self._run(["cache", "clean", package])
+
+    def remove_old_drafts(self) -> None:
+        """Remove the folders into which uv was unpacking when it was killed, once they are a day old."""
+        for draft in self.cache.glob(f"{_DRAFT}*"):
+            with contextlib.suppress(OSError):
+                if time.time() - draft.stat().st_mtime > _DRAFT_S:
+                    try_remove_folder(draft)
 
     def _build_index_options(self) -> tuple[str, ...]:
         return (*self.options, *(["--offline"] if self.offline else []))
@@ -231,7 +243,7 @@ def _list_drafts(pid: int, cache: Path) -> set[Path]:
     for link in Path(f"/proc/{pid}/fd").glob("*"):
         with contextlib.suppress(OSError, ValueError):
             inside = Path(os.readlink(link)).relative_to(cache.resolve()).parts
-            if inside[:1] and inside[0].startswith(".tmp"):
+            if inside[:1] and inside[0].startswith(_DRAFT):
                 found.add(cache / inside[0])
     return found
 
