@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import pytest
 
 from bench.comments import list_visible_lines, replay_trial
-from bench.proving.trials import Trial, list_corpus
+from bench.proving.trials import list_corpus
 from bot.report.comment import render_comment
 from bot.report.sections.findings import list_findings
 from bot.verdict.verdict import Report, VerdictKind
@@ -62,22 +63,27 @@ def find_faults(report: Report) -> list[str]:
     return faults
 
 
-def explain(trial: Trial) -> list[str]:
-    report = replay_trial(trial)
+@functools.cache
+def replay(name: str) -> Report | None:
+    return replay_trial(TRIALS[name])
+
+
+def explain(name: str) -> list[str]:
+    report = replay(name)
     return [] if report is None else find_faults(report)
 
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_the_comment_of_a_recorded_case_keeps_its_promises(name: str) -> None:
     """At most fifteen visible lines, no internal word, no false claim, a next step, and a sentence per finding."""
-    assert explain(TRIALS[name]) == []
+    assert explain(name) == []
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", [name for name in TRIALS if name not in SAMPLE])
 def test_the_comment_of_every_recorded_case_keeps_its_promises(name: str) -> None:
     """As above, for the whole corpus."""
-    assert explain(TRIALS[name]) == []
+    assert explain(name) == []
 
 
 @pytest.mark.parametrize("name", reports.ALL)
@@ -89,7 +95,7 @@ def test_the_comment_of_a_synthetic_report_keeps_its_promises(name: str) -> None
 @pytest.mark.parametrize("name", SAMPLE)
 def test_the_reason_of_a_verdict_is_visible(name: str) -> None:
     """Beside the headline: the finding that decides, the failure, or what the last run said."""
-    report = replay_trial(TRIALS[name])
+    report = replay(name)
     assert report is not None
     lines = list_visible_lines(render_comment(report))
     explained = {

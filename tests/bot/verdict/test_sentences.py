@@ -62,7 +62,7 @@ def make(*outcomes: Outcome) -> Evidence:
 M, P, S = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(evidence())
 @example(make(M, M, P, M, M, P, M, M, M))
 @example(make(P, P, P, S, P, P, P, P, P))
@@ -73,7 +73,7 @@ def test_no_sentence_says_more_than_the_runs_show(runs: Evidence) -> None:
         assert find_false_claims(text, runs.plan, runs.observations) == [], text
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(evidence())
 def test_a_row_of_the_table_never_joins_releases_that_differ(runs: Evidence) -> None:
     """In no column; and every release that ran has exactly one row."""
