@@ -28,7 +28,7 @@ SAMPLE = (
     "iree/fpowi-of-negative-base",
     "iree/hip-f16-matmul-nan",
     "iree/index-plus-eight-out-of-range",
-    "iree/iree-translate-add-one",
+    "iree/parameters-file-not-given",
     "iree/reverse-sequence-rows-mixed",
     "tvm/arguments-in-set-order",
     "tvm/dilated-conv1d-transpose",
