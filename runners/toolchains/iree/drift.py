@@ -49,7 +49,7 @@ _RENAMED_IN_2023 = {
     **{f"--{flag}=dylib": "--device=local-task" for flag in ("driver", "device")},
     **{f"--{flag}=dylib-sync": "--device=local-sync" for flag in ("driver", "device")},
     **{f"--{flag}=vmvx": "--device=local-task" for flag in ("driver", "device")},
-    "--driver": "--device",
+    **{"--driver": "--device", "--print_max_element_count": "--output_max_element_count"},
 }
 _RUNTIME = tuple(
     DriftEntry(old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)")
@@ -68,6 +68,10 @@ _RENAMED_BY_2024 = {
     **{
         f"--iree-hal-target-backends={name}": "--iree-hal-target-backends=llvm-cpu"
         for name in ("dylib-llvm-aot", "dylib", "llvm-aot")
+    },
+    **{
+        f"--iree-hal-target-backends={name}": f"--iree-hal-target-backends={name}-spirv"
+        for name in ("vulkan", "metal")
     },
     **{f"--iree-input-type={old}": f"--iree-input-type={new}" for old, new in INPUT_TYPES.items()},
     **{f"--iree-{where}-demote-i64-to-i32": "--iree-input-demote-i64-to-i32" for where in ("flow", "mhlo")},
@@ -108,6 +112,13 @@ _COMPILER = tuple(
 )
 
 _DIALECT = (
+    DriftEntry(
+        old="mhlo",
+        new="stablehlo",
+        kind="dialect",
+        gone_in="2.9.0",
+        note="most operations have the same name and meaning there",
+    ),
     DriftEntry(
         old="flow.dispatch.tensor",
         new="iree_tensor_ext.dispatch.tensor",
