@@ -51,9 +51,14 @@ _RENAMED_IN_2023 = {
     **{f"--{flag}=vmvx": "--device=local-task" for flag in ("driver", "device")},
     **{"--driver": "--device", "--print_max_element_count": "--output_max_element_count"},
 }
+_RUNNERS = ("iree-run-module", "iree-benchmark-module")
+"""Programs with the same flags of the runtime. The table lists those of the first."""
 _RUNTIME = tuple(
-    DriftEntry(old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)")
+    DriftEntry(
+        old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)", of=tool
+    )
     for old, new in _RENAMED_IN_2023.items()
+    for tool in _RUNNERS
 )
 """Flags of the runtime's tools that were renamed before the first numbered release. Older reports use them."""
 
@@ -154,8 +159,9 @@ def _load_spans() -> dict[str, dict[str, Span]]:
     """Load the spans of all flags that some release lacks: program → flag → span."""
     document = json.loads((resources.files("runners.toolchains.iree") / "flags.json").read_bytes())
     return {
-        tool: {flag: (since, gone) for flag, (since, gone) in flags.items()}
+        program: {flag: (since, gone) for flag, (since, gone) in flags.items()}
         for tool, flags in document["tools"].items()
+        for program in (_RUNNERS if tool in _RUNNERS else (tool,))
     }
 
 
