@@ -12,6 +12,7 @@ from bot.extract.types import Repro
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import UserError
 from runners.core.protocol import Budget, BuildRange, ClaimKind, Limits, Plan, TestcaseKind
+from runners.core.requirements import pin_layers
 from runners.toolchains import find_device, find_toolchain
 
 MAX_RUN_ALL = 8
@@ -71,6 +72,7 @@ def plan_commit_search(repro: Repro, builds: BuildRange, options: RunOptions) ->
         first=(),
         trail=builds,
         chosen=True,
+        day=repro.day,
         limits=_choose_limits(repro, options),
         budget=msgspec.structs.replace(options.budget, wall_s=60 * minutes),
     )
@@ -104,6 +106,7 @@ def make_plan(repro: Repro, catalogue: Catalogue, options: RunOptions) -> PlanWi
             first=_choose_first(order, nearest, run_all=bool(options.versions) and (fits or not options.bisect)),
             controls=repro.controls[:MAX_CONTROLS],
             reported=reported.version if reported is not None and reported.version in order else None,
+            day=repro.day,
             devices=tuple(d for d in _resolve_devices(toolchain, options.devices) if d != repro.device),
             bisect=options.bisect,
             deepen=options.bisect,
@@ -111,8 +114,18 @@ def make_plan(repro: Repro, catalogue: Catalogue, options: RunOptions) -> PlanWi
             limits=_choose_limits(repro, options),
             budget=options.budget,
         ),
-        notes=notes,
+        notes=(*notes, *_name_layers(repro)),
     )
+
+
+def _name_layers(repro: Repro) -> tuple[str, ...]:
+    """Return a note on the versions of large packages that the report's day chooses."""
+    required = repro.testcase.requirements
+    pinned = [one for one in pin_layers(required, repro.day) if one not in required]
+    if not pinned:
+        return ()
+    why = "chosen by the day of the report" if repro.day is not None else "the newest that is offered"
+    return (f"the testcase requires packages without a version: every release ran with {', '.join(pinned)}, {why}",)
 
 
 def _select_releases(catalogue: Catalogue, toolchain: str, options: RunOptions) -> tuple[Release, ...]:

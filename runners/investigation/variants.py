@@ -8,7 +8,6 @@ from itertools import pairwise
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, Observation, Outcome, Testcase, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
 from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, InvestigationState, bisect_releases
-from runners.rewrite.testcase import describe_retarget
 
 
 def run_ported(state: InvestigationState) -> None:
@@ -57,6 +56,8 @@ def _configure_retarget(state: InvestigationState, device: str) -> Configuration
     moved = state.tools.retarget(state.plan.testcase, device)
     if moved is None:
         return None
+    from runners.rewrite.testcase import describe_retarget
+
     return Configuration(variant=Variant.RETARGETED, testcase=moved, device=device, changes=describe_retarget(moved))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 
 from runners.builds.commit_range import BuildRegistry
 from runners.core.catalogue import Catalogue
 from runners.core.progress import Sink
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import VULKAN
-from runners.environments.store import Store
+from runners.environments.store import Environment, Store
 from runners.hardware.lavapipe import Driver
 from runners.probe.canary import Canaries
 from runners.probe.sessions import SessionPool
@@ -26,12 +27,16 @@ class Machine:
     progress: Sink
     run_id: str
     canaries: Canaries
+    ready: dict[tuple[str, str, tuple[str, ...]], tuple[Environment, str]] = field(default_factory=dict)
+    """Toolchain, version and requirements → the environment whose canary has passed, and the identity of its copy."""
     sessions: SessionPool = field(default_factory=SessionPool)
     """Sandboxes that stay open between the runs of one plan."""
     driver: Driver | None = None
     """The software Vulkan driver, if the machine has one."""
     history: str = ""
     """A clone of the toolchain's repository that is used in place of the configured one."""
+    day: date | None = None
+    """Day of the report under investigation. It chooses the versions of large packages."""
     registry: BuildRegistry = field(default_factory=BuildRegistry)
     """Builds between releases that were listed for a search."""
 

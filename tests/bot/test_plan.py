@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
+import msgspec
 import pytest
 
 from bot.extract.types import Repro
@@ -12,6 +13,7 @@ from bot.plan import HANG_WALL_S, RunOptions, has_own_check, make_plan
 from runners.core.catalogue import Catalogue, Listing, Release
 from runners.core.errors import UserError
 from runners.core.protocol import Claim, ClaimKind, Plan, Testcase, TestcaseKind
+from runners.core.requirements import load_layers
 
 
 def release(version: str) -> Release:
@@ -129,3 +131,24 @@ def test_a_hang_gets_less_time() -> None:
 def test_a_testcase_with_an_assertion_has_its_own_check(code: str, checks: bool) -> None:
     """Only then is running to the end evidence about a wrong result."""
     assert has_own_check(repro(code=code)) is checks
+
+
+def _requiring(*requirements: str, day: date | None) -> Repro:
+    made = repro("1.4")
+    return replace(made, testcase=msgspec.structs.replace(made.testcase, requirements=requirements), day=day)
+
+
+def test_every_release_gets_the_pytorch_of_the_reports_day() -> None:
+    """The plan carries the day, the testcase stays as approved, and a note names the version."""
+    day = load_layers()["torch"][0].published
+    asked = _requiring("numpy", "torch", day=day)
+    made = make_plan(asked, CATALOGUE, RunOptions())
+    assert made.plan.day == day
+    assert made.plan.testcase == asked.testcase
+    assert f"torch=={load_layers()['torch'][0].version}, chosen by the day of the report" in made.notes[-1]
+
+
+def test_a_version_named_in_the_testcase_needs_no_note() -> None:
+    """Only our own choices are noted."""
+    made = make_plan(_requiring("torch==2.6.0", "onnx", day=date(2026, 1, 1)), CATALOGUE, RunOptions())
+    assert not any("torch" in note for note in made.notes)

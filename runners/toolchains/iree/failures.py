@@ -37,6 +37,10 @@ FAILURES = FailureVocabulary(
         re.compile(r"^For \w+= argument, expected one of"),  # an enumeration of the Python interface
         re.compile(r"^unknown custom value for|^Unknown command line argument"),
     ),
+    call_checks=(
+        re.compile(r"while invoking native function hal\.buffer_view\.assert"),
+        re.compile(r"\bno function `[^`\n]{1,200}` exported by module"),
+    ),
     missing_names=(
         re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})", re.IGNORECASE),
         re.compile(r"flag '-{0,2}(?P<name>[\w-]{1,200})' not (?:found|recogni[sz]ed)", re.IGNORECASE),
