@@ -136,6 +136,6 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
             reason = "The issue holds no code that could be run."
             name = "a program or command that shows the failure"
         missing = (Missing(kind="code", name=name),)
-    devices = parsed.vocabulary.read_devices(DeviceText(prose=parsed.prose))
+    devices = parsed.vocabulary.read_devices(DeviceText(title=parsed.issue.title, prose=parsed.prose))
     claim = make_claim(parsed, "", devices.named)
     return NoRepro(reason=reason, claim=claim, toolchain=parsed.toolchain, missing=missing)
