@@ -173,8 +173,9 @@ class Store:
     def keep_within(self, limit_bytes: int) -> int:
         """Call `trim` if the wheels' own records exceed the limit; return the bytes freed.
 
-        Measuring the disk takes seconds, reading the records does not.
+        Measuring the disk takes seconds, reading the records does not. Leftovers of killed uv processes go too.
         """
+        self.uv.remove_old_drafts()
         if self._wheels.sum_recorded_bytes() <= limit_bytes:
             return 0  # environments and uv's cache are hard links to the wheels
         try:

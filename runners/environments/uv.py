@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import tempfile
+import time
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +20,7 @@ from urllib.request import Request, urlopen
 import uv as uv_package
 
 from runners.core.errors import InfraError, explain_shortage
+from runners.core.hostile.folders import try_remove_folder
 
 _DROPPED = re.compile(
     r"^(PYTHON.*|VIRTUAL_ENV|CONDA_.*|UV_(PYTHON|EXCLUDE_NEWER|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE).*)$"
@@ -40,6 +43,18 @@ _CUT_SHORT = re.compile(
 """Words for a download that ended early. While uv resolves, it calls such a wheel invalid, as if no wheel fitted."""
 _FAR = "2200-01-01"
 """A day after every publication."""
+
+
+_DRAFT = ".tmp"
+"""Beginning of the names of uv's temporary folders in its cache."""
+_DRAFT_S = 24 * 3600.0
+"""Age at which no uv can be using such a folder."""
+_LOOK_S = 0.1
+"""Interval between two looks at how much uv has written."""
+
+
+class _WroteTooMuch(Exception):
+    """uv has written more than allowed."""
 
 
 class NoSolution(Exception):
@@ -67,6 +82,8 @@ class Uv:
     binary: str = field(default_factory=uv_package.find_uv_bin)
     offline: bool = False
     options: tuple[str, ...] = ()
+    most_bytes: int = 16 * 1024**3
+    """Limit of what one wheel may take on disk, downloaded and unpacked."""
     excluded: tuple[str, ...] = ()
     """Packages that no resolution contains, although others require them."""
 
@@ -109,7 +126,7 @@ class Uv:
         """Unpack the wheels of a hashed lock into the folder ``target``, hard-linked, with bytecode compiled.
 
         Raises:
-            InfraError: a download, a hash or the disk failed.
+            InfraError: a download, a hash or the disk failed, or a wheel is too large.
         """
         arguments = ["pip", "install", "-r", "-", "--target", str(target), "--no-deps", "--require-hashes"]
         arguments += ["--only-binary", ":all:", "--link-mode", "hardlink", "--compile-bytecode", "--no-sources"]
@@ -122,6 +139,13 @@ class Uv:
     def forget(self, package: str) -> None:
         """Drop a package from the cache, so that it is downloaded anew."""
         self._run(["cache", "clean", package])
+
+    def remove_old_drafts(self) -> None:
+        """Remove the folders into which uv was unpacking when it was killed, once they are a day old."""
+        for draft in self.cache.glob(f"{_DRAFT}*"):
+            with contextlib.suppress(OSError):
+                if time.time() - draft.stat().st_mtime > _DRAFT_S:
+                    try_remove_folder(draft)
 
     def _build_index_options(self) -> tuple[str, ...]:
         return (*self.options, *(["--offline"] if self.offline else []))
@@ -137,16 +161,23 @@ class Uv:
                 "folder that can be written"
             ) from error
         try:
-            return subprocess.run(
+            process = subprocess.Popen(
                 [self.binary, *arguments],
-                input=stdin,
-                capture_output=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 text=True,
                 env=environment,
                 cwd=self.cache.parent,  # a pyproject.toml in our own directory could change uv's settings
                 umask=0o022,
-                check=False,
             )
+            with process:
+                return _wait_within(process, stdin, self.cache, self.most_bytes)
+        except _WroteTooMuch:
+            raise InfraError(
+                f"uv wrote more than {self.most_bytes / 1024**3:g} GiB for {stdin.partition(' ')[0] or 'its cache'}: "
+                "if the package needs that, raise wheel_gib in the operator's configuration"
+            ) from None
         except OSError as error:
             shortage = explain_shortage(error)
             raise shortage or InfraError(f"uv cannot be started ({error}): reinstall reprobot") from error
@@ -167,6 +198,54 @@ class Uv:
         if "No solution found" in stderr:
             return NoSolution(_read_explanation(stderr))
         return InfraError(f"uv failed while {doing}: {' '.join(stderr.split())[-600:]}")
+
+
+def _wait_within(
+    process: subprocess.Popen[str], stdin: str, cache: Path, most_bytes: int
+) -> subprocess.CompletedProcess[str]:
+    """Wait for uv. If uv writes more than ``most_bytes``, kill it and remove what it was unpacking.
+
+    A wheel's own list of contents may understate their lengths, and uv unpacks while it downloads: only what uv has
+    written tells the size in time. uv may write for `_LOOK_S` more than it should.
+    """
+    drafts: set[Path] = set()
+    begun: str | None = stdin
+    try:
+        while True:
+            try:
+                out, err = process.communicate(begun, timeout=_LOOK_S)
+                return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+            except subprocess.TimeoutExpired:
+                begun = None  # given already
+            drafts |= _list_drafts(process.pid, cache)
+            if _read_written_bytes(process.pid) > most_bytes:
+                raise _WroteTooMuch
+    except BaseException:
+        process.kill()
+        process.wait()
+        for draft in drafts:
+            try_remove_folder(draft)
+        raise
+
+
+def _read_written_bytes(pid: int) -> int:
+    """Return the bytes that a process has written; 0 if it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/io").read_text()
+    except OSError:
+        return 0
+    return int(dict(line.split(": ") for line in text.splitlines())["wchar"])
+
+
+def _list_drafts(pid: int, cache: Path) -> set[Path]:
+    """Return uv's temporary folders in its cache in which the process has open files."""
+    found = set()
+    for link in Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError, ValueError):
+            inside = Path(os.readlink(link)).relative_to(cache.resolve()).parts
+            if inside[:1] and inside[0].startswith(_DRAFT):
+                found.add(cache / inside[0])
+    return found
 
 
 def _read_explanation(stderr: str) -> str:

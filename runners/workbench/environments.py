@@ -13,7 +13,7 @@ from runners.core.protocol import Exited, Limits, NotRun, Testcase
 from runners.core.requirements import pin_layers
 from runners.environments.resolve import Forbidden, Unresolvable
 from runners.environments.store import Environment
-from runners.probe.canary import explain_failed_canary, make_canary_key
+from runners.probe.canary import explain_failed_canary, identify_copy, make_canary_key
 from runners.probe.task import PLAIN
 from runners.toolchains import find_toolchain, make_canary_testcase
 from runners.workbench.machine import Machine
@@ -23,10 +23,27 @@ CANARY_LIMITS = Limits(wall_s=120)
 
 
 def find_environment(machine: Machine, version: str, testcase: Testcase) -> Environment | NotRun:
-    """Return the environment of a release with the testcase's requirements, or the reason why there is none."""
+    """Return the environment of a release with the testcase's requirements, or the reason why there is none.
+
+    The day of the report chooses the versions of large packages. The files of an environment are compared with its
+    record once (some 0.07 s), not for each run.
+    """
     requirements = pin_layers(testcase.requirements, machine.day)
+    name = (testcase.toolchain, version, requirements)
+    environment, copy = machine.ready.get(name, (None, ""))
+    if environment is not None and copy == identify_copy(environment):
+        return environment
+    found = _check_environment(machine, testcase.toolchain, version, requirements)
+    if isinstance(found, Environment):
+        machine.ready[name] = found, identify_copy(found)
+    return found
+
+
+def _check_environment(
+    machine: Machine, name: str, version: str, requirements: Sequence[str]
+) -> Environment | NotRun:
     try:
-        release = find_release(machine, testcase.toolchain, version)
+        release = find_release(machine, name, version)
         environment = machine.store.get_environment(release, requirements)
     except Forbidden as reason:
         return NotRun(why=str(reason), cause="forbidden")
@@ -36,8 +53,8 @@ def find_environment(machine: Machine, version: str, testcase: Testcase) -> Envi
         return NotRun(why=str(reason), cause="infra")
     toolchain = find_toolchain(environment.toolchain)
     program = make_canary_testcase(toolchain, environment.version, requirements)
-    name = make_canary_key(environment, machine.engine, program, toolchain.VARIABLES)
-    failed = machine.canaries.check_once(name, lambda: run_canary(machine, environment, program, requirements))
+    key = make_canary_key(environment, machine.engine, program, toolchain.VARIABLES)
+    failed = machine.canaries.check_once(key, lambda: run_canary(machine, environment, program, requirements))
     return failed or environment
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 
 from runners.core.catalogue import Catalogue
@@ -64,6 +66,7 @@ def _open_store(progress: Sink, also_allowed: frozenset[str], download_mib: int 
         budget = msgspec.structs.replace(config.requirements, download_mib=float(download_mib))
         config = msgspec.structs.replace(config, requirements=budget)
     store = open_store(default_root(), say=progress.say, also_allowed=also_allowed, config=config)
+    store = replace(store, uv=replace(store.uv, most_bytes=int(config.wheel_gib * 2**30)))
     if freed := store.keep_within(int(config.store_gib * 2**30)):
         progress.say(f"removed environments unused for longest: {freed / 2**20:.0f} MiB")
     return store

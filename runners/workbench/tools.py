@@ -5,24 +5,25 @@ That function may be a sandbox, a ledger or a recording.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import msgspec
 
 from runners.core.conditions import USUAL
+from runners.core.failure.rejection import is_rejected
 from runners.core.progress import Sink
-from runners.core.protocol import Finding, Limits, Observation, Plan, Testcase, Variant, Varied
-from runners.core.runs import Execute, RunRequest
+from runners.core.protocol import Cell, Finding, Limits, Observation, Plan, Testcase, Variant, Varied
+from runners.core.runs import Execute, RunRequest, RunResult
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
 from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
 from runners.investigation.state import BuildSearch, Tools, make_cell
-from runners.probe.observe import observe_cell
-from runners.rewrite.testcase import port_testcase, retarget_testcase
+from runners.probe.observe import make_request, observe_cell
 from runners.toolchains import find_toolchain
+from runners.workbench.ahead import RunsAhead, Withdrawn
 
 
 def make_tools(
@@ -33,16 +34,38 @@ def make_tools(
     *,
     stand_ins: Sequence[str] = (),
     between_releases: BuildSearch | None = None,
+    ahead: RunsAhead | None = None,
+    background: Executor | None = None,
 ) -> Tools:
-    """Return the effects of an investigation of a plan. ``stand_ins`` are the stand-in devices of this machine."""
+    """Return the effects of an investigation of a plan. ``stand_ins`` are the stand-in devices of this machine.
+
+    With ``ahead`` and ``background``, runs and the diagnosis may begin before their turn.
+    """
     toolchain = find_toolchain(plan.testcase.toolchain)
+    execute = execute if ahead is None else ahead.execute
+    execute_early = execute if ahead is None else ahead.execute_early
+    diagnosed: list[Failure] = []
 
     def look_for_cause(failure: Failure) -> Diagnosis:
+        diagnosed.append(failure)
+
+        def execute_diagnosis(request: RunRequest) -> RunResult:
+            if diagnosed[-1] is not failure:
+                raise Withdrawn("the diagnosis of another failure took its place")
+            return execute_early(request)
+
         return diagnose_failure(
             failure,
             toolchain.DIAGNOSERS,
-            make_means(execute, progress, plan, failure.seen.varied),
-            lambda version, testcase, setup: run_under(execute, plan, version, testcase, setup),
+            make_means(
+                execute_diagnosis,
+                progress,
+                plan,
+                failure.seen.varied,
+                expect=(lambda request: None) if ahead is None else ahead.expect,
+            ),
+            lambda version, testcase, setup: run_under(execute_diagnosis, plan, version, testcase, setup),
+            executor=background,
         )
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
@@ -52,9 +75,12 @@ def make_tools(
     return Tools(
         run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt, fresh=cell.variant is Variant.CONTROL),
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
-        retarget=retarget_testcase,
+        is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),
+        retarget=_retarget,
         diagnose=look_for_cause,
         compare=compare,
+        expect=(lambda cell, attempt: None) if ahead is None else _make_expect(ahead),
+        background=background,
         executor=executor,
         progress=progress,
         stand_ins=tuple(stand_ins),
@@ -62,9 +88,15 @@ def make_tools(
     )
 
 
+def _make_expect(ahead: RunsAhead) -> Callable[[Cell, int], None]:
+    return lambda cell, attempt: ahead.expect(make_request(cell, attempt))
+
+
 def _port_with_changes(
     testcase: Testcase, version: str, toolchain: Toolchain
 ) -> tuple[Testcase, tuple[str, ...]] | None:
+    from runners.rewrite.testcase import port_testcase  # its parser takes 0.15 s, which few plans need
+
     ported = port_testcase(testcase, version, toolchain)
     if ported is None:
         return None
@@ -72,14 +104,30 @@ def _port_with_changes(
     return ported.testcase, tuple(changes)
 
 
-def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USUAL) -> Means:
+def _retarget(testcase: Testcase, device: str) -> Testcase | None:
+    from runners.rewrite.testcase import retarget_testcase
+
+    return retarget_testcase(testcase, device)
+
+
+def make_means(
+    execute: Execute,
+    progress: Sink,
+    plan: Plan,
+    under: Varied = USUAL,
+    *,
+    expect: Callable[[RunRequest], None] = lambda _request: None,
+) -> Means:
     """The means for a diagnosis of this plan, under the conditions in which its failure was seen.
 
     Every run has a sandbox of its own, because findings rest on single runs.
     """
 
+    def make_run_cell(version: str, variant: Variant, testcase: Testcase, device: str) -> Cell:
+        return make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
+
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
-        cell = make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
+        cell = make_run_cell(version, variant, testcase, device)
         progress.cell(cell, None)
         seen = observe_cell(execute, plan, cell, 1, fresh=True)
         progress.cell(cell, seen)
@@ -92,7 +140,10 @@ def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USU
         )
         return execute(request).hook_file or ""
 
-    return Means(run=run, run_hook=run_hook, retarget=retarget_testcase)
+    def expect_run(version: str, variant: Variant, testcase: Testcase, device: str) -> None:
+        expect(make_request(make_run_cell(version, variant, testcase, device), 1, fresh=True))
+
+    return Means(run=run, run_hook=run_hook, retarget=_retarget, expect=expect_run)
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from runners.builds.opening import BuildContext, open_range_finder
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.bisection.commits import Prior
 from runners.core.errors import ReprobotError
@@ -29,14 +28,17 @@ from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import BuildSearch, make_cell
-from runners.minimization.minimize import minimize_testcase
 from runners.probe.observe import observe_cell
 from runners.sandbox.process import handle_stop_signals
 from runners.toolchains import find_toolchain
+from runners.workbench.ahead import RunsAhead, Slots
 from runners.workbench.environments import find_environment, prepare_build
 from runners.workbench.machine import Machine
 from runners.workbench.probes import make_run
 from runners.workbench.tools import make_tools, open_executor
+
+DIAGNOSIS_THREADS = 2
+"""The reruns of a diagnosis and its diagnosers, each one run at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,9 @@ class Workbench(Machine):
             closing(self.sessions),
             open_executor(1) as helper,
             open_executor(plan.budget.workers) as executor,
+            open_executor(plan.budget.workers + DIAGNOSIS_THREADS) as background,
         ):
+            ahead = RunsAhead(self.execute, Slots(plan.budget.workers), background)
             tools = make_tools(
                 plan,
                 replace(self, day=plan.day).execute,
@@ -61,8 +65,13 @@ class Workbench(Machine):
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
                 between_releases=self._search_between_releases(plan, prior, helper),
+                ahead=ahead,
+                background=background,
             )
-            return investigate_plan(plan, tools)
+            try:
+                return investigate_plan(plan, tools)
+            finally:
+                ahead.withdraw()
 
     def execute(self, request: RunRequest) -> RunResult:
         """Make one run on this machine. The testcase cannot make it raise."""
@@ -94,6 +103,8 @@ class Workbench(Machine):
         Raises:
             NotReducible: no run shows the reported failure, or only a control could tell a wrong reduction.
         """
+        from runners.minimization.minimize import minimize_testcase
+
         limits = plan.limits
 
         def run(testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation:
@@ -125,6 +136,8 @@ class Workbench(Machine):
             UserError: there is no such version or commit, or no build between the two can be had.
             InfraError: the history or a source cannot be reached.
         """
+        from runners.builds.opening import BuildContext, open_range_finder
+
         around = BuildContext(
             catalogue=self.catalogue,
             config=read_config(),

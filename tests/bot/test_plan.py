@@ -80,6 +80,17 @@ def test_an_unavailable_version_is_noted() -> None:
     assert "older than every release" in made.notes[0]
 
 
+def test_a_version_without_a_build_brings_the_build_of_the_reports_day() -> None:
+    """It runs first, and stands for no version: a clean run there says nothing about the named one."""
+    fork = replace(release("0.1.dev0"), source="bundle", fork="abc", released=date(2019, 1, 1))
+    listing = CATALOGUE.get_listing("tvm")
+    catalogue = Catalogue({"tvm": replace(listing, releases=(fork, *listing.releases))})
+    made = make_plan(replace(repro("0.0.7"), day=date(2019, 2, 1)), catalogue, RunOptions())
+    assert made.plan.reported is None
+    assert made.plan.first[0] == "0.1.dev0"
+    assert "by the day of the report" in made.notes[-1]
+
+
 def test_chosen_versions_are_run() -> None:
     """All of a short list; a long range is searched, unless searching is switched off."""
     assert set(plan("1.4", versions="1.1,1.2,1.3").first) == {"1.1", "1.2", "1.3"}
