@@ -72,7 +72,7 @@ def deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
         sticky = replace(current.sticky, record=record)
         posted = publish_comment(forge, repository, number, sticky, login=current.login)
         return Delivery(url=posted.url, message="a later run has answered already: this one is only in the history")
-    answer = parse_report(render_comment(report, MAX_BODY_BYTES))
+    answer = parse_report(render_comment(replace(report, log=case.run.url), MAX_BODY_BYTES))
     sticky = replace(answer, record=record, note=_note_edit(case, current.state))
     posted = publish_comment(forge, repository, number, sticky, login=current.login)
     update_labels(forge, repository, number, case.settings, report.verdict.kind)
