@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import subprocess
+import tempfile
 import time
 import tomllib
 from collections.abc import Sequence
@@ -83,6 +84,8 @@ class Uv:
     options: tuple[str, ...] = ()
     most_bytes: int = 16 * 1024**3
     """Limit of what one wheel may take on disk, downloaded and unpacked."""
+    excluded: tuple[str, ...] = ()
+    """Packages that no resolution contains, although others require them."""
 
     def resolve(
         self,
@@ -110,7 +113,11 @@ class Uv:
             arguments += [f"--exclude-newer-package={name}={_FAR}" for name in undated]
         arguments += [] if deps else ["--no-deps"]
         arguments += ["--prerelease", "allow"] if prereleases else []
-        done = self._run([*arguments, *self._build_index_options()], stdin="\n".join(requirements) + "\n")
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as overrides:
+            overrides.write("".join(f"{name} ; python_version < '3'\n" for name in self.excluded))
+            overrides.flush()
+            arguments += ["--overrides", overrides.name] if self.excluded else []
+            done = self._run([*arguments, *self._build_index_options()], stdin="\n".join(requirements) + "\n")
         if done.returncode != 0:
             raise self._classify_failure(done.stderr, f"resolving {', '.join(requirements)}")
         return _read_pylock(done.stdout)

@@ -98,6 +98,17 @@ def test_runs_of_a_diagnosis_that_a_finding_rests_on_are_fresh(ask: Callable[[Ex
     assert all(map(is_fresh, execute.asked))
 
 
+def test_expected_control_is_the_run_that_is_asked_for() -> None:
+    """The run that begins early is fresh too, and answers the request of the diagnosis."""
+    asked = Recorder()
+    expected: list[RunRequest] = []
+    means = make_means(asked, Silent(), PLAN, Varied(fill=0x55), expect=expected.append)
+    means.expect("3.11", Variant.CONTROL, TESTCASE, "cpu")
+    means.run("3.11", Variant.CONTROL, TESTCASE, "cpu")
+    assert expected == asked.asked
+    assert is_fresh(expected[0])
+
+
 def test_controls_of_the_report_are_fresh_and_the_matrix_is_forked() -> None:
     """The first run of a release is a fork, for speed. The second, which confirms it, has a sandbox of its own."""
     execute = Recorder()
