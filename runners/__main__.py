@@ -25,6 +25,7 @@ from runners.core.requirements import parse_allowance
 from runners.environments.store import default_root
 from runners.environments.wheel_sources import open_catalogue
 from runners.workbench import Workbench, open_workbench
+from runners.workbench.run_ledger import open_run_ledger
 
 PASSES = frozenset(
     {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"}
@@ -47,8 +48,12 @@ def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name in PASSES}
 
 
-def run_in_child(plan: Path, digest: str, cell: JobCell, results: Path, environment: Mapping[str, str]) -> None:
+def run_in_child(
+    plan: Path, digest: str, cell: JobCell, results: Path, environment: Mapping[str, str], ledger: Path | None = None
+) -> None:
     """Run one cell in a child process and wait for its result file in the folder ``results``.
+
+    Runs that ``ledger`` has are not made again; the others are added to it.
 
     Raises:
         InfraError: the child failed, or took longer than the plan's budget and `GRACE_S`.
@@ -59,7 +64,7 @@ def run_in_child(plan: Path, digest: str, cell: JobCell, results: Path, environm
     results.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [*words, str(os.getpid())],
+            [*words, str(os.getpid()), *([] if ledger is None else [str(ledger.absolute())])],
             env=filter_environment(environment),
             cwd=results.parent,
             stdin=subprocess.DEVNULL,
@@ -98,6 +103,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="runners.__main__")
     for name in ("plan", "sha256", "cell", "results", "parent"):
         parser.add_argument(name)
+    parser.add_argument("ledger", nargs="?")
     given = parser.parse_args(arguments)
     _end_with_parent(int(given.parent))
     try:
@@ -107,7 +113,8 @@ def main(arguments: Sequence[str]) -> int:
 
         def open_bench(cell: JobCell) -> Workbench:
             also = frozenset(parse_allowance(cell.allow).values())
-            return open_workbench(cell.sandbox, catalogue, Silent(), also_allowed=also)
+            ledger = open_run_ledger(Path(given.ledger)) if given.ledger else None
+            return open_workbench(cell.sandbox, catalogue, Silent(), also_allowed=also, ledger=ledger)
 
         write_result(run_cell(data, digest=given.sha256, cell=given.cell, open_bench=open_bench), Path(given.results))
     except ReprobotError as error:

@@ -12,6 +12,7 @@ from runners.probe.canary import Canaries
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import remove_leftovers, select_engine
+from runners.workbench.run_ledger import RunLedger
 from runners.workbench.workbench import Workbench
 
 
@@ -22,10 +23,12 @@ def open_workbench(
     *,
     also_allowed: frozenset[str] = frozenset(),
     history: str = "",
+    ledger: RunLedger | None = None,
 ) -> Workbench:
     """Open the parts of this machine that a run needs. Remove the leftovers of killed runs first.
 
-    ``history`` is a clone of the toolchain's repository that is used in place of the configured one.
+    ``history`` is a clone of the toolchain's repository that is used in place of the configured one. Runs that
+    ``ledger`` has are not made again.
 
     Raises:
         UserError: the requested sandbox does not work here, or with ``auto`` no sandbox does.
@@ -43,6 +46,7 @@ def open_workbench(
         canaries=Canaries(store.root),
         driver=_find_driver(engine),
         history=history,
+        ledger=ledger,
     )
 
 

@@ -25,6 +25,7 @@ from runners.core.protocol import (
     Variant,
 )
 from runners.core.runs import RunRequest, RunResult, report_not_run
+from runners.core.toolchain.facts import NVIDIA
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate_plan
@@ -32,10 +33,12 @@ from runners.investigation.state import BuildSearch, make_cell
 from runners.minimization.minimize import minimize_testcase
 from runners.probe.observe import observe_cell
 from runners.sandbox.process import handle_stop_signals
-from runners.toolchains import find_toolchain
+from runners.toolchains import find_device, find_toolchain
 from runners.workbench.environments import find_environment, prepare_build
 from runners.workbench.machine import Machine
-from runners.workbench.probes import make_run
+from runners.workbench.probes import get_image, get_stand_in, make_run
+from runners.workbench.recorded_runs import RecordedRuns
+from runners.workbench.run_ledger import RunLedger, Surroundings, digest_guest
 from runners.workbench.tools import make_tools, open_executor
 
 
@@ -43,11 +46,15 @@ from runners.workbench.tools import make_tools, open_executor
 class Workbench(Machine):
     """This machine, as the verbs and jobs use it."""
 
+    ledger: RunLedger | None = None
+    """Recorded runs. Without a ledger every run is made."""
+
     def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
         """Run a plan to its end, or to the end of its budget. The testcase cannot make it raise.
 
         ``prior`` weighs the commits between two releases, for a search that goes on there.
         """
+        runs = RecordedRuns(self.ledger, self.execute, self._find_surroundings, self.progress.say)
         with (
             handle_stop_signals(),
             closing(self.sessions),
@@ -56,13 +63,13 @@ class Workbench(Machine):
         ):
             tools = make_tools(
                 plan,
-                self.execute,
+                runs,
                 executor,
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
                 between_releases=self._search_between_releases(plan, prior, helper),
             )
-            return investigate_plan(plan, tools)
+            return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)
 
     def execute(self, request: RunRequest) -> RunResult:
         """Make one run on this machine. The testcase cannot make it raise."""
@@ -70,6 +77,22 @@ class Workbench(Machine):
         if isinstance(environment, NotRun):
             return report_not_run(environment, self.engine.name)
         return make_run(self, environment, request)
+
+    def _find_surroundings(self, request: RunRequest) -> Surroundings | RunResult | None:
+        """None for a GPU: its model and driver decide a run, and are not recorded."""
+        device = find_device(find_toolchain(request.testcase.toolchain), request.device)
+        if device is not None and device.hardware is NVIDIA:
+            return None
+        environment = find_environment(self, request.version, request.testcase)
+        if isinstance(environment, NotRun):
+            return report_not_run(environment, self.engine.name)
+        return Surroundings(
+            environment=environment.digest,
+            engine=self.engine.name,
+            image=get_image(self),
+            driver=get_stand_in(self, request),
+            guest=digest_guest(),
+        )
 
     def _search_between_releases(self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor) -> BuildSearch:
         supply = BuildSupply(

@@ -1,0 +1,92 @@
+"""Take runs from the ledger where it has them; make and record the others."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from runners.core.errors import InfraError
+from runners.core.protocol import Cost, NotRun
+from runners.core.runs import Execute, RunRequest, RunResult
+from runners.workbench.run_ledger import RunLedger, Surroundings
+
+FindSurroundings = Callable[[RunRequest], Surroundings | RunResult | None]
+"""Request → the surroundings of its run here; a result if it cannot be run; None if it must not be recorded."""
+
+
+class RecordedRuns:
+    """Executes the requests of one investigation. Equal requests get runs of their own, told apart by a number."""
+
+    def __init__(
+        self,
+        ledger: RunLedger | None,
+        live: Execute,
+        find_surroundings: FindSurroundings,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._ledger = ledger
+        self._live = live
+        self._find_surroundings = find_surroundings
+        self._say = say
+        self._counts: Counter[str] = Counter()
+        self._around: dict[tuple[str, ...], Surroundings | None] = {}
+        self._lock = threading.Lock()
+        self._made = self._reused = 0
+        self._seconds = 0.0
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(made=self._made, reused=self._reused, seconds=round(self._seconds, 3))
+
+    def __call__(self, request: RunRequest) -> RunResult:
+        if self._ledger is None:
+            return self._make_run(request)
+        around = self._look_around(request)
+        if isinstance(around, RunResult):
+            return around
+        if around is None:
+            return self._make_run(request)
+        ordinal = self._take_number(request.key)
+        if (found := self._ledger.find_run(request, ordinal, around)) is None:
+            with self._ledger.lock_run(request, ordinal):
+                # Another investigation may have made the run while this one waited.
+                if (found := self._ledger.find_run(request, ordinal, around)) is None:
+                    return self._record_run(self._ledger, request, ordinal, around)
+        with self._lock:
+            self._reused += 1
+        return found
+
+    def _look_around(self, request: RunRequest) -> Surroundings | RunResult | None:
+        """Return the surroundings of a request, found once for each environment and device. A failure may pass."""
+        key = (request.testcase.toolchain, request.version, request.device, *request.testcase.requirements)
+        if key not in self._around:
+            found = self._find_surroundings(request)
+            if isinstance(found, RunResult):
+                return found
+            self._around[key] = found
+        return self._around[key]
+
+    def _record_run(self, ledger: RunLedger, request: RunRequest, ordinal: int, around: Surroundings) -> RunResult:
+        result = self._make_run(request)
+        if isinstance(result.ended, NotRun):
+            with self._lock:
+                self._counts[request.key] -= 1  # another attempt at the same run
+            return result
+        try:
+            ledger.add_run(request, ordinal, result, around.guest)
+        except InfraError as reason:  # the run counts all the same
+            self._say(f"a run is not recorded: {reason}")
+        return result
+
+    def _make_run(self, request: RunRequest) -> RunResult:
+        result = self._live(request)
+        with self._lock:
+            self._made += not isinstance(result.ended, NotRun)
+            self._seconds += result.seconds
+        return result
+
+    def _take_number(self, key: str) -> int:
+        with self._lock:
+            self._counts[key] += 1
+            return self._counts[key] - 1
