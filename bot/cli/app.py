@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from bot.cli import daemon, jobs, terminal, verbs
+from bot.cli import daemon, jobs, terminal, tracker, verbs
 from bot.cli.context import (
     check_names,
     get_now,
@@ -357,4 +357,5 @@ app.command(name="plan")(jobs.run_plan)
 app.command(name="probe")(jobs.run_probe)
 app.command(name="report")(jobs.run_report)
 app.command(name="watch")(daemon.run_watch)
-app.command(name="sweep")(daemon.run_sweep)
+app.command(name="sweep")(tracker.run_sweep)
+app.add_typer(tracker.ledger_app, name="ledger")

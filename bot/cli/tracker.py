@@ -1,0 +1,252 @@
+"""``reprobot sweep`` and ``reprobot ledger``: put the parts of a tracker's sweep together."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from bot.cli import terminal
+from bot.cli.context import get_now, open_local_catalogue, read_settings_file
+from bot.cli.daemon import (
+    attach_if_allowed,
+    check_repository,
+    lock_folder,
+    make_plan_runner,
+    make_services,
+    stop_on_signals,
+)
+from bot.daemon.feed import RECHECK, make_recheck
+from bot.daemon.ledger import open_ledger
+from bot.daemon.watch import watch_repositories
+from bot.forge.contract import Forge
+from bot.forge.github import GithubForge, open_forge, open_reader
+from bot.settings import load_settings
+from bot.tracker.cost import describe_estimate, describe_summary, estimate_cost
+from bot.tracker.dashboard import write_dashboard
+from bot.tracker.due import TEXT
+from bot.tracker.rows import TrackedIssue
+from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selection
+from bot.tracker.state import TrackerState, open_tracker_state
+from bot.tracker.sweep import SweepBudget, TrackerSweep, list_tasks, sweep_tracker
+from runners.core.errors import InfraError, UserError
+from runners.workbench.run_ledger import open_run_ledger
+
+MAX_JOBS = 256
+
+ledger_app = typer.Typer(help="Copy recorded runs between ledgers.", no_args_is_help=True)
+LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger of runs, as sweep --ledger.")]
+
+
+def run_sweep(
+    tracker: Annotated[
+        str, typer.Argument(metavar="OWNER/REPO|DIR", help="Repository, or folder of Markdown files with issues.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the dashboard, the reports and the state.", metavar="DIR")
+    ] = Path("reprobot-sweep"),
+    state: Annotated[
+        Literal["open", "closed", "all"], typer.Option(help="State of the issues. The newest come first.")
+    ] = "open",
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="Only issues with this label; repeatable, for all of them.", metavar="NAME"),
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            help="Only issues that changed since this date; in a folder, that were created since.",
+            formats=["%Y-%m-%d"],
+            metavar="DATE",
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Most issues, newest first.", min=1)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Issues at the same time; by default one for each core.", min=1, max=MAX_JOBS)
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Start no issue after so many minutes.", min=0)] = None,
+    runs: Annotated[int | None, typer.Option(help="Start no issue after so many runs.", min=1)] = None,
+    requests: Annotated[
+        int | None, typer.Option(help="Start no issue after so many requests to GitHub.", min=1)
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Ledger of runs, which several sweeps may share; by default DIR/runs.sqlite.", metavar="FILE"
+        ),
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only list the issues, and estimate runs, time and requests.")
+    ] = False,
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="Settings file, as .github/reprobot.yml; by default the repository's.", metavar="FILE"),
+    ] = None,
+    post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
+    closed: Annotated[bool, typer.Option("--closed", help="Same as --state all.", hidden=True)] = False,
+) -> None:
+    """Run the testcases of a whole tracker, and write a dashboard. Runs again only what can have changed.
+
+    Writes files only, unless --post is given. A stopped sweep goes on where it was.
+    """
+    selection = Selection(
+        state="all" if closed else state,
+        labels=tuple(label or ()),
+        since=since.replace(tzinfo=UTC) if since is not None else None,
+        limit=limit,
+    )
+    budget = SweepBudget(seconds=60 * minutes if minutes is not None else None, runs=runs, requests=requests)
+    folder = Path(tracker) if Path(tracker).is_dir() else None
+    if post and folder is not None:
+        raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
+    forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
+    with lock_folder(out):
+        kept = open_tracker_state(out / "tracker.sqlite")
+        sweep = _open_sweep(tracker, folder, forge, out, kept, settings, ledger, jobs, budget)
+        issues, tasks = list_tasks(sweep, selection)
+        terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
+        if estimate:
+            rows = list(kept.list_rows().values())
+            expected = estimate_cost(
+                (task.reason or TEXT for task in tasks), rows, jobs=sweep.jobs, remote=forge is not None
+            )
+            return _print_lines(describe_estimate(expected))
+        if post and forge is not None:
+            return _post_answers(forge, out, sweep.source.name, issues)
+        summary = sweep_tracker(sweep, issues, tasks)
+        write_dashboard(out, sweep.source.name, kept, summary, sweep.catalogue, now=get_now())
+        _print_lines(describe_summary(summary))
+        terminal.print_message(f"dashboard: {out / 'index.html'}")
+        if summary.failed and not any(kind != "failed" for kind in summary.verdicts):
+            raise InfraError("every issue failed: see the messages above")
+
+
+def _open_sweep(
+    tracker: str,
+    folder: Path | None,
+    forge: GithubForge | None,
+    out: Path,
+    state: TrackerState,
+    settings_file: Path | None,
+    ledger: Path | None,
+    jobs: int | None,
+    budget: SweepBudget,
+) -> TrackerSweep:
+    runs = ledger or out / "runs.sqlite"
+    open_run_ledger(runs).close()  # a file that is no ledger is refused before any work
+    began = time.monotonic()
+    source: IssueSource
+    if forge is None:
+        assert folder is not None
+        source = FolderSource(folder=folder, today=get_now().date())
+        text = read_settings_file(settings_file) if settings_file is not None else None
+    else:
+        name = check_repository(tracker)
+        source = GithubSource(
+            name=name,
+            forge=forge,
+            pages=state,
+            count_requests=forge.count_requests,
+            pause=_make_pause(began, budget.seconds),
+            log=terminal.print_message,
+            url=os.environ.get("GITHUB_SERVER_URL", "https://github.com"),
+        )
+        text = read_settings_file(settings_file) if settings_file is not None else forge.fetch_settings(name)
+    settings = load_settings(text, {})
+    return TrackerSweep(
+        source=source,
+        settings=settings,
+        catalogue=open_local_catalogue(),
+        state=state,
+        out=out,
+        attach=(lambda issue: attach_if_allowed(issue, settings)) if forge is not None else (lambda issue: issue),
+        run_plan=make_plan_runner(frozenset(), runs),
+        now=get_now,
+        clock=time.monotonic,
+        read_cpu=_read_cpu,
+        measure_ledger=lambda: runs.stat().st_size,
+        log=terminal.print_message,
+        jobs=jobs or os.cpu_count() or 1,
+        budget=budget,
+    )
+
+
+def _make_pause(began: float, seconds: float | None) -> Callable[[float], None]:
+    """Return a function that waits, unless the sweep's time would end meanwhile."""
+
+    def pause(wait: float) -> None:
+        if seconds is not None and time.monotonic() + wait > began + seconds:
+            raise InfraError(f"the forge asks to wait for {wait:.0f} s, and the time of the sweep ends before")
+        time.sleep(wait)
+
+    return pause
+
+
+def _read_cpu() -> float:
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _print_lines(lines: tuple[str, ...]) -> None:
+    for line in lines:
+        terminal.print_message(line)
+
+
+def _post_answers(forge: Forge, out: Path, name: str, issues: list[TrackedIssue]) -> None:
+    """Recheck every issue once a day, as a scheduled run does."""
+    ledger = open_ledger(out / "ledger.sqlite")
+    stop, wake = threading.Event(), threading.Event()
+    for issue in (one for one in issues if not one.locked):
+        key, payload = make_recheck(name, int(issue.id))
+        ledger.add_event(f"{key}:{get_now():%Y-%m-%d}", RECHECK, payload, get_now())
+    ledger.close()
+    with stop_on_signals(stop, wake):
+        services = make_services(forge, out, (name,), frozenset())
+        watch_repositories(services, stop, wake, poll_s=60, jobs=1, drain=True)
+
+
+# ---------------------------------------------------------------------------------------------- the ledger of runs
+
+
+@ledger_app.command(name="export")
+def run_export(
+    ledger: LedgerArgument,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File for the lines; by default standard output.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Write every recorded run as a line of JSON."""
+    if not ledger.is_file():
+        raise UserError(f"there is no ledger {ledger}: name the file that a sweep wrote")
+    runs = open_run_ledger(ledger)
+    if out is None:
+        sys.stdout.buffer.writelines(runs.export_lines())
+        return
+    try:
+        with out.open("wb") as file:
+            file.writelines(runs.export_lines())
+    except OSError as error:
+        raise UserError(f"{out} cannot be written: {error.strerror}") from None
+    terminal.print_message(f"{runs.count_runs()} runs in {out}")
+
+
+@ledger_app.command(name="import")
+def run_import(
+    ledger: LedgerArgument,
+    lines: Annotated[Path, typer.Argument(metavar="LINES", help="File that `ledger export` wrote.")],
+) -> None:
+    """Add recorded runs to a ledger. Runs that the ledger has stay. Verdicts rest on them: import what you trust."""
+    try:
+        with lines.open("rb") as file:
+            count = open_run_ledger(ledger).import_lines(file)
+    except OSError as error:
+        raise UserError(f"{lines} cannot be read: {error.strerror}") from None
+    terminal.print_message(f"{count} runs added to {ledger}")
