@@ -26,8 +26,10 @@ from bot.report.page import escape_json
 from bot.report.quote import clean_text, escape_prose, quote_code
 from bot.report.sections.headline import TITLES
 from bot.tracker.cost import SweepSummary, describe_summary
+from bot.tracker.duplicates import mark_alike
 from bot.tracker.rows import FAILED, Change, IssueRow
 from bot.tracker.state import TrackerState
+from bot.tracker.truth import TRUTH_NOTE, count_states, measure_reliability
 from bot.verdict.verdict import VerdictKind
 from runners.core.catalogue import Catalogue
 
@@ -39,6 +41,7 @@ _CODES = {"good": "g", "bad": "b", "mixed": "m", "other-failure": "o", "timeout"
 }
 """Content of a cell → its letter in the page's data."""
 NO_RUN = "."
+MAX_FAILURE = 300
 COLUMNS = (
     *("id", "title", "url", "state", "labels", "verdict", "confidence", "headline", "toolchain", "fixed_in"),
     *("regressed_in", "why", "signature", "passes", "like", "answered", "runs", "runs_from_ledger", "seconds"),
@@ -53,7 +56,9 @@ def write_dashboard(
     Raises:
         UserError: a file cannot be written.
     """
-    rows = sorted(state.list_rows().values(), key=lambda row: (row.issue.created, row.issue.id), reverse=True)
+    rows = mark_alike(list(state.list_rows().values()))
+    rows.sort(key=lambda row: (row.issue.created, row.issue.id), reverse=True)
+    state.keep_rows(rows)
     changes = state.list_changes(summary.sweep)
     write_file(out / "index.html", render_dashboard(name, rows, changes, summary, catalogue, now=now))
     write_file(out / "issues.json", format_json({"schema": 1, "tracker": name, "issues": msgspec.to_builtins(rows)}))
@@ -72,7 +77,7 @@ def render_csv(rows: Iterable[IssueRow]) -> str:
         values = (
             *(issue.id, issue.title, issue.url, "open" if issue.open else "closed", " ".join(issue.labels)),
             *(row.verdict, row.confidence, row.headline, row.toolchain, row.fixed_in, row.regressed_in, row.why),
-            *(row.signature, " ".join(row.passes), " ".join(row.like), row.answered),
+            *(_describe_failure(row), " ".join(row.passes), " ".join(row.like), row.answered),
             *(work.made, work.reused, work.seconds),
         )
         writer.writerow([_disarm_formula(clean_text(value)) if isinstance(value, str) else value for value in values])
@@ -144,6 +149,9 @@ def make_data(
         "order": [*map(str, VerdictKind), FAILED],
         "rows": [_dump_row(row, releases.get(row.toolchain, [])) for row in rows],
         "changes": msgspec.to_builtins(changes),
+        "truth": msgspec.to_builtins(count_states(rows)),
+        "truth_note": TRUTH_NOTE,
+        "reliability": msgspec.to_builtins(measure_reliability(rows)),
         "sweep": msgspec.to_builtins(summary),
     }
 
@@ -171,13 +179,18 @@ def _dump_row(row: IssueRow, releases: Sequence[str]) -> dict[str, Any]:
         "fixed": row.fixed_in,
         "regressed": row.regressed_in,
         "why": clean_text(row.why),
-        "signature": clean_text(row.signature),
+        "signature": clean_text(_describe_failure(row)),
         "passes": [clean_text(name) for name in row.passes],
         "like": list(row.like),
         "page": row.page,
         "answered": row.answered,
     }
     return {key: value for key, value in plain.items() if value not in ("", [], False)} | {"open": issue.open}
+
+
+def _describe_failure(row: IssueRow) -> str:
+    """Return type and message of the failure, shortened; empty if the reported failure was not seen."""
+    return "" if row.failure is None else f"{row.failure.type}: {row.failure.message}".rstrip(": ")[:MAX_FAILURE]
 
 
 def _digest(text: str) -> str:

@@ -6,6 +6,8 @@ from datetime import datetime
 
 import msgspec
 
+from runners.core.protocol import Signature
+
 FAILED = "failed"
 """In place of a verdict: the issue was not answered, through a failure of ours or a text that cannot be read."""
 
@@ -64,8 +66,10 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     regressed_in: str = ""
     why: str = ""
     """Why there is no run, or why the row failed."""
-    signature: str = ""
-    """Type and message of the reported failure as it was seen; empty if it was not."""
+    testcase: str = ""
+    """Digest of the testcase; empty without one."""
+    failure: Signature | None = None
+    """The reported failure as it was seen; None if it was not."""
     passes: tuple[str, ...] = ()
     """Compiler passes that a diagnosis found guilty."""
     like: tuple[str, ...] = ()

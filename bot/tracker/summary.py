@@ -8,7 +8,7 @@ from bot.extract.types import Repro
 from bot.report.sections.headline import UNJUDGED
 from bot.tracker.rows import Fingerprint, IssueRow, TrackedIssue, Work
 from bot.verdict.verdict import Report, VerdictKind
-from runners.core.protocol import Answer, FindingKind, Observation, Outcome, Variant
+from runners.core.protocol import Answer, FindingKind, Observation, Outcome, Signature, Variant, digest_of
 
 GOOD, BAD, MIXED = "good", "bad", "mixed"
 MAX_WORDS = 300
@@ -38,7 +38,8 @@ def make_row(
             (one.first_bad for one in report.bisections if one.direction == "introduced" and one.first_bad), ""
         ),
         why=(verdict.reasons[0] if verdict.reasons else verdict.headline)[:MAX_WORDS] if unjudged else "",
-        signature=_find_signature(report.observations),
+        testcase=digest_of(repro.testcase) if repro is not None else "",
+        failure=_find_failure(report.observations),
         passes=tuple(_list_passes(report)),
         page=page,
         answered=answered,
@@ -64,9 +65,9 @@ def _summarize_runs(runs: list[Observation]) -> str:
     return GOOD if Answer.GOOD in answers else str(runs[-1].outcome)
 
 
-def _find_signature(observations: Iterable[Observation]) -> str:
-    found = next((one.signature for one in observations if one.outcome is Outcome.MATCH and one.signature), None)
-    return "" if found is None else f"{found.type}: {found.message}"[:MAX_WORDS]
+def _find_failure(observations: Iterable[Observation]) -> Signature | None:
+    """Return the reported failure, from the first run that shows it."""
+    return next((one.signature for one in observations if one.outcome is Outcome.MATCH and one.signature), None)
 
 
 def _list_passes(report: Report) -> Iterable[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.issue import Issue
+from bot.requests import plan_file
 from bot.settings import Settings
 from bot.tracker import sweep as sweeping
 from bot.tracker.rows import FAILED
@@ -182,7 +183,7 @@ def test_a_file_that_is_no_text_is_one_row(world: World) -> None:
 
 def test_a_bug_in_reading_a_text_is_one_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever our own code raises about one text."""
-    real = sweeping.plan_issue
+    real = plan_file.plan_issue
 
     def plan_or_crash(issue: Issue, *rest: object, **more: object) -> object:
         if "mended" in issue.title:
