@@ -31,7 +31,7 @@ from bot.issue import Issue
 from bot.settings import Settings
 from bot.tracker.cost import describe_summary
 from bot.tracker.dashboard import write_dashboard
-from bot.tracker.duplicates import mark_alike
+from bot.tracker.duplicates import SHOWN, mark_alike
 from bot.tracker.rows import IssueRow
 from bot.tracker.sources import FolderSource, Selection
 from bot.tracker.state import open_tracker_state
@@ -80,7 +80,9 @@ def replay(recordings: Recordings) -> Execute:
         files = {name: originals.get(_strip(text), text) for name, text in request.testcase.files.items()}
         plain = msgspec.structs.replace(request, testcase=msgspec.structs.replace(request.testcase, files=files))
         found = recordings.find(request.key, 0) or recordings.find(plain.key, 0)
-        return found or report_not_run(NotRun(why=f"{NOT_RECORDED}: {request.version}", cause="infra"))
+        if found is None:
+            return report_not_run(NotRun(why=f"{NOT_RECORDED}: {request.version}", cause="infra"))
+        return msgspec.structs.replace(found, environment="", engine="", image="", driver="")  # as `NOWHERE`
 
     return find
 
@@ -145,7 +147,7 @@ def _read_cpu() -> float:
 def measure_duplicates(rows: list[IssueRow], stories: Mapping[str, str]) -> str:
     """Return precision and recall of the suggestions, with and without the digest of the testcase."""
     lines = []
-    seen = [row for row in rows if row.failure is not None]
+    seen = [row for row in rows if row.failure is not None and row.verdict in SHOWN]
     for title, tested in (("as swept", seen), ("by behaviour alone", [_forget_testcase(row) for row in seen])):
         marked = mark_alike(tested)
         suggested = {frozenset({row.issue.id, other}) for row in marked for other in row.like}

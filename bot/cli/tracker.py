@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,17 +32,20 @@ from bot.daemon.watch import watch_repositories
 from bot.forge.contract import Forge
 from bot.forge.github import GithubForge, open_forge, open_reader
 from bot.settings import load_settings
-from bot.tracker.cost import describe_estimate, describe_summary, estimate_cost
+from bot.tracker.cost import SweepSummary, describe_estimate, describe_summary, estimate_cost
 from bot.tracker.dashboard import write_dashboard
 from bot.tracker.due import TEXT
 from bot.tracker.rows import TrackedIssue
 from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selection
 from bot.tracker.state import TrackerState, open_tracker_state
-from bot.tracker.sweep import SweepBudget, TrackerSweep, list_tasks, sweep_tracker
+from bot.tracker.sweep import SweepBudget, TrackerSweep, list_tasks, merge_answers, sweep_tracker
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
 
 MAX_JOBS = 256
+MAX_SHARDS = 256
+"""Most jobs of a matrix on GitHub."""
+STATE = "tracker.sqlite"
 
 ledger_app = typer.Typer(help="Copy recorded runs between ledgers.", no_args_is_help=True)
 LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger of runs, as sweep --ledger.")]
@@ -83,6 +88,13 @@ def run_sweep(
             help="Ledger of runs, which several sweeps may share; by default DIR/runs.sqlite.", metavar="FILE"
         ),
     ] = None,
+    shard: Annotated[
+        str, typer.Option(help="Only each Nth issue of the list, from the Ith, for N machines.", metavar="I/N")
+    ] = "1/1",
+    merge: Annotated[
+        list[Path] | None,
+        typer.Option(help="Take over the answers of the sweep in this folder; repeatable.", metavar="DIR"),
+    ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Only list the issues, and estimate runs, time and requests.")
     ] = False,
@@ -102,14 +114,17 @@ def run_sweep(
         labels=tuple(label or ()),
         since=since.replace(tzinfo=UTC) if since is not None else None,
         limit=limit,
+        shard=_parse_shard(shard),
     )
+    if merge:
+        return _merge_sweeps(tracker, out, merge)
     budget = SweepBudget(seconds=60 * minutes if minutes is not None else None, runs=runs, requests=requests)
     folder = Path(tracker) if Path(tracker).is_dir() else None
     if post and folder is not None:
         raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
     forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
     with lock_folder(out):
-        kept = open_tracker_state(out / "tracker.sqlite")
+        kept = open_tracker_state(out / STATE)
         sweep = _open_sweep(tracker, folder, forge, out, kept, settings, ledger, jobs, budget)
         issues, tasks = list_tasks(sweep, selection)
         terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
@@ -127,6 +142,34 @@ def run_sweep(
         terminal.print_message(f"dashboard: {out / 'index.html'}")
         if summary.failed and not any(kind != "failed" for kind in summary.verdicts):
             raise InfraError("every issue failed: see the messages above")
+
+
+def _parse_shard(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MAX_SHARDS:
+        raise UserError(f"--shard {text!r} is no shard: give I/N, as in 1/4, with at most {MAX_SHARDS} shards")
+    return int(found[1]), int(found[2])
+
+
+def _merge_sweeps(tracker: str, out: Path, folders: list[Path]) -> None:
+    for folder in folders:
+        if not (folder / STATE).is_file():
+            raise UserError(f"{folder} has no {STATE}: name folders that sweeps wrote")
+    with lock_folder(out):
+        state = open_tracker_state(out / STATE)
+        count = merge_answers(state, out, [(open_tracker_state(folder / STATE), folder) for folder in folders])
+        rows = state.list_rows().values()
+        summary = SweepSummary(
+            sweep=0,
+            listed=len(rows),
+            answered=count,
+            failed=0,
+            unchanged=len(rows) - count,
+            verdicts=dict(Counter(row.verdict for row in rows)),
+        )
+        name = Path(tracker).resolve().name if Path(tracker).is_dir() else tracker
+        write_dashboard(out, name, state, summary, open_local_catalogue(), now=get_now())
+    terminal.print_message(f"{count} answers merged; dashboard: {out / 'index.html'}")
 
 
 def _open_sweep(

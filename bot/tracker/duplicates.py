@@ -5,6 +5,7 @@ Likeness is a suggestion for a maintainer. Nothing is posted or closed because o
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import combinations
@@ -12,9 +13,10 @@ from itertools import combinations
 import msgspec
 
 from bot.tracker.rows import IssueRow
-from bot.tracker.summary import BAD, GOOD
+from bot.tracker.summary import BAD
 from bot.verdict.verdict import VerdictKind
 from runners.core.failure.compare import compare_signatures
+from runners.core.protocol import Signature
 from runners.toolchains import find_toolchain
 
 MOST_SUGGESTIONS = 3
@@ -23,7 +25,9 @@ ALIKE = 0.9
 about one operator have most words of a message in common."""
 BARE_LIKENESS = 0.92
 """Likeness of two failures that only their type and a place in the compiler describe."""
-SHOWN = frozenset({VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED, VerdictKind.FLAKY})
+SHOWN = frozenset(
+    {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED, VerdictKind.FLAKY, VerdictKind.INVALID_REPRO}
+)
 """Verdicts about a failure that was seen."""
 BARE = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "timed-out", "output", "AssertionError"})
 """Types of failures whose message tells one fault from another seldom: then the passes or the frames have to."""
@@ -61,16 +65,23 @@ def measure_likeness(one: IssueRow, other: IssueRow) -> float:
         return 0.0
     if _is_bare(one) and _is_bare(other):
         return BARE_LIKENESS if _share_a_place(one, other) else 0.0
+    if _list_words(one.failure) != _list_words(other.failure):
+        return 0.0
     vocabulary = find_toolchain(one.toolchain).FAILURES
     there = compare_signatures(one.failure, other.failure, vocabulary).score
     back = compare_signatures(other.failure, one.failure, vocabulary).score
     return min(there, back)
 
 
+def _list_words(failure: Signature) -> list[str]:
+    """Return the words of a message that are no numbers. One operator or parameter makes another failure."""
+    return re.findall(r"[^\W\d]\w*", failure.message)
+
+
 def _agree_on_releases(one: IssueRow, other: IssueRow) -> bool:
     """True if both fail on a common release, and no common release tells them apart."""
     common = one.cells.keys() & other.cells.keys()
-    if any({one.cells[version], other.cells[version]} == {GOOD, BAD} for version in common):
+    if any(one.cells[version] != other.cells[version] for version in common):
         return False
     return any(one.cells[version] == other.cells[version] == BAD for version in common)
 

@@ -31,6 +31,8 @@ class Selection:
     labels: tuple[str, ...] = ()
     since: datetime | None = None
     limit: int | None = None
+    shard: tuple[int, int] = (1, 1)
+    """Number of this shard, from 1, and the number of shards: each Nth issue of the list."""
 
 
 class PageCache(Protocol):

@@ -35,7 +35,7 @@ from bot.tracker.state import TrackerState
 from bot.tracker.summary import make_row
 from bot.verdict.verdict import Report
 from runners.core.catalogue import Catalogue
-from runners.core.errors import ReprobotError, UserError
+from runners.core.errors import InfraError, ReprobotError, UserError
 from runners.core.job_files import read_plan
 from runners.core.protocol import Cost
 
@@ -84,6 +84,37 @@ class Task:
     reason: str
 
 
+def merge_answers(state: TrackerState, out: Path, others: Sequence[tuple[TrackerState, Path]]) -> int:
+    """Take over the answers and reports of other sweeps; of two answers, the later. Return the number of new rows.
+
+    Raises:
+        InfraError: a report cannot be copied.
+    """
+    rows = state.list_rows()
+    taken = {}
+    for other, folder in others:
+        for id, row in other.list_rows().items():
+            if (known := taken.get(id, rows.get(id))) is None or known.answered < row.answered:
+                taken[id] = row
+                _copy_report(row, folder, out)
+    state.keep_rows(taken.values())
+    return len(taken)
+
+
+def _copy_report(row: IssueRow, source: Path, target: Path) -> None:
+    """Copy the files of a report. Their names are made anew: a row of another machine is a claim."""
+    name = Path(row.page).stem
+    if not name or row.page != f"{REPORTS}/{name}.html":
+        return
+    (target / REPORTS).mkdir(parents=True, exist_ok=True)
+    for suffix in (".html", ".json", ".md"):
+        if (file := source / REPORTS / f"{name}{suffix}").is_file():
+            try:
+                shutil.copyfile(file, target / REPORTS / f"{name}{suffix}")
+            except OSError as error:
+                raise InfraError(f"{file} cannot be copied: {error.strerror}") from None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
     task: Task
@@ -105,6 +136,8 @@ def list_tasks(sweep: TrackerSweep, selection: Selection) -> tuple[list[TrackedI
             break
     if not issues and sweep.source.has_issues():
         raise UserError(f"no issue of {sweep.source.name} is selected: try --state all, other labels or another date")
+    number, shards = selection.shard
+    issues = issues[number - 1 :: shards]
     rows = sweep.state.list_rows()
     tasks = (_make_task(sweep, issue, rows.get(issue.id)) for issue in issues)
     return issues, [task for task in tasks if task is not None]

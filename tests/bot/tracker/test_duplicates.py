@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bot.tracker.duplicates import MOST_SUGGESTIONS, mark_alike, measure_likeness
+from bot.tracker.duplicates import ALIKE, MOST_SUGGESTIONS, mark_alike, measure_likeness
 from runners.core.protocol import Signature
 from tests.bot.tracker.rows import ROW, make_row
 
+assert ROW.failure is not None
+ROW_MESSAGE = ROW.failure.message
 CRASH = Signature(type="SIGSEGV")
 
 
@@ -25,6 +27,8 @@ def test_the_same_failure_on_the_same_releases_is_alike() -> None:
         {"cells": {"0.25.0": "good", "0.26.0": "bad"}},
         {"cells": {"0.27.0": "bad"}},
         {"cells": {"0.25.0": "incompatible", "0.26.0": "timeout"}},
+        {"cells": {"0.25.0": "bad", "0.26.0": "incompatible"}},
+        {"failure": Signature(type="InternalError", message=f"{ROW_MESSAGE} for Celu")},
         {"fixed_in": "0.27.0"},
         {"regressed_in": "0.26.0"},
         {"toolchain": "iree"},

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bot.issue import Issue
@@ -18,7 +20,7 @@ from bot.settings import Settings
 from bot.tracker import sweep as sweeping
 from bot.tracker.rows import FAILED
 from bot.tracker.sources import Selection
-from bot.tracker.sweep import SweepBudget
+from bot.tracker.sweep import SweepBudget, merge_answers
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
 from tests.bot.tracker.world import NEWEST, World, write_issue
@@ -260,6 +262,7 @@ def test_selection(world: World) -> None:
 
 KILLED = """
 import os, signal, sys
+from dataclasses import replace
 from pathlib import Path
 from runners.workbench.run_ledger import open_run_ledger
 from tests.bot.tracker.world import World
@@ -307,3 +310,28 @@ def test_a_killed_sweep_goes_on_and_records_each_run_once(world: World) -> None:
 def _name_run(line: bytes) -> tuple[object, ...]:
     run = json.loads(line)
     return run["key"], run["ordinal"], run["fresh"]
+
+
+def test_shards_split_the_list_and_merge_to_the_whole(world: World) -> None:
+    """Each issue is in one shard; the merged folder has every answer and report, and runs nothing."""
+    parts = [replace(world, out=world.out.with_name(f"part-{number}")) for number in (1, 2, 3)]
+    counts = [part.sweep(Selection(shard=(number, 3))).answered for number, part in enumerate(parts, 1)]
+    assert counts == [2, 1, 1]
+    taken = merge_answers(world.state, world.out, [(part.state, part.out) for part in parts])
+    assert taken == 4
+    alone = replace(world, out=world.out.with_name("alone"))
+    alone.sweep()
+    assert world.verdicts() == alone.verdicts()
+    assert all((world.out / row.page).is_file() for row in world.state.list_rows().values())
+    assert world.sweep().answered == 0
+
+
+def test_a_merged_row_names_no_file_elsewhere(world: World, tmp_path: Path) -> None:
+    part = replace(world, out=world.out.with_name("part"))
+    part.sweep()
+    (part.out / "secret.html").write_text("x")
+    row = part.state.list_rows()["still.md"]
+    for page in ("../part/secret.html", "issues/../secret.html", "secret.html"):
+        part.state.keep_rows([msgspec.structs.replace(row, page=page, answered="9")])
+        merge_answers(world.state, tmp_path / "merged", [(part.state, part.out)])
+    assert not list((tmp_path / "merged").rglob("*secret*"))
