@@ -114,7 +114,14 @@ def main(arguments: Sequence[str]) -> int:
         def open_bench(cell: JobCell) -> Workbench:
             also = frozenset(parse_allowance(cell.allow).values())
             ledger = open_run_ledger(Path(given.ledger)) if given.ledger else None
-            return open_workbench(cell.sandbox, catalogue, Silent(), also_allowed=also, ledger=ledger)
+            return open_workbench(
+                cell.sandbox,
+                catalogue,
+                Silent(),
+                also_allowed=also,
+                download_mib=cell.download_mib,
+                ledger=ledger,
+            )
 
         write_result(run_cell(data, digest=given.sha256, cell=given.cell, open_bench=open_bench), Path(given.results))
     except ReprobotError as error:

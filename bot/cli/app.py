@@ -1,44 +1,42 @@
-"""The command line's app: commands for one issue on this machine, and commands that look after the machine.
+"""The command line's app: every command with its arguments.
 
-The work of a command is in ``verbs.py``, its output in ``terminal.py``.
+A command imports the parts that it needs when it runs, so that ``reprobot --help`` and each command start without the
+parts of the others. The work of a command is in ``verbs.py``, ``jobs.py`` or ``daemon.py``, its output in
+``terminal.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import msgspec
 import typer
 
-from bot.cli import daemon, jobs, terminal, tracker, verbs
-from bot.cli.context import (
-    check_names,
-    get_now,
-    open_commit_log,
-    open_local_catalogue,
-    open_local_workbench,
-    read_issue,
+from bot.cli.options import (
+    COMPILERS,
+    AllowOption,
+    CommandOnCompilers,
+    CommentOption,
+    FetchOption,
+    HistoryOption,
+    HtmlOption,
+    ImageOption,
+    IssueArgument,
+    JsonOption,
+    PlanOption,
+    ResultsOption,
+    SandboxOption,
+    ShaOption,
+    StateOption,
+    TimeoutOption,
+    ToolchainOption,
+    WheelsOption,
 )
-from bot.extract import extract
-from bot.issue import is_remote
-from bot.plan import RunOptions
-from bot.report.document import format_json, make_extract_document, make_smaller_document, make_suspects_document
-from bot.report.files import Outputs, write_file, write_report
-from bot.verdict.verdict import Report
-from runners.builds.commit_log import CommitLog, open_log
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
-from runners.core.catalogue import Catalogue
-from runners.core.progress import Sink
-from runners.core.protocol import Budget
-from runners.core.requirements import parse_allowance
-from runners.doctor import check_machine_parts
-from runners.environments.refresh import refresh_catalogue
-from runners.environments.store import default_root, open_store
-from runners.sandbox.select import remove_leftovers, remove_skeleton, use_image
-from runners.toolchains import find_toolchain, list_compilers
-from runners.workbench import Workbench
+
+if TYPE_CHECKING:
+    from bot.verdict.verdict import Report
 
 app = typer.Typer(
     name="reprobot",
@@ -48,74 +46,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-IssueArgument = Annotated[
-    str,
-    typer.Argument(metavar="ISSUE", help="A Markdown file ('# title' first), '-', owner/repo#N, or an issue's URL."),
-]
-ToolchainOption = Annotated[
-    str | None, typer.Option(help=f"{list_compilers()}; by default found from the text.", metavar="NAME")
-]
-AllowOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Let the testcase install one more package: 'package' or 'import=package'; repeatable.", metavar="NAME"
-    ),
-]
-JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the JSON document to FILE.", metavar="FILE")]
-HistoryOption = Annotated[
-    Path | None,
-    typer.Option(help="Rank commits of this clone of the toolchain's repository.", metavar="DIR"),
-]
-SandboxOption = Annotated[
-    str, typer.Option(help="Engine: auto, docker, podman, bubblewrap, gvisor or none.", metavar="ENGINE")
-]
-ImageOption = Annotated[
-    str,
-    typer.Option(
-        help="Run in this runner image instead of the host's system (docker, podman).",
-        metavar="NAME",
-        envvar="REPROBOT_IMAGE",
-        callback=use_image,
-    ),
-]
-TimeoutOption = Annotated[
-    float | None, typer.Option(help="Limit for one run, in seconds (120; 40 for a hang).", min=1, max=3600)
-]
-WheelsOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Add the builds in this directory of wheels to the releases; repeatable.", metavar="DIR"),
-]
-HtmlOption = Annotated[Path | None, typer.Option(help="Write a self-contained page to FILE.", metavar="FILE")]
-CommentOption = Annotated[Path | None, typer.Option(help="Write the Markdown comment to FILE.", metavar="FILE")]
-FetchOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--fetch-attachments/--no-fetch-attachments",
-        help="Fetch files that the issue links to on GitHub, if its text lacks them; default for GitHub issues.",
-    ),
-]
+MIN_POLL_S = 5
+MAX_JOBS = 256
+"""Most issues of a sweep at the same time."""
 
 
 def _make_absolute(folders: list[str] | None) -> tuple[str, ...]:
     return tuple(str(Path(folder).expanduser().absolute()) for folder in folders or ())
 
 
-def _prepare_bench(options: RunOptions, catalogue: Catalogue, sink: Sink) -> Callable[[], Workbench]:
-    return lambda: open_local_workbench(
-        options.sandbox, catalogue, sink, allow=options.allowed, history=options.history
-    )
-
-
-def _open_log(history: Path | None) -> CommitLog | None:
-    return None if history is None else open_log(history, default_root())
-
-
 def _finish_report(report: Report, json: Path | None, html: Path | None, comment: Path | None) -> None:
+    from bot.cli import terminal
+    from bot.report.files import Outputs, write_report
+
     text = write_report(report, Outputs(json=json, html=html, comment=comment))
     terminal.show_report(report, text)
 
 
-@app.command(name="reproduce")
+@app.command(name="reproduce", cls=CommandOnCompilers)
 def run_reproduce(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -150,6 +98,9 @@ def run_reproduce(
     comment: CommentOption = None,
 ) -> None:
     """Run an issue's testcase on releases, in sandboxes, and report a verdict with its range of releases."""
+    from bot.cli import context, terminal, verbs
+    from bot.plan import RunOptions
+
     options = RunOptions(
         versions=versions,
         devices=tuple(name for name in devices.replace(" ", "").split(",") if name),
@@ -162,22 +113,22 @@ def run_reproduce(
         minimize=minimize,
         anyway=anyway,
     )
-    check_names(toolchain, options.sandbox, options.allowed)
-    read = read_issue(issue, toolchain, attach=fetch_attachments)
-    catalogue = open_local_catalogue(options.wheels)
+    context.check_names(toolchain, options.sandbox, options.allowed)
+    read = context.read_issue(issue, toolchain, attach=fetch_attachments)
+    catalogue = context.open_local_catalogue(options.wheels)
     with terminal.show_progress() as sink:
         report = verbs.reproduce_issue(
             read,
             toolchain=toolchain,
             options=options,
             catalogue=catalogue,
-            open_bench=_prepare_bench(options, catalogue, sink),
-            history=_open_log(history),
+            open_bench=context.prepare_bench(options, catalogue, sink),
+            history=context.open_named_log(history),
         )
     _finish_report(report, json, html, comment)
 
 
-@app.command(name="bisect")
+@app.command(name="bisect", cls=CommandOnCompilers)
 def run_bisect(
     issue: IssueArgument,
     good: Annotated[str, typer.Option(help="A version, tag or commit that passes.", metavar="V")],
@@ -199,6 +150,10 @@ def run_bisect(
     comment: CommentOption = None,
 ) -> None:
     """Find the nightly or the commit between two versions where the behaviour changes, as far as builds exist."""
+    from bot.cli import context, terminal, verbs
+    from bot.plan import RunOptions
+    from runners.core.protocol import Budget
+
     options = RunOptions(
         ends=(good, bad),
         history=str(history or ""),
@@ -209,25 +164,25 @@ def run_bisect(
         wheels=_make_absolute(wheels),
         budget=Budget(workers=workers),
     )
-    check_names(toolchain, options.sandbox, options.allowed)
-    read = read_issue(issue, toolchain, attach=fetch_attachments)
-    catalogue = open_local_catalogue(options.wheels)
+    context.check_names(toolchain, options.sandbox, options.allowed)
+    read = context.read_issue(issue, toolchain, attach=fetch_attachments)
+    catalogue = context.open_local_catalogue(options.wheels)
     with terminal.show_progress() as sink:
         report = verbs.bisect_issue(
             read,
             toolchain=toolchain,
             options=options,
             catalogue=catalogue,
-            open_bench=_prepare_bench(options, catalogue, sink),
-            history=_open_log(history),
+            open_bench=context.prepare_bench(options, catalogue, sink),
+            history=context.open_named_log(history),
         )
     _finish_report(report, json, html, comment)
 
 
-@app.command(name="suspects")
+@app.command(name="suspects", cls=CommandOnCompilers)
 def run_suspects(
     issue: IssueArgument,
-    toolchain: Annotated[str, typer.Option(help=f"{list_compilers()}.", metavar="NAME")],
+    toolchain: Annotated[str, typer.Option(help=f"{COMPILERS}.", metavar="NAME")],
     start: Annotated[
         str, typer.Option("--from", help="Start of the range, exclusive: a release, tag or commit.", metavar="REV")
     ],
@@ -236,24 +191,30 @@ def run_suspects(
     json: JsonOption = None,
 ) -> None:
     """Rank the commits of a range by how related they are to an issue. Runs no testcase, and is no evidence."""
+    from bot.cli import context, terminal, verbs
+    from bot.issue import is_remote
+    from bot.report.document import format_json, make_suspects_document
+    from bot.report.files import write_file
+    from runners.toolchains import find_toolchain
+
     find_toolchain(toolchain)
-    catalogue = open_local_catalogue()
-    read = read_issue(issue, toolchain)
+    catalogue = context.open_local_catalogue()
+    read = context.read_issue(issue, toolchain)
     commits, related = verbs.find_suspects(
         read,
         toolchain=toolchain,
         start=start,
         end=end,
         catalogue=catalogue,
-        history=_open_log(history) or open_commit_log(toolchain, catalogue, (start, end)),
-        dated=is_remote(issue) or read.created < get_now().date(),
+        history=context.open_named_log(history) or context.open_commit_log(toolchain, catalogue, (start, end)),
+        dated=is_remote(issue) or read.created < context.get_now().date(),
     )
     if json is not None:
         write_file(json, format_json(make_suspects_document(commits, related)))
     terminal.show_suspects(commits, related)
 
 
-@app.command(name="minimize")
+@app.command(name="minimize", cls=CommandOnCompilers)
 def run_minimize(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -279,17 +240,22 @@ def run_minimize(
     ] = None,
 ) -> None:
     """Reduce an issue's testcase to the part that its failure needs; each step must keep the same failure."""
+    from bot.cli import context, terminal, verbs
+    from bot.plan import RunOptions
+    from bot.report.document import format_json, make_smaller_document
+    from bot.report.files import write_file
+
     options = RunOptions(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
-    check_names(toolchain, options.sandbox, options.allowed)
-    read = read_issue(issue, toolchain, attach=fetch_attachments)
-    catalogue = open_local_catalogue()
+    context.check_names(toolchain, options.sandbox, options.allowed)
+    read = context.read_issue(issue, toolchain, attach=fetch_attachments)
+    catalogue = context.open_local_catalogue()
     with terminal.show_progress() as sink:
         smaller = verbs.minimize_testcase(
             read,
             toolchain=toolchain,
             options=options,
             catalogue=catalogue,
-            open_bench=_prepare_bench(options, catalogue, sink),
+            open_bench=context.prepare_bench(options, catalogue, sink),
             good=good,
             probes=probes,
             seconds=60 * minutes,
@@ -301,7 +267,7 @@ def run_minimize(
     terminal.show_smaller(smaller)
 
 
-@app.command(name="extract")
+@app.command(name="extract", cls=CommandOnCompilers)
 def run_extract(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -310,7 +276,13 @@ def run_extract(
     json: JsonOption = None,
 ) -> None:
     """Extract an issue's testcase, its missing parts, and the reporter's claim. Runs no testcase."""
-    read = read_issue(issue, toolchain, attach=fetch_attachments)
+    from bot.cli import context, terminal
+    from bot.extract import extract
+    from bot.report.document import format_json, make_extract_document
+    from bot.report.files import write_file
+    from runners.core.requirements import parse_allowance
+
+    read = context.read_issue(issue, toolchain, attach=fetch_attachments)
     extraction = extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))
     text = format_json(make_extract_document(read, extraction))
     if json is None:
@@ -322,6 +294,13 @@ def run_extract(
 @app.command(name="doctor")
 def run_doctor(json: JsonOption = None) -> None:
     """Check this machine: which parts of Reprobot work here, and why the others do not."""
+    import msgspec
+
+    from bot.cli import terminal
+    from bot.report.document import format_json
+    from bot.report.files import write_file
+    from runners.doctor import check_machine_parts
+
     checks = check_machine_parts()
     if json is not None:
         write_file(json, format_json({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
@@ -336,6 +315,9 @@ def run_clean(
     ] = None,
 ) -> None:
     """Remove leftovers of runs, and the cached environments: all, or those over --keep."""
+    from runners.environments.store import default_root, open_store
+    from runners.sandbox.select import remove_leftovers, remove_skeleton
+
     for leftover in remove_leftovers():
         typer.echo(f"removed {leftover}")
     store = open_store(default_root())
@@ -348,14 +330,182 @@ def run_clean(
 @app.command(name="refresh")
 def run_refresh() -> None:
     """Ask the package index and the configured sources for builds that the catalogue does not have yet."""
+    from bot.cli import terminal
+    from runners.environments.refresh import refresh_catalogue
+
     with terminal.show_progress() as sink:
         for name, count in refresh_catalogue(sink):
             typer.echo(f"{name}: {count} releases known")
 
 
-app.command(name="plan")(jobs.run_plan)
-app.command(name="probe")(jobs.run_probe)
-app.command(name="report")(jobs.run_report)
-app.command(name="watch")(daemon.run_watch)
-app.command(name="sweep")(tracker.run_sweep)
-app.add_typer(tracker.ledger_app, name="ledger")
+@app.command(name="plan")
+def run_plan(
+    issue: Annotated[
+        str | None,
+        typer.Argument(metavar="[ISSUE]", help="As for reproduce; by default the event of this GitHub Actions step."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--plan", help="Write the plan to FILE.", metavar="FILE")] = Path("plan.json"),
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="Settings file for ISSUE, as .github/reprobot.yml; an event uses the repository's."),
+    ] = None,
+) -> None:
+    """Job 1: read the issue, choose the runs, and write plan.json. Runs no testcase."""
+    from bot.cli import jobs
+
+    jobs.run_plan(issue, out, settings)
+
+
+@app.command(name="probe")
+def run_probe(
+    plan: PlanOption,
+    sha256: ShaOption,
+    cell: Annotated[str, typer.Option(help="Cell of the plan to run.", metavar="ID")],
+    results: ResultsOption = Path("results"),
+) -> None:
+    """Job 2: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token."""
+    from bot.cli import jobs
+
+    jobs.run_probe(plan, sha256, cell, results)
+
+
+@app.command(name="report")
+def run_report(
+    plan: PlanOption,
+    sha256: ShaOption,
+    results: ResultsOption = Path("results"),
+    json: JsonOption = None,
+    html: HtmlOption = None,
+    comment: CommentOption = None,
+) -> None:
+    """Job 3: judge the results of all cells; for a plan made from an event, answer on the issue."""
+    from bot.cli import jobs
+
+    jobs.run_report(plan, sha256, results, json=json, html=html, comment=comment)
+
+
+@app.command(name="watch")
+def run_watch(
+    repositories: Annotated[list[str], typer.Argument(metavar="OWNER/REPO…", help="Repositories to answer in.")],
+    state: StateOption = Path("reprobot-state"),
+    every: Annotated[float, typer.Option(help="Seconds between two polls.", min=MIN_POLL_S, metavar="SECONDS")] = 60,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            help="Also receive webhooks at this address, signed with REPROBOT_WEBHOOK_SECRET.", metavar="HOST:PORT"
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Investigations at the same time.", min=1, max=64)] = 1,
+    machine: Annotated[
+        list[str] | None,
+        typer.Option(help="Kind of this machine, as named in the settings; repeatable.", metavar="NAME"),
+    ] = None,
+) -> None:
+    """Answer issues and commands as a long-running process, until stopped. A restart continues after a crash."""
+    from bot.cli import daemon
+
+    daemon.run_watch(repositories, state, every, listen, jobs, frozenset(machine or ()))
+
+
+@app.command(name="sweep")
+def run_sweep(
+    tracker: Annotated[
+        str, typer.Argument(metavar="OWNER/REPO|DIR", help="Repository, or folder of Markdown files with issues.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the dashboard, the reports and the state.", metavar="DIR")
+    ] = Path("reprobot-sweep"),
+    state: Annotated[
+        Literal["open", "closed", "all"], typer.Option(help="State of the issues. The newest come first.")
+    ] = "open",
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="Only issues with this label; repeatable, for all of them.", metavar="NAME"),
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            help="Only issues that changed since this date; in a folder, that were created since.",
+            formats=["%Y-%m-%d"],
+            metavar="DATE",
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Most issues, newest first.", min=1)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Issues at the same time; by default one for each core.", min=1, max=MAX_JOBS)
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Start no issue after so many minutes.", min=0)] = None,
+    runs: Annotated[int | None, typer.Option(help="Start no issue after so many runs.", min=1)] = None,
+    requests: Annotated[
+        int | None, typer.Option(help="Start no issue after so many requests to GitHub.", min=1)
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Ledger of runs, which several sweeps may share; by default DIR/runs.sqlite.", metavar="FILE"
+        ),
+    ] = None,
+    shard: Annotated[
+        str, typer.Option(help="Only each Nth issue of the list, from the Ith, for N machines.", metavar="I/N")
+    ] = "1/1",
+    merge: Annotated[
+        list[Path] | None,
+        typer.Option(help="Take over the answers of the sweep in this folder; repeatable.", metavar="DIR"),
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only list the issues, and estimate runs, time and requests.")
+    ] = False,
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="Settings file, as .github/reprobot.yml; by default the repository's.", metavar="FILE"),
+    ] = None,
+    post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
+    closed: Annotated[bool, typer.Option("--closed", help="Same as --state all.", hidden=True)] = False,
+) -> None:
+    """Run the testcases of a whole tracker, and write a dashboard. Runs again only what can have changed.
+
+    Writes files only, unless --post is given. A stopped sweep goes on where it was.
+    """
+    from bot.cli import tracker as sweeps
+
+    sweeps.run_sweep(
+        tracker,
+        out,
+        sweeps.make_selection("all" if closed else state, label or [], since, limit, shard),
+        sweeps.make_budget(minutes, runs, requests),
+        merge=merge or [],
+        jobs=jobs,
+        ledger=ledger,
+        only_estimate=estimate,
+        settings_file=settings,
+        post=post,
+    )
+
+
+ledger_app = typer.Typer(help="Copy recorded runs between ledgers.", no_args_is_help=True)
+app.add_typer(ledger_app, name="ledger")
+LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger of runs, as sweep --ledger.")]
+
+
+@ledger_app.command(name="export")
+def run_export(
+    ledger: LedgerArgument,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File for the lines; by default standard output.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Write every recorded run as a line of JSON."""
+    from bot.cli import tracker
+
+    tracker.export_runs(ledger, out)
+
+
+@ledger_app.command(name="import")
+def run_import(
+    ledger: LedgerArgument,
+    lines: Annotated[Path, typer.Argument(metavar="LINES", help="File that `ledger export` wrote.")],
+) -> None:
+    """Add recorded runs to a ledger. Runs that the ledger has stay. Verdicts rest on them: import what you trust."""
+    from bot.cli import tracker
+
+    tracker.import_runs(ledger, lines)

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -30,30 +29,11 @@ from runners.core.errors import UserError
 from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
 
-MIN_POLL_S = 5
-
-StateOption = Annotated[
-    Path, typer.Option("--state", help="Folder for the ledger, runs under way and reports.", metavar="DIR")
-]
-
 
 def run_watch(
-    repositories: Annotated[list[str], typer.Argument(metavar="OWNER/REPO…", help="Repositories to answer in.")],
-    state: StateOption = Path("reprobot-state"),
-    every: Annotated[float, typer.Option(help="Seconds between two polls.", min=MIN_POLL_S, metavar="SECONDS")] = 60,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            help="Also receive webhooks at this address, signed with REPROBOT_WEBHOOK_SECRET.", metavar="HOST:PORT"
-        ),
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="Investigations at the same time.", min=1, max=64)] = 1,
-    machine: Annotated[
-        list[str] | None,
-        typer.Option(help="Kind of this machine, as named in the settings; repeatable.", metavar="NAME"),
-    ] = None,
+    repositories: list[str], state: Path, every: float, listen: str | None, jobs: int, machines: frozenset[str]
 ) -> None:
-    """Answer issues and commands as a long-running process, until stopped. A restart continues after a crash."""
+    """Answer issues and commands until stopped."""
     forge = open_forge(os.environ)
     names = tuple(map(check_repository, repositories))
     stop, wake = threading.Event(), threading.Event()
@@ -67,7 +47,7 @@ def run_watch(
         terminal.print_message(
             f"watching {', '.join(names)} as {forge.get_login()}, every {every:g} s; state in {state}"
         )
-        services = make_services(forge, state, names, frozenset(machine or ()))
+        services = make_services(forge, state, names, machines)
         watch_repositories(services, stop, wake, poll_s=every, jobs=jobs)
         if server is not None:
             server.server_close()

@@ -1,4 +1,4 @@
-"""``reprobot sweep`` and ``reprobot ledger``: put the parts of a tracker's sweep together."""
+"""``reprobot sweep`` and ``reprobot ledger``: put the parts of a sweep together."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from bot.cli import terminal
 from bot.cli.context import get_now, open_local_catalogue, read_settings_file
@@ -42,93 +40,61 @@ from bot.tracker.sweep import SweepBudget, TrackerSweep, list_tasks, merge_answe
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
 
-MAX_JOBS = 256
 MAX_SHARDS = 256
 """Most jobs of a matrix on GitHub."""
 STATE = "tracker.sqlite"
 
-ledger_app = typer.Typer(help="Copy recorded runs between ledgers.", no_args_is_help=True)
-LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger of runs, as sweep --ledger.")]
+
+def make_selection(
+    state: Literal["open", "closed", "all"],
+    labels: Sequence[str],
+    since: datetime | None,
+    limit: int | None,
+    shard: str,
+) -> Selection:
+    """Raises UserError for a ``shard`` that is none."""
+    found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", shard, re.ASCII)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MAX_SHARDS:
+        raise UserError(f"--shard {shard!r} is no shard: give I/N, as in 1/4, with at most {MAX_SHARDS} shards")
+    return Selection(
+        state=state,
+        labels=tuple(labels),
+        since=since.replace(tzinfo=UTC) if since is not None else None,
+        limit=limit,
+        shard=(int(found[1]), int(found[2])),
+    )
+
+
+def make_budget(minutes: float | None, runs: int | None, requests: int | None) -> SweepBudget:
+    return SweepBudget(seconds=60 * minutes if minutes is not None else None, runs=runs, requests=requests)
 
 
 def run_sweep(
-    tracker: Annotated[
-        str, typer.Argument(metavar="OWNER/REPO|DIR", help="Repository, or folder of Markdown files with issues.")
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder for the dashboard, the reports and the state.", metavar="DIR")
-    ] = Path("reprobot-sweep"),
-    state: Annotated[
-        Literal["open", "closed", "all"], typer.Option(help="State of the issues. The newest come first.")
-    ] = "open",
-    label: Annotated[
-        list[str] | None,
-        typer.Option(help="Only issues with this label; repeatable, for all of them.", metavar="NAME"),
-    ] = None,
-    since: Annotated[
-        datetime | None,
-        typer.Option(
-            help="Only issues that changed since this date; in a folder, that were created since.",
-            formats=["%Y-%m-%d"],
-            metavar="DATE",
-        ),
-    ] = None,
-    limit: Annotated[int | None, typer.Option(help="Most issues, newest first.", min=1)] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Issues at the same time; by default one for each core.", min=1, max=MAX_JOBS)
-    ] = None,
-    minutes: Annotated[float | None, typer.Option(help="Start no issue after so many minutes.", min=0)] = None,
-    runs: Annotated[int | None, typer.Option(help="Start no issue after so many runs.", min=1)] = None,
-    requests: Annotated[
-        int | None, typer.Option(help="Start no issue after so many requests to GitHub.", min=1)
-    ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(
-            help="Ledger of runs, which several sweeps may share; by default DIR/runs.sqlite.", metavar="FILE"
-        ),
-    ] = None,
-    shard: Annotated[
-        str, typer.Option(help="Only each Nth issue of the list, from the Ith, for N machines.", metavar="I/N")
-    ] = "1/1",
-    merge: Annotated[
-        list[Path] | None,
-        typer.Option(help="Take over the answers of the sweep in this folder; repeatable.", metavar="DIR"),
-    ] = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only list the issues, and estimate runs, time and requests.")
-    ] = False,
-    settings: Annotated[
-        Path | None,
-        typer.Option(help="Settings file, as .github/reprobot.yml; by default the repository's.", metavar="FILE"),
-    ] = None,
-    post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
-    closed: Annotated[bool, typer.Option("--closed", help="Same as --state all.", hidden=True)] = False,
+    tracker: str,
+    out: Path,
+    selection: Selection,
+    budget: SweepBudget,
+    *,
+    merge: Sequence[Path],
+    jobs: int | None,
+    ledger: Path | None,
+    only_estimate: bool,
+    settings_file: Path | None,
+    post: bool,
 ) -> None:
-    """Run the testcases of a whole tracker, and write a dashboard. Runs again only what can have changed.
-
-    Writes files only, unless --post is given. A stopped sweep goes on where it was.
-    """
-    selection = Selection(
-        state="all" if closed else state,
-        labels=tuple(label or ()),
-        since=since.replace(tzinfo=UTC) if since is not None else None,
-        limit=limit,
-        shard=_parse_shard(shard),
-    )
+    """Answer the issues of a tracker, or merge the answers of other sweeps."""
     if merge:
         return _merge_sweeps(tracker, out, merge)
-    budget = SweepBudget(seconds=60 * minutes if minutes is not None else None, runs=runs, requests=requests)
     folder = Path(tracker) if Path(tracker).is_dir() else None
     if post and folder is not None:
         raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
     forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
     with lock_folder(out):
         kept = open_tracker_state(out / STATE)
-        sweep = _open_sweep(tracker, folder, forge, out, kept, settings, ledger, jobs, budget)
+        sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, jobs, budget)
         issues, tasks = list_tasks(sweep, selection)
         terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
-        if estimate:
+        if only_estimate:
             rows = list(kept.list_rows().values())
             expected = estimate_cost(
                 (task.reason or TEXT for task in tasks), rows, jobs=sweep.jobs, remote=forge is not None
@@ -144,14 +110,7 @@ def run_sweep(
             raise InfraError("every issue failed: see the messages above")
 
 
-def _parse_shard(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", text, re.ASCII)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MAX_SHARDS:
-        raise UserError(f"--shard {text!r} is no shard: give I/N, as in 1/4, with at most {MAX_SHARDS} shards")
-    return int(found[1]), int(found[2])
-
-
-def _merge_sweeps(tracker: str, out: Path, folders: list[Path]) -> None:
+def _merge_sweeps(tracker: str, out: Path, folders: Sequence[Path]) -> None:
     for folder in folders:
         if not (folder / STATE).is_file():
             raise UserError(f"{folder} has no {STATE}: name folders that sweeps wrote")
@@ -259,14 +218,8 @@ def _post_answers(forge: Forge, out: Path, name: str, issues: list[TrackedIssue]
 # ---------------------------------------------------------------------------------------------- the ledger of runs
 
 
-@ledger_app.command(name="export")
-def run_export(
-    ledger: LedgerArgument,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="File for the lines; by default standard output.", metavar="FILE")
-    ] = None,
-) -> None:
-    """Write every recorded run as a line of JSON."""
+def export_runs(ledger: Path, out: Path | None) -> None:
+    """Write every recorded run as a line of JSON, to standard output if ``out`` is None."""
     if not ledger.is_file():
         raise UserError(f"there is no ledger {ledger}: name the file that a sweep wrote")
     runs = open_run_ledger(ledger)
@@ -281,12 +234,8 @@ def run_export(
     terminal.print_message(f"{runs.count_runs()} runs in {out}")
 
 
-@ledger_app.command(name="import")
-def run_import(
-    ledger: LedgerArgument,
-    lines: Annotated[Path, typer.Argument(metavar="LINES", help="File that `ledger export` wrote.")],
-) -> None:
-    """Add recorded runs to a ledger. Runs that the ledger has stay. Verdicts rest on them: import what you trust."""
+def import_runs(ledger: Path, lines: Path) -> None:
+    """Add recorded runs to a ledger."""
     try:
         with lines.open("rb") as file:
             count = open_run_ledger(ledger).import_lines(file)

@@ -91,7 +91,7 @@ def merge_answers(state: TrackerState, out: Path, others: Sequence[tuple[Tracker
         InfraError: a report cannot be copied.
     """
     rows = state.list_rows()
-    taken = {}
+    taken: dict[str, IssueRow] = {}
     for other, folder in others:
         for id, row in other.list_rows().items():
             if (known := taken.get(id, rows.get(id))) is None or known.answered < row.answered:

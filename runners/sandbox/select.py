@@ -50,7 +50,10 @@ def check_engine_name(name: str) -> None:
 
 
 def select_engine(name: str) -> Engine:
-    """Return the engine of that name; for ``auto``, the first sandbox that passes its self-test. Never ``none``.
+    """Return the engine of that name; for ``auto``, a sandbox that passes its self-test. Never ``none``.
+
+    ``auto`` takes bubblewrap where it lacks no guarantee: all sandboxes have equal guarantees then, and bubblewrap
+    costs the least for each run. Where bubblewrap lacks one, ``auto`` takes the first of `list_sandboxes`.
 
     Raises:
         UserError: no engine has this name, or none of the candidates works here. The message has each one's reason
@@ -58,7 +61,7 @@ def select_engine(name: str) -> Engine:
             remedy.
     """
     check_engine_name(name)
-    candidates = [engine for engine in list_engines() if engine.name == name] or list(list_sandboxes())
+    candidates = [engine for engine in list_engines() if engine.name == name] or _list_by_cost()
     reasons = []
     for engine in candidates:
         problem = engine.find_problem()
@@ -66,6 +69,12 @@ def select_engine(name: str) -> Engine:
             return engine
         reasons.append(f"{engine.name}: {problem}")
     raise UserError(f"no sandbox works here. {'; '.join(reasons)}. (`--sandbox none` runs without one.)")
+
+
+def _list_by_cost() -> list[Engine]:
+    sandboxes = list_sandboxes()
+    cheapest = [one for one in sandboxes if one.name == Bubblewrap().name and not one.limitations]
+    return [*cheapest, *(one for one in sandboxes if one not in cheapest)]
 
 
 def use_image(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 
 from runners.core.errors import InfraError
@@ -29,7 +29,8 @@ class RecordedRuns:
         self._live = live
         self._find_surroundings = find_surroundings
         self._say = say
-        self._counts: Counter[str] = Counter()
+        self._used: defaultdict[str, set[int]] = defaultdict(set)
+        """Key of a request → the numbers of its runs that this investigation got."""
         self._around: dict[tuple[str, ...], Surroundings | None] = {}
         self._lock = threading.Lock()
         self._made = self._reused = 0
@@ -47,15 +48,22 @@ class RecordedRuns:
             return around
         if around is None:
             return self._make_run(request)
-        ordinal = self._take_number(request.key)
-        if (found := self._ledger.find_run(request, ordinal, around)) is None:
-            with self._ledger.lock_run(request, ordinal):
+        if (found := self._take_recorded(self._ledger, request, around)) is None:
+            with self._ledger.lock_run(request):
                 # Another investigation may have made the run while this one waited.
-                if (found := self._ledger.find_run(request, ordinal, around)) is None:
-                    return self._record_run(self._ledger, request, ordinal, around)
-        with self._lock:
-            self._reused += 1
+                if (found := self._take_recorded(self._ledger, request, around)) is None:
+                    return self._record_run(self._ledger, request, around)
         return found
+
+    def _take_recorded(self, ledger: RunLedger, request: RunRequest, around: Surroundings) -> RunResult | None:
+        """Return a recorded run that no equal request of this investigation got."""
+        with self._lock:
+            used = self._used[request.key]
+            if (found := ledger.find_run(request, around, used)) is None:
+                return None
+            used.add(found[0])
+            self._reused += 1
+            return found[1]
 
     def _look_around(self, request: RunRequest) -> Surroundings | RunResult | None:
         """Return the surroundings of a request, found once for each environment and device. A failure may pass."""
@@ -67,16 +75,17 @@ class RecordedRuns:
             self._around[key] = found
         return self._around[key]
 
-    def _record_run(self, ledger: RunLedger, request: RunRequest, ordinal: int, around: Surroundings) -> RunResult:
+    def _record_run(self, ledger: RunLedger, request: RunRequest, around: Surroundings) -> RunResult:
         result = self._make_run(request)
         if isinstance(result.ended, NotRun):
-            with self._lock:
-                self._counts[request.key] -= 1  # another attempt at the same run
             return result
         try:
-            ledger.add_run(request, ordinal, result, around.guest)
+            number = ledger.add_run(request, result, around)
         except InfraError as reason:  # the run counts all the same
             self._say(f"a run is not recorded: {reason}")
+            return result
+        with self._lock:
+            self._used[request.key].add(number)
         return result
 
     def _make_run(self, request: RunRequest) -> RunResult:
@@ -85,8 +94,3 @@ class RecordedRuns:
             self._made += not isinstance(result.ended, NotRun)
             self._seconds += result.seconds
         return result
-
-    def _take_number(self, key: str) -> int:
-        with self._lock:
-            self._counts[key] += 1
-            return self._counts[key] - 1

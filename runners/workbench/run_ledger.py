@@ -12,7 +12,7 @@ import functools
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
@@ -70,44 +70,57 @@ class RunLedger:
     def close(self) -> None:
         self._data.close()
 
-    def find_run(self, request: RunRequest, ordinal: int, around: Surroundings) -> RunResult | None:
-        """Return the recorded run that answers the request; None if there is none."""
+    def find_run(
+        self, request: RunRequest, around: Surroundings, used: Collection[int] = ()
+    ) -> tuple[int, RunResult] | None:
+        """Return a recorded run that answers the request, with its number; None if there is none but the used."""
         rows = self._data.select(
             f"SELECT {_COLUMNS} FROM runs WHERE key = ? AND environment = ? AND engine = ? AND image = ? "
-            "AND driver = ? AND guest = ? AND ordinal = ?",
-            (request.key, *astuple(around), ordinal),
+            "AND driver = ? AND guest = ? ORDER BY ordinal",
+            (request.key, *astuple(around)),
         )
-        found = _read_row(rows[0]) if rows else None
-        return found.result if found is not None and found.answers(request) else None
+        for found in map(_read_row, rows):
+            if found.ordinal not in used and found.answers(request):
+                return found.ordinal, found.result
+        return None
 
-    def add_run(self, request: RunRequest, ordinal: int, result: RunResult, guest: str) -> None:
-        """Record a run. A recorded run that does not answer this request is replaced."""
-        recording = Recording(
-            key=request.key,
-            ordinal=ordinal,
-            version=request.version,
-            testcase=digest_of(request.testcase),
-            guest=guest,
-            date=datetime.now(UTC).date().isoformat(),
-            result=result,
-            limits=request.limits,
-            fresh=request.fresh,
-        )
+    def add_run(self, request: RunRequest, result: RunResult, around: Surroundings) -> int:
+        """Record a run. Return its number among equal requests."""
         marks = ", ".join("?" * len(_COLUMNS.split(",")))
-        self._data.change(f"INSERT OR REPLACE INTO runs ({_COLUMNS}) VALUES ({marks})", _make_row(recording))
+        with self._data.begin_transaction():
+            ((ordinal,),) = self._data.select(
+                "SELECT coalesce(max(ordinal) + 1, 0) FROM runs WHERE key = ? AND environment = ? AND engine = ? "
+                "AND image = ? AND driver = ? AND guest = ?",
+                (request.key, *astuple(around)),
+            )
+            recording = Recording(
+                key=request.key,
+                ordinal=ordinal,
+                version=request.version,
+                testcase=digest_of(request.testcase),
+                guest=around.guest,
+                date=datetime.now(UTC).date().isoformat(),
+                result=result,
+                limits=request.limits,
+                fresh=request.fresh,
+            )
+            self._data.change(f"INSERT INTO runs ({_COLUMNS}) VALUES ({marks})", _make_row(recording))
+        return int(ordinal)
 
     def count_runs(self) -> int:
         return int(self._data.select("SELECT count(*) FROM runs")[0][0])
 
     @contextmanager
-    def lock_run(self, request: RunRequest, ordinal: int) -> Iterator[None]:
-        """Let one thread of one process at a time make this run. The lock ends with its process, also by kill -9.
+    def lock_run(self, request: RunRequest) -> Iterator[None]:
+        """Let one thread of one process at a time make runs of this request.
+
+        The lock ends with its process, also by kill -9.
 
         Raises:
             InfraError: the lock's file cannot be used.
         """
         # A byte of the file stands for a run. Locks of open file descriptions, unlike POSIX's, hold between threads.
-        byte = int(sha256(f"{request.key}\0{ordinal}".encode()).hexdigest()[:15], 16)
+        byte = int(request.key[:15], 16)
         try:
             handle = os.open(self._data.path.with_name(f"{self._data.path.name}-runs"), os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import date
 
 import msgspec
 
-from runners.builds.opening import BuildContext, open_range_finder
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.bisection.commits import Prior
 from runners.core.errors import ReprobotError
@@ -24,22 +24,25 @@ from runners.core.protocol import (
     Testcase,
     Variant,
 )
-from runners.core.runs import RunRequest, RunResult, report_not_run
+from runners.core.runs import Execute, RunRequest, RunResult, report_not_run
 from runners.core.toolchain.facts import NVIDIA
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import BuildSearch, make_cell
-from runners.minimization.minimize import minimize_testcase
 from runners.probe.observe import observe_cell
 from runners.sandbox.process import handle_stop_signals
 from runners.toolchains import find_device, find_toolchain
+from runners.workbench.ahead import RunsAhead, Slots
 from runners.workbench.environments import find_environment, prepare_build
 from runners.workbench.machine import Machine
 from runners.workbench.probes import get_image, get_stand_in, make_run
 from runners.workbench.recorded_runs import RecordedRuns
 from runners.workbench.run_ledger import RunLedger, Surroundings, digest_guest
 from runners.workbench.tools import make_tools, open_executor
+
+DIAGNOSIS_THREADS = 2
+"""The reruns of a diagnosis and its diagnosers, each one run at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +57,20 @@ class Workbench(Machine):
 
         ``prior`` weighs the commits between two releases, for a search that goes on there.
         """
-        runs = RecordedRuns(self.ledger, self.execute, self._find_surroundings, self.progress.say)
+        runs = RecordedRuns(
+            self.ledger,
+            self._execute_on_day(plan.day),
+            lambda request: self._find_surroundings(request, plan.day),
+            self.progress.say,
+        )
         with (
             handle_stop_signals(),
             closing(self.sessions),
             open_executor(1) as helper,
             open_executor(plan.budget.workers) as executor,
+            open_executor(plan.budget.workers + DIAGNOSIS_THREADS) as background,
         ):
+            ahead = RunsAhead(runs, Slots(plan.budget.workers), background)
             tools = make_tools(
                 plan,
                 runs,
@@ -68,22 +78,27 @@ class Workbench(Machine):
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
                 between_releases=self._search_between_releases(plan, prior, helper),
+                ahead=ahead,
+                background=background,
             )
-            return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)
+            try:
+                return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)
+            finally:
+                ahead.withdraw()
 
-    def execute(self, request: RunRequest) -> RunResult:
-        """Make one run on this machine. The testcase cannot make it raise."""
-        environment = find_environment(self, request.version, request.testcase)
+    def execute(self, request: RunRequest, day: date | None = None) -> RunResult:
+        """Make one run on this machine. The testcase cannot make it raise. ``day`` is the day of the report."""
+        environment = find_environment(self, request.version, request.testcase, day)
         if isinstance(environment, NotRun):
             return report_not_run(environment, self.engine.name)
         return make_run(self, environment, request)
 
-    def _find_surroundings(self, request: RunRequest) -> Surroundings | RunResult | None:
+    def _find_surroundings(self, request: RunRequest, day: date | None) -> Surroundings | RunResult | None:
         """None for a GPU: its model and driver decide a run, and are not recorded."""
         device = find_device(find_toolchain(request.testcase.toolchain), request.device)
         if device is not None and device.hardware is NVIDIA:
             return None
-        environment = find_environment(self, request.version, request.testcase)
+        environment = find_environment(self, request.version, request.testcase, day)
         if isinstance(environment, NotRun):
             return report_not_run(environment, self.engine.name)
         return Surroundings(
@@ -94,10 +109,13 @@ class Workbench(Machine):
             guest=digest_guest(),
         )
 
+    def _execute_on_day(self, day: date | None) -> Execute:
+        return lambda request: self.execute(request, day)
+
     def _search_between_releases(self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor) -> BuildSearch:
         supply = BuildSupply(
             seconds=self.registry.list_expected_s,
-            prepare=lambda name: prepare_build(self, name, plan.testcase),
+            prepare=lambda name: prepare_build(self, name, plan.testcase, plan.day),
             helper=helper,
         )
         return BuildSearch(list_builds=lambda good, bad: self._try_listing(plan, good, bad, prior), supply=supply)
@@ -117,13 +135,15 @@ class Workbench(Machine):
         Raises:
             NotReducible: no run shows the reported failure, or only a control could tell a wrong reduction.
         """
+        from runners.minimization.minimize import minimize_testcase
+
         limits = plan.limits
 
         def run(testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation:
             nonlocal limits
             asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
             cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
-            seen = observe_cell(self.execute, asked, cell, 1, fresh=fresh)
+            seen = observe_cell(self._execute_on_day(plan.day), asked, cell, 1, fresh=fresh)
             if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # a reduced testcase may loop for ever
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen
@@ -148,6 +168,8 @@ class Workbench(Machine):
             UserError: there is no such version or commit, or no build between the two can be had.
             InfraError: the history or a source cannot be reached.
         """
+        from runners.builds.opening import BuildContext, open_range_finder
+
         around = BuildContext(
             catalogue=self.catalogue,
             config=read_config(),

@@ -131,6 +131,19 @@ def test_a_run_beyond_the_limit_does_not_answer(ledger: RunLedger) -> None:
     assert len(machine.made) == 2
 
 
+def test_order_of_equal_requests_does_not_matter(ledger: RunLedger) -> None:
+    """Runs side by side may ask in another order the next time: one that confirms finds the run that it needs."""
+    machine = Machine()
+    confirming = msgspec.structs.replace(ASKED, fresh=True)
+    first = investigate(ledger, machine)
+    first(ASKED)
+    first(confirming)
+    again = investigate(ledger, machine)
+    again(confirming)
+    again(ASKED)
+    assert len(machine.made) == 2
+
+
 def test_our_own_failure_is_not_recorded(ledger: RunLedger) -> None:
     answers = iter((result(ended=NotRun(why="no space")), result()))
     machine = Machine(lambda _: next(answers))
