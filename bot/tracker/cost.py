@@ -37,12 +37,15 @@ class SweepSummary(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float = 0.0
     cpu_s: float = 0.0
     """Processor time of this process and its children, sandboxes included where they are its children."""
+    jobs: int = 1
+    """Issues at the same time, each with one run at a time."""
     requests: int = 0
     ledger_bytes: int = 0
 
     @property
     def issues_per_core_hour(self) -> float | None:
-        return 3600 * self.answered / self.cpu_s if self.cpu_s and self.answered else None
+        """Issues for each hour of a core that the sweep kept to itself: wall time × jobs, idle or not."""
+        return 3600 * self.answered / (self.wall_s * self.jobs) if self.wall_s and self.answered else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,8 @@ def measure_likeness(one: IssueRow, other: IssueRow) -> float:
         return 0.0
     if one.testcase and one.testcase == other.testcase:
         return 1.0
+    if VerdictKind.INVALID_REPRO in (one.verdict, other.verdict):
+        return 0.0  # a fault of a testcase is that testcase's own, however alike the messages are
     if one.passes and other.passes and not set(one.passes) & set(other.passes):
         return 0.0
     if _is_bare(one) and _is_bare(other):

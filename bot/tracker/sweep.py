@@ -197,6 +197,7 @@ def sweep_tracker(sweep: TrackerSweep, issues: Sequence[TrackedIssue], tasks: Se
         run_s=round(progress.run_s, 1),
         wall_s=round(sweep.clock() - began, 1),
         cpu_s=round(sweep.read_cpu() - cpu, 1),
+        jobs=sweep.jobs,
         requests=sweep.source.count_requests(),
         ledger_bytes=sweep.measure_ledger(),
     )

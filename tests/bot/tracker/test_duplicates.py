@@ -34,6 +34,7 @@ def test_the_same_failure_on_the_same_releases_is_alike() -> None:
         {"toolchain": "iree"},
         {"device": "cuda"},
         {"verdict": "not-reproduced"},
+        {"verdict": "invalid-repro"},
         {"failure": None},
         {
             "failure": Signature(
