@@ -49,22 +49,32 @@ def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def run_in_child(
-    plan: Path, digest: str, cell: JobCell, results: Path, environment: Mapping[str, str], ledger: Path | None = None
+    plan: Path,
+    digest: str,
+    cell: JobCell,
+    results: Path,
+    environment: Mapping[str, str],
+    ledger: Path | None = None,
+    *,
+    cluster: str = "",
 ) -> None:
     """Run one cell in a child process and wait for its result file in the folder ``results``.
 
-    Runs that ``ledger`` has are not made again; the others are added to it.
+    Runs that ``ledger`` has are not made again; the others are added to it. With ``cluster``, the child sends the
+    cell to a worker of the Dask scheduler at this address.
 
     Raises:
         InfraError: the child failed, or took longer than the plan's budget and `GRACE_S`.
     """
-    words = [sys.executable, "-I", "-m", "runners.__main__", str(plan), digest, cell.id, str(results)]
+    module = "runners.cluster" if cluster else "runners.__main__"
+    words = [sys.executable, "-I", "-m", module, str(plan), digest, cell.id, str(results)]
+    more = [cluster] if cluster else [] if ledger is None else [str(ledger.absolute())]
     limit = cell.plan.budget.wall_s + GRACE_S
     log = results.parent / f"{cell.id}.log"
     results.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [*words, str(os.getpid()), *([] if ledger is None else [str(ledger.absolute())])],
+            [*words, str(os.getpid()), *more],
             env=filter_environment(environment),
             cwd=results.parent,
             stdin=subprocess.DEVNULL,
@@ -105,7 +115,7 @@ def main(arguments: Sequence[str]) -> int:
         parser.add_argument(name)
     parser.add_argument("ledger", nargs="?")
     given = parser.parse_args(arguments)
-    _end_with_parent(int(given.parent))
+    end_with_parent(int(given.parent))
     try:
         with Path(given.plan).open("rb") as file:
             data = file.read(MAX_PLAN_BYTES + 1)
@@ -135,7 +145,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """Ask the kernel for SIGTERM when the watcher ends, even by kill -9.
 
     Otherwise two children would run the same cell after a restart of the watcher.

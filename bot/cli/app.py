@@ -445,6 +445,13 @@ def run_sweep(
             help="Ledger of runs, which several sweeps may share; by default DIR/runs.sqlite.", metavar="FILE"
         ),
     ] = None,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            help="Run on the workers of a Dask scheduler, tls://HOST:PORT; needs the package distributed.",
+            metavar="ADDRESS",
+        ),
+    ] = "",
     shard: Annotated[
         str, typer.Option(help="Only each Nth issue of the list, from the Ith, for N machines.", metavar="I/N")
     ] = "1/1",
@@ -476,6 +483,7 @@ def run_sweep(
         merge=merge or [],
         jobs=jobs,
         ledger=ledger,
+        cluster=cluster,
         only_estimate=estimate,
         settings_file=settings,
         post=post,

@@ -72,11 +72,11 @@ def make_services(forge: Forge, state: Path, names: tuple[str, ...], machines: f
     )
 
 
-def make_plan_runner(machines: frozenset[str], ledger: Path | None = None) -> RunPlan:
+def make_plan_runner(machines: frozenset[str], ledger: Path | None = None, cluster: str = "") -> RunPlan:
     """Return a function that runs each cell in a child process, one after the other.
 
     A cell for a kind of machine that is not in ``machines`` gets a result that says so. Runs that ``ledger`` has are
-    not made again.
+    not made again. With ``cluster``, cells run on workers of the Dask scheduler at this address.
     """
 
     def run_cells(folder: Path, plan: JobPlan, sha256: str) -> None:
@@ -88,7 +88,7 @@ def make_plan_runner(machines: frozenset[str], ledger: Path | None = None) -> Ru
                 why = f"this bot runs on no machine of the kind {cell.machine}"
                 write_result(CellResult(cell=cell.id, plan_sha256=sha256, problem=why), results)
             else:
-                run_in_child(folder / "plan.json", sha256, cell, results, os.environ, ledger)
+                run_in_child(folder / "plan.json", sha256, cell, results, os.environ, ledger, cluster=cluster)
 
     return run_cells
 

@@ -37,6 +37,7 @@ from bot.tracker.rows import TrackedIssue
 from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selection
 from bot.tracker.state import TrackerState, open_tracker_state
 from bot.tracker.sweep import SweepBudget, TrackerSweep, list_tasks, merge_answers, sweep_tracker
+from runners.cluster import check_address
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
 
@@ -78,6 +79,7 @@ def run_sweep(
     merge: Sequence[Path],
     jobs: int | None,
     ledger: Path | None,
+    cluster: str,
     only_estimate: bool,
     settings_file: Path | None,
     post: bool,
@@ -85,13 +87,15 @@ def run_sweep(
     """Answer the issues of a tracker, or merge the answers of other sweeps."""
     if merge:
         return _merge_sweeps(tracker, out, merge)
+    if cluster:
+        check_address(cluster)
     folder = Path(tracker) if Path(tracker).is_dir() else None
     if post and folder is not None:
         raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
     forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
     with lock_folder(out):
         kept = open_tracker_state(out / STATE)
-        sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, jobs, budget)
+        sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, cluster, jobs, budget)
         issues, tasks = list_tasks(sweep, selection)
         terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
         if only_estimate:
@@ -139,6 +143,7 @@ def _open_sweep(
     state: TrackerState,
     settings_file: Path | None,
     ledger: Path | None,
+    cluster: str,
     jobs: int | None,
     budget: SweepBudget,
 ) -> TrackerSweep:
@@ -170,7 +175,7 @@ def _open_sweep(
         state=state,
         out=out,
         attach=(lambda issue: attach_if_allowed(issue, settings)) if forge is not None else (lambda issue: issue),
-        run_plan=make_plan_runner(frozenset(), runs),
+        run_plan=make_plan_runner(frozenset(), runs, cluster),
         now=get_now,
         clock=time.monotonic,
         read_cpu=_read_cpu,
