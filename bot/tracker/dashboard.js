@@ -139,8 +139,8 @@
 
   function drawRows(force = false) {
     const view = $("scroll");
-    const first = Math.max(0, Math.floor(view.scrollTop / ROW_PX) - 15);
-    const last = Math.min(shown.length, first + Math.ceil(view.clientHeight / ROW_PX) + 30);
+    const first = Math.max(0, Math.floor(view.scrollTop / ROW_PX) - 8);
+    const last = Math.min(shown.length, first + Math.ceil(view.clientHeight / ROW_PX) + 16);
     const window = `${first}-${last}`;
     if (!force && window === drawn) return;
     drawn = window;
@@ -264,16 +264,23 @@
   }
 
   function drawReleases() {
-    const count = (key, one) => rows.filter((row) => row.toolchain === one.toolchain && row[key] === one.version).length;
-    const lines = releases.map((one) => {
-      const name = `${one.toolchain} ${one.version}`;
-      const cell = (key) => {
-        const found = count(key, one);
-        return found ? make("button", { type: "button", class: "plain", onclick: () => choose(key, name) }, number.format(found)) : "";
-      };
-      const codes = rows.filter((row) => row.toolchain === one.toolchain).map((row) => row.cells?.[one.at]);
-      return [name, cell("fixed"), cell("regressed"), codes.filter((code) => code === "b").length,
-        codes.filter((code) => code === "g").length];
+    const tally = new Map(releases.map((one) => [`${one.toolchain} ${one.version}`, { fixed: 0, regressed: 0, b: 0, g: 0 }]));
+    for (const row of rows) {
+      for (const key of ["fixed", "regressed"]) {
+        const found = row[key] && tally.get(`${row.toolchain} ${row[key]}`);
+        if (found) found[key] += 1;
+      }
+      const versions = data.releases[row.toolchain] ?? [];
+      for (let at = 0; at < (row.cells?.length ?? 0); at += 1) {
+        const code = row.cells[at];
+        if (code === "b" || code === "g") tally.get(`${row.toolchain} ${versions[at]}`)[code] += 1;
+      }
+    }
+    const lines = [...tally].map(([name, one]) => {
+      const cell = (key) => (one[key]
+        ? make("button", { type: "button", class: "plain", onclick: () => choose(key, name) }, number.format(one[key]))
+        : "");
+      return [name, cell("fixed"), cell("regressed"), one.b, one.g];
     }).reverse();
     $("releases").append(makeTable(["Release", "Fixed in", "Regressed in", "Fail there", "Pass there"], lines));
   }
