@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -24,7 +23,7 @@ from runners.core.protocol import (
     Testcase,
     Variant,
 )
-from runners.core.runs import Execute, RunRequest, RunResult, report_not_run
+from runners.core.runs import RunRequest, RunResult, report_not_run
 from runners.core.toolchain.facts import NVIDIA
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
@@ -57,12 +56,8 @@ class Workbench(Machine):
 
         ``prior`` weighs the commits between two releases, for a search that goes on there.
         """
-        runs = RecordedRuns(
-            self.ledger,
-            self._execute_on_day(plan.day),
-            lambda request: self._find_surroundings(request, plan.day),
-            self.progress.say,
-        )
+        dated = replace(self, day=plan.day)
+        runs = RecordedRuns(self.ledger, dated.execute, dated.find_surroundings, self.progress.say)
         with (
             handle_stop_signals(),
             closing(self.sessions),
@@ -86,19 +81,22 @@ class Workbench(Machine):
             finally:
                 ahead.withdraw()
 
-    def execute(self, request: RunRequest, day: date | None = None) -> RunResult:
-        """Make one run on this machine. The testcase cannot make it raise. ``day`` is the day of the report."""
-        environment = find_environment(self, request.version, request.testcase, day)
+    def execute(self, request: RunRequest) -> RunResult:
+        """Make one run on this machine. The testcase cannot make it raise."""
+        environment = find_environment(self, request.version, request.testcase)
         if isinstance(environment, NotRun):
             return report_not_run(environment, self.engine.name)
         return make_run(self, environment, request)
 
-    def _find_surroundings(self, request: RunRequest, day: date | None) -> Surroundings | RunResult | None:
-        """None for a GPU: its model and driver decide a run, and are not recorded."""
+    def find_surroundings(self, request: RunRequest) -> Surroundings | RunResult | None:
+        """Return what a run here depends on beside its request; a result if it cannot be run here.
+
+        None for a GPU: its model and driver decide a run, and are not recorded.
+        """
         device = find_device(find_toolchain(request.testcase.toolchain), request.device)
         if device is not None and device.hardware is NVIDIA:
             return None
-        environment = find_environment(self, request.version, request.testcase, day)
+        environment = find_environment(self, request.version, request.testcase)
         if isinstance(environment, NotRun):
             return report_not_run(environment, self.engine.name)
         return Surroundings(
@@ -109,13 +107,10 @@ class Workbench(Machine):
             guest=digest_guest(),
         )
 
-    def _execute_on_day(self, day: date | None) -> Execute:
-        return lambda request: self.execute(request, day)
-
     def _search_between_releases(self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor) -> BuildSearch:
         supply = BuildSupply(
             seconds=self.registry.list_expected_s,
-            prepare=lambda name: prepare_build(self, name, plan.testcase, plan.day),
+            prepare=lambda name: prepare_build(replace(self, day=plan.day), name, plan.testcase),
             helper=helper,
         )
         return BuildSearch(list_builds=lambda good, bad: self._try_listing(plan, good, bad, prior), supply=supply)
@@ -143,7 +138,7 @@ class Workbench(Machine):
             nonlocal limits
             asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
             cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
-            seen = observe_cell(self._execute_on_day(plan.day), asked, cell, 1, fresh=fresh)
+            seen = observe_cell(replace(self, day=plan.day).execute, asked, cell, 1, fresh=fresh)
             if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # a reduced testcase may loop for ever
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen
