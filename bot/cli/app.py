@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -47,6 +47,8 @@ app = typer.Typer(
 )
 
 MIN_POLL_S = 5
+MAX_JOBS = 256
+"""Most issues of a sweep at the same time."""
 
 
 def _make_absolute(folders: list[str] | None) -> tuple[str, ...]:
@@ -407,23 +409,111 @@ def run_watch(
 
 @app.command(name="sweep")
 def run_sweep(
-    repository: Annotated[str, typer.Argument(metavar="OWNER/REPO", help="Repository of the tracker.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for reports and the ledger.", metavar="DIR")] = Path(
-        "reprobot-sweep"
-    ),
-    limit: Annotated[int, typer.Option(help="Limit for the number of issues, latest change first.", min=1)] = 100,
-    closed: Annotated[bool, typer.Option("--closed", help="Include closed issues.")] = False,
+    tracker: Annotated[
+        str, typer.Argument(metavar="OWNER/REPO|DIR", help="Repository, or folder of Markdown files with issues.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for the dashboard, the reports and the state.", metavar="DIR")
+    ] = Path("reprobot-sweep"),
+    state: Annotated[
+        Literal["open", "closed", "all"], typer.Option(help="State of the issues. The newest come first.")
+    ] = "open",
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="Only issues with this label; repeatable, for all of them.", metavar="NAME"),
+    ] = None,
     since: Annotated[
         datetime | None,
-        typer.Option(help="Only issues that changed since this date.", formats=["%Y-%m-%d"], metavar="DATE"),
+        typer.Option(
+            help="Only issues that changed since this date; in a folder, that were created since.",
+            formats=["%Y-%m-%d"],
+            metavar="DATE",
+        ),
     ] = None,
+    limit: Annotated[int | None, typer.Option(help="Most issues, newest first.", min=1)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Issues at the same time; by default one for each core.", min=1, max=MAX_JOBS)
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="Start no issue after so many minutes.", min=0)] = None,
+    runs: Annotated[int | None, typer.Option(help="Start no issue after so many runs.", min=1)] = None,
+    requests: Annotated[
+        int | None, typer.Option(help="Start no issue after so many requests to GitHub.", min=1)
+    ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Ledger of runs, which several sweeps may share; by default DIR/runs.sqlite.", metavar="FILE"
+        ),
+    ] = None,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            help="Run on the workers of a Dask scheduler, tls://HOST:PORT; needs the package distributed.",
+            metavar="ADDRESS",
+        ),
+    ] = "",
+    shard: Annotated[
+        str, typer.Option(help="Only each Nth issue of the list, from the Ith, for N machines.", metavar="I/N")
+    ] = "1/1",
+    merge: Annotated[
+        list[Path] | None,
+        typer.Option(help="Take over the answers of the sweep in this folder; repeatable.", metavar="DIR"),
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only list the issues, and estimate runs, time and requests.")
+    ] = False,
     settings: Annotated[
         Path | None,
         typer.Option(help="Settings file, as .github/reprobot.yml; by default the repository's.", metavar="FILE"),
     ] = None,
     post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
+    closed: Annotated[bool, typer.Option("--closed", help="Same as --state all.", hidden=True)] = False,
 ) -> None:
-    """Run the testcase of every issue of a tracker. Writes files only, unless --post is given; can be resumed."""
-    from bot.cli import daemon
+    """Run the testcases of a whole tracker, and write a dashboard. Runs again only what can have changed.
 
-    daemon.run_sweep(repository, out, limit=limit, closed=closed, since=since, settings=settings, post=post)
+    Writes files only, unless --post is given. A stopped sweep goes on where it was.
+    """
+    from bot.cli import tracker as sweeps
+
+    sweeps.run_sweep(
+        tracker,
+        out,
+        sweeps.make_selection("all" if closed else state, label or [], since, limit, shard),
+        sweeps.make_budget(minutes, runs, requests),
+        merge=merge or [],
+        jobs=jobs,
+        ledger=ledger,
+        cluster=cluster,
+        only_estimate=estimate,
+        settings_file=settings,
+        post=post,
+    )
+
+
+ledger_app = typer.Typer(help="Copy recorded runs between ledgers.", no_args_is_help=True)
+app.add_typer(ledger_app, name="ledger")
+LedgerArgument = Annotated[Path, typer.Argument(metavar="LEDGER", help="Ledger of runs, as sweep --ledger.")]
+
+
+@ledger_app.command(name="export")
+def run_export(
+    ledger: LedgerArgument,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File for the lines; by default standard output.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Write every recorded run as a line of JSON."""
+    from bot.cli import tracker
+
+    tracker.export_runs(ledger, out)
+
+
+@ledger_app.command(name="import")
+def run_import(
+    ledger: LedgerArgument,
+    lines: Annotated[Path, typer.Argument(metavar="LINES", help="File that `ledger export` wrote.")],
+) -> None:
+    """Add recorded runs to a ledger. Runs that the ledger has stay. Verdicts rest on them: import what you trust."""
+    from bot.cli import tracker
+
+    tracker.import_runs(ledger, lines)

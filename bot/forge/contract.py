@@ -126,6 +126,28 @@ class IssueListing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IssueQuery:
+    """The issues to list, newest first."""
+
+    state: Literal["open", "closed", "all"] = "open"
+    labels: tuple[str, ...] = ()
+    """An issue has all of them."""
+    since: datetime | None = None
+    """An issue changed at this moment or later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuePage:
+    """One page of a list of issues and pull requests. ``unchanged`` as in `IssueListing`."""
+
+    issues: tuple[IssueBrief, ...] = ()
+    next: str = ""
+    """The address of the page after this one; empty for the last."""
+    etag: str | None = None
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommentListing:
     """Comments that changed, on any issue. ``unchanged`` as in `IssueListing`."""
 
@@ -186,3 +208,18 @@ class Forge(Protocol):
 
     def ensure_label(self, repository: str, name: str, *, colour: str, description: str) -> None:
         """Create a label in the repository. An existing label of that name is left as it is."""
+
+
+class TrackerReader(Protocol):
+    """What a sweep over a tracker reads. Raises as `Forge` does."""
+
+    def fetch_issue(self, repository: str, number: int) -> Issue:
+        """Return the issue with its first comments."""
+
+    def fetch_issue_page(
+        self, repository: str, query: IssueQuery, page: str = "", etag: str | None = None
+    ) -> IssuePage:
+        """Return one page of the issues, in one request: the first, or the one at the address ``page``.
+
+        The rows hold pull requests too. With ``etag``, an unchanged page is not sent again.
+        """

@@ -92,6 +92,16 @@ def parse_issue(data: bytes, *, source: str, today: date) -> Issue:
     )
 
 
+def is_open(data: bytes, source: str) -> bool:
+    """True unless the front matter of an issue file says ``state: closed``.
+
+    Raises:
+        UserError: the front matter is not YAML.
+    """
+    front, _ = _split_front_matter(data.decode("utf-8-sig", "replace").replace("\r\n", "\n"), source)
+    return str(front.get("state", "")).strip().lower() != "closed"
+
+
 def _split_front_matter(text: str, source: str) -> tuple[dict[str, Any], str]:
     if not text.startswith("---\n"):
         return {}, text

@@ -104,6 +104,13 @@ class Page:
         return None if data is None else Page._parse_page(headers, data)
 
     @staticmethod
+    def fetch_next(client: Github, url: str, etag: str | None = None) -> Page | None:
+        """Return the page at the address ``url``; None if it is still the page that ``etag`` was given for."""
+        conditional = {"If-None-Match": etag} if etag else {}
+        headers, data = client.requester.requestJsonAndCheck("GET", url, headers=conditional)
+        return None if data is None else Page._parse_page(headers, data)
+
+    @staticmethod
     def _parse_page(headers: Mapping[str, str], data: object) -> Page:
         lower = _lower_names(headers)
         link = re.search(r'<([^<>]+)>; rel="next"', lower.get("link", ""))

@@ -25,6 +25,8 @@ from bot.forge.contract import (
     Gone,
     IssueBrief,
     IssueListing,
+    IssuePage,
+    IssueQuery,
     IssueState,
     IssueTarget,
     Permission,
@@ -74,6 +76,8 @@ class GithubForge:
     login: str
     """The account that writes our comments."""
     pause: Callable[[float], None] = time.sleep
+    count_requests: Callable[[], int] = lambda: 0
+    """The number of HTTP requests so far, repeated ones included."""
 
     def get_login(self) -> str:
         return self.login
@@ -172,6 +176,23 @@ class GithubForge:
             rows = islice(first.iterate_rows(self.reads), MAX_RECENT)
             briefs = (to_brief(msgspec.convert(row, IssueData)) for row in rows)
             return IssueListing(issues=tuple(one for one in briefs if not one.is_pull_request), etag=first.etag)
+
+    def fetch_issue_page(
+        self, repository: str, query: IssueQuery, page: str = "", etag: str | None = None
+    ) -> IssuePage:
+        # By date of creation: a change of one issue then changes one page, and the other pages answer 304.
+        parameters = {"state": query.state, "sort": "created", "direction": "desc", **_format_since(query.since)}
+        if query.labels:
+            parameters["labels"] = ",".join(query.labels)
+        with translate_errors(f"the issues of {repository}"):
+            if page:
+                read = Page.fetch_next(self.reads, page, etag)
+            else:
+                read = Page.fetch_first(self.reads, f"/repos/{repository}/issues", parameters, etag)
+            if read is None:
+                return IssuePage(etag=etag, unchanged=True)
+            rows = tuple(to_brief(msgspec.convert(row, IssueData)) for row in read.rows)
+            return IssuePage(issues=rows, next=read.next, etag=read.etag)
 
     def list_changed_comments(
         self, repository: str, since: datetime | None, etag: str | None = None
