@@ -92,6 +92,7 @@ def _plan_event(step: actions.ActionsStep) -> HandledRequest:
         now=now,
         run_id=step.run_id,
         run_url=step.run_url,
+        repeats=not step.run_id.endswith(".1"),
         attach=lambda issue: attach_files(issue, settings.toolchain),
     )
     return handle_request(context, request)
