@@ -21,15 +21,17 @@ from bot.cli.context import (
     open_local_workbench,
     read_issue,
 )
+from bot.cli.preflight import check_outputs
 from bot.extract import extract
 from bot.issue import is_remote
 from bot.plan import RunOptions
 from bot.report.document import format_json, make_extract_document, make_smaller_document, make_suspects_document
-from bot.report.files import Outputs, write_file, write_report
+from bot.report.files import Outputs, save_report, write_file
 from bot.verdict.verdict import Report
 from runners.builds.commit_log import CommitLog, open_log
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.catalogue import Catalogue
+from runners.core.errors import UserError
 from runners.core.progress import Sink
 from runners.core.protocol import Budget
 from runners.core.requirements import parse_allowance
@@ -111,8 +113,10 @@ def _open_log(history: Path | None) -> CommitLog | None:
 
 
 def _finish_report(report: Report, json: Path | None, html: Path | None, comment: Path | None) -> None:
-    text = write_report(report, Outputs(json=json, html=html, comment=comment))
-    terminal.show_report(report, text)
+    written = save_report(report, Outputs(json=json, html=html, comment=comment))
+    terminal.show_report(report, written.comment)
+    if written.problems:
+        raise UserError("; ".join(written.problems))
 
 
 @app.command(name="reproduce")
@@ -163,6 +167,7 @@ def run_reproduce(
         anyway=anyway,
     )
     check_names(toolchain, options.sandbox, options.allowed)
+    check_outputs(json, html, comment)
     read = read_issue(issue, toolchain, attach=fetch_attachments)
     catalogue = open_local_catalogue(options.wheels)
     with terminal.show_progress() as sink:
@@ -210,6 +215,9 @@ def run_bisect(
         budget=Budget(workers=workers),
     )
     check_names(toolchain, options.sandbox, options.allowed)
+    check_outputs(json, html, comment)
+    if good == bad:
+        raise UserError(f"--good and --bad are both {good}: name a version that passes and a version that fails")
     read = read_issue(issue, toolchain, attach=fetch_attachments)
     catalogue = open_local_catalogue(options.wheels)
     with terminal.show_progress() as sink:
@@ -237,6 +245,7 @@ def run_suspects(
 ) -> None:
     """Rank the commits of a range by how related they are to an issue. Runs no testcase, and is no evidence."""
     find_toolchain(toolchain)
+    check_outputs(json)
     catalogue = open_local_catalogue()
     read = read_issue(issue, toolchain)
     commits, related = verbs.find_suspects(
@@ -281,6 +290,7 @@ def run_minimize(
     """Reduce an issue's testcase to the part that its failure needs; each step must keep the same failure."""
     options = RunOptions(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
     check_names(toolchain, options.sandbox, options.allowed)
+    check_outputs(json, out)
     read = read_issue(issue, toolchain, attach=fetch_attachments)
     catalogue = open_local_catalogue()
     with terminal.show_progress() as sink:
@@ -310,6 +320,7 @@ def run_extract(
     json: JsonOption = None,
 ) -> None:
     """Extract an issue's testcase, its missing parts, and the reporter's claim. Runs no testcase."""
+    check_outputs(json)
     read = read_issue(issue, toolchain, attach=fetch_attachments)
     extraction = extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))
     text = format_json(make_extract_document(read, extraction))
@@ -322,6 +333,7 @@ def run_extract(
 @app.command(name="doctor")
 def run_doctor(json: JsonOption = None) -> None:
     """Check this machine: which parts of Reprobot work here, and why the others do not."""
+    check_outputs(json)
     checks = check_machine_parts()
     if json is not None:
         write_file(json, format_json({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bot.cli.preflight import check_cache
 from bot.forge.attachments import add_attachments
-from bot.forge.download import find_hosts, make_downloader
+from bot.forge.download import find_api_host, find_hosts, make_downloader
 from bot.forge.github import open_reader
 from bot.forge.payloads import replace_surrogates
 from bot.forge.source import read_source
@@ -54,6 +55,7 @@ def read_issue(source: str, toolchain: str | None, *, attach: bool | None = None
         source,
         today=get_now().date(),
         fetch=lambda repository, number: open_reader(os.environ).fetch_issue(repository, number),
+        host=find_api_host(os.environ) or find_hosts(os.environ).forge,
     )
     issue = replace_surrogates(issue)
     if is_remote(source) if attach is None else attach:
@@ -83,6 +85,7 @@ def open_local_workbench(
     sandbox: str, catalogue: Catalogue, sink: Sink, *, allow: Sequence[str] = (), history: str = ""
 ) -> Workbench:
     """Return the workbench of this machine. ``allow`` is as in ``--allow``, ``history`` as in ``--history``."""
+    check_cache(default_root())
     allowed = frozenset(parse_allowance(allow).values())
     return open_workbench(sandbox, catalogue, sink, also_allowed=allowed, history=history)
 

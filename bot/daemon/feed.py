@@ -99,11 +99,11 @@ def poll_repository(forge: Forge, ledger: Ledger, repository: str, *, now: datet
     briefs = {brief.number: brief for brief in issues.issues}
     new = 0
     with ledger.begin_transaction():
-        for brief in issues.issues:
-            for key, event in _make_issue_events(repository, brief, label, start.since):
+        for issue in issues.issues:
+            for key, event in _make_issue_events(repository, issue, label, start.since):
                 new += ledger.add_event(key, "issues", _encode_event(event), now)
-            if label is not None and label not in brief.labels:
-                ledger.forget_event(f"{repository}#{brief.number}:labeled:{label}")
+            if label is not None and label not in issue.labels:
+                ledger.forget_event(f"{repository}#{issue.number}:labeled:{label}")
         for comment in comments.comments:
             brief = briefs.get(comment.number)
             if comment.created >= start.since and _may_start_run(comment, brief, forge.get_login()):

@@ -53,9 +53,8 @@ def select_engine(name: str) -> Engine:
     """Return the engine of that name; for ``auto``, the first sandbox that passes its self-test. Never ``none``.
 
     Raises:
-        UserError: no engine has this name, or none of the candidates works here. The message has each one's reason
-            and
-            remedy.
+        UserError: no engine has this name, or none of the candidates works here. The message has the reason and the
+            remedy of each.
     """
     check_engine_name(name)
     candidates = [engine for engine in list_engines() if engine.name == name] or list(list_sandboxes())
@@ -65,7 +64,11 @@ def select_engine(name: str) -> Engine:
         if problem is None:
             return engine
         reasons.append(f"{engine.name}: {problem}")
-    raise UserError(f"no sandbox works here. {'; '.join(reasons)}. (`--sandbox none` runs without one.)")
+    raise UserError(
+        f"no sandbox works here ({'; '.join(reason.rstrip('.?') for reason in reasons)}): repair one of them, and "
+        "see `reprobot doctor`. `--sandbox none` would run the testcase without any protection, with all your rights: "
+        "use it only for code that you have read"
+    )
 
 
 def use_image(name: str) -> str:

@@ -89,6 +89,8 @@ class GithubForge:
                 data, _ = self._fetch_issue_data(repository, number)
                 if was_transferred(data, repository):
                     raise ForgeRefused(f"{address} was moved to another repository: name it there")
+                if data.pull_request is not None:
+                    raise ForgeRefused(f"{address} is a pull request: name an issue")
                 comments = self._fetch_first_comments(repository, number)
         except NotFound as missing:
             raise ForgeRefused(
