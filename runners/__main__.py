@@ -40,6 +40,11 @@ GRACE_S = 900
 """Time beyond the plan's own budget, for building environments and for diagnoses."""
 _LOG_TAIL_BYTES = 2_000
 _PR_SET_PDEATHSIG = 1
+_ROOT = Path(__file__).parents[1]
+_START = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from runners.__main__ import main; sys.exit(main(sys.argv[1:]))"
+)
+"""Starts the child with the packages of this very process: other projects may install packages of these names."""
 
 
 def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -53,7 +58,7 @@ def run_in_child(plan: Path, digest: str, cell: JobCell, results: Path, environm
     Raises:
         InfraError: the child failed, or took longer than the plan's budget and `GRACE_S`.
     """
-    words = [sys.executable, "-I", "-m", "runners.__main__", str(plan), digest, cell.id, str(results)]
+    words = [sys.executable, "-I", "-c", _START, str(_ROOT), str(plan), digest, cell.id, str(results)]
     limit = cell.plan.budget.wall_s + GRACE_S
     log = results.parent / f"{cell.id}.log"
     results.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ The work of a command is in ``verbs.py``, its output in ``terminal.py``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -49,6 +50,22 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"reprobot {metadata.version('reprobot')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _set_globals(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version, and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Answer a bug report for an ML compiler: run its testcase on many releases, and report a verdict."""
+
 
 IssueArgument = Annotated[
     str,

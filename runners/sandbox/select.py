@@ -64,10 +64,10 @@ def select_engine(name: str) -> Engine:
         if problem is None:
             return engine
         reasons.append(f"{engine.name}: {problem}")
+    tried = "; ".join(reason.rstrip(".?") for reason in reasons)
     raise UserError(
-        f"no sandbox works here ({'; '.join(reason.rstrip('.?') for reason in reasons)}): repair one of them, and "
-        "see `reprobot doctor`. `--sandbox none` would run the testcase without any protection, with all your rights: "
-        "use it only for code that you have read"
+        f"no sandbox works here ({tried}): repair one of them, and see `reprobot doctor`. `--sandbox none` would run "
+        "the testcase without any protection, with all your rights: use it only for code that you have read"
     )
 
 
