@@ -14,6 +14,7 @@ import msgspec
 import typer
 
 from bot.cli import daemon, jobs, terminal, verbs
+from bot.cli.bug_report import ReportOptions, compose_bug_report, find_compiler, read_files
 from bot.cli.context import (
     check_names,
     get_now,
@@ -347,6 +348,68 @@ def run_extract(
         write_file(json, text)
 
 
+def run_report(
+    script: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[SCRIPT [FILE…]]", help="A script that fails (.py or .sh), and the files it needs."),
+    ] = None,
+    toolchain: ToolchainOption = None,
+    version: Annotated[
+        str, typer.Option(help="Release on which the script fails; by default the newest.", metavar="V")
+    ] = "",
+    title: Annotated[str, typer.Option(help="Title; by default the failure's message.", metavar="TEXT")] = "",
+    expected: Annotated[str, typer.Option(help="What should happen instead.", metavar="TEXT")] = "",
+    minimize: Annotated[
+        bool, typer.Option("--minimize/--no-minimize", help="Reduce the script to what the failure needs.")
+    ] = True,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the issue to FILE; by default to standard output.", metavar="FILE")
+    ] = None,
+    sandbox: SandboxOption = "auto",
+    image: ImageOption = "",
+    timeout: TimeoutOption = None,
+    allow: AllowOption = None,
+    plan: Annotated[Path | None, typer.Option("--plan", help="For the job: the plan file.", metavar="FILE")] = None,
+    sha256: Annotated[
+        str, typer.Option("--sha256", help="For the job: the plan's sha256, as printed by `plan`.", metavar="HEX")
+    ] = "",
+    results: jobs.ResultsOption = Path("results"),
+    json: JsonOption = None,
+    html: HtmlOption = None,
+    comment: CommentOption = None,
+) -> None:
+    """Make an issue of a SCRIPT: run and reduce it, and check the newest release. With --plan, job 3: answer."""
+    if plan is not None and not script:
+        return jobs.report_job(plan, sha256, results, Outputs(json=json, html=html, comment=comment))
+    if not script or plan is not None:
+        raise UserError("name either a script that fails, or the job's --plan and --sha256")
+    check_names(toolchain, sandbox, allow or ())
+    check_outputs(out)
+    files = read_files(script)
+    run = RunOptions(sandbox=sandbox, timeout_s=timeout, allowed=tuple(allow or ()))
+    catalogue = open_local_catalogue()
+    options = ReportOptions(
+        toolchain=find_compiler(toolchain, files),
+        version=version,
+        title=title,
+        expected=expected,
+        minimize=minimize,
+        run=run,
+    )
+    with terminal.show_progress() as sink:
+        made = compose_bug_report(
+            files,
+            options,
+            catalogue=catalogue,
+            open_bench=_prepare_bench(run, catalogue, sink),
+            today=get_now().date(),
+        )
+    if out is None:
+        terminal.write_stdout(made.render())
+    else:
+        write_file(out, made.render())
+
+
 @app.command(name="doctor")
 def run_doctor(json: JsonOption = None) -> None:
     """Check this machine: which parts of Reprobot work here, and why the others do not."""
@@ -384,6 +447,6 @@ def run_refresh() -> None:
 
 app.command(name="plan")(jobs.run_plan)
 app.command(name="probe")(jobs.run_probe)
-app.command(name="report")(jobs.run_report)
+app.command(name="report")(run_report)
 app.command(name="watch")(daemon.run_watch)
 app.command(name="sweep")(daemon.run_sweep)

@@ -134,16 +134,7 @@ def run_probe(
     typer.echo(f"{path}: {len(result.seen.observations)} runs" + (", a failure of ours" if result.problem else ""))
 
 
-def run_report(
-    plan: PlanOption,
-    sha256: ShaOption,
-    results: ResultsOption = Path("results"),
-    json: Annotated[
-        Path | None, typer.Option("--json", help="Write the JSON document to FILE.", metavar="FILE")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a self-contained page to FILE.", metavar="FILE")] = None,
-    comment: Annotated[Path | None, typer.Option(help="Write the Markdown comment to FILE.", metavar="FILE")] = None,
-) -> None:
+def report_job(plan: Path, sha256: str, results: Path, outputs: Outputs) -> None:
     """Job 3: judge the results of all cells; for a plan made from an event, answer on the issue."""
     step = actions.read_step(os.environ)
     job = read_plan(_read_plan_file(plan), sha256)
@@ -160,7 +151,7 @@ def run_report(
         if forge is not None:
             terminal.print_message(deliver_failure(forge, case, str(error)).message)
         raise
-    written = save_report(report, Outputs(json=json, html=html, comment=comment))
+    written = save_report(report, outputs)
     actions.add_summary(step, written.comment)
     url = ""
     if forge is not None:
