@@ -12,6 +12,7 @@ from bot.extract.types import Repro
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import UserError
 from runners.core.protocol import Budget, BuildRange, ClaimKind, Limits, Plan, TestcaseKind
+from runners.core.requirements import pin_layers
 from runners.toolchains import find_device, find_toolchain
 
 MAX_RUN_ALL = 8
@@ -71,6 +72,7 @@ def plan_commit_search(repro: Repro, builds: BuildRange, options: RunOptions) ->
         first=(),
         trail=builds,
         chosen=True,
+        day=repro.day,
         limits=_choose_limits(repro, options),
         budget=msgspec.structs.replace(options.budget, wall_s=60 * minutes),
     )
@@ -87,7 +89,12 @@ def make_plan(repro: Repro, catalogue: Catalogue, options: RunOptions) -> PlanWi
     if not chosen:
         raise UserError(f"no release of {toolchain} is in the catalogue: run `reprobot refresh`")
     reported, notes = _find_reported_build(repro, catalogue)
-    order = _sort_by_age(chosen, () if options.versions else _list_extra_builds(reported, catalogue))
+    of_its_day = None
+    if reported is None and repro.day is not None:
+        of_its_day, why = catalogue.find_dated(toolchain, repro.day)
+        notes = (*notes, f"by the day of the report: {why}")
+    nearest = reported or of_its_day
+    order = _sort_by_age(chosen, () if options.versions else _list_extra_builds(nearest, catalogue))
     fits = len(order) <= MAX_RUN_ALL
     return PlanWithNotes(
         plan=Plan(
@@ -96,9 +103,10 @@ def make_plan(repro: Repro, catalogue: Catalogue, options: RunOptions) -> PlanWi
             device=repro.device,
             checks_itself=has_own_check(repro),
             order=order,
-            first=_choose_first(order, reported, run_all=bool(options.versions) and (fits or not options.bisect)),
+            first=_choose_first(order, nearest, run_all=bool(options.versions) and (fits or not options.bisect)),
             controls=repro.controls[:MAX_CONTROLS],
             reported=reported.version if reported is not None and reported.version in order else None,
+            day=repro.day,
             devices=tuple(d for d in _resolve_devices(toolchain, options.devices) if d != repro.device),
             bisect=options.bisect,
             deepen=options.bisect,
@@ -106,8 +114,18 @@ def make_plan(repro: Repro, catalogue: Catalogue, options: RunOptions) -> PlanWi
             limits=_choose_limits(repro, options),
             budget=options.budget,
         ),
-        notes=notes,
+        notes=(*notes, *_name_layers(repro)),
     )
+
+
+def _name_layers(repro: Repro) -> tuple[str, ...]:
+    """Return a note on the versions of large packages that the report's day chooses."""
+    required = repro.testcase.requirements
+    pinned = [one for one in pin_layers(required, repro.day) if one not in required]
+    if not pinned:
+        return ()
+    why = "chosen by the day of the report" if repro.day is not None else "the newest that is offered"
+    return (f"the testcase requires packages without a version: every release ran with {', '.join(pinned)}, {why}",)
 
 
 def _select_releases(catalogue: Catalogue, toolchain: str, options: RunOptions) -> tuple[Release, ...]:
@@ -130,7 +148,11 @@ def _resolve_devices(toolchain: str, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _find_reported_build(repro: Repro, catalogue: Catalogue) -> tuple[Release | None, tuple[str, ...]]:
-    """Return the available build nearest to the first reported version that maps to a build, and a note on it."""
+    """Return the available build nearest to the first reported version that maps to a build, and a note on it.
+
+    Without a version in the report, the build of its day stands for the reported one. A named version that maps to no
+    build leaves the reported build open: the build of the day is run then, but stands for no version.
+    """
     notes = []
     toolchain = repro.testcase.toolchain
     for text in repro.claim.versions:
@@ -161,12 +183,13 @@ def _list_extra_builds(reported: Release | None, catalogue: Catalogue) -> tuple[
     return tuple(r for r in builds if r.source == "bundle" and r.order >= reported.order)
 
 
-def _choose_first(order: Sequence[str], reported: Release | None, *, run_all: bool) -> tuple[str, ...]:
+def _choose_first(order: Sequence[str], nearest: Release | None, *, run_all: bool) -> tuple[str, ...]:
     """Return the versions to run before any search.
 
-    The reported release comes first, so that its answer is there early; then the newest and the oldest, or all.
+    The build nearest to the report comes first, so that its answer is there early; then the newest and the oldest,
+    or all.
     """
-    early = [reported.version] if reported is not None and reported.version in order else []
+    early = [nearest.version] if nearest is not None and nearest.version in order else []
     return tuple(dict.fromkeys([*early, order[-1], order[0], *(order if run_all else ())]))
 
 

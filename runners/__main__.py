@@ -112,7 +112,9 @@ def main(arguments: Sequence[str]) -> int:
 
         def open_bench(cell: JobCell) -> Workbench:
             also = frozenset(parse_allowance(cell.allow).values())
-            return open_workbench(cell.sandbox, catalogue, Silent(), also_allowed=also)
+            return open_workbench(
+                cell.sandbox, catalogue, Silent(), also_allowed=also, download_mib=cell.download_mib
+            )
 
         write_result(run_cell(data, digest=given.sha256, cell=given.cell, open_bench=open_bench), Path(given.results))
     except ReprobotError as error:

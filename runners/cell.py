@@ -16,7 +16,6 @@ from runners.core.errors import InfraError, UserError
 from runners.core.job_files import read_plan
 from runners.core.protocol import CellResult, Investigation, JobCell, Plan, digest_of
 from runners.hardware.gpu import EPHEMERAL
-from runners.minimization.minimize import try_minimize
 
 
 def run_plan(bench: Bench, plan: Plan, *, smaller: bool = False, prior: Prior | None = None) -> Investigation:
@@ -26,7 +25,11 @@ def run_plan(bench: Bench, plan: Plan, *, smaller: bool = False, prior: Prior | 
         InfraError: no run was possible, for a reason that is not the testcase's.
     """
     seen = bench.run(plan, prior=prior)
-    found, why = try_minimize(bench, plan, seen.observations) if smaller else (None, ())
+    if not smaller:
+        return msgspec.structs.replace(seen, conditions=bench.conditions)
+    from runners.minimization.minimize import try_minimize  # its parser takes 0.15 s, which few runs need
+
+    found, why = try_minimize(bench, plan, seen.observations)
     return msgspec.structs.replace(seen, smaller=found, conditions=(*bench.conditions, *why))
 
 

@@ -295,7 +295,7 @@ def test_a_release_has_the_notes_of_its_version(tmp_path: Path) -> None:
     assert "\n## Unreleased\n" in changelog
     dated = changelog.replace("## Unreleased", f"## Unreleased\n\n## {version} (2026-12-01)")
     (tmp_path / "CHANGELOG.md").write_text(dated, encoding="utf-8")
-    words = [tmp_path / "tools/release.sh", f"v{version}"]
+    words = [str(tmp_path / "tools/release.sh"), f"v{version}"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "### Changed" in done.stdout

@@ -49,7 +49,13 @@ def grade_round(labels: Sequence[dict[str, Any]], outputs: dict[str, dict[str, A
             decidable=bool(entry.get("decidable")),
         )
         verdict = SILENT if output["verdict"] == "no-claim" else output["verdict"]
-        answer = Answer(verdict=verdict, confidence=output["confidence"], headline=output["headline"])
+        answer = Answer(
+            verdict=verdict,
+            confidence=output["confidence"],
+            headline=output["headline"],
+            grounds=tuple(output.get("grounds", ())),
+            leaning=output.get("leaning") or "",
+        )
         name = f"{entry['repository'].partition('/')[2]}#{entry['number']}"
         graded.setdefault(entry["repository"], []).append(
             Graded(name=name, label=label, answer=answer, grade=grade_answer(label, answer))
@@ -102,7 +108,8 @@ def _answer(text: Path) -> dict[str, Any]:
     if done.returncode != 0:
         return {"verdict": "inconclusive", "confidence": 0.0, "headline": done.stderr.strip()[-300:], "failed": True}
     verdict = json.loads(out.read_text(encoding="utf-8"))["verdict"]
-    return {"verdict": verdict["kind"], "confidence": verdict["confidence"], "headline": verdict["headline"][:400]}
+    kept = {name: verdict[name] for name in ("confidence", "grounds", "leaning")}
+    return {"verdict": verdict["kind"], **kept, "headline": verdict["headline"][:400]}
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ Each has the product's reading, plan and runs, or none at all, and gives the ver
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 from unittest import mock
 
 from bench.proving.corpus import list_cases
@@ -52,7 +53,8 @@ def play_without(*rules: str) -> Play:
     """The product with rules of `bot.verdict.judge` deleted, by their names in that module."""
 
     def play(trial: Trial, recordings: Recordings, catalogue: Catalogue) -> Answer:
-        with mock.patch.multiple("bot.verdict.judge", **dict.fromkeys(rules, _give_no_verdict)):
+        deleted: dict[str, Any] = dict.fromkeys(rules, _give_no_verdict)
+        with mock.patch.multiple("bot.verdict.judge", **deleted):
             return play_product(trial, recordings, catalogue)
 
     return play

@@ -40,6 +40,9 @@ class Answer:
     headline: str = ""
     fault: str = ""
     """An invariant beside the verdict that the answer breaks; empty if all hold."""
+    grounds: tuple[str, ...] = ()
+    leaning: str = ""
+    """The verdict that an ``inconclusive`` answer withholds; empty for every other answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

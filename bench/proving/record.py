@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -59,6 +60,17 @@ def record_tellings(number: int, trial: Trial, runs: Recordings, catalogue: Cata
         play_product(telling, runs, catalogue, live)
 
 
+def order_by_family(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the first program of each family, then each second: an interrupted recording covers all families."""
+    seen: Counter[str] = Counter()
+    places = []
+    for trial in trials:
+        family = trial.label.classes[0] if trial.label.classes else trial.name
+        places.append(seen[family])
+        seen[family] += 1
+    return [trials[index] for index in sorted(range(len(trials)), key=lambda index: places[index])]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("set", nargs="?", choices=("corpus", "retellings", "planted"), default="corpus")
@@ -86,20 +98,21 @@ def main() -> int:
         for trial in (list_corpus() if kind == CORPUS else list_planted())
         if not chosen.only or any(part in trial.name for part in chosen.only)
     ]
-    for number, trial in enumerate(trials[int(first) - 1 :: int(every)]):
-        story = trial.name.partition("@")[0]
-        runs = recorded.load_story(kind, story)
-        for stale in runs.list_stale() if chosen.again else ():
-            del runs.runs[stale.key, stale.ordinal]
-        began, before = time.monotonic(), len(runs.runs)
-        try:
-            with closing(bench.sessions):
+    # The programs are the project's own, so that stories may share sandboxes. Each run is still a process of its own.
+    with closing(bench.sessions):
+        for number, trial in enumerate(order_by_family(trials)[int(first) - 1 :: int(every)]):
+            story = trial.name.partition("@")[0]
+            runs = recorded.load_story(kind, story)
+            for stale in runs.list_stale() if chosen.again else ():
+                del runs.runs[stale.key, stale.ordinal]
+            began, before = time.monotonic(), len(runs.runs)
+            try:
                 record(trial, runs, catalogue, bench.execute)
-        except ReprobotError as error:
-            say(f"{story}: {error}")
-        say(f"{number + 1:4} {story}: {len(runs.runs) - before} runs, {time.monotonic() - began:.0f} s")
-        if len(runs.runs) > before:
-            recorded.save_story(kind, story, runs)
+            except ReprobotError as error:
+                say(f"{story}: {error}")
+            say(f"{number + 1:4} {story}: {len(runs.runs) - before} runs, {time.monotonic() - began:.0f} s")
+            if len(runs.runs) > before:
+                recorded.save_story(kind, story, runs)
     return 0
 
 

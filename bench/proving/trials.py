@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
+from typing import Final
 
 import msgspec
 
@@ -50,7 +51,7 @@ class Trial:
 
 Play = Callable[[Trial, Recordings, Catalogue], Answer]
 """A judge under test: the product, or one of the dummies of `bench.proving.dummies`."""
-UNRECORDED = "unrecorded"
+UNRECORDED: Final = "unrecorded"
 
 
 def play_product(trial: Trial, recordings: Recordings, catalogue: Catalogue, live: Execute | None = None) -> Answer:
@@ -78,6 +79,8 @@ def play_product(trial: Trial, recordings: Recordings, catalogue: Catalogue, liv
         confidence=report.verdict.confidence,
         headline=report.verdict.headline,
         fault=f"behaviour: {wrong}" if wrong else "",
+        grounds=tuple(map(str, report.verdict.grounds)),
+        leaning=str(report.verdict.leaning or ""),
     )
 
 

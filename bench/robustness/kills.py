@@ -18,12 +18,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from bench.robustness import remains
+from bench.robustness.remains import list_processes
+from runners.sandbox import owner
 from runners.sandbox.containers import engine as containers, engine_cgroup
 from runners.sandbox.containers.clients import query_client
 from runners.sandbox.containers.podman_store import find_store
@@ -36,8 +40,6 @@ WORKERS = 2
 START_S = {"bubblewrap": 0.15}
 """About how long a sandbox takes to start; the kill comes between the host's beginning and the probe's end."""
 SLOWEST_START_S = 0.4
-GONE_S = 1.0
-"""How long what was killed may take to be gone."""
 PATIENCE_S = 90.0
 
 HOST = """
@@ -141,7 +143,7 @@ def run_trial(trial: Trial) -> Outcome:
                 said = ["IT HUNG"]
         if host.returncode == -signal.SIGKILL:
             remove_leftovers()
-        left = _wait_for_none(host.pid)
+        left = remains.wait_for_none(partial(_left, host.pid))
     hung = ("the host hung",) if said == ["IT HUNG"] else ()
     remove_leftovers()
     return Outcome(trial=trial, hit=hit, said=said[0][:150], left=(*left, *hung))
@@ -169,63 +171,28 @@ def _kill(trial: Trial, host: subprocess.Popen[str]) -> str:
 def _of_guest(maker: int) -> set[int]:
     """Processes in the control groups that a host made, or an engine for it."""
     groups = (cgroup.ROOT / "pids", cgroup.ROOT)
-    made = [place for top in groups for place in top.glob(f"reprobot-{maker}-*")]
-    ids = Path(tempfile.gettempdir()).glob(f"reprobot-{maker}-*/id")
+    pattern = f"{owner.PREFIX}-{maker}-*-{remains.SPACE}-*"
+    made = [place for top in groups for place in top.glob(pattern)]
+    ids = Path(tempfile.gettempdir()).glob(f"{pattern}/id")
     theirs = [place for place in map(engine_cgroup.find_group, ids) if place is not None]
     files = (file for place in (*made, *theirs) for file in place.glob("**/cgroup.procs"))
     found: set[int] = set()
     for file in files:
         with contextlib.suppress(OSError):
             found |= {int(word) for word in file.read_text().split()}
-    return found
+    return found - {0}  # 0: a process of another PID namespace
 
 
 def _of_engine(maker: int) -> set[int]:
     """Processes that name something of a host's, and what it started: but not what runs inside."""
-    inside = _of_guest(maker)
-    return (
-        {pid for pid, parent, line in _processes() if parent == maker or f"reprobot-{maker}-" in line}
-        - inside
-        - {maker}
-    )
-
-
-def _processes() -> Iterator[tuple[int, int, str]]:
-    """Number, parent and command line of all that live; the dead that nobody has collected yet are no processes."""
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            state, parent = (path / "stat").read_text().rpartition(")")[2].split()[:2]
-            if state not in "ZX":
-                yield int(path.name), int(parent), (path / "cmdline").read_bytes().decode("utf-8", "replace")
+    mine, inside = f"{owner.PREFIX}-{maker}-", _of_guest(maker)
+    return {one.pid for one in list_processes() if one.parent == maker or mine in one.line} - inside - {maker}
 
 
 def _left(maker: int) -> list[str]:
     """What a host made and that is still there."""
-    mine = f"reprobot-{maker}-"
-    places = [
-        *cgroup.ROOT.glob(f"{mine}*"),
-        *cgroup.ROOT.glob(f"*/{mine}*"),
-        *Path(tempfile.gettempdir()).glob(f"{mine}*"),
-    ]
-    running = [f"process {pid} {line[:80]!r}" for pid, _, line in _processes() if mine in line]
     members = [f"process {pid} in its control group" for pid in _of_guest(maker)]
-    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines() if mine in line]
-    named = [
-        name
-        for client in containers.list_stores()
-        for name in query_client(client, "ps", "--all", "--format", "{{.Names}}").split()
-        if name.startswith(mine)
-    ]
-    return [*map(str, places), *running, *members, *(f"mount {mount}" for mount in mounts), *named]
-
-
-def _wait_for_none(maker: int) -> tuple[str, ...]:
-    deadline = time.monotonic() + GONE_S
-    while left := _left(maker):
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.05)
-    return tuple(left)
+    return [*remains.find_named(remains.is_of_maker(maker)), *members]
 
 
 def orphans() -> set[str]:

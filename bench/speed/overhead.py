@@ -2,6 +2,7 @@
 bench.speed.overhead``.
 
     python -m bench.speed.overhead [ROUNDS] [ENGINE…]
+    python -m bench.speed.overhead pairs ROUNDS ENGINE
 
 A matrix product, compiled and run on TVM 0.27.0 and on IREE 3.13.0: as a bare process of the ready environment, by
 the engine that protects nothing (our supervisor, without a sandbox), and by each sandbox that works here. The ways
@@ -9,35 +10,43 @@ take turns, each round in another order, so that what else the machine does hits
 median over rounds of a way's seconds by the bare process's of the same round. Then two of each at a time, again in
 turns: the seconds until both are done, by those of two bare processes. What is shown must be the same everywhere; 1
 when not.
+
+With ``pairs``, an engine and bubblewrap run the same testcase one after the other, in each pair in another order. The
+processor time is that of a control group around both and this process, so it counts the engine's own processes and,
+with gVisor, its kernel. Needs root and control groups of version 1.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
+from unittest.mock import patch
 
 from bench.speed.probe import LIMITS, _in_environment, _shown, say
 from runners.core.catalogue import load_catalogue
-from runners.core.protocol import Testcase, TestcaseKind
+from runners.core.protocol import Limits, Testcase, TestcaseKind
 from runners.environments.store import Environment, open_store
 from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
+from runners.sandbox import owner
 from runners.sandbox.contract import Engine
-from runners.sandbox.limits import cpu_time
+from runners.sandbox.limits import cgroup, cpu_time
 from runners.sandbox.select import list_engines
 
 ROUNDS = 15
 GOAL = 1.15
 VERSIONS = {"tvm": "0.27.0", "iree": "3.13.0"}
 BARE = "bare process"
+BASE = "bubblewrap"
 
 _TVM = """\
 import numpy as np
@@ -109,6 +118,58 @@ def _measure(toolchain: str, rounds: int, chosen: Sequence[Engine]) -> bool:
     return not different
 
 
+def pair(name: str, rounds: int) -> int:
+    """Print the cost of an engine as a multiple of bubblewrap's: median (least … most)."""
+    pairs = {engine.name: engine for engine in list_engines() if engine.name in (BASE, name)}
+    say(f"| testcase | engine | wall, s | processor, s | wall × {BASE} | processor × {BASE} |")
+    say("|---|---|---|---|---|---|")
+    different = False
+    with _count_cpu() as read_cpu_s:
+        for toolchain in PROGRAMS:
+            environment = open_store().get_environment(load_catalogue().find(toolchain, VERSIONS[toolchain]))
+            ways = {each: partial(_sandboxed, engine, environment, toolchain) for each, engine in pairs.items()}
+            shown = {str(way()) for way in ways.values()}  # and what is paid once
+            walls: dict[str, list[float]] = {each: [] for each in ways}
+            cpus: dict[str, list[float]] = {each: [] for each in ways}
+            for number in range(rounds):
+                for each in sorted(ways, reverse=number % 2 == 1):
+                    wall, cpu = time.monotonic(), read_cpu_s()
+                    shown.add(str(ways[each]()))
+                    walls[each].append(time.monotonic() - wall)
+                    cpus[each].append(read_cpu_s() - cpu)
+            for each in sorted(ways):
+                columns = [_spread(walls[each]), _spread(cpus[each])]
+                columns += [_spread(_divide(times[each], times[BASE])) for times in (walls, cpus)]
+                say(f"| {toolchain} {VERSIONS[toolchain]} | {each} | {' | '.join(columns)} |")
+            different = different or len(shown) > 1
+    say(f"\n{rounds} pairs of each; {'NOT every' if different else 'every'} run shows the same")
+    return int(different)
+
+
+def _divide(times: list[float], others: list[float]) -> list[float]:
+    return [one / other for one, other in zip(times, others, strict=True)]
+
+
+@contextmanager
+def _count_cpu() -> Iterator[Callable[[], float]]:
+    """Yield a function that reads the processor time of this process and of every sandbox that it starts."""
+    name, create = owner.make_name(), cgroup.create_group
+
+    def create_below(below: str, limits: Limits, **more: Path) -> cgroup.Cgroup:
+        return create(f"{name}/{below}", limits, **more)
+
+    tops = [cgroup.ROOT / controller / name for controller in ("memory", "pids", "cpuacct")]
+    for top in tops:
+        top.mkdir()
+    (tops[2] / "cgroup.procs").write_text(str(os.getpid()))
+    try:
+        with patch.object(cgroup, "create_group", create_below):
+            yield lambda: int((tops[2] / "cpuacct.usage").read_text()) / 1e9
+    finally:
+        (tops[2].parent / "cgroup.procs").write_text(str(os.getpid()))
+        cgroup.remove_group(name)
+
+
 def _say_use(bare: Way) -> None:
     """How far a real compile is from the default limit of processor time."""
     before = getrusage(RUSAGE_CHILDREN)
@@ -171,6 +232,8 @@ def _sandboxed(engine: Engine, environment: Environment, toolchain: str) -> obje
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["pairs"]:
+        sys.exit(pair(sys.argv[3], int(sys.argv[2])))
     rounds_wanted, *wanted = sys.argv[1:] or [str(ROUNDS)]
     found = [engine for engine in list_engines() if not wanted or engine.name in wanted]
     sys.exit(main(int(rounds_wanted), [engine for engine in found if engine.find_problem() is None]))

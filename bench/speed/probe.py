@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -129,15 +129,19 @@ def _testcase(toolchain: str) -> Testcase:
 
 
 def _uv_run(environment: Environment, toolchain: str, folder: Path) -> object:
-    release = load_catalogue().find(toolchain, VERSIONS[toolchain])
-    wanted = (*release.distributions, "numpy", *find_toolchain(toolchain).COMPANIONS)
-    uv = open_store().uv
-    words = [uv.binary, "run", "--quiet", "--isolated", "--no-project", "--offline", *_as_of(release)]
-    words += ["--python", str(environment.interpreter.executable)]
-    words += [word for name in wanted for word in ("--with", name)]
     quiet = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     variables = find_toolchain(toolchain).VARIABLES
-    return _process([*words, "python", "repro.py"], folder, {**quiet, **variables, "UV_CACHE_DIR": str(uv.cache)})
+    words = [*make_uv_words(environment, toolchain), "python", "repro.py"]
+    return run_process(words, folder, {**quiet, **variables, "UV_CACHE_DIR": str(open_store().uv.cache)})
+
+
+def make_uv_words(environment: Environment, toolchain: str, requirements: Sequence[str] = ()) -> list[str]:
+    """Return the words before a command that uv is to run with an environment's release."""
+    release = load_catalogue().find(toolchain, environment.version)
+    wanted = (*release.distributions, "numpy", *find_toolchain(toolchain).COMPANIONS, *requirements)
+    words = [open_store().uv.binary, "run", "--quiet", "--isolated", "--no-project", "--offline", *_as_of(release)]
+    words += ["--python", str(environment.interpreter.executable)]
+    return words + [word for name in wanted for word in ("--with", name)]
 
 
 def _as_of(release: Release) -> list[str]:
@@ -149,16 +153,18 @@ def _in_environment(environment: Environment, folder: Path) -> object:
         **find_toolchain(environment.toolchain).VARIABLES,
         "PYTHONPATH": str(environment.site_packages),
     }
-    return _process([str(environment.interpreter.executable), "repro.py"], folder, variables)
+    done = run_process([str(environment.interpreter.executable), "repro.py"], folder, variables)
+    if done[0]:
+        say(f"it ended with {done[0]}")
+    return done
 
 
-def _process(words: list[str], folder: Path, variables: dict[str, str]) -> object:
+def run_process(words: list[str], folder: Path, variables: dict[str, str]) -> tuple[int, str]:
+    """Run a command to its end. Return its exit code and what it printed."""
     # A session of its own, as every engine gives: the scheduler shares the processors out by session.
     done = subprocess.run(
         words, cwd=folder, env=variables, capture_output=True, text=True, check=False, start_new_session=True
     )
-    if done.returncode:
-        say(done.stderr[-2000:])
     return done.returncode, done.stdout
 
 

@@ -1,48 +1,42 @@
-"""The command line's app: commands for one issue on this machine, and commands that look after the machine.
+"""The command line's app: every command with its arguments.
 
-The work of a command is in ``verbs.py``, its output in ``terminal.py``.
+A command imports the parts that it needs when it runs, so that ``reprobot --help`` and each command start without the
+parts of the others. The work of a command is in ``verbs.py``, ``jobs.py`` or ``daemon.py``, its output in
+``terminal.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import metadata
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
-from bot.cli import daemon, jobs, terminal, verbs
-from bot.cli.bug_report import ReportOptions, compose_bug_report, find_compiler, read_files
-from bot.cli.context import (
-    check_names,
-    get_now,
-    open_commit_log,
-    open_local_catalogue,
-    open_local_workbench,
-    read_issue,
+from bot.cli.options import (
+    COMPILERS,
+    AllowOption,
+    CommandOnCompilers,
+    CommentOption,
+    FetchOption,
+    HistoryOption,
+    HtmlOption,
+    ImageOption,
+    IssueArgument,
+    JsonOption,
+    PlanOption,
+    ResultsOption,
+    SandboxOption,
+    ShaOption,
+    StateOption,
+    TimeoutOption,
+    ToolchainOption,
+    WheelsOption,
 )
-from bot.cli.preflight import check_outputs
-from bot.extract import extract
-from bot.issue import is_remote
-from bot.plan import RunOptions
-from bot.report.document import format_json, make_extract_document, make_smaller_document, make_suspects_document
-from bot.report.files import Outputs, save_report, write_file
-from bot.verdict.verdict import Report
-from runners.builds.commit_log import CommitLog, open_log
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
-from runners.core.catalogue import Catalogue
-from runners.core.errors import UserError
-from runners.core.progress import Sink
-from runners.core.protocol import Budget
-from runners.core.requirements import parse_allowance
-from runners.doctor import check_machine_parts
-from runners.environments.refresh import refresh_catalogue
-from runners.environments.store import default_root, open_store
-from runners.sandbox.select import remove_leftovers, remove_skeleton, use_image
-from runners.toolchains import find_toolchain, list_compilers
-from runners.workbench import Workbench
+
+if TYPE_CHECKING:
+    from bot.verdict.verdict import Report
 
 app = typer.Typer(
     name="reprobot",
@@ -52,9 +46,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+MIN_POLL_S = 5
+
+
+def _make_absolute(folders: list[str] | None) -> tuple[str, ...]:
+    return tuple(str(Path(folder).expanduser().absolute()) for folder in folders or ())
+
+
+def _finish_report(report: Report, json: Path | None, html: Path | None, comment: Path | None) -> None:
+    from bot.cli import terminal
+    from bot.report.files import Outputs, save_report
+    from runners.core.errors import UserError
+
+    written = save_report(report, Outputs(json=json, html=html, comment=comment))
+    terminal.show_report(report, written.comment)
+    if written.problems:
+        raise UserError("; ".join(written.problems))
+
 
 def _show_version(is_asked: bool) -> None:
     if is_asked:
+        from importlib import metadata
+
         typer.echo(f"reprobot {metadata.version('reprobot')}")
         raise typer.Exit
 
@@ -68,76 +81,7 @@ def _set_globals(
     """Answer a bug report for an ML compiler: run its testcase on many releases, and report a verdict."""
 
 
-IssueArgument = Annotated[
-    str,
-    typer.Argument(metavar="ISSUE", help="A Markdown file ('# title' first), '-', owner/repo#N, or an issue's URL."),
-]
-ToolchainOption = Annotated[
-    str | None, typer.Option(help=f"{list_compilers()}; by default found from the text.", metavar="NAME")
-]
-AllowOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Let the testcase install one more package: 'package' or 'import=package'; repeatable.", metavar="NAME"
-    ),
-]
-JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the JSON document to FILE.", metavar="FILE")]
-HistoryOption = Annotated[
-    Path | None,
-    typer.Option(help="Rank commits of this clone of the toolchain's repository.", metavar="DIR"),
-]
-SandboxOption = Annotated[
-    str, typer.Option(help="Engine: auto, docker, podman, bubblewrap, gvisor or none.", metavar="ENGINE")
-]
-ImageOption = Annotated[
-    str,
-    typer.Option(
-        help="Run in this runner image instead of the host's system (docker, podman).",
-        metavar="NAME",
-        envvar="REPROBOT_IMAGE",
-        callback=use_image,
-    ),
-]
-TimeoutOption = Annotated[
-    float | None, typer.Option(help="Limit for one run, in seconds (120; 40 for a hang).", min=1, max=3600)
-]
-WheelsOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Add the builds in this directory of wheels to the releases; repeatable.", metavar="DIR"),
-]
-HtmlOption = Annotated[Path | None, typer.Option(help="Write a self-contained page to FILE.", metavar="FILE")]
-CommentOption = Annotated[Path | None, typer.Option(help="Write the Markdown comment to FILE.", metavar="FILE")]
-FetchOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--fetch-attachments/--no-fetch-attachments",
-        help="Fetch files that the issue links to on GitHub, if its text lacks them; default for GitHub issues.",
-    ),
-]
-
-
-def _make_absolute(folders: list[str] | None) -> tuple[str, ...]:
-    return tuple(str(Path(folder).expanduser().absolute()) for folder in folders or ())
-
-
-def _prepare_bench(options: RunOptions, catalogue: Catalogue, sink: Sink) -> Callable[[], Workbench]:
-    return lambda: open_local_workbench(
-        options.sandbox, catalogue, sink, allow=options.allowed, history=options.history
-    )
-
-
-def _open_log(history: Path | None) -> CommitLog | None:
-    return None if history is None else open_log(history, default_root())
-
-
-def _finish_report(report: Report, json: Path | None, html: Path | None, comment: Path | None) -> None:
-    written = save_report(report, Outputs(json=json, html=html, comment=comment))
-    terminal.show_report(report, written.comment)
-    if written.problems:
-        raise UserError("; ".join(written.problems))
-
-
-@app.command(name="reproduce")
+@app.command(name="reproduce", cls=CommandOnCompilers)
 def run_reproduce(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -172,6 +116,10 @@ def run_reproduce(
     comment: CommentOption = None,
 ) -> None:
     """Run an issue's testcase on releases, in sandboxes, and report a verdict with its range of releases."""
+    from bot.cli import context, terminal, verbs
+    from bot.cli.preflight import check_outputs
+    from bot.plan import RunOptions
+
     options = RunOptions(
         versions=versions,
         devices=tuple(name for name in devices.replace(" ", "").split(",") if name),
@@ -184,23 +132,23 @@ def run_reproduce(
         minimize=minimize,
         anyway=anyway,
     )
-    check_names(toolchain, options.sandbox, options.allowed)
+    context.check_names(toolchain, options.sandbox, options.allowed)
     check_outputs(json, html, comment)
-    read = read_issue(issue, toolchain, attach=fetch_attachments)
-    catalogue = open_local_catalogue(options.wheels)
+    read = context.read_issue(issue, toolchain, attach=fetch_attachments)
+    catalogue = context.open_local_catalogue(options.wheels)
     with terminal.show_progress() as sink:
         report = verbs.reproduce_issue(
             read,
             toolchain=toolchain,
             options=options,
             catalogue=catalogue,
-            open_bench=_prepare_bench(options, catalogue, sink),
-            history=_open_log(history),
+            open_bench=context.prepare_bench(options, catalogue, sink),
+            history=context.open_named_log(history),
         )
     _finish_report(report, json, html, comment)
 
 
-@app.command(name="bisect")
+@app.command(name="bisect", cls=CommandOnCompilers)
 def run_bisect(
     issue: IssueArgument,
     good: Annotated[str, typer.Option(help="A version, tag or commit that passes.", metavar="V")],
@@ -222,6 +170,12 @@ def run_bisect(
     comment: CommentOption = None,
 ) -> None:
     """Find the nightly or the commit between two versions where the behaviour changes, as far as builds exist."""
+    from bot.cli import context, terminal, verbs
+    from bot.cli.preflight import check_outputs
+    from bot.plan import RunOptions
+    from runners.core.errors import UserError
+    from runners.core.protocol import Budget
+
     options = RunOptions(
         ends=(good, bad),
         history=str(history or ""),
@@ -232,28 +186,28 @@ def run_bisect(
         wheels=_make_absolute(wheels),
         budget=Budget(workers=workers),
     )
-    check_names(toolchain, options.sandbox, options.allowed)
+    context.check_names(toolchain, options.sandbox, options.allowed)
     check_outputs(json, html, comment)
     if good == bad:
         raise UserError(f"--good and --bad are both {good}: name a version that passes and a version that fails")
-    read = read_issue(issue, toolchain, attach=fetch_attachments)
-    catalogue = open_local_catalogue(options.wheels)
+    read = context.read_issue(issue, toolchain, attach=fetch_attachments)
+    catalogue = context.open_local_catalogue(options.wheels)
     with terminal.show_progress() as sink:
         report = verbs.bisect_issue(
             read,
             toolchain=toolchain,
             options=options,
             catalogue=catalogue,
-            open_bench=_prepare_bench(options, catalogue, sink),
-            history=_open_log(history),
+            open_bench=context.prepare_bench(options, catalogue, sink),
+            history=context.open_named_log(history),
         )
     _finish_report(report, json, html, comment)
 
 
-@app.command(name="suspects")
+@app.command(name="suspects", cls=CommandOnCompilers)
 def run_suspects(
     issue: IssueArgument,
-    toolchain: Annotated[str, typer.Option(help=f"{list_compilers()}.", metavar="NAME")],
+    toolchain: Annotated[str, typer.Option(help=f"{COMPILERS}.", metavar="NAME")],
     start: Annotated[
         str, typer.Option("--from", help="Start of the range, exclusive: a release, tag or commit.", metavar="REV")
     ],
@@ -262,25 +216,32 @@ def run_suspects(
     json: JsonOption = None,
 ) -> None:
     """Rank the commits of a range by how related they are to an issue. Runs no testcase, and is no evidence."""
+    from bot.cli import context, terminal, verbs
+    from bot.cli.preflight import check_outputs
+    from bot.issue import is_remote
+    from bot.report.document import format_json, make_suspects_document
+    from bot.report.files import write_file
+    from runners.toolchains import find_toolchain
+
     find_toolchain(toolchain)
     check_outputs(json)
-    catalogue = open_local_catalogue()
-    read = read_issue(issue, toolchain)
+    catalogue = context.open_local_catalogue()
+    read = context.read_issue(issue, toolchain)
     commits, related = verbs.find_suspects(
         read,
         toolchain=toolchain,
         start=start,
         end=end,
         catalogue=catalogue,
-        history=_open_log(history) or open_commit_log(toolchain, catalogue, (start, end)),
-        dated=is_remote(issue) or read.created < get_now().date(),
+        history=context.open_named_log(history) or context.open_commit_log(toolchain, catalogue, (start, end)),
+        dated=is_remote(issue) or read.created < context.get_now().date(),
     )
     if json is not None:
         write_file(json, format_json(make_suspects_document(commits, related)))
     terminal.show_suspects(commits, related)
 
 
-@app.command(name="minimize")
+@app.command(name="minimize", cls=CommandOnCompilers)
 def run_minimize(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -306,18 +267,24 @@ def run_minimize(
     ] = None,
 ) -> None:
     """Reduce an issue's testcase to the part that its failure needs; each step must keep the same failure."""
+    from bot.cli import context, terminal, verbs
+    from bot.cli.preflight import check_outputs
+    from bot.plan import RunOptions
+    from bot.report.document import format_json, make_smaller_document
+    from bot.report.files import write_file
+
     options = RunOptions(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
-    check_names(toolchain, options.sandbox, options.allowed)
+    context.check_names(toolchain, options.sandbox, options.allowed)
     check_outputs(json, out)
-    read = read_issue(issue, toolchain, attach=fetch_attachments)
-    catalogue = open_local_catalogue()
+    read = context.read_issue(issue, toolchain, attach=fetch_attachments)
+    catalogue = context.open_local_catalogue()
     with terminal.show_progress() as sink:
         smaller = verbs.minimize_testcase(
             read,
             toolchain=toolchain,
             options=options,
             catalogue=catalogue,
-            open_bench=_prepare_bench(options, catalogue, sink),
+            open_bench=context.prepare_bench(options, catalogue, sink),
             good=good,
             probes=probes,
             seconds=60 * minutes,
@@ -329,7 +296,7 @@ def run_minimize(
     terminal.show_smaller(smaller)
 
 
-@app.command(name="extract")
+@app.command(name="extract", cls=CommandOnCompilers)
 def run_extract(
     issue: IssueArgument,
     toolchain: ToolchainOption = None,
@@ -338,8 +305,15 @@ def run_extract(
     json: JsonOption = None,
 ) -> None:
     """Extract an issue's testcase, its missing parts, and the reporter's claim. Runs no testcase."""
+    from bot.cli import context, terminal
+    from bot.cli.preflight import check_outputs
+    from bot.extract import extract
+    from bot.report.document import format_json, make_extract_document
+    from bot.report.files import write_file
+    from runners.core.requirements import parse_allowance
+
     check_outputs(json)
-    read = read_issue(issue, toolchain, attach=fetch_attachments)
+    read = context.read_issue(issue, toolchain, attach=fetch_attachments)
     extraction = extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))
     text = format_json(make_extract_document(read, extraction))
     if json is None:
@@ -348,10 +322,91 @@ def run_extract(
         write_file(json, text)
 
 
+@app.command(name="doctor")
+def run_doctor(json: JsonOption = None) -> None:
+    """Check this machine: which parts of Reprobot work here, and why the others do not."""
+    import msgspec
+
+    from bot.cli import terminal
+    from bot.cli.preflight import check_outputs
+    from bot.report.document import format_json
+    from bot.report.files import write_file
+    from runners.doctor import check_machine_parts
+
+    check_outputs(json)
+    checks = check_machine_parts()
+    if json is not None:
+        write_file(json, format_json({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
+    terminal.show_checks(checks)
+
+
+@app.command(name="clean")
+def run_clean(
+    keep: Annotated[
+        float | None,
+        typer.Option(help="Keep this many GiB of environments, the most recently used.", min=0, metavar="GIB"),
+    ] = None,
+) -> None:
+    """Remove leftovers of runs, and the cached environments: all, or those over --keep."""
+    from runners.environments.store import default_root, open_store
+    from runners.sandbox.select import remove_leftovers, remove_skeleton
+
+    for leftover in remove_leftovers():
+        typer.echo(f"removed {leftover}")
+    store = open_store(default_root())
+    if keep is None and not remove_skeleton():
+        typer.echo("kept podman's base directory: a probe is running in it. Clean again when the probe has ended")
+    freed = store.clean() if keep is None else store.trim(int(keep * 2**30))
+    typer.echo(f"freed {freed / 2**20:.0f} MiB in {default_root()}")
+
+
+@app.command(name="refresh")
+def run_refresh() -> None:
+    """Ask the package index and the configured sources for builds that the catalogue does not have yet."""
+    from bot.cli import terminal
+    from runners.environments.refresh import refresh_catalogue
+
+    with terminal.show_progress() as sink:
+        for name, count in refresh_catalogue(sink):
+            typer.echo(f"{name}: {count} releases known")
+
+
+@app.command(name="plan")
+def run_plan(
+    issue: Annotated[
+        str | None,
+        typer.Argument(metavar="[ISSUE]", help="As for reproduce; by default the event of this GitHub Actions step."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--plan", help="Write the plan to FILE.", metavar="FILE")] = Path("plan.json"),
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="Settings file for ISSUE, as .github/reprobot.yml; an event uses the repository's."),
+    ] = None,
+) -> None:
+    """Job 1: read the issue, choose the runs, and write plan.json. Runs no testcase."""
+    from bot.cli import jobs
+
+    jobs.run_plan(issue, out, settings)
+
+
+@app.command(name="probe")
+def run_probe(
+    plan: PlanOption,
+    sha256: ShaOption,
+    cell: Annotated[str, typer.Option(help="Cell of the plan to run.", metavar="ID")],
+    results: ResultsOption = Path("results"),
+) -> None:
+    """Job 2: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token."""
+    from bot.cli import jobs
+
+    jobs.run_probe(plan, sha256, cell, results)
+
+
+@app.command(name="report", cls=CommandOnCompilers)
 def run_report(
     script: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[SCRIPT [FILE…]]", help="A script that fails (.py or .sh), and the files it needs."),
+        typer.Argument(metavar="SCRIPT [FILE…]", help="A script that fails (.py or .sh), and the files it needs."),
     ] = None,
     toolchain: ToolchainOption = None,
     version: Annotated[
@@ -373,36 +428,45 @@ def run_report(
     sha256: Annotated[
         str, typer.Option("--sha256", help="For the job: the plan's sha256, as printed by `plan`.", metavar="HEX")
     ] = "",
-    results: jobs.ResultsOption = Path("results"),
+    results: ResultsOption = Path("results"),
     json: JsonOption = None,
     html: HtmlOption = None,
     comment: CommentOption = None,
 ) -> None:
     """Make an issue of a SCRIPT: run and reduce it, and check the newest release. With --plan, job 3: answer."""
+    from bot.cli.preflight import check_outputs
+    from runners.core.errors import UserError
+
     if plan is not None and not script:
-        return jobs.report_job(plan, sha256, results, Outputs(json=json, html=html, comment=comment))
+        from bot.cli import jobs
+
+        return jobs.run_report(plan, sha256, results, json=json, html=html, comment=comment)
     if not script or plan is not None:
         raise UserError("name either a script that fails, or the job's --plan and --sha256")
-    check_names(toolchain, sandbox, allow or ())
-    check_outputs(out)
-    files = read_files(script)
+    from bot.cli import bug_report, context, terminal
+    from bot.plan import RunOptions
+    from bot.report.files import write_file
+
     run = RunOptions(sandbox=sandbox, timeout_s=timeout, allowed=tuple(allow or ()))
-    catalogue = open_local_catalogue()
-    options = ReportOptions(
-        toolchain=find_compiler(toolchain, files),
+    context.check_names(toolchain, run.sandbox, run.allowed)
+    check_outputs(out)
+    files = bug_report.read_files(script)
+    options = bug_report.ReportOptions(
+        toolchain=bug_report.find_compiler(toolchain, files),
         version=version,
         title=title,
         expected=expected,
         minimize=minimize,
         run=run,
     )
+    catalogue = context.open_local_catalogue()
     with terminal.show_progress() as sink:
-        made = compose_bug_report(
+        made = bug_report.compose_bug_report(
             files,
             options,
             catalogue=catalogue,
-            open_bench=_prepare_bench(run, catalogue, sink),
-            today=get_now().date(),
+            open_bench=context.prepare_bench(run, catalogue, sink),
+            today=context.get_now().date(),
         )
     if out is None:
         terminal.write_stdout(made.render())
@@ -410,43 +474,48 @@ def run_report(
         write_file(out, made.render())
 
 
-@app.command(name="doctor")
-def run_doctor(json: JsonOption = None) -> None:
-    """Check this machine: which parts of Reprobot work here, and why the others do not."""
-    check_outputs(json)
-    checks = check_machine_parts()
-    if json is not None:
-        write_file(json, format_json({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
-    terminal.show_checks(checks)
-
-
-@app.command(name="clean")
-def run_clean(
-    keep: Annotated[
-        float | None,
-        typer.Option(help="Keep this many GiB of environments, the most recently used.", min=0, metavar="GIB"),
+@app.command(name="watch")
+def run_watch(
+    repositories: Annotated[list[str], typer.Argument(metavar="OWNER/REPO…", help="Repositories to answer in.")],
+    state: StateOption = Path("reprobot-state"),
+    every: Annotated[float, typer.Option(help="Seconds between two polls.", min=MIN_POLL_S, metavar="SECONDS")] = 60,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            help="Also receive webhooks at this address, signed with REPROBOT_WEBHOOK_SECRET.", metavar="HOST:PORT"
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Investigations at the same time.", min=1, max=64)] = 1,
+    machine: Annotated[
+        list[str] | None,
+        typer.Option(help="Kind of this machine, as named in the settings; repeatable.", metavar="NAME"),
     ] = None,
 ) -> None:
-    """Remove leftovers of runs, and the cached environments: all, or those over --keep."""
-    for leftover in remove_leftovers():
-        typer.echo(f"removed {leftover}")
-    store = open_store(default_root())
-    if keep is None and not remove_skeleton():
-        typer.echo("kept podman's base directory: a probe is running in it. Clean again when the probe has ended")
-    freed = store.clean() if keep is None else store.trim(int(keep * 2**30))
-    typer.echo(f"freed {freed / 2**20:.0f} MiB in {default_root()}")
+    """Answer issues and commands as a long-running process, until stopped. A restart continues after a crash."""
+    from bot.cli import daemon
+
+    daemon.run_watch(repositories, state, every, listen, jobs, frozenset(machine or ()))
 
 
-@app.command(name="refresh")
-def run_refresh() -> None:
-    """Ask the package index and the configured sources for builds that the catalogue does not have yet."""
-    with terminal.show_progress() as sink:
-        for name, count in refresh_catalogue(sink):
-            typer.echo(f"{name}: {count} releases known")
+@app.command(name="sweep")
+def run_sweep(
+    repository: Annotated[str, typer.Argument(metavar="OWNER/REPO", help="Repository of the tracker.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for reports and the ledger.", metavar="DIR")] = Path(
+        "reprobot-sweep"
+    ),
+    limit: Annotated[int, typer.Option(help="Limit for the number of issues, latest change first.", min=1)] = 100,
+    closed: Annotated[bool, typer.Option("--closed", help="Include closed issues.")] = False,
+    since: Annotated[
+        datetime | None,
+        typer.Option(help="Only issues that changed since this date.", formats=["%Y-%m-%d"], metavar="DATE"),
+    ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(help="Settings file, as .github/reprobot.yml; by default the repository's.", metavar="FILE"),
+    ] = None,
+    post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
+) -> None:
+    """Run the testcase of every issue of a tracker. Writes files only, unless --post is given; can be resumed."""
+    from bot.cli import daemon
 
-
-app.command(name="plan")(jobs.run_plan)
-app.command(name="probe")(jobs.run_probe)
-app.command(name="report")(run_report)
-app.command(name="watch")(daemon.run_watch)
-app.command(name="sweep")(daemon.run_sweep)
+    daemon.run_sweep(repository, out, limit=limit, closed=closed, since=since, settings=settings, post=post)

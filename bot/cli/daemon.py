@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -32,31 +31,11 @@ from runners.core.errors import UserError
 from runners.core.job_files import write_result
 from runners.core.protocol import CellResult, JobPlan
 
-MIN_POLL_S = 5
-
-RepositoryArgument = Annotated[str, typer.Argument(metavar="OWNER/REPO", help="Repository of the tracker.")]
-StateOption = Annotated[
-    Path, typer.Option("--state", help="Folder for the ledger, runs under way and reports.", metavar="DIR")
-]
-
 
 def run_watch(
-    repositories: Annotated[list[str], typer.Argument(metavar="OWNER/REPO…", help="Repositories to answer in.")],
-    state: StateOption = Path("reprobot-state"),
-    every: Annotated[float, typer.Option(help="Seconds between two polls.", min=MIN_POLL_S, metavar="SECONDS")] = 60,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            help="Also receive webhooks at this address, signed with REPROBOT_WEBHOOK_SECRET.", metavar="HOST:PORT"
-        ),
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="Investigations at the same time.", min=1, max=64)] = 1,
-    machine: Annotated[
-        list[str] | None,
-        typer.Option(help="Kind of this machine, as named in the settings; repeatable.", metavar="NAME"),
-    ] = None,
+    repositories: list[str], state: Path, every: float, listen: str | None, jobs: int, machines: frozenset[str]
 ) -> None:
-    """Answer issues and commands as a long-running process, until stopped. A restart continues after a crash."""
+    """Answer issues and commands until stopped."""
     forge = open_forge(os.environ)
     names = tuple(map(_check_repository, repositories))
     stop, wake = threading.Event(), threading.Event()
@@ -70,7 +49,7 @@ def run_watch(
         terminal.print_message(
             f"watching {', '.join(names)} as {forge.get_login()}, every {every:g} s; state in {state}"
         )
-        services = _make_services(forge, state, names, frozenset(machine or ()))
+        services = _make_services(forge, state, names, machines)
         watch_repositories(services, stop, wake, poll_s=every, jobs=jobs)
         if server is not None:
             server.server_close()
@@ -78,23 +57,9 @@ def run_watch(
 
 
 def run_sweep(
-    repository: RepositoryArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder for reports and the ledger.", metavar="DIR")] = Path(
-        "reprobot-sweep"
-    ),
-    limit: Annotated[int, typer.Option(help="Limit for the number of issues, latest change first.", min=1)] = 100,
-    closed: Annotated[bool, typer.Option("--closed", help="Include closed issues.")] = False,
-    since: Annotated[
-        datetime | None,
-        typer.Option(help="Only issues that changed since this date.", formats=["%Y-%m-%d"], metavar="DATE"),
-    ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option(help="Settings file, as .github/reprobot.yml; by default the repository's.", metavar="FILE"),
-    ] = None,
-    post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
+    repository: str, out: Path, *, limit: int, closed: bool, since: datetime | None, settings: Path | None, post: bool
 ) -> None:
-    """Run the testcase of every issue of a tracker. Writes files only, unless --post is given; can be resumed."""
+    """Run the testcase of every issue of a tracker."""
     name = _check_repository(repository)
     forge = open_forge(os.environ) if post else open_reader(os.environ)
     moment = since.replace(tzinfo=UTC) if since is not None else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as json_
 import os
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -38,23 +37,9 @@ from runners.workbench import Workbench
 
 TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_CACHE_URL")
 
-PlanOption = Annotated[Path, typer.Option("--plan", help="The plan file.", metavar="FILE")]
-ShaOption = Annotated[str, typer.Option("--sha256", help="The plan's sha256, as printed by `plan`.", metavar="HEX")]
-ResultsOption = Annotated[Path, typer.Option("--results", help="Folder of the result files.", metavar="DIR")]
 
-
-def run_plan(
-    issue: Annotated[
-        str | None,
-        typer.Argument(metavar="[ISSUE]", help="As for reproduce; by default the event of this GitHub Actions step."),
-    ] = None,
-    out: Annotated[Path, typer.Option("--plan", help="Write the plan to FILE.", metavar="FILE")] = Path("plan.json"),
-    settings: Annotated[
-        Path | None,
-        typer.Option(help="Settings file for ISSUE, as .github/reprobot.yml; an event uses the repository's."),
-    ] = None,
-) -> None:
-    """Job 1: read the issue, choose the runs, and write plan.json. Runs no testcase."""
+def run_plan(issue: str | None, out: Path, settings: Path | None) -> None:
+    """Job 1: read the issue, choose the runs, and write the plan to ``out``."""
     step = actions.read_step(os.environ)
     handled = _plan_event(step) if issue is None else _plan_source(issue, settings, step)
     sealed = handled.sealed
@@ -113,13 +98,8 @@ def _plan_source(source: str, file: Path | None, step: actions.ActionsStep) -> H
     return HandledRequest(number=issue.number or 0, messages=(message,), sealed=sealed)
 
 
-def run_probe(
-    plan: PlanOption,
-    sha256: ShaOption,
-    cell: Annotated[str, typer.Option(help="Cell of the plan to run.", metavar="ID")],
-    results: ResultsOption = Path("results"),
-) -> None:
-    """Job 2: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token."""
+def run_probe(plan: Path, sha256: str, cell: str, results: Path) -> None:
+    """Job 2: run one cell of the plan in sandboxes. Refuses to hold a token."""
     if held := [name for name in TOKENS if os.environ.get(name)]:
         raise UserError(f"{held[0]} is set: a process that runs strangers' code must hold no token; unset it")
     check_machine(os.environ)
@@ -134,7 +114,9 @@ def run_probe(
     typer.echo(f"{path}: {len(result.seen.observations)} runs" + (", a failure of ours" if result.problem else ""))
 
 
-def report_job(plan: Path, sha256: str, results: Path, outputs: Outputs) -> None:
+def run_report(
+    plan: Path, sha256: str, results: Path, *, json: Path | None, html: Path | None, comment: Path | None
+) -> None:
     """Job 3: judge the results of all cells; for a plan made from an event, answer on the issue."""
     step = actions.read_step(os.environ)
     job = read_plan(_read_plan_file(plan), sha256)
@@ -151,7 +133,7 @@ def report_job(plan: Path, sha256: str, results: Path, outputs: Outputs) -> None
         if forge is not None:
             terminal.print_message(deliver_failure(forge, case, str(error)).message)
         raise
-    written = save_report(report, outputs)
+    written = save_report(report, Outputs(json=json, html=html, comment=comment))
     actions.add_summary(step, written.comment)
     url = ""
     if forge is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from runners.core.errors import InfraError, UserError
@@ -22,7 +21,8 @@ def check_outputs(*paths: Path | None) -> None:
             raise UserError(f"{path} is a folder: name a file in it")
         if not path.absolute().parent.is_dir():
             raise UserError(f"{path} cannot be written: there is no folder {path.absolute().parent}; make it first")
-        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        is_device = path.exists() and not path.is_file()  # such as /dev/stdout, which is written in place
+        if not os.access(path if is_device else path.absolute().parent, os.W_OK):
             raise UserError(f"{path} cannot be written (permission denied): name another file")
 
 
@@ -32,6 +32,8 @@ def check_cache(root: Path) -> None:
     Raises:
         InfraError: with the reason and the next step.
     """
+    import tempfile  # the command line imports this module at each start
+
     try:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root):

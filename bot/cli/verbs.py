@@ -24,7 +24,6 @@ from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
 from runners.core.protocol import CommitRange, Smaller, Suspect
 from runners.core.requirements import parse_allowance
-from runners.minimization.minimize import choose_releases
 
 
 def reproduce_issue(
@@ -99,6 +98,8 @@ def minimize_testcase(
             wrong one only by a release that passes (``good``).
         InfraError: no run was possible, through no fault of the testcase.
     """
+    from runners.minimization.minimize import choose_releases
+
     extraction = _read_testcase(issue, toolchain, options).extraction
     if (verdict := judge_without_running(extraction)) is not None or not isinstance(extraction, Repro):
         raise UserError(verdict.headline if verdict is not None else "the issue has no testcase to reduce")

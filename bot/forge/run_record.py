@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
 import msgspec
 
-MAX_RUNS = 16
+MAX_RUNS = 20
+"""More than the largest budget of one issue: the runs that count stay beside the last runs that do not."""
+_BUDGET_TIME = timedelta(days=1)
 MAX_APPROVALS = 16
 MAX_LINE = 24 * 1024
 
@@ -75,7 +77,7 @@ class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The runs of one issue, its approvals, and its voided verdict."""
 
     runs: tuple[RecordedRun, ...] = ()
-    """The last ``MAX_RUNS``, oldest first."""
+    """The last runs, oldest first: ``MAX_RUNS`` at most, see ``_drop_old_runs``."""
     void: VoidedVerdict | None = None
     approvals: tuple[RecordedApproval, ...] = ()
     """The last ``MAX_APPROVALS``, oldest first. Only an account that may approve adds one."""
@@ -87,7 +89,7 @@ class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def add_run(self, run: RecordedRun) -> IssueRecord:
         """Return the record with ``run`` at its end; a run of the same id is replaced."""
         others = tuple(old for old in self.runs if old.id != run.id)
-        return msgspec.structs.replace(self, runs=(*others, run)[-MAX_RUNS:])
+        return msgspec.structs.replace(self, runs=_drop_old_runs((*others, run)))
 
     def add_approval(self, approval: RecordedApproval) -> IssueRecord:
         """Return the record with ``approval`` at its end, once."""
@@ -113,6 +115,19 @@ class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def find_run(self, id: str) -> RecordedRun | None:
         return next((run for run in self.runs if run.id == id), None)
+
+
+def _drop_old_runs(runs: tuple[RecordedRun, ...]) -> tuple[RecordedRun, ...]:
+    """Drop the oldest runs, so that `MAX_RUNS` are left. Runs that a budget still counts are dropped last.
+
+    Otherwise many runs by maintainers would make room for more runs by strangers.
+    """
+    if not (excess := len(runs) - MAX_RUNS) > 0:
+        return runs
+    newest = max(run.at for run in runs)
+    free = [run for run in runs[:-1] if not run.counted or run.at <= newest - _BUDGET_TIME]
+    dropped = {run.id for run in (*free, *runs)[:excess]}
+    return tuple(run for run in runs if run.id not in dropped)
 
 
 _PREFIX = "<!-- reprobot:record "
@@ -154,7 +169,6 @@ def merge_records(records: Iterable[IssueRecord]) -> IssueRecord:
         void = record.void
         idle = record.idle or idle
         cancelled = record.cancelled or cancelled
-    last = tuple(sorted(runs.values(), key=lambda run: run.at))[-MAX_RUNS:]
-    return IssueRecord(
-        runs=last, void=void, approvals=tuple(approvals)[-MAX_APPROVALS:], idle=idle, cancelled=cancelled
-    )
+    last = _drop_old_runs(tuple(sorted(runs.values(), key=lambda run: run.at)))
+    last_approvals = tuple(approvals)[-MAX_APPROVALS:]
+    return IssueRecord(runs=last, void=void, approvals=last_approvals, idle=idle, cancelled=cancelled)

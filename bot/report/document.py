@@ -63,6 +63,8 @@ def make_document(report: Report, comment: str) -> Json:
             "labels": list(report.verdict.labels),
             "reasons": list(report.verdict.reasons),
             "evidence": list(report.verdict.evidence),
+            "grounds": [str(one) for one in report.verdict.grounds],
+            "leaning": None if report.verdict.leaning is None else report.verdict.leaning.value,
         },
         "command": report.command,
         "notes": list(report.notes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,12 +83,32 @@ def _write_or_rescue(path: Path, text: str) -> str:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write one file.
+    """Write one file. A process that is killed leaves the file as it was, or whole.
+
+    A link, a pipe or a device, such as ``/dev/stdout``, is written in place.
 
     Raises:
         UserError: the file cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8")
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_text(text, encoding="utf-8")
+        else:
+            _replace_file(path, text)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _replace_file(path: Path, text: str) -> None:
+    """Write a file beside ``path`` and give it that name. The next call removes the draft of a killed process."""
+    draft = path.with_name(f".{path.name}.part")
+    draft.unlink(missing_ok=True)
+    try:
+        with draft.open("x", encoding="utf-8") as file:  # follows no link that another user put there
+            file.write(text)
+        if path.exists():
+            shutil.copymode(path, draft)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise

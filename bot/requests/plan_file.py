@@ -151,6 +151,7 @@ def split_into_cells(
             testcase_sha256=digest_of(plan.testcase),
             sandbox=settings.sandbox,
             allow=settings.allow,
+            download_mib=settings.limits.download,
             minimize=minimize and id == names[-1],  # only the cell with the newest releases
         )
         for id, machine, part in cells

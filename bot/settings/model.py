@@ -13,6 +13,8 @@ from bot.verdict.verdict import VerdictKind
 from runners.core.toolchain.reports import TrackerDefaults
 from runners.toolchains import TOOLCHAINS, list_compilers
 
+MAX_ISSUE_RUNS = 16
+"""The largest budget of one issue: the record in a comment keeps so many runs that count (`bot.forge.run_record`)."""
 SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -69,7 +71,7 @@ class Events(SettingsSection, frozen=True, kw_only=True):
 class Budgets(SettingsSection, frozen=True, kw_only=True):
     """Runs within any 24 hours that people without triage permission may cause."""
 
-    issue: Annotated[int, _describe("Runs on one issue.", ge=0, le=1000)] = 4
+    issue: Annotated[int, _describe("Runs on one issue.", ge=0, le=MAX_ISSUE_RUNS)] = 4
     user: Annotated[int, _describe("Runs caused by one account, on all issues.", ge=0, le=1000)] = 6
     repository: Annotated[int, _describe("Runs caused by all accounts.", ge=0, le=10000)] = 60
     replies: Annotated[int, _describe("Replies on one issue to people without triage permission.", ge=0, le=1000)] = (
@@ -86,6 +88,10 @@ class InvestigationLimits(SettingsSection, frozen=True, kw_only=True):
     ] = None
     probes: Annotated[int, _describe("Runs of the testcase altogether.", ge=1, le=200)] = 24
     minutes: Annotated[int, _describe("Minutes that one investigation may take.", ge=1, le=300)] = 25
+    download: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None,
+        _describe("MiB to download for a release and the packages that a testcase requires; null for 1536."),
+    ] = None
     versions_per_job: Annotated[
         int, _describe("Releases that one job runs if all releases run, without a search.", ge=1, le=100)
     ] = 8

@@ -6,6 +6,8 @@ is run again.
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -77,6 +79,7 @@ def _answer_issue(sweep: TrackerSweep, number: int) -> str:
         ),
     )
     _add_to_index(sweep, issue, number, report)
+    _remove_work(sweep, number)
     with sweep.ledger.begin_transaction():
         sweep.ledger.add_event(key, "read", b"", sweep.now())
         sweep.ledger.mark_done(key, report.verdict.kind)
@@ -98,9 +101,31 @@ def _make_report(sweep: TrackerSweep, issue: Issue, number: int) -> Report:
     planned = plan_issue(issue, sweep.settings, sweep.catalogue)
     if isinstance(planned, Report):
         return planned
-    folder = sweep.out / "work" / str(number)
+    folder = _get_work_folder(sweep, number)
+    if _read_plan_file(folder) != planned.data:  # the results there are of another text or another catalogue
+        shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "plan.json").write_bytes(planned.data)
     sweep.run_plan(folder, read_plan(planned.data, planned.sha256), planned.sha256)
     results = read_results(folder / "results", planned.cells, planned.sha256)
     return judge_results(planned.case, results, sweep.catalogue)
+
+
+def _get_work_folder(sweep: TrackerSweep, number: int) -> Path:
+    return sweep.out / "work" / str(number)
+
+
+def _read_plan_file(folder: Path) -> bytes:
+    """Return the plan that a stopped sweep left; empty if there is none."""
+    try:
+        return (folder / "plan.json").read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _remove_work(sweep: TrackerSweep, number: int) -> None:
+    """Remove the plan and the results of an issue whose report is written."""
+    folder = _get_work_folder(sweep, number)
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # other issues have folders there, or there is none
+        folder.parent.rmdir()

@@ -79,13 +79,16 @@ class Evidence:
             if seen.version in versions and seen.variant in variants and _is_on_own_device(seen, own)
         )
 
-    def count_runs(self, version: str) -> int:
-        """Count the good and bad runs of the posted testcase on this release. A repeated record counts once."""
+    def count_runs(self, version: str, variant: Variant = Variant.ORIGINAL) -> int:
+        """Count the good and bad runs of the testcase on this release. A repeated record counts once."""
         return len(
             {
                 seen.attempt
-                for seen in self.list_originals()
-                if seen.version == version and seen.answer is not Answer.SKIP
+                for seen in self.observations
+                if seen.version == version
+                and seen.variant is variant
+                and seen.device == self.plan.device
+                and seen.answer is not Answer.SKIP
             }
         )
 

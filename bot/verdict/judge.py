@@ -10,21 +10,20 @@ from __future__ import annotations
 
 from bot.extract.types import DESCRIPTIONS, Extraction, Intent, NoRepro, Repro
 from bot.verdict.evidence import Evidence
+from bot.verdict.grounds import Ground
 from bot.verdict.rules.caveats import (
-    mention_argument_check,
     name_forks,
-    weigh_call_misuse,
+    weigh_call_check,
     weigh_cleared_passes,
     weigh_control,
     weigh_undefined_input,
 )
-from bot.verdict.rules.confidence import NOTHING_TO_RUN, THRESHOLD
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
 from bot.verdict.rules.invalid_repro import judge_invalid_repro
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
 from bot.verdict.rules.partial_code import distrust_clean_runs, distrust_other_values
 from bot.verdict.rules.reproduced import judge_contradicted, judge_only_ported, judge_reproduced, judge_unquoted
-from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
+from bot.verdict.verdict import Verdict, VerdictKind, make_verdict, withhold
 
 
 def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Verdict | None:
@@ -34,24 +33,24 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
     """
     if extraction.intent is not Intent.FAILURE and not anyway:
         headline = f"The text {DESCRIPTIONS[extraction.intent]} and reports no failure of the compiler."
-        return make_verdict(VerdictKind.NO_CLAIM, NOTHING_TO_RUN, headline)
+        return make_verdict(VerdictKind.NO_CLAIM, (Ground.NOTHING_TO_RUN,), headline)
     match extraction:
         case NoRepro(missing=missing, reason=reason) if any(item.kind != "code" for item in missing):
             return make_verdict(
                 VerdictKind.INCOMPLETE,
-                NOTHING_TO_RUN,
+                (Ground.NOTHING_TO_RUN,),
                 "The report does not contain everything that its steps need.",
                 (reason,),
             )
         case NoRepro(reason=reason):
             return make_verdict(
-                VerdictKind.NO_REPRO, NOTHING_TO_RUN, "There is no testcase in this report.", (reason,)
+                VerdictKind.NO_REPRO, (Ground.NOTHING_TO_RUN,), "There is no testcase in this report.", (reason,)
             )
         case Repro(missing=missing) if missing:
             names = ", ".join(f"{item.kind} {item.name}" for item in missing)
             return make_verdict(
                 VerdictKind.INCOMPLETE,
-                NOTHING_TO_RUN,
+                (Ground.NOTHING_TO_RUN,),
                 "The testcase needs parts that the report does not contain.",
                 (names,),
             )
@@ -77,21 +76,18 @@ def judge(evidence: Evidence) -> Verdict:
         weigh_repeats,
         weigh_cleared_passes,
         weigh_undefined_input,
-        mention_argument_check,
-        weigh_call_misuse,
+        weigh_call_check,
         distrust_clean_runs,
         distrust_other_values,
     ):
         verdict = add_caveat(verdict, evidence)
     if verdict.confidence < THRESHOLD and verdict.kind not in _KEPT:
-        return make_verdict(
-            VerdictKind.INCONCLUSIVE,
-            verdict.confidence,
-            f"Inconclusive: {_make_clause(verdict.headline)}",
-            verdict.reasons,
-            verdict.evidence,
-        )
+        return withhold(verdict)
     return verdict
+
+
+THRESHOLD = 0.6
+"""Below this confidence a verdict is ``inconclusive``."""
 
 
 _KEPT = {
@@ -102,9 +98,3 @@ _KEPT = {
     VerdictKind.NO_CLAIM,
 }
 """Kinds that a low confidence does not turn into ``inconclusive``: they make no claim about the failure."""
-
-
-def _make_clause(headline: str) -> str:
-    """Return the headline as a clause, without the name of the verdict that is not given."""
-    text = headline.removeprefix("Already fixed: ").removeprefix("Not reproduced: ")
-    return text[0].lower() + text[1:]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from bot.extract.types import Extraction
 from bot.issue import Issue
+from bot.verdict.grounds import Ground, weigh_grounds
 from runners.core.protocol import Bisection, CommitRange, Finding, Observation, Smaller, Suspect
 
 
@@ -30,7 +31,7 @@ class VerdictKind(StrEnum):
 class Verdict:
     kind: VerdictKind
     confidence: float
-    """0 … 1: how well the evidence supports ``kind``."""
+    """0 … 1: the probability that ``kind``, or ``leaning`` if set, is right."""
     headline: str
     """The project's own sentence. Foreign words in it are limited to a validated version or identifier."""
     reasons: tuple[str, ...] = ()
@@ -38,6 +39,12 @@ class Verdict:
     labels: tuple[str, ...] = ()
     evidence: tuple[int, ...] = ()
     """Indices into ``Report.observations``."""
+    grounds: tuple[Ground, ...] = ()
+    """The evidence that ``confidence`` weighs."""
+    measured: float | None = None
+    """The probability that a search along builds measured, before ``grounds`` change it."""
+    leaning: VerdictKind | None = None
+    """The kind that an ``inconclusive`` verdict withholds."""
 
 
 LABELS = {
@@ -57,16 +64,48 @@ LABELS = {
 
 
 def make_verdict(
-    kind: VerdictKind, confidence: float, headline: str, reasons: Sequence[str] = (), evidence: Sequence[int] = ()
+    kind: VerdictKind,
+    grounds: Sequence[Ground],
+    headline: str,
+    reasons: Sequence[str] = (),
+    evidence: Sequence[int] = (),
+    *,
+    measured: float | None = None,
 ) -> Verdict:
-    """Return a verdict with the labels of its kind. Drop empty reasons."""
+    """Return a verdict with the labels of its kind and the confidence that its grounds give. Drop empty reasons."""
     return Verdict(
         kind=kind,
-        confidence=round(confidence, 2),
+        confidence=weigh_grounds(grounds, measured=measured),
         headline=headline,
         reasons=tuple(reason for reason in reasons if reason),
         labels=LABELS[kind],
         evidence=tuple(evidence),
+        grounds=tuple(grounds),
+        measured=measured,
+    )
+
+
+def add_grounds(verdict: Verdict, *grounds: Ground, reasons: Sequence[str] = ()) -> Verdict:
+    """Return the verdict with more grounds and reasons, weighed anew."""
+    every = (*verdict.grounds, *grounds)
+    return replace(
+        verdict,
+        confidence=weigh_grounds(every, measured=verdict.measured),
+        reasons=(*verdict.reasons, *(reason for reason in reasons if reason)),
+        grounds=every,
+    )
+
+
+def withhold(verdict: Verdict, *reasons: str) -> Verdict:
+    """Return ``inconclusive`` in the place of a verdict for which evidence is missing, with the reasons for that."""
+    text = verdict.headline.removeprefix("Already fixed: ").removeprefix("Not reproduced: ")
+    return replace(
+        verdict,
+        kind=VerdictKind.INCONCLUSIVE,
+        headline=f"Inconclusive: {text[0].lower()}{text[1:]}",
+        reasons=(*verdict.reasons, *(reason for reason in reasons if reason)),
+        labels=LABELS[VerdictKind.INCONCLUSIVE],
+        leaning=verdict.kind,
     )
 
 

@@ -171,9 +171,12 @@ class RangeFinder:
         return sorted(best.values(), key=lambda offer: offer[1].point.ordinal)
 
     def _list_offers_by_version(self, first: RangeEnd, last: RangeEnd) -> list[tuple[BuildSource, Build]]:
-        """Return the published builds between two versions in the order of versions, for use without a history."""
-        assert first.release is not None
-        assert last.release is not None
+        """Return the published builds between two versions in the order of versions, for use without a history.
+
+        There are none between versions that the machine itself has, such as those of Python.
+        """
+        if first.release is None or last.release is None:
+            return []
         low, high = first.release.order, last.release.order
         offers = [(source, build) for source in self.sources for build in source.list_builds((), first.base)]
         inside = [(source, build) for source, build in offers if low <= Version(build.name) <= high]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from runners.core.bisection.commits import Prior
-from runners.core.protocol import BuildRange, Investigation, Plan, Smaller
+if TYPE_CHECKING:  # the command line reads the limits below, and starts without the types of a run
+    from runners.core.bisection.commits import Prior
+    from runners.core.protocol import BuildRange, Investigation, Plan, Smaller
 
 MOST_PROBES = 300
 """Most runs of one reduction of a testcase."""

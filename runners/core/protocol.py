@@ -112,8 +112,9 @@ class OutOfMemory(Wire, frozen=True, kw_only=True, tag_field="kind", tag="out-of
 
 class NotRun(Wire, frozen=True, kw_only=True, tag_field="kind", tag="not-run"):
     why: Text = ""
-    cause: Literal["unavailable", "infra"] = "infra"
-    """``unavailable``: the build or the device does not exist here. ``infra``: our own failure; a retry may help."""
+    cause: Literal["unavailable", "forbidden", "infra"] = "infra"
+    """``unavailable``: the build or the device does not exist here. ``forbidden``: a limit that the operator sets
+    forbids the testcase's requirements. ``infra``: our own failure; a retry may help."""
 
 
 Ended = Exited | Signalled | TimedOut | OutOfMemory | NotRun
@@ -370,6 +371,9 @@ class Plan(Wire, frozen=True, kw_only=True):
     """Variants that the report says work."""
     reported: Name | None = None
     """The release nearest to the reported version; None if the report names no available version."""
+    day: date | None = None
+    """Day of the report. Large packages without a version in the testcase get the version of that day on every
+    release."""
     devices: tuple[Name, ...] = ()
     """Further devices to run the testcase on, retargeted."""
     bisect: bool = True
@@ -539,6 +543,8 @@ class JobCell(Wire, frozen=True, kw_only=True):
     sandbox: Name = "auto"
     allow: tuple[Name, ...] = ()
     """Packages that the testcase may install besides those on the list."""
+    download_mib: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    """Limit of an environment's download if the testcase requires packages; None for the machine's own limit."""
     minimize: bool = False
     """Also minimize the testcase."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from importlib import resources
 from typing import NamedTuple
 
@@ -12,6 +14,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from runners.core.errors import UserError
+
+
+class Layer(NamedTuple):
+    """A version of a large package that the environments of all releases share."""
+
+    version: str
+    published: date
 
 
 class Refusal(NamedTuple):
@@ -25,6 +34,33 @@ def load_allowed_requirements() -> frozenset[str]:
     """Return the names of the list, in canonical spelling."""
     text = (resources.files("runners.core") / "allowed_requirements.json").read_text(encoding="utf-8")
     return frozenset(json.loads(text)["names"])
+
+
+@functools.cache
+def load_layers() -> Mapping[str, tuple[Layer, ...]]:
+    """Return the layers of each package, oldest first, by name of the package."""
+    text = (resources.files("runners.core") / "layers.json").read_text(encoding="utf-8")
+    return {
+        name: tuple(Layer(one["version"], date.fromisoformat(one["published"])) for one in layers)
+        for name, layers in json.loads(text)["layers"].items()
+    }
+
+
+def pin_layers(requirements: Sequence[str], day: date | None) -> tuple[str, ...]:
+    """Pin each large package without a version to its newest layer of a day, else to its oldest.
+
+    Without a day, the newest layer is used. Resolved freely, each release would bring another version of PyTorch, and
+    a change between two releases could be PyTorch's.
+    """
+    return tuple(_pin_layer(text, day) for text in requirements)
+
+
+def _pin_layer(text: str, day: date | None) -> str:
+    layers = load_layers().get(text, ())
+    if not layers:
+        return text
+    known = [one for one in layers if day is None or one.published <= day]
+    return f"{text}=={(known or layers[:1])[-1].version}"
 
 
 def parse_allowance(words: Sequence[str]) -> dict[str, str]:

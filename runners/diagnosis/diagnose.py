@@ -8,6 +8,7 @@ a failure that the host observed for itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 
 from runners.core.findings import add_refutation, settles_cause
 from runners.core.protocol import Finding, Observation, TestcaseKind
@@ -20,13 +21,27 @@ GENERIC: Sequence[Diagnoser] = (Diagnoser(kind=TestcaseKind.PYTHON, diagnose=che
 
 
 def diagnose_failure(
-    failure: Failure, diagnosers: Sequence[Diagnoser], means: Means, run_under: RunUnder
+    failure: Failure,
+    diagnosers: Sequence[Diagnoser],
+    means: Means,
+    run_under: RunUnder,
+    *,
+    executor: Executor | None = None,
 ) -> Diagnosis:
     """Return the control runs and findings for one failure.
 
-    ``diagnosers`` are the toolchain's own. ``run_under`` runs the testcase under chosen conditions.
+    ``diagnosers`` are the toolchain's own. ``run_under`` runs the testcase under chosen conditions, in a thread of
+    ``executor`` beside the diagnosers, which do not depend on these reruns.
     """
-    reruns = check_nondeterminism(failure, run_under)
+    if executor is None:
+        reruns = check_nondeterminism(failure, run_under)
+        return _join_findings(_run_diagnosers(failure, diagnosers, means), reruns)
+    pending = executor.submit(check_nondeterminism, failure, run_under)
+    found = _run_diagnosers(failure, diagnosers, means)
+    return _join_findings(found, pending.result())
+
+
+def _run_diagnosers(failure: Failure, diagnosers: Sequence[Diagnoser], means: Means) -> Diagnosis:
     controls: list[Observation] = []
     findings: list[Finding] = []
     for diagnoser in (*GENERIC, *diagnosers):
@@ -36,4 +51,8 @@ def diagnose_failure(
             findings += found.findings
             if any(map(settles_cause, found.findings)):
                 break
-    return Diagnosis(controls=tuple(controls), findings=tuple(map(add_refutation, (*findings, *reruns))))
+    return Diagnosis(controls=tuple(controls), findings=tuple(findings))
+
+
+def _join_findings(found: Diagnosis, reruns: Sequence[Finding]) -> Diagnosis:
+    return Diagnosis(controls=found.controls, findings=tuple(map(add_refutation, (*found.findings, *reruns))))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from packaging.utils import canonicalize_name
 
 from runners.core.errors import UserError
 
@@ -34,6 +35,34 @@ class WheelSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class PackageSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One ``[[packages]]`` table: a further source of a package that testcases require, such as PyTorch for CPUs.
+
+    Exactly one of ``index``, ``page`` and ``folder`` is set, as for ``[[wheels]]``.
+    """
+
+    package: str
+    index: str | None = None
+    page: str | None = None
+    folder: str | None = None
+
+    @property
+    def link(self) -> str:
+        """The page or folder that lists the package's wheels (uv's ``--find-links``)."""
+        if self.index is not None:
+            return f"{self.index.rstrip('/')}/{canonicalize_name(self.package)}/"
+        return self.page or str(Path(self.folder or "").expanduser().absolute())
+
+
+class RequirementsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """``[requirements]``: the budget for the packages that testcases require."""
+
+    download_mib: Positive = 1536.0
+    """Limit of an environment's download if its testcase requires packages. A release alone is never refused."""
+    gpu_packages: bool = False
+    """Install CUDA's packages with PyTorch (2 to 3 GiB more). Without them, PyTorch runs on the CPU only."""
 
 
 class BuildCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -90,6 +119,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     wheels: tuple[WheelSource, ...] = ()
     builds: tuple[BuildsConfig, ...] = ()
+    packages: tuple[PackageSource, ...] = ()
+    requirements: RequirementsConfig = RequirementsConfig()
+    wheel_gib: Positive = 16.0
+    """Limit of what one wheel of an index may take on disk. The largest known ones (PyTorch with CUDA) take 3."""
     store_gib: Annotated[float, msgspec.Meta(gt=0)] = 20.0
     """Limit of the store on disk; the longest unused environments are removed. All releases of IREE and TVM take
     13."""
@@ -126,10 +159,12 @@ def read_config(path: Path | None = None) -> Config:
         raise UserError(f"{file}: {error}") from None
     for number, one in enumerate(config.wheels, 1):
         _check_source(one, f"{file}, [[wheels]] number {number}")
+    for number, package in enumerate(config.packages, 1):
+        _check_source(package, f"{file}, [[packages]] number {number}")
     return config
 
 
-def _check_source(source: WheelSource, where: str) -> None:
+def _check_source(source: WheelSource | PackageSource, where: str) -> None:
     given = [key for key in ("index", "page", "folder") if getattr(source, key) is not None]
     if len(given) != 1:
         raise UserError(

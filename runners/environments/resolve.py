@@ -15,15 +15,20 @@ from runners.core.catalogue import Release
 from runners.core.errors import InfraError, UserError
 from runners.environments.files import write_text
 from runners.environments.interpreters import Interpreter
+from runners.environments.stand_ins.gpu import drop_gpu_packages
 from runners.environments.uv import NoSolution, Pin, Uv, measure_download_bytes
 from runners.toolchains import Toolchain, find_toolchain
 
 MAX_DOWNLOAD_BYTES = 1536 * 1024**2
-"""A testcase's requirements may not make an environment's download larger than this (torch with CUDA: 3 GB)."""
+"""A testcase's requirements may not make an environment's download larger than this, unless the operator says so."""
 
 
 class Unresolvable(UserError):
     """A testcase's requirements have no solution together with this release. No evidence about a bug."""
+
+
+class Forbidden(Unresolvable):
+    """A limit that the operator of this installation sets forbids a testcase's requirements."""
 
 
 class Requirements(NamedTuple):
@@ -43,6 +48,8 @@ class Resolver:
     uv: Uv
     say: Callable[[str], None]
     max_download_bytes: int = MAX_DOWNLOAD_BYTES
+    gpu_packages: bool = False
+    """False: resolutions lose the GPU packages that stand-ins replace (`runners.environments.stand_ins.gpu`)."""
 
     def resolve(self, release: Release, extra: tuple[str, ...], interpreter: Interpreter) -> str:
         """Return the lock of a release and the ``extra`` requirements of a testcase.
@@ -50,13 +57,15 @@ class Resolver:
         A kept resolution stays valid, because its date is in the past.
 
         Raises:
-            Unresolvable: the extra requirements do not fit the release, or make the download too large.
+            Unresolvable: the extra requirements do not fit the release.
+            Forbidden: they make the download too large.
             InfraError: the index cannot be reached, or the release alone has no solution.
         """
         requirements = collect_requirements(release, extra)
         if not requirements.together:
             return ""
         inputs = [requirements, str(release.as_of), interpreter.version, interpreter.platform, *release.links]
+        inputs += [*self.uv.options, *(["with GPU packages"] if self.gpu_packages else [])]
         path = self.folder / f"{_digest(json.dumps(inputs))}.json"
         lock = _read_resolution(path)
         if lock is None:
@@ -73,6 +82,9 @@ class Resolver:
         if requirements.alone:
             python, minor = interpreter.executable, interpreter.version
             pins += uv.resolve(requirements.alone, python=python, minor=minor, newest=release.as_of, deps=False)
+        if extra and not self.gpu_packages:
+            kept = drop_gpu_packages([pin.name for pin in pins], [Requirement(text).name for text in extra])
+            pins = tuple(pin for pin in pins if pin.name in kept)
         if extra:
             self._check_download(pins, release)
         return render_lock(pins)
@@ -82,9 +94,9 @@ class Resolver:
         size, limit = measure_download_bytes(pins) // 1024**2, self.max_download_bytes // 1024**2
         if size > limit:
             largest = max(pins, key=lambda p: measure_download_bytes([p])).name
-            raise Unresolvable(
+            raise Forbidden(
                 f"the testcase's requirements make {release.toolchain} {release.version} a download of "
-                f"{size} MiB (most of it for {largest}); the limit is {limit} MiB"
+                f"{size} MiB (most of it for {largest}); the operator's limit is {limit} MiB"
             )
 
 

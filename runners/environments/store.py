@@ -27,12 +27,14 @@ from pathlib import Path
 from runners.core.catalogue import Release
 from runners.core.errors import InfraError
 from runners.core.hostile.folders import remove_folder
-from runners.core.requirements import check_requirements
+from runners.core.requirements import check_requirements, pin_layers
 from runners.environments import bundles
 from runners.environments.atomic_dirs import AtomicDirs
+from runners.environments.config import Config, read_config
 from runners.environments.files import measure_disk_bytes, translate_disk_errors, write_text
 from runners.environments.interpreters import Interpreter, choose_interpreter
-from runners.environments.resolve import MAX_DOWNLOAD_BYTES, Resolver, Unresolvable, add_links
+from runners.environments.resolve import MAX_DOWNLOAD_BYTES, Forbidden, Resolver, add_links
+from runners.environments.stand_ins import gpu
 from runners.environments.uv import Uv
 from runners.environments.wheels import WheelAssembler
 from runners.toolchains import find_toolchain
@@ -76,7 +78,12 @@ class Environment:
 
     def list_packages(self) -> dict[str, str]:
         """Return name → version of every package."""
-        return dict(re.findall(r"^([A-Za-z0-9_.-]+)==(\S+)", self.lock, re.MULTILINE))
+        return list_packages(self.lock)
+
+
+def list_packages(lock: str) -> dict[str, str]:
+    """Return name → version of every package of a lock."""
+    return dict(re.findall(r"^([A-Za-z0-9_.-]+)==(\S+)", lock, re.MULTILINE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +93,8 @@ class Store:
     root: Path
     uv: Uv
     max_download_bytes: int = MAX_DOWNLOAD_BYTES
+    gpu_packages: bool = False
+    """True: PyTorch gets CUDA's packages. False: stand-ins take their place."""
     say: Say = field(default=lambda message: None)
     """Receives a message before each slow step."""
     also_allowed: frozenset[str] = frozenset()
@@ -95,17 +104,17 @@ class Store:
         """Return the environment of a release and a testcase's requirements. Resolve and build it if it is absent.
 
         Raises:
-            UserError: a requirement is not allowed, or does not fit this release (`Unresolvable`).
+            UserError: a requirement does not fit this release (`Unresolvable`), or is not allowed (`Forbidden`).
             InfraError: the network is needed and absent, the disk is full, or no Python fits.
         """
         kept, refused = check_requirements(requirements, self.also_allowed)
         if refused:
-            raise Unresolvable(f"requirement {refused[0].requirement!r} {refused[0].why}")
+            raise Forbidden(f"requirement {refused[0].requirement!r} {refused[0].why}")
+        kept = pin_layers(kept, None)  # a caller with a report has pinned them already
         interpreter = choose_interpreter(release.pythons)
         with translate_disk_errors(self.root):
             lock = self._resolver.resolve(release, kept, interpreter)
-            layout = bundles.LAYOUT if find_toolchain(release.toolchain).find_bundle(release.version) else ""
-            digest = digest_environment(lock, interpreter, layout)
+            digest = digest_environment(lock, interpreter, _describe_layout(release, lock))
             folder = self._environments.find(digest) or self._build(release, lock, interpreter, digest)
         return _describe_environment(release, folder, lock, interpreter, digest)
 
@@ -124,6 +133,7 @@ class Store:
             uv=self.uv,
             say=self.say,
             max_download_bytes=self.max_download_bytes,
+            gpu_packages=self.gpu_packages,
         )
 
     def _build(self, release: Release, lock: str, interpreter: Interpreter, digest: str) -> Path:
@@ -138,6 +148,8 @@ class Store:
             bundle = find_toolchain(release.toolchain).find_bundle(release.version)
             if bundle:
                 bundles.complete_bundle(bundle, draft / "site")
+            if gpu.needs_stand_ins(list_packages(lock)):
+                gpu.add_stand_ins(draft / "site")
             write_text(draft / "lock.txt", lock)
 
         return self._environments.build(
@@ -213,10 +225,26 @@ def open_store(
     offline: bool = False,
     say: Say = lambda message: None,
     also_allowed: frozenset[str] = frozenset(),
+    config: Config | None = None,
 ) -> Store:
-    """Return the user's store, or the store at ``root``."""
+    """Return the user's store, or the store at ``root``, with the limits and sources of the operator's file."""
     folder = root or default_root()
-    return Store(root=folder, uv=Uv(cache=folder / "uv", offline=offline), say=say, also_allowed=also_allowed)
+    chosen = read_config() if config is None else config
+    return Store(
+        root=folder,
+        uv=add_links(Uv(cache=folder / "uv", offline=offline), [source.link for source in chosen.packages]),
+        max_download_bytes=int(chosen.requirements.download_mib * 1024**2),
+        gpu_packages=chosen.requirements.gpu_packages,
+        say=say,
+        also_allowed=also_allowed,
+    )
+
+
+def _describe_layout(release: Release, lock: str) -> str:
+    """Return the parts of an environment's content that its lock does not name."""
+    bundle = bundles.LAYOUT if find_toolchain(release.toolchain).find_bundle(release.version) else ""
+    stand_ins = gpu.LAYOUT if gpu.needs_stand_ins(list_packages(lock)) else ""
+    return ", ".join(filter(None, (bundle, stand_ins)))
 
 
 def digest_environment(lock: str, interpreter: Interpreter, layout: str = "") -> str:

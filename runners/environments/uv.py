@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ from urllib.request import Request, urlopen
 import uv as uv_package
 
 from runners.core.errors import InfraError, explain_shortage
+from runners.core.hostile.folders import try_remove_folder
 
 _DROPPED = re.compile(
     r"^(PYTHON.*|VIRTUAL_ENV|CONDA_.*|UV_(PYTHON|EXCLUDE_NEWER|PRERELEASE|RESOLUTION|CONSTRAINT|OVERRIDE).*)$"
@@ -41,6 +43,14 @@ _FAR = "2200-01-01"
 """A day after every publication."""
 
 
+_LOOK_S = 0.1
+"""Interval between two looks at how much uv has written."""
+
+
+class _WroteTooMuch(Exception):
+    """uv has written more than allowed."""
+
+
 class NoSolution(Exception):
     """uv found no set of wheels for the requirements. The message is uv's last explanation."""
 
@@ -54,6 +64,8 @@ class Pin:
     sha256: str
     url: str
     uploaded: datetime | None = None
+    size: int | None = None
+    """Bytes, as the index states them; None if the source states none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +76,8 @@ class Uv:
     binary: str = field(default_factory=uv_package.find_uv_bin)
     offline: bool = False
     options: tuple[str, ...] = ()
+    most_bytes: int = 16 * 1024**3
+    """Limit of what one wheel may take on disk, downloaded and unpacked."""
 
     def resolve(
         self,
@@ -100,7 +114,7 @@ class Uv:
         """Unpack the wheels of a hashed lock into the folder ``target``, hard-linked, with bytecode compiled.
 
         Raises:
-            InfraError: a download, a hash or the disk failed.
+            InfraError: a download, a hash or the disk failed, or a wheel is too large.
         """
         arguments = ["pip", "install", "-r", "-", "--target", str(target), "--no-deps", "--require-hashes"]
         arguments += ["--only-binary", ":all:", "--link-mode", "hardlink", "--compile-bytecode", "--no-sources"]
@@ -128,16 +142,23 @@ class Uv:
                 "folder that can be written"
             ) from error
         try:
-            return subprocess.run(
+            process = subprocess.Popen(
                 [self.binary, *arguments],
-                input=stdin,
-                capture_output=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 text=True,
                 env=environment,
                 cwd=self.cache.parent,  # a pyproject.toml in our own directory could change uv's settings
                 umask=0o022,
-                check=False,
             )
+            with process:
+                return _wait_within(process, stdin, self.cache, self.most_bytes)
+        except _WroteTooMuch:
+            raise InfraError(
+                f"uv wrote more than {self.most_bytes / 1024**3:g} GiB for {stdin.partition(' ')[0] or 'its cache'}: "
+                "if the package needs that, raise wheel_gib in the operator's configuration"
+            ) from None
         except OSError as error:
             shortage = explain_shortage(error)
             raise shortage or InfraError(f"uv cannot be started ({error}): reinstall reprobot") from error
@@ -160,6 +181,54 @@ class Uv:
         return InfraError(f"uv failed while {doing}: {' '.join(stderr.split())[-600:]}")
 
 
+def _wait_within(
+    process: subprocess.Popen[str], stdin: str, cache: Path, most_bytes: int
+) -> subprocess.CompletedProcess[str]:
+    """Wait for uv. If uv writes more than ``most_bytes``, kill it and remove what it was unpacking.
+
+    A wheel's own list of contents may understate their lengths, and uv unpacks while it downloads: only what uv has
+    written tells the size in time. uv may write for `_LOOK_S` more than it should.
+    """
+    drafts: set[Path] = set()
+    begun: str | None = stdin
+    try:
+        while True:
+            try:
+                out, err = process.communicate(begun, timeout=_LOOK_S)
+                return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+            except subprocess.TimeoutExpired:
+                begun = None  # given already
+            drafts |= _list_drafts(process.pid, cache)
+            if _read_written_bytes(process.pid) > most_bytes:
+                raise _WroteTooMuch
+    except BaseException:
+        process.kill()
+        process.wait()
+        for draft in drafts:
+            try_remove_folder(draft)
+        raise
+
+
+def _read_written_bytes(pid: int) -> int:
+    """Return the bytes that a process has written; 0 if it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/io").read_text()
+    except OSError:
+        return 0
+    return int(dict(line.split(": ") for line in text.splitlines())["wchar"])
+
+
+def _list_drafts(pid: int, cache: Path) -> set[Path]:
+    """Return uv's temporary folders in its cache in which the process has open files."""
+    found = set()
+    for link in Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError, ValueError):
+            inside = Path(os.readlink(link)).relative_to(cache.resolve()).parts
+            if inside[:1] and inside[0].startswith(".tmp"):
+                found.add(cache / inside[0])
+    return found
+
+
 def _read_explanation(stderr: str) -> str:
     """Return uv's reason without the warnings before and the hints after."""
     text = " ".join(stderr.partition("No solution found")[2].split())
@@ -168,9 +237,10 @@ def _read_explanation(stderr: str) -> str:
 
 
 def measure_download_bytes(pins: Sequence[Pin]) -> int:
-    """Return the total size of these wheels, as their servers state. An unknown size counts as 0."""
+    """Return the total size of these wheels, as their index or server states. An unknown size counts as 0."""
     with ThreadPoolExecutor(max_workers=8) as pool:
-        return sum(pool.map(_fetch_length, (pin.url for pin in pins)))
+        unknown = pool.map(_fetch_length, (pin.url for pin in pins if pin.size is None))
+        return sum(pin.size or 0 for pin in pins) + sum(unknown)
 
 
 def _fetch_length(url: str) -> int:
@@ -199,4 +269,5 @@ def _read_package(package: dict[str, Any]) -> Pin:
         sha256=wheel["hashes"]["sha256"],
         url=wheel.get("url") or wheel.get("path", ""),
         uploaded=wheel.get("upload-time"),
+        size=wheel.get("size"),
     )

@@ -6,11 +6,12 @@ An investigation only chooses the next runs. The bot derives the verdict from th
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future
 
 from runners.core.bisection import releases
 from runners.core.failure.tensor_difference import find_device_differences
-from runners.core.protocol import Answer, BuildRange, Finding, Investigation, Observation, Plan, Variant
-from runners.core.toolchain.diagnosis import Failure
+from runners.core.protocol import Answer, BuildRange, ClaimKind, Finding, Investigation, Observation, Plan, Variant
+from runners.core.toolchain.diagnosis import Diagnosis, Failure
 from runners.investigation.bisect_builds import search_builds
 from runners.investigation.rerun import confirm_answer, confirm_intermittent, rerun_flaky, run_controls
 from runners.investigation.state import InvestigationState, Tools, bisect_releases, make_cell
@@ -22,10 +23,12 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
     state = InvestigationState(plan, tools)
     if plan.trail is not None:
         return _search_only(state, plan.trail)
+    cause = CauseSearch(state)
     with tools.progress.stage("matrix"):
         state.run(state.original, plan.first)
+        cause.begin_early()
     with tools.progress.stage("bisection"):
-        bisect_releases(state, state.original)
+        bisect_releases(state, state.original, after_step=cause.begin_early)
     with tools.progress.stage("confirmation"):
         confirm_answer(state, state.original)
         confirm_intermittent(state, state.original)
@@ -33,7 +36,7 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
         run_ported(state)
         run_retargeted(state)
     with tools.progress.stage("diagnosis"):
-        findings = _find_cause(state)
+        findings = cause.find()
         rerun_flaky(state, state.original, findings)
         run_on_stand_ins(state)
         findings = (*findings, *compare_results(state))
@@ -48,7 +51,7 @@ def _search_only(state: InvestigationState, build_range: BuildRange) -> Investig
     with state.tools.progress.stage("bisection"):
         _search_builds(state, build_range)
     with state.tools.progress.stage("diagnosis"):
-        findings = _find_cause(state)
+        findings = CauseSearch(state).find()
     found = _drop_repeated([*findings, *_list_findings_of_runs(state.seen)])
     return Investigation(observations=tuple(state.seen), findings=found, trail=build_range)
 
@@ -100,16 +103,48 @@ def _search_builds(state: InvestigationState, build_range: BuildRange) -> None:
     )
 
 
-def _find_cause(state: InvestigationState) -> tuple[Finding, ...]:
-    """Look for the cause on the newest release that shows the failure; without one, of another failure there."""
+class CauseSearch:
+    """The diagnosis of an investigation. It may begin before its turn, as soon as its failure is known."""
+
+    def __init__(self, state: InvestigationState) -> None:
+        self._state = state
+        self._early: tuple[Failure, Future[Diagnosis]] | None = None
+
+    def begin_early(self) -> None:
+        """Begin if no further answer of the search can change which failure is diagnosed."""
+        state, background = self._state, self._state.tools.background
+        failure = _choose_failure(state)
+        if (
+            background is None
+            or self._early is not None
+            or failure is None
+            or state.plan.claim.kind is ClaimKind.HANG
+        ):
+            return
+        fix = releases.find_fix(state.plan.order, state.combine_answers(state.original))
+        newest = failure.seen.version == state.plan.order[-1]
+        if newest or (fix is not None and fix.is_narrowed):
+            self._early = failure, background.submit(state.tools.diagnose, failure)
+
+    def find(self) -> tuple[Finding, ...]:
+        """Look for the cause on the newest release that shows the failure; without one, of another failure there."""
+        failure = _choose_failure(self._state)
+        if failure is None or self._state.is_late:
+            return ()
+        early = self._early
+        # A confirming run may have shown that the failure is flaky: then it is another question.
+        done = early[1].result() if early is not None and early[0] == failure else self._state.tools.diagnose(failure)
+        self._state.seen.extend(done.controls)
+        return done.findings
+
+
+def _choose_failure(state: InvestigationState) -> Failure | None:
     failing = state.find_failing() or state.find_otherwise_failing()
-    if failing is None or state.is_late:
-        return ()
+    if failing is None:
+        return None
     same = [one for one in state.seen if _get_configuration(one) == _get_configuration(failing)]
     clean = next((one for one in same if one.answer is Answer.GOOD), None)
-    done = state.tools.diagnose(Failure(testcase=state.plan.testcase, seen=failing, clean=clean))
-    state.seen.extend(done.controls)
-    return done.findings
+    return Failure(testcase=state.plan.testcase, seen=failing, clean=clean)
 
 
 def _get_configuration(seen: Observation) -> tuple[str, Variant, str]:

@@ -17,16 +17,7 @@ intermittent: two runs that agree may do so by luck."""
 
 def confirm_answer(state: InvestigationState, configuration: Configuration) -> None:
     """Rerun both sides of each change, and the newest release that answered."""
-    answers = state.combine_answers(configuration)
-    order = state.plan.order
-    edges = [
-        edge
-        for edge in (releases.find_introduction(order, answers), releases.find_fix(order, answers))
-        if edge is not None
-    ]
-    ends = [version for edge in edges for version in (edge.older, edge.newer) if version is not None]
-    newest = state.list_answered(configuration)[-1:]
-    state.run(configuration, dict.fromkeys([*ends, *newest]))
+    state.run(configuration, releases.list_deciding(state.plan.order, state.combine_answers(configuration)))
 
 
 def confirm_intermittent(state: InvestigationState, configuration: Configuration) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass
 
 import msgspec
@@ -58,8 +58,14 @@ class Tools:
     diagnose: Callable[[Failure], Diagnosis]
     executor: Executor
     progress: Sink
+    expect: Callable[[Cell, int], None] = lambda _cell, _attempt: None
+    """Take note of a run that will be asked for: it may begin now."""
+    background: Executor | None = None
+    """Threads for work that begins before its turn; None if no work does."""
     compare: Callable[[ComparedRun, ComparedRun], tuple[Finding, ...]] = lambda _bad, _good: ()
     """A run with a wrong result and a run with another result → findings about where they part."""
+    is_rejected: Callable[[Observation], bool] = lambda seen: seen.outcome is Outcome.INCOMPATIBLE
+    """True for a run in which the build refused the text, or lacks a name that the text uses."""
     stand_ins: tuple[str, ...] = ()
     """Devices of any machine, for a testcase whose own device is not here."""
     between_releases: BuildSearch | None = None
@@ -85,6 +91,7 @@ class InvestigationState:
         self.seen: list[Observation] = []
         self.deadline = tools.clock() + plan.budget.wall_s
         self.original = Configuration(variant=Variant.ORIGINAL, testcase=plan.testcase, device=plan.device)
+        self._expected: set[tuple[str, int]] = set()
 
     @property
     def is_late(self) -> bool:
@@ -139,31 +146,49 @@ class InvestigationState:
     def run(self, configuration: Configuration, versions: Iterable[str], *, vary: bool = True) -> None:
         """Run builds side by side, as far as the budget reaches. With ``vary``, a rerun has other conditions."""
         left = 0 if self.is_exhausted else self.plan.budget.probes - len(self.seen)
-        memory = self._depends_on_memory()
+        memory = self._depends_on_memory(self.seen)
         cells = [configure_cell(self.plan, configuration, version) for version in versions][:left]
         pending = [
             self.tools.executor.submit(
                 self._run_attempt, cell, number, choose_conditions(number, memory=memory) if vary else USUAL
             )
             for cell in cells
-            for number in [1 + self._count_cell(cell)]
+            for number in [1 + self._count_cell(cell, self.seen)]
         ]
+        if configuration is self.original:
+            for _ in as_completed(pending):
+                self._expect_reruns([future.result() for future in pending if future.done()])
         self.seen.extend([future.result() for future in pending])
 
-    def count_runs(self, configuration: Configuration, version: str) -> int:
-        return self._count_cell(configure_cell(self.plan, configuration, version))
+    def _expect_reruns(self, ended: Sequence[Observation]) -> None:
+        """Announce the reruns that the answers so far make certain. None for a hang: each costs the time limit."""
+        if self.is_exhausted or self.plan.claim.kind is ClaimKind.HANG:
+            return
+        seen = [*self.seen, *ended]
+        answers = releases.combine_answers(seen, Variant.ORIGINAL, self.plan.device)
+        memory = self._depends_on_memory(seen)
+        for version in releases.list_deciding(self.plan.order, answers, certain=True):
+            cell = configure_cell(self.plan, self.original, version)
+            number = 1 + self._count_cell(cell, seen)
+            if number == 2 and (version, number) not in self._expected:
+                self._expected.add((version, number))
+                under = choose_conditions(number, memory=memory)
+                self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
 
-    def _depends_on_memory(self) -> bool:
+    def count_runs(self, configuration: Configuration, version: str) -> int:
+        return self._count_cell(configure_cell(self.plan, configuration, version), self.seen)
+
+    def _depends_on_memory(self, seen: Iterable[Observation]) -> bool:
         """True if the failure, as reported or as seen, could depend on the content of memory."""
         return self.plan.claim.kind in DEPENDS_ON_VALUES or any(
-            seen.outcome is Outcome.MATCH and seen.signature is not None and seen.signature.type in COULD_DIFFER
-            for seen in self.seen
+            one.outcome is Outcome.MATCH and one.signature is not None and one.signature.type in COULD_DIFFER
+            for one in seen
         )
 
-    def _count_cell(self, cell: Cell) -> int:
+    @staticmethod
+    def _count_cell(cell: Cell, seen: Iterable[Observation]) -> int:
         return sum(
-            seen.version == cell.version and seen.device == cell.device and seen.variant is cell.variant
-            for seen in self.seen
+            one.version == cell.version and one.device == cell.device and one.variant is cell.variant for one in seen
         )
 
     def _run_attempt(self, cell: Cell, attempt: int, under: Varied) -> Observation:
@@ -212,7 +237,9 @@ def make_cell(
     )
 
 
-def bisect_releases(state: InvestigationState, configuration: Configuration) -> None:
+def bisect_releases(
+    state: InvestigationState, configuration: Configuration, *, after_step: Callable[[], None] = lambda: None
+) -> None:
     """Run the releases that the search chooses, until the search ends or no run gives an answer."""
     while state.plan.bisect and not state.is_exhausted:
         answers = state.combine_answers(configuration)
@@ -222,6 +249,7 @@ def bisect_releases(state: InvestigationState, configuration: Configuration) -> 
         if not wanted:
             return
         state.run(configuration, wanted)
+        after_step()
 
 
 def _list_gaps(state: InvestigationState, answers: Mapping[str, Answer]) -> tuple[str, ...]:

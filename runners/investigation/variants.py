@@ -8,13 +8,12 @@ from itertools import pairwise
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, Observation, Outcome, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
 from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, InvestigationState, bisect_releases
-from runners.rewrite.testcase import describe_retarget
 
 
 def run_ported(state: InvestigationState) -> None:
-    """Run the testcase ported to a release that cannot run it as posted because the API moved."""
+    """Run the testcase ported to a release that cannot run it as posted: the API moved, or the text is refused."""
     plan = state.plan
-    moved = {seen.version for seen in state.seen if seen.outcome is Outcome.INCOMPATIBLE}
+    moved = {seen.version for seen in state.seen if state.tools.is_rejected(seen)}
     wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved)
     for version in wanted:
         assert version is not None
@@ -51,6 +50,8 @@ def _configure_retarget(state: InvestigationState, device: str) -> Configuration
     moved = state.tools.retarget(state.plan.testcase, device)
     if moved is None:
         return None
+    from runners.rewrite.testcase import describe_retarget
+
     return Configuration(variant=Variant.RETARGETED, testcase=moved, device=device, changes=describe_retarget(moved))
 
 

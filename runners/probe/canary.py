@@ -61,7 +61,7 @@ def make_canary_key(
 ) -> str:
     """Hash the facts that the result depends on: the copy of the environment, the engine, the kernel, the program."""
     depends_on = (
-        *(str(environment.interpreter.executable), _identify_copy(environment)),
+        *(str(environment.interpreter.executable), identify_copy(environment)),
         *(engine.name, engine.image, *engine.guarantees, *engine.limitations),
         *(platform.release(), platform.machine()),
         msgspec.json.encode([testcase, dict(variables)]).decode(),
@@ -70,7 +70,7 @@ def make_canary_key(
     return f"{environment.digest.partition(':')[2]}~{key}"
 
 
-def _identify_copy(environment: Environment) -> str:
+def identify_copy(environment: Environment) -> str:
     """Identify the copy on disk. The digest names the content alone, and a damaged copy is built again."""
     try:
         record = (environment.folder / RECORD).stat()

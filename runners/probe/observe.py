@@ -18,7 +18,12 @@ def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int, *, fres
 
     ``fresh`` gives the run a sandbox of its own.
     """
-    request = RunRequest(
+    return make_observation(plan, cell, attempt, execute(make_request(cell, attempt, fresh=fresh)))
+
+
+def make_request(cell: Cell, attempt: int, *, fresh: bool = False) -> RunRequest:
+    """Return the request of one run of a cell."""
+    return RunRequest(
         version=cell.version,
         device=cell.device,
         testcase=cell.testcase,
@@ -27,7 +32,6 @@ def observe_cell(execute: Execute, plan: Plan, cell: Cell, attempt: int, *, fres
         attempt=attempt,
         fresh=fresh,
     )
-    return make_observation(plan, cell, attempt, execute(request))
 
 
 def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Observation:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from runners.core.errors import InfraError
 from runners.core.protocol import Limits, NotRun
@@ -19,8 +20,12 @@ from runners.probe.task import ProbeResult, Task
 from runners.sandbox.contract import Engine, SessionEngine
 from runners.sandbox.process import Stopped, defer_interrupts
 
-MAX_IDLE = 4
-"""Sessions kept for further probes. A session with TVM imported holds some 150 MiB."""
+SESSION_BYTES = 512 * 1024**2
+"""Memory set aside for one idle session: three times what a session with TVM imported holds."""
+SHARE = 4
+"""Idle sessions hold at most this part of the memory that is available: one fourth."""
+FEWEST, MOST = 2, 32
+"""Bounds on the number of idle sessions."""
 
 Key = tuple[str, Layout, int, int, int]
 """Engine, layout, and the limits of memory, processes and disk: a session serves probes with the same key."""
@@ -39,7 +44,8 @@ class _OpenSession:
 class SessionPool:
     """The open sessions. Thread-safe: a session runs one probe at a time; a second probe opens another session."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_idle: int | None = None) -> None:
+        self._most_idle = choose_most_idle(read_available_bytes()) if most_idle is None else most_idle
         self._idle: dict[Key, list[_OpenSession]] = {}
         self._guard = threading.Lock()
 
@@ -101,10 +107,25 @@ class SessionPool:
         superfluous: _OpenSession | None = None
         with self._guard:
             self._idle[key] = [*self._idle.pop(key, []), taken]
-            if sum(map(len, self._idle.values())) > MAX_IDLE:
+            if sum(map(len, self._idle.values())) > self._most_idle:
                 oldest = next(iter(self._idle))
                 superfluous = self._idle[oldest].pop(0)
                 if not self._idle[oldest]:
                     del self._idle[oldest]
         if superfluous is not None:
             superfluous.close()
+
+
+def choose_most_idle(available_bytes: int) -> int:
+    """Return the number of idle sessions to keep. A plan over ten releases comes back to each of them."""
+    return max(FEWEST, min(MOST, available_bytes // SHARE // SESSION_BYTES))
+
+
+def read_available_bytes() -> int:
+    """Return the memory that new processes can have without swapping: proc(5), ``MemAvailable``; 0 if unknown."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return 0
+    found = (line.split() for line in lines)
+    return next((int(words[1]) * 1024 for words in found if words[:1] == ["MemAvailable:"]), 0)

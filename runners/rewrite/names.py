@@ -24,6 +24,7 @@ class Rename:
     hint: str | None
     """New place of most of a namespace: exact enough for an import of the namespace, not for a use of its names."""
     of: str = ""
+    """The function that takes a keyword, or the program that takes a flag; empty for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def _find_rename(entry: DriftEntry, version: str) -> Rename | None:
     if entry.exact and entry.gone_in is not None and entry.new is not None and entry.is_too_new(version):
         return Rename(old=entry.new, new=entry.old, hint=entry.old, of=entry.of)
     if entry.kind == "flag" and entry.old == entry.new and entry.is_too_new(version):
-        return Rename(old=entry.old, new=None, hint=None)
+        return Rename(old=entry.old, new=None, hint=None, of=entry.of)
     return None
 
 

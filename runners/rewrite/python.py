@@ -16,7 +16,7 @@ from runners.core.hostile.syntax import is_shallow
 from runners.core.toolchain.rewriting import Argument, Assigned, DecoratorSwitch, Idioms, StringUse
 from runners.rewrite.names import Names
 from runners.rewrite.scope import Binding, ScopedTransformer, dotted_name, first_name
-from runners.rewrite.text import NameChange, Unportable
+from runners.rewrite.text import NameChange, Unportable, port_mlir
 
 MAX_CODE_CHARS = 100_000
 
@@ -197,8 +197,20 @@ class _Rewriter(ScopedTransformer):
         self, use: StringUse, original: cst.BaseExpression, updated: cst.BaseExpression
     ) -> cst.BaseExpression:
         """Return the expression that replaces a string literal in the release, or the literal itself."""
+        if isinstance(updated, cst.List | cst.Tuple) and isinstance(original, type(updated)):
+            pairs = zip(original.elements, updated.elements, strict=True)
+            values = [self._port_string(use, old.value, new.value) for old, new in pairs]
+            if all(value is new.value for value, new in zip(values, updated.elements, strict=True)):
+                return updated
+            return updated.with_changes(
+                elements=[e.with_changes(value=v) for e, v in zip(updated.elements, values, strict=True)]
+            )
         text = _read_string(original)
-        if text is None or self.idioms.port_string is None:
+        if text is None:
+            return updated
+        if (program := self._port_embedded(original, text)) is not None:
+            return program
+        if self.idioms.port_string is None:
             return updated
         ported = self.idioms.port_string(use, text)
         if ported is None:
@@ -207,6 +219,27 @@ class _Rewriter(ScopedTransformer):
             self.named.add(ported.package)
         self.record_change(original, repr(text), ported.code)
         return cst.parse_expression(ported.code)
+
+    def _port_embedded(self, original: cst.BaseExpression, text: str) -> cst.BaseExpression | None:
+        """Return the literal of a ported program; None if the text is no program, or needs no change."""
+        found = self.idioms.find_embedded(text) if self.idioms.find_embedded is not None else None
+        if found is None:
+            return None
+        if found.language == "mlir":
+            ported, changes = port_mlir(text, self.names.words, self.idioms)
+        else:
+            ported, changes = port_python(f"{found.prelude}{text}", self.names, self.idioms)
+            ported = ported.split("\n", found.prelude.count("\n"))[-1]
+        if ported == text:
+            return None
+        start = self.get_metadata(metadata.PositionProvider, original).start.line - 1
+        above = found.prelude.count("\n")
+        self.changes += [
+            NameChange(line=start + change.line - above, old=change.old, new=change.new)
+            for change in changes
+            if change.line > above
+        ]
+        return cst.parse_expression(_write_literal(original, ported))
 
     def leave_SimpleString(
         self, original_node: cst.SimpleString, updated_node: cst.SimpleString
@@ -305,6 +338,13 @@ def _read_string(node: cst.BaseExpression) -> str | None:
         return None
     value = node.evaluated_value
     return value if isinstance(value, str) else None
+
+
+def _write_literal(original: cst.BaseExpression, text: str) -> str:
+    """Write a string literal, in the quotes of the literal that it replaces where possible."""
+    quote = original.quote if isinstance(original, cst.SimpleString) else ""
+    plain = len(quote) == 3 and "\\" not in text and quote not in text and not text.endswith(quote[0])
+    return f"{quote}{text}{quote}" if plain else repr(text)
 
 
 def _find_name_strings(call: cst.Call) -> Iterator[cst.SimpleString]:

@@ -64,7 +64,7 @@ def _port_file(name: str, text: str, names: Names, idioms: Idioms) -> tuple[str,
     if name.endswith(".py"):
         return port_python(text, names, idioms)
     if name.endswith(".mlir"):
-        return port_mlir(text, names.words)
+        return port_mlir(text, names.words, idioms)
     return text, []
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runners.core.toolchain.rewriting import Idioms
 from runners.rewrite.names import Rename
 
 
@@ -31,12 +32,21 @@ def port_steps(steps: Steps, flags: Sequence[Rename]) -> tuple[Steps, list[NameC
     Raises:
         Unportable: a flag is gone and has no exact successor.
     """
-    known = {flag.old: flag for flag in reversed(flags)}
     changes: list[NameChange] = []
     ported = tuple(
-        (*step[:1], *_port_words(step[1:], known, number, changes)) for number, step in enumerate(steps, 1)
+        (*step[:1], *_port_words(step[1:], _select_flags(flags, step[:1]), number, changes))
+        for number, step in enumerate(steps, 1)
     )
     return ported, changes
+
+
+def _select_flags(flags: Sequence[Rename], program: Sequence[str]) -> dict[str, Rename]:
+    """Return the flags of a program by name. A flag of all programs has no ``of``."""
+    return {flag.old: flag for flag in reversed(flags) if not flag.of or flag.of in program}
+
+
+_LONGEST_CHAIN = 4
+"""Releases may rename a flag more than once."""
 
 
 def _port_words(words: Sequence[str], flags: dict[str, Rename], number: int, changes: list[NameChange]) -> list[str]:
@@ -47,17 +57,40 @@ def _port_words(words: Sequence[str], flags: dict[str, Rename], number: int, cha
         two = f"{_use_two_dashes(word)}={rest[0]}" if rest and word.startswith("-") and "=" not in word else ""
         if two in flags:  # `--flag value`, if the table has an entry for this value of the flag
             rest.pop(0)
-            done.append(_apply_rename(two, flags[two], number, changes))
-            continue
-        name, equals, value = _use_two_dashes(word).partition("=")
-        flag = flags.get(_use_two_dashes(word)) or flags.get(name)
-        if flag is None or not word.startswith("-"):
-            done.append(word)
-        elif flag.old == name:
-            done.append(_apply_rename(name, flag, number, changes) + equals + value)
-        else:
-            done.append(_apply_rename(_use_two_dashes(word), flag, number, changes))
+            word = two
+        for _ in range(_LONGEST_CHAIN):
+            following = _port_word(word, flags, number, changes)
+            if following == word:
+                break
+            word = following
+        done += [word] if word else []
     return done
+
+
+def _port_word(word: str, flags: dict[str, Rename], number: int, changes: list[NameChange]) -> str:
+    """Return the word after one rename; empty for a flag that the release does without."""
+    if not word.startswith("-"):
+        return word
+    whole = _use_two_dashes(word)
+    name, equals, value = whole.partition("=")
+    if name == _PIPELINE:
+        return name + equals + _PASS.sub(lambda found: _port_pass(found[0], flags, number, changes), value)
+    if (flag := flags.get(whole)) is not None and whole != name:
+        return _apply_rename(whole, flag, number, changes)
+    if (flag := flags.get(name)) is None:
+        return word
+    new = _apply_rename(name, flag, number, changes)
+    return new + equals + value if new else ""
+
+
+_PIPELINE = "--pass-pipeline"
+"""The flag whose value names passes. Each pass is a flag too, by which it runs alone."""
+_PASS = re.compile(r"(?<![\w.=-])[a-z][\w-]*(?![\w=.])")
+
+
+def _port_pass(name: str, flags: dict[str, Rename], number: int, changes: list[NameChange]) -> str:
+    flag = flags.get(f"--{name}")
+    return name if flag is None else _apply_rename(name, flag, number, changes).removeprefix("--")
 
 
 def _use_two_dashes(word: str) -> str:
@@ -72,7 +105,16 @@ def _apply_rename(text: str, flag: Rename, number: int, changes: list[NameChange
     return flag.new
 
 
-def port_mlir(text: str, words: Sequence[Rename]) -> tuple[str, list[NameChange]]:
+def port_mlir(text: str, words: Sequence[Rename], idioms: Idioms) -> tuple[str, list[NameChange]]:
+    """Write MLIR in the notations and names of a release."""
+    if idioms.port_mlir is None:
+        return port_words(text, words)
+    written, notations = idioms.port_mlir(text)
+    ported, changes = port_words(written, words)
+    return ported, [*(NameChange(line=one.line, old=one.old, new=one.new) for one in notations), *changes]
+
+
+def port_words(text: str, words: Sequence[Rename]) -> tuple[str, list[NameChange]]:
     """Replace names of operations and types. A name includes the names inside it (``a.b`` also ``a.b.c``)."""
     patterns = [(re.compile(rf"(?<![\w.]){re.escape(w.old)}(?!\w)"), w) for w in words if w.new is not None]
     changes: list[NameChange] = []

@@ -50,14 +50,17 @@ def check_engine_name(name: str) -> None:
 
 
 def select_engine(name: str) -> Engine:
-    """Return the engine of that name; for ``auto``, the first sandbox that passes its self-test. Never ``none``.
+    """Return the engine of that name; for ``auto``, a sandbox that passes its self-test. Never ``none``.
+
+    ``auto`` takes bubblewrap where it lacks no guarantee: all sandboxes have equal guarantees then, and bubblewrap
+    costs the least for each run. Where bubblewrap lacks one, ``auto`` takes the first of `list_sandboxes`.
 
     Raises:
         UserError: no engine has this name, or none of the candidates works here. The message has the reason and the
             remedy of each.
     """
     check_engine_name(name)
-    candidates = [engine for engine in list_engines() if engine.name == name] or list(list_sandboxes())
+    candidates = [engine for engine in list_engines() if engine.name == name] or _list_by_cost()
     reasons = []
     for engine in candidates:
         problem = engine.find_problem()
@@ -69,6 +72,12 @@ def select_engine(name: str) -> Engine:
         f"no sandbox works here ({tried}): repair one of them, and see `reprobot doctor`. `--sandbox none` would run "
         "the testcase without any protection, with all your rights: use it only for code that you have read"
     )
+
+
+def _list_by_cost() -> list[Engine]:
+    sandboxes = list_sandboxes()
+    cheapest = [one for one in sandboxes if one.name == Bubblewrap().name and not one.limitations]
+    return [*cheapest, *(one for one in sandboxes if one not in cheapest)]
 
 
 def use_image(name: str) -> str:

@@ -6,7 +6,7 @@ inherits its defaults. To add a toolchain, write one and add it to `TOOLCHAINS` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from runners.core.errors import UserError
 from runners.core.protocol import Testcase
@@ -14,6 +14,7 @@ from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import Bundle, Canary, Device, DriftEntry
 from runners.core.toolchain.failures import unite_vocabularies
 from runners.toolchains import iree, tvm
+from runners.toolchains.packages import list_package_canaries
 from runners.toolchains.python import PlainPython
 
 __all__ = ["TOOLCHAINS", "Bundle", "Canary", "Device", "DriftEntry", "Toolchain", "find_drift", "find_toolchain"]
@@ -53,13 +54,20 @@ def find_device(toolchain: Toolchain, text: str) -> Device | None:
     return next((d for d in toolchain.DEVICES if word == d.name or word in d.aliases), None)
 
 
-def make_canary_testcase(toolchain: Toolchain, version: str) -> Testcase:
-    """Return the canary as a testcase. On a build that cannot generate code, the canary runs passes only."""
+def make_canary_testcase(toolchain: Toolchain, version: str, requirements: Sequence[str] = ()) -> Testcase:
+    """Return the canary as a testcase, after the canaries of the required packages.
+
+    On a build that cannot generate code, the toolchain's canary runs passes only.
+    """
+    packages = list_package_canaries(requirements)
     bundle = toolchain.find_bundle(version)
     passes_only = bundle is not None and not bundle.compiles
     return Testcase(
         kind=toolchain.CANARY.kind,
         toolchain=toolchain.NAME,
-        files=dict(toolchain.CANARY.files),
-        steps=tuple((*step, "passes") for step in toolchain.CANARY.steps) if passes_only else toolchain.CANARY.steps,
+        files={**toolchain.CANARY.files, **packages},
+        steps=(
+            *(("python", name) for name in packages),
+            *((*step, "passes") if passes_only else step for step in toolchain.CANARY.steps),
+        ),
     )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
+from datetime import date
 
 from runners.builds.source import Unbuildable
 from runners.core.catalogue import Release
 from runners.core.errors import InfraError, ReprobotError
 from runners.core.failure.oracle import get_last_output
 from runners.core.protocol import Exited, Limits, NotRun, Testcase
-from runners.environments.resolve import Unresolvable
+from runners.core.requirements import pin_layers
+from runners.environments.resolve import Forbidden, Unresolvable
 from runners.environments.store import Environment
-from runners.probe.canary import explain_failed_canary, make_canary_key
+from runners.probe.canary import explain_failed_canary, identify_copy, make_canary_key
 from runners.probe.task import PLAIN
 from runners.toolchains import find_toolchain, make_canary_testcase
 from runners.workbench.machine import Machine
@@ -20,19 +23,42 @@ from runners.workbench.probes import run_once
 CANARY_LIMITS = Limits(wall_s=120)
 
 
-def find_environment(machine: Machine, version: str, testcase: Testcase) -> Environment | NotRun:
-    """Return the environment of a release with the testcase's requirements, or the reason why there is none."""
+def find_environment(
+    machine: Machine, version: str, testcase: Testcase, day: date | None = None
+) -> Environment | NotRun:
+    """Return the environment of a release with the testcase's requirements, or the reason why there is none.
+
+    ``day`` is the day of the report, which chooses the versions of large packages. The files of an environment are
+    compared with its record once (some 0.07 s), not for each run.
+    """
+    requirements = pin_layers(testcase.requirements, day)
+    name = (testcase.toolchain, version, requirements)
+    environment, copy = machine.ready.get(name, (None, ""))
+    if environment is not None and copy == identify_copy(environment):
+        return environment
+    found = _check_environment(machine, testcase.toolchain, version, requirements)
+    if isinstance(found, Environment):
+        machine.ready[name] = found, identify_copy(found)
+    return found
+
+
+def _check_environment(
+    machine: Machine, name: str, version: str, requirements: Sequence[str]
+) -> Environment | NotRun:
     try:
-        release = find_release(machine, testcase.toolchain, version)
-        environment = machine.store.get_environment(release, testcase.requirements)
+        release = find_release(machine, name, version)
+        environment = machine.store.get_environment(release, requirements)
+    except Forbidden as reason:
+        return NotRun(why=str(reason), cause="forbidden")
     except (Unresolvable, Unbuildable) as reason:
         return NotRun(why=str(reason), cause="unavailable")
     except InfraError as reason:
         return NotRun(why=str(reason), cause="infra")
     toolchain = find_toolchain(environment.toolchain)
-    program = make_canary_testcase(toolchain, environment.version)
-    name = make_canary_key(environment, machine.engine, program, toolchain.VARIABLES)
-    return machine.canaries.check_once(name, lambda: run_canary(machine, environment, program)) or environment
+    program = make_canary_testcase(toolchain, environment.version, requirements)
+    key = make_canary_key(environment, machine.engine, program, toolchain.VARIABLES)
+    failed = machine.canaries.check_once(key, lambda: run_canary(machine, environment, program, requirements))
+    return failed or environment
 
 
 def find_release(machine: Machine, toolchain: str, version: str) -> Release:
@@ -47,13 +73,15 @@ def find_release(machine: Machine, toolchain: str, version: str) -> Release:
     return machine.catalogue.find(toolchain, version)
 
 
-def prepare_build(machine: Machine, name: str, testcase: Testcase) -> None:
+def prepare_build(machine: Machine, name: str, testcase: Testcase, day: date | None = None) -> None:
     """Provide a listed build and its environment. Failures are reported when the build is run."""
     with contextlib.suppress(ReprobotError):
-        machine.store.get_environment(machine.registry.provide_release(name), testcase.requirements)
+        machine.store.get_environment(machine.registry.provide_release(name), pin_layers(testcase.requirements, day))
 
 
-def run_canary(machine: Machine, environment: Environment, program: Testcase) -> NotRun | None:
+def run_canary(
+    machine: Machine, environment: Environment, program: Testcase, requirements: Sequence[str] = ()
+) -> NotRun | None:
     """Compile and run a small program. Return None on success, else the reason not to run any testcase there."""
     toolchain = find_toolchain(environment.toolchain)
     probe = run_once(machine, environment, program, CANARY_LIMITS, PLAIN)
@@ -62,6 +90,7 @@ def run_canary(machine: Machine, environment: Environment, program: Testcase) ->
     if probe.ended == Exited(code=0) and toolchain.CANARY.prints in probe.steps[-1].stdout:
         return None
     last_line = get_last_output(probe.steps).strip().splitlines()[-1:]
+    beside = f" with {', '.join(requirements)}" if requirements else ""
     return explain_failed_canary(
-        f"{toolchain.TITLE} {environment.version}", probe.ended, last_line[0] if last_line else ""
+        f"{toolchain.TITLE} {environment.version}{beside}", probe.ended, last_line[0] if last_line else ""
     )

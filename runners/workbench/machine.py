@@ -9,7 +9,7 @@ from runners.core.catalogue import Catalogue
 from runners.core.progress import Sink
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import VULKAN
-from runners.environments.store import Store
+from runners.environments.store import Environment, Store
 from runners.hardware.lavapipe import Driver
 from runners.probe.canary import Canaries
 from runners.probe.sessions import SessionPool
@@ -26,6 +26,8 @@ class Machine:
     progress: Sink
     run_id: str
     canaries: Canaries
+    ready: dict[tuple[str, str, tuple[str, ...]], tuple[Environment, str]] = field(default_factory=dict)
+    """Toolchain, version and requirements → the environment whose canary has passed, and the identity of its copy."""
     sessions: SessionPool = field(default_factory=SessionPool)
     """Sandboxes that stay open between the runs of one plan."""
     driver: Driver | None = None

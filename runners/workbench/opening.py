@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import msgspec
+
 from runners.core.catalogue import Catalogue
 from runners.core.progress import Sink
 from runners.environments.config import read_config
@@ -22,10 +26,12 @@ def open_workbench(
     *,
     also_allowed: frozenset[str] = frozenset(),
     history: str = "",
+    download_mib: int | None = None,
 ) -> Workbench:
     """Open the parts of this machine that a run needs. Remove the leftovers of killed runs first.
 
-    ``history`` is a clone of the toolchain's repository that is used in place of the configured one.
+    ``history`` is a clone of the toolchain's repository that is used in place of the configured one. ``download_mib``
+    takes the place of the configured limit for environments with packages that a testcase requires.
 
     Raises:
         UserError: the requested sandbox does not work here, or with ``auto`` no sandbox does.
@@ -33,7 +39,7 @@ def open_workbench(
     for leftover in remove_leftovers():
         progress.say(f"removed a leftover of a killed run: {leftover}")
     engine = _choose_engine(sandbox, progress)
-    store = _open_store(progress, also_allowed)
+    store = _open_store(progress, also_allowed, download_mib)
     return Workbench(
         engine=engine,
         store=store,
@@ -54,9 +60,14 @@ def _choose_engine(sandbox: str, progress: Sink) -> Engine:
     return engine
 
 
-def _open_store(progress: Sink, also_allowed: frozenset[str]) -> Store:
-    store = open_store(default_root(), say=progress.say, also_allowed=also_allowed)
-    if freed := store.keep_within(int(read_config().store_gib * 2**30)):
+def _open_store(progress: Sink, also_allowed: frozenset[str], download_mib: int | None) -> Store:
+    config = read_config()
+    if download_mib is not None:
+        budget = msgspec.structs.replace(config.requirements, download_mib=float(download_mib))
+        config = msgspec.structs.replace(config, requirements=budget)
+    store = open_store(default_root(), say=progress.say, also_allowed=also_allowed, config=config)
+    store = replace(store, uv=replace(store.uv, most_bytes=int(config.wheel_gib * 2**30)))
+    if freed := store.keep_within(int(config.store_gib * 2**30)):
         progress.say(f"removed environments unused for longest: {freed / 2**20:.0f} MiB")
     return store
 

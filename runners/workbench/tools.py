@@ -5,24 +5,25 @@ That function may be a sandbox, a ledger or a recording.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import msgspec
 
 from runners.core.conditions import USUAL
+from runners.core.failure.rejection import is_rejected
 from runners.core.progress import Sink
-from runners.core.protocol import Finding, Limits, Observation, Plan, Testcase, Variant, Varied
+from runners.core.protocol import Cell, Finding, Limits, Observation, Plan, Testcase, Variant, Varied
 from runners.core.runs import Execute, RunRequest
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
 from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
 from runners.investigation.state import BuildSearch, Tools, make_cell
-from runners.probe.observe import observe_cell
-from runners.rewrite.testcase import port_testcase, retarget_testcase
+from runners.probe.observe import make_request, observe_cell
 from runners.toolchains import find_toolchain
+from runners.workbench.ahead import RunsAhead
 
 
 def make_tools(
@@ -33,16 +34,24 @@ def make_tools(
     *,
     stand_ins: Sequence[str] = (),
     between_releases: BuildSearch | None = None,
+    ahead: RunsAhead | None = None,
+    background: Executor | None = None,
 ) -> Tools:
-    """Return the effects of an investigation of a plan. ``stand_ins`` are the stand-in devices of this machine."""
+    """Return the effects of an investigation of a plan. ``stand_ins`` are the stand-in devices of this machine.
+
+    With ``ahead`` and ``background``, runs and the diagnosis may begin before their turn.
+    """
     toolchain = find_toolchain(plan.testcase.toolchain)
+    execute = execute if ahead is None else ahead.execute
+    execute_diagnosis = execute if ahead is None else ahead.execute_early
 
     def look_for_cause(failure: Failure) -> Diagnosis:
         return diagnose_failure(
             failure,
             toolchain.DIAGNOSERS,
-            make_means(execute, progress, plan, failure.seen.varied),
-            lambda version, testcase, setup: run_under(execute, plan, version, testcase, setup),
+            make_means(execute_diagnosis, progress, plan, failure.seen.varied),
+            lambda version, testcase, setup: run_under(execute_diagnosis, plan, version, testcase, setup),
+            executor=background,
         )
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:
@@ -52,9 +61,12 @@ def make_tools(
     return Tools(
         run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt, fresh=cell.variant is Variant.CONTROL),
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
-        retarget=retarget_testcase,
+        is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),
+        retarget=_retarget,
         diagnose=look_for_cause,
         compare=compare,
+        expect=(lambda cell, attempt: None) if ahead is None else _make_expect(ahead),
+        background=background,
         executor=executor,
         progress=progress,
         stand_ins=tuple(stand_ins),
@@ -62,14 +74,26 @@ def make_tools(
     )
 
 
+def _make_expect(ahead: RunsAhead) -> Callable[[Cell, int], None]:
+    return lambda cell, attempt: ahead.expect(make_request(cell, attempt))
+
+
 def _port_with_changes(
     testcase: Testcase, version: str, toolchain: Toolchain
 ) -> tuple[Testcase, tuple[str, ...]] | None:
+    from runners.rewrite.testcase import port_testcase  # its parser takes 0.15 s, which few plans need
+
     ported = port_testcase(testcase, version, toolchain)
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
     return ported.testcase, tuple(changes)
+
+
+def _retarget(testcase: Testcase, device: str) -> Testcase | None:
+    from runners.rewrite.testcase import retarget_testcase
+
+    return retarget_testcase(testcase, device)
 
 
 def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USUAL) -> Means:
@@ -92,7 +116,7 @@ def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USU
         )
         return execute(request).hook_file or ""
 
-    return Means(run=run, run_hook=run_hook, retarget=retarget_testcase)
+    return Means(run=run, run_hook=run_hook, retarget=_retarget)
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:

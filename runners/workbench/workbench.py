@@ -5,10 +5,10 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import date
 
 import msgspec
 
-from runners.builds.opening import BuildContext, open_range_finder
 from runners.core.bench import MOST_PROBES, MOST_SECONDS
 from runners.core.bisection.commits import Prior
 from runners.core.errors import ReprobotError
@@ -24,19 +24,22 @@ from runners.core.protocol import (
     Testcase,
     Variant,
 )
-from runners.core.runs import RunRequest, RunResult, report_not_run
+from runners.core.runs import Execute, RunRequest, RunResult, report_not_run
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import BuildSearch, make_cell
-from runners.minimization.minimize import minimize_testcase
 from runners.probe.observe import observe_cell
 from runners.sandbox.process import handle_stop_signals
 from runners.toolchains import find_toolchain
+from runners.workbench.ahead import RunsAhead, Slots
 from runners.workbench.environments import find_environment, prepare_build
 from runners.workbench.machine import Machine
 from runners.workbench.probes import make_run
 from runners.workbench.tools import make_tools, open_executor
+
+DIAGNOSIS_THREADS = 2
+"""The reruns of a diagnosis and its diagnosers, each one run at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,28 +56,38 @@ class Workbench(Machine):
             closing(self.sessions),
             open_executor(1) as helper,
             open_executor(plan.budget.workers) as executor,
+            open_executor(plan.budget.workers + DIAGNOSIS_THREADS) as background,
         ):
+            ahead = RunsAhead(self.execute, Slots(plan.budget.workers), background)
             tools = make_tools(
                 plan,
-                self.execute,
+                self._execute_on_day(plan.day),
                 executor,
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
                 between_releases=self._search_between_releases(plan, prior, helper),
+                ahead=ahead,
+                background=background,
             )
-            return investigate_plan(plan, tools)
+            try:
+                return investigate_plan(plan, tools)
+            finally:
+                ahead.withdraw()
 
-    def execute(self, request: RunRequest) -> RunResult:
-        """Make one run on this machine. The testcase cannot make it raise."""
-        environment = find_environment(self, request.version, request.testcase)
+    def execute(self, request: RunRequest, day: date | None = None) -> RunResult:
+        """Make one run on this machine. The testcase cannot make it raise. ``day`` is the day of the report."""
+        environment = find_environment(self, request.version, request.testcase, day)
         if isinstance(environment, NotRun):
             return report_not_run(environment, self.engine.name)
         return make_run(self, environment, request)
 
+    def _execute_on_day(self, day: date | None) -> Execute:
+        return lambda request: self.execute(request, day)
+
     def _search_between_releases(self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor) -> BuildSearch:
         supply = BuildSupply(
             seconds=self.registry.list_expected_s,
-            prepare=lambda name: prepare_build(self, name, plan.testcase),
+            prepare=lambda name: prepare_build(self, name, plan.testcase, plan.day),
             helper=helper,
         )
         return BuildSearch(list_builds=lambda good, bad: self._try_listing(plan, good, bad, prior), supply=supply)
@@ -94,13 +107,15 @@ class Workbench(Machine):
         Raises:
             NotReducible: no run shows the reported failure, or only a control could tell a wrong reduction.
         """
+        from runners.minimization.minimize import minimize_testcase
+
         limits = plan.limits
 
         def run(testcase: Testcase, claim: Claim, version: str, *, fresh: bool = False) -> Observation:
             nonlocal limits
             asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
             cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
-            seen = observe_cell(self.execute, asked, cell, 1, fresh=fresh)
+            seen = observe_cell(self._execute_on_day(plan.day), asked, cell, 1, fresh=fresh)
             if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # a reduced testcase may loop for ever
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen
@@ -125,6 +140,8 @@ class Workbench(Machine):
             UserError: there is no such version or commit, or no build between the two can be had.
             InfraError: the history or a source cannot be reached.
         """
+        from runners.builds.opening import BuildContext, open_range_finder
+
         around = BuildContext(
             catalogue=self.catalogue,
             config=read_config(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date
 
+import msgspec
 import pytest
 
 from bot.extract.types import Repro
@@ -12,6 +13,7 @@ from bot.plan import HANG_WALL_S, RunOptions, has_own_check, make_plan
 from runners.core.catalogue import Catalogue, Listing, Release
 from runners.core.errors import UserError
 from runners.core.protocol import Claim, ClaimKind, Plan, Testcase, TestcaseKind
+from runners.core.requirements import load_layers
 
 
 def release(version: str) -> Release:
@@ -78,6 +80,17 @@ def test_an_unavailable_version_is_noted() -> None:
     assert "older than every release" in made.notes[0]
 
 
+def test_a_version_without_a_build_brings_the_build_of_the_reports_day() -> None:
+    """It runs first, and stands for no version: a clean run there says nothing about the named one."""
+    fork = replace(release("0.1.dev0"), source="bundle", fork="abc", released=date(2019, 1, 1))
+    listing = CATALOGUE.get_listing("tvm")
+    catalogue = Catalogue({"tvm": replace(listing, releases=(fork, *listing.releases))})
+    made = make_plan(replace(repro("0.0.7"), day=date(2019, 2, 1)), catalogue, RunOptions())
+    assert made.plan.reported is None
+    assert made.plan.first[0] == "0.1.dev0"
+    assert "by the day of the report" in made.notes[-1]
+
+
 def test_chosen_versions_are_run() -> None:
     """All of a short list; a long range is searched, unless searching is switched off."""
     assert set(plan("1.4", versions="1.1,1.2,1.3").first) == {"1.1", "1.2", "1.3"}
@@ -118,3 +131,24 @@ def test_a_hang_gets_less_time() -> None:
 def test_a_testcase_with_an_assertion_has_its_own_check(code: str, checks: bool) -> None:
     """Only then is running to the end evidence about a wrong result."""
     assert has_own_check(repro(code=code)) is checks
+
+
+def _requiring(*requirements: str, day: date | None) -> Repro:
+    made = repro("1.4")
+    return replace(made, testcase=msgspec.structs.replace(made.testcase, requirements=requirements), day=day)
+
+
+def test_every_release_gets_the_pytorch_of_the_reports_day() -> None:
+    """The plan carries the day, the testcase stays as approved, and a note names the version."""
+    day = load_layers()["torch"][0].published
+    asked = _requiring("numpy", "torch", day=day)
+    made = make_plan(asked, CATALOGUE, RunOptions())
+    assert made.plan.day == day
+    assert made.plan.testcase == asked.testcase
+    assert f"torch=={load_layers()['torch'][0].version}, chosen by the day of the report" in made.notes[-1]
+
+
+def test_a_version_named_in_the_testcase_needs_no_note() -> None:
+    """Only our own choices are noted."""
+    made = make_plan(_requiring("torch==2.6.0", "onnx", day=date(2026, 1, 1)), CATALOGUE, RunOptions())
+    assert not any("torch" in note for note in made.notes)

@@ -43,6 +43,7 @@ def test_the_file_overrides_the_profile_and_an_input_the_file() -> None:
         ("budgets: {usr: 3}", "'budgets.usr'; did you mean 'budgets.user'?"),
         ("limits: {versions_per_job: 3}", "did you mean 'limits.versions-per-job'?"),
         ("zzzzz: 3", "the keys are profile, toolchain"),
+        ("budgets: {issue: 17}", "budgets.issue: expected `int` <= 16"),
         ("limits: {timeout: 0}", "limits.timeout: expected `int` >= 1"),
         ("bisect: maybe", "bisect: expected `bool`"),
         ("sandbox: none", "sandbox: "),

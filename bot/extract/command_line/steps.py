@@ -28,6 +28,9 @@ def add_step(work: Workspace, call: ToolCall) -> None:
     for word in call.ignored:
         if not _UNRELATED.match(word):
             work.add_repair("drop-word", f"left out {word}")
+    if (renamed := work.tools.rename_program(call.argv)) is not None:
+        work.add_repair("rename-tool", f"{tool} to {renamed}")
+        tool = renamed
     argv = [tool, *(make_local(work, _straighten_word(work, word)) for word in call.argv[1:])]
     combined = work.tools.combined
     if combined is not None and tool == combined.name:
@@ -93,7 +96,15 @@ _FILE_WORD = re.compile(r"[\w.+@-]{1,200}")
 
 def _find_inputs(argv: Sequence[str]) -> list[int]:
     """Return the indices of the positional arguments that name an input, or stand for an input."""
-    return [i for i in _find_positionals(argv) if PLACEHOLDER.fullmatch(argv[i]) or _FILE_WORD.fullmatch(argv[i])]
+    return [
+        i
+        for i in _find_positionals(argv)
+        if PLACEHOLDER.fullmatch(argv[i]) or _FILE_WORD.fullmatch(argv[i]) or _QUOTED_NAME.fullmatch(argv[i])
+    ]
+
+
+_QUOTED_NAME = re.compile(r"(?=.*\s)[\w.+@ -]{1,80}")
+"""A quoted name of a file with a space, such as ``"my .mlir file"``. It stands for the input."""
 
 
 def _make_compile_step(work: Workspace, argv: list[str], call: ToolCall) -> list[str]:
@@ -109,7 +120,20 @@ def _make_compile_step(work: Workspace, argv: list[str], call: ToolCall) -> list
         for i in places:
             argv[i] = place_input(work, argv[i], "")
     add_flag_files(work, argv)
-    return _name_output(work, argv, call)
+    return _name_output(work, _add_target(work, argv), call)
+
+
+def _add_target(work: Workspace, argv: list[str]) -> list[str]:
+    """Name a target in a call that needs one and names none, unless the report is about that refusal.
+
+    A file that the issue does not show may name a target itself.
+    """
+    text = "\n".join(work.files[word] for word in argv if word in work.files)
+    flag = work.tools.choose_target(argv, text, work.device) if text else None
+    if flag is None or "no HAL devices defined" in work.output:
+        return argv
+    work.add_repair("add-target", f"{flag}, because the command names no target")
+    return [argv[0], flag, *argv[1:]]
 
 
 def _set_input(argv: list[str], places: Sequence[int], name: str) -> None:

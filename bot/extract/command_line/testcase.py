@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue
-from bot.extract.command_line.assemble import assemble_commands, assemble_plain_compile
+from bot.extract.command_line.assemble import add_plain_run, assemble_commands, assemble_plain_compile
 from bot.extract.command_line.find import LocatedCall
 from bot.extract.command_line.workspace import Workspace
 from bot.extract.links import add_addresses
@@ -47,15 +47,18 @@ def extract_commands(
 def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLineTools) -> Repro | None:
     """Return a testcase that compiles MLIR given without a command, with the compiler's most ordinary call.
 
-    Return None if the claim is not about a failure that compiling can show.
+    A wrong result also needs a run: of the only function, if it takes no arguments. Return None if the claim is not
+    about a failure that such a call can show.
     """
     mlir = "\n".join(piece.text for piece in parsed.pieces if piece.kind is Kind.MLIR)
     devices = parsed.vocabulary.read_devices(DeviceText(commands=mlir, prose=parsed.prose))
     claim = make_claim(parsed, "", devices.named)
-    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG):
+    if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT):
         return None
     workspace = assemble_plain_compile(parsed.pieces, choose_device(toolchain, devices), tools)
-    return _make_repro(parsed, toolchain, workspace, devices) if workspace else None
+    if workspace is None or (claim.kind is ClaimKind.WRONG_RESULT and not add_plain_run(workspace)):
+        return None
+    return _make_repro(parsed, toolchain, workspace, devices)
 
 
 def _split_inputs_by_cue(pieces: Sequence[Piece]) -> tuple[Sequence[Piece], Sequence[Piece]]:

@@ -125,7 +125,7 @@ def place_input(work: Workspace, name: str, why: str) -> str:
     """Add the file that an input argument means, or report it as missing. Return the file's name."""
     if name in work.files or name in work.produced:
         return name
-    anonymous = not name or name == "-" or PLACEHOLDER.fullmatch(name)
+    anonymous = not name or name == "-" or " " in name or PLACEHOLDER.fullmatch(name)
     piece = pick_input(work, "" if anonymous else name)
     if anonymous:
         given = piece.name if piece and piece.name.endswith((".mlir", ".mlirbc")) else "input.mlir"

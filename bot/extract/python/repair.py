@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,13 +12,46 @@ from bot.extract.types import Repair
 
 
 def dedent_text(text: str) -> str:
-    """Remove the common indentation. Unlike `textwrap.dedent`, cut mixed tabs and spaces, each as one column."""
+    """Remove the common indentation. Unlike `textwrap.dedent`, cut mixed tabs and spaces, each as one column.
+
+    A string of several rows whose content stands at the margin already stays as it is.
+    """
     margin = measure_margin(text)
-    return "\n".join(row[margin:] if row.strip() else "" for row in text.split("\n")) if margin else text
+    if not margin:
+        return text
+    rows = text.split("\n")
+    inside = _find_string_rows(rows)
+    kept = inside if any(_count_indent(rows[i]) < margin for i in inside if rows[i].strip()) else frozenset()
+    return "\n".join(row if i in kept else row[margin:] if row.strip() else "" for i, row in enumerate(rows))
 
 
 def measure_margin(text: str) -> int:
-    return min((len(row) - len(row.lstrip(" \t")) for row in text.split("\n") if row.strip()), default=0)
+    """Return the common indentation of the rows, without the rows that begin inside a string."""
+    rows = text.split("\n")
+    inside = _find_string_rows(rows)
+    return min((_count_indent(row) for i, row in enumerate(rows) if row.strip() and i not in inside), default=0)
+
+
+def _count_indent(row: str) -> int:
+    return len(row) - len(row.lstrip(" \t"))
+
+
+_QUOTES = re.compile(r'"""|\'\'\'|(?<!["\'])#')
+
+
+def _find_string_rows(rows: Sequence[str]) -> frozenset[int]:
+    """Return the indices of the rows that begin inside a string of several rows; none if a string does not end."""
+    inside: set[int] = set()
+    opened = ""
+    for i, row in enumerate(rows):
+        if opened:
+            inside.add(i)
+        for mark in _QUOTES.findall(row):
+            if mark == "#" and not opened:
+                break
+            if mark != "#" and opened in ("", mark):
+                opened = "" if opened else mark
+    return frozenset() if opened else frozenset(inside)
 
 
 def make_dedent_repair(margin: int) -> Repair:

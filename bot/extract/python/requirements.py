@@ -15,7 +15,7 @@ DISTRIBUTIONS: Mapping[str, str] = {
         name: name
         for name in (
             *("onnx", "onnxruntime", "onnxscript", "onnxsim", "torch", "torchvision", "torchaudio", "numpy", "scipy"),
-            *("tensorflow", "keras", "transformers", "diffusers", "safetensors", "accelerate", "timm", "einops"),
+            *("keras", "transformers", "diffusers", "safetensors", "accelerate", "timm", "einops"),
             *("jax", "jaxlib", "flax", "optax", "equinox", "pandas", "tqdm", "matplotlib", "networkx", "sympy"),
             *("pytest", "hypothesis", "psutil", "packaging", "tabulate", "h5py", "numba", "triton", "tilelang"),
             *("bitblas", "tflite", "cloudpickle", "requests", "xgboost", "mxnet", "sentencepiece", "tokenizers"),
@@ -23,6 +23,7 @@ DISTRIBUTIONS: Mapping[str, str] = {
         )
     },
     "PIL": "pillow",
+    "tensorflow": "tensorflow-cpu",  # the ordinary wheel is twice the size
     "cv2": "opencv-python-headless",
     "sklearn": "scikit-learn",
     "skimage": "scikit-image",

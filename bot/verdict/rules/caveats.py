@@ -6,11 +6,13 @@ import re
 from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import UNATTRIBUTED, UNDEFINED_INPUT
+from bot.verdict.grounds import Ground
+from bot.verdict.own_reference import computes_reference
 from bot.verdict.rules.phrases import format_span, list_versions
-from bot.verdict.verdict import Verdict, VerdictKind
+from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, withhold
 from runners.core.findings import clears_passes
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, FindingKind, Variant
+from runners.toolchains import find_toolchain
 
 
 def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -22,7 +24,7 @@ def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
 
 
 def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Add the result of the reporter's own control, and lower the confidence where the control fails."""
+    """Add the result of the reporter's own control, which weakens the verdict where the control fails."""
     if verdict.kind not in _RESTS_ON_A_FAILURE:
         return verdict
     controls = [
@@ -38,14 +40,14 @@ def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
         reason = f"the variant that the report calls working runs cleanly on {where}"
         return replace(verdict, reasons=(*verdict.reasons, reason))
     reason = f"the variant that the report calls working fails in the same way on {where}"
-    return replace(verdict, reasons=(*verdict.reasons, reason), confidence=round(verdict.confidence - 0.15, 2))
+    return add_grounds(verdict, Ground.CONTROL_FAILS, reasons=(reason,))
 
 
 _RESTS_ON_A_FAILURE = {VerdictKind.REGRESSION, VerdictKind.CONFIRMED, VerdictKind.FIXED}
 
 
 def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Limit the confidence of a wrong result that every release shows and that no pass causes.
+    """Withhold the verdict on a wrong result of every release, without a pass that causes it and without a reference.
 
     Such a result may be the testcase's own fault. An error or a crash is always the compiler's; that a value is wrong
     is only the report's claim. LLVM's passes do not count. The host has not verified that no pass is to blame, so the
@@ -54,61 +56,51 @@ def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
     wrong_value = verdict.kind is VerdictKind.CONFIRMED and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(map(clears_passes, evidence.findings)):
         return verdict
+    if computes_reference(evidence.plan.testcase):
+        why = (
+            "no pass causes the result; a computation of the testcase's own, without the compiler, disagrees with it"
+        )
+        return add_grounds(verdict, Ground.NO_PASS_CAUSES, Ground.OWN_REFERENCE, reasons=(why,))
     why = "no pass causes the result, so only the report says that it is wrong, and no run confirms that"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
+    return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why)
 
 
 def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Limit the confidence of a wrong value where the testcase reads memory that it never wrote."""
+    """Withhold the verdict on a wrong value where the testcase reads memory that it never wrote."""
     wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in evidence.findings):
         return verdict
     why = "the testcase reads memory that it never wrote; initialize that memory to see whether the failure stays"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNDEFINED_INPUT))
+    return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why)
 
 
-_ARGUMENT_CHECK = re.compile(
-    r"while invoking native function hal\.buffer_view\.assert|\bno function `[^`\n]{1,200}` exported by module"
-    r"|ErrorContext\(fn=\w{1,200}, loc=param\[\d+\]"
-)
-"""Messages of the runtimes' checks of arguments: IREE's of a buffer view and of a function's name; TVM's of a tensor
-that is passed to the VM."""
-
-
-_CALL_MISUSE = re.compile(
+_HOW_TO_CALL = re.compile(
     r"(?:expects?|takes?|requires?|needs?) (?:exactly |at least )?\d+ (?:\w+ ){0,2}"
     r"(?:arguments?|inputs?|parameters?)"
     r"|wrong number of (?:arguments?|inputs?)|\b(?:call|invoke|set|use) (?:it|.{1,40}?) first\b"
     r"|before (?:calling|using) ",
     re.I,
 )
-"""Messages that say how a function has to be called: their number of arguments, their order of calls."""
+"""Messages of any program that say how a function has to be called: number of arguments, order of calls."""
 
 
-def weigh_call_misuse(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Limit the confidence of an error that says how a function has to be called, where no pass causes the error.
+def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
+    """Weigh a reported error that is a check of the call: the error is correct if the testcase calls wrongly.
 
-    The testcase may call the function wrongly, and then the error is right on every release.
+    Withhold the verdict where no pass causes the error. Otherwise the headline mentions a check of the runtime.
     """
-    if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
-        return verdict
-    messages = [
-        seen.signature.message for seen in evidence.observations if seen.answer is Answer.BAD and seen.signature
-    ]
-    misuse = bool(messages) and all(map(_CALL_MISUSE.search, messages))
-    if not misuse or not any(map(clears_passes, evidence.findings)):
-        return verdict
-    why = "the error says how the function has to be called: if the testcase calls it wrongly, the error is correct"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, UNATTRIBUTED))
-
-
-def mention_argument_check(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Add to the headline that the reported error is a check of the arguments, which may be correct."""
     if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
         return verdict
     failing = [seen for seen in evidence.observations if seen.answer is Answer.BAD]
     messages = [seen.signature.message for seen in failing if seen.signature is not None]
-    if not messages or len(messages) < len(failing) or not all(map(_ARGUMENT_CHECK.search, messages)):
+    if not messages or len(messages) < len(failing):
+        return verdict
+    checks = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.call_checks
+    by_runtime = all(any(pattern.search(message) for pattern in checks) for message in messages)
+    if (by_runtime or all(map(_HOW_TO_CALL.search, messages))) and any(map(clears_passes, evidence.findings)):
+        why = "the error says how a function has to be called: if the testcase calls it wrongly, the error is correct"
+        return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why)
+    if not by_runtime:
         return verdict
     caveat = "The error comes from a check of the arguments: if the testcase passes wrong ones, the error is correct."
     return replace(verdict, headline=f"{verdict.headline} {caveat}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import CLEAN_ELSEWHERE, SOMETIMES, SOMETIMES_EXPLAINED, UNSTEADY
+from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import format_span, join_names
 from bot.verdict.rules.rate import format_rate
-from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
+from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict
 from runners.core.protocol import Answer, Varied
 
 
@@ -22,19 +21,20 @@ def judge_build_range(evidence: Evidence) -> Verdict | None:
     if evidence.plan.trail is None or found is None:
         return None
     if isinstance(found, str):
-        return make_verdict(VerdictKind.INCONCLUSIVE, 0.5, f"Inconclusive: {found}.")
+        return make_verdict(VerdictKind.INCONCLUSIVE, (Ground.NO_ANSWER,), f"Inconclusive: {found}.")
     older, newer = (found.last_good or found.last_bad), (found.first_bad or found.first_good)
     ends = [name for name in (older, newer) if name is not None]
     where = f"with commit {found.culprit[:12]}" if found.culprit else f"between {older} and {newer}"
     came = found.direction == "introduced"
     return make_verdict(
         VerdictKind.REGRESSION if came else VerdictKind.FIXED,
-        found.confidence,
+        (),
         f"Reproduced on {evidence.plan.order[-1]}; it came in {where}."
         if came
         else f"Already fixed: reproduced on {evidence.plan.order[0]}; it went away {where}.",
         found.notes,
         evidence.find_indices(*ends),
+        measured=found.confidence,
     )
 
 
@@ -49,7 +49,7 @@ def judge_flaky(evidence: Evidence) -> Verdict | None:
     sentence = _SOMETIMES.get(cause, "The same build gives different results: on {version} it fails in {rate}.")
     return make_verdict(
         VerdictKind.FLAKY,
-        SOMETIMES_EXPLAINED if cause in _SOMETIMES else SOMETIMES,
+        (Ground.RUNS_DISAGREE, *((Ground.CAUSE_FOUND,) if cause in _SOMETIMES else ())),
         sentence.format(version=version, rate=format_rate(*evidence.count_failures(version))),
         (
             _describe_condition(evidence, version, cause),
@@ -99,7 +99,7 @@ _VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
 
 
 def weigh_repeats(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Add the failure rate, and limit the confidence of a result that depends on a condition outside the testcase.
+    """Add the failure rate, and weaken the verdict on a result that depends on a condition outside the testcase.
 
     The testcase's own random numbers do not count: a failure with all of them is as certain as any. A search along
     named builds and a diagnosis of the testcase already take disagreeing runs into account.
@@ -112,15 +112,12 @@ def weigh_repeats(verdict: Verdict, evidence: Evidence) -> Verdict:
     causes = evidence.find_causes()
     why = [f"on {version}, {_WHY[causes[version]]}" for version in sorted(causes) if causes[version] in _WHY]
     luck = _mention_luck(verdict, evidence)
-    sure = min(verdict.confidence, UNSTEADY) if why or luck else verdict.confidence
     good = evidence.find_versions(Answer.GOOD)
-    if verdict.kind is VerdictKind.NOT_REPRODUCED and evidence.plan.claim.sometimes and good:
-        rate, sure = (
-            f"on {good[-1]} it fails in {format_rate(*evidence.count_failures(good[-1]))}",
-            min(sure, CLEAN_ELSEWHERE),
-        )
-    reasons = (*verdict.reasons, *(reason for reason in (rate, *why, luck) if reason))
-    return replace(verdict, reasons=reasons, confidence=sure)
+    absent = verdict.kind is VerdictKind.NOT_REPRODUCED and evidence.plan.claim.sometimes and bool(good)
+    if absent:
+        rate = f"on {good[-1]} it fails in {format_rate(*evidence.count_failures(good[-1]))}"
+    doubts = (Ground.DEPENDS_ON_CONDITION,) if why or luck or absent else ()
+    return add_grounds(verdict, *doubts, reasons=(rate, *why, luck))
 
 
 def _mention_luck(verdict: Verdict, evidence: Evidence) -> str:

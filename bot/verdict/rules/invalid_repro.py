@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import (
-    ANOTHER_VALUE,
-    FAULT_OF_ANOTHER_FAILURE,
-    TRACED,
-    TRACED_UNSTEADILY,
-    WORKED_OUT,
-)
+from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import format_span
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.findings import KINDS, ORIGIN, Blame, explain_proof, get_blame, prints_another_value
@@ -29,7 +23,7 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
     shown = f" The failure itself occurs on {format_span(bad)}." if bad else ""
     return make_verdict(
         VerdictKind.INVALID_REPRO,
-        round((TRACED_UNSTEADILY if flaky else TRACED) - _measure_doubt(blame), 2),
+        (Ground.FAULT_TRACED, *((Ground.RUNS_DISAGREE,) if flaky else ()), *_list_doubts(blame)),
         f"The testcase itself is at fault: {KINDS[blame.kind].fault}.{shown}",
         (explain_proof(blame),),
         evidence.find_indices(*bad, variants=(failing,)),
@@ -44,7 +38,7 @@ def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
     versions = tuple(dict.fromkeys(seen.version for seen in failing))
     return make_verdict(
         VerdictKind.INVALID_REPRO,
-        round(FAULT_OF_ANOTHER_FAILURE - _measure_doubt(blame), 2),
+        (Ground.FAULT_TRACED, Ground.OTHER_FAILURE_TRACED, *_list_doubts(blame)),
         f"The testcase itself is at fault: {KINDS[blame.kind].fault}. It fails on {format_span(versions)}, but not as"
         " reported: such a fault may show differently each time.",
         (explain_proof(blame),),
@@ -57,7 +51,9 @@ def _blames_testcase(finding: Finding, *, flaky: bool) -> bool:
     return get_blame(finding) is Blame.TESTCASE and not (flaky and KINDS[finding.kind].needs_control)
 
 
-def _measure_doubt(finding: Finding) -> float:
-    """Return the confidence to subtract where the diagnosis shows less than usual."""
-    computed = finding.evidence.get(ORIGIN) == "computed-data"
-    return (WORKED_OUT if computed else 0.0) + (ANOTHER_VALUE if prints_another_value(finding) else 0.0)
+def _list_doubts(finding: Finding) -> tuple[Ground, ...]:
+    """Return the grounds for doubt where the diagnosis shows less than usual."""
+    return (
+        *((Ground.COMPUTED_INDEX,) if finding.evidence.get(ORIGIN) == "computed-data" else ()),
+        *((Ground.REPAIR_PRINTS_ANOTHER,) if prints_another_value(finding) else ()),
+    )

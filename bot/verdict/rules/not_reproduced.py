@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import (
-    CANNOT_RUN,
-    CLEAN_ELSEWHERE,
-    CLEAN_NEARBY,
-    CLEAN_ON_ITS_RELEASE,
-    CLEAN_ONLY_PORTED,
-    OTHERWISE,
-)
+from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import (
     find_last_reason,
     find_newest_run,
@@ -24,6 +17,7 @@ from bot.verdict.rules.phrases import (
 )
 from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
+from runners.core.failure.rejection import is_rejected
 from runners.core.protocol import Answer, ClaimKind, Exited, Observation, Outcome, Variant
 from runners.toolchains import find_toolchain
 
@@ -35,7 +29,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
         return _judge_clean(evidence, good)
     skips = evidence.count_skips()
     if not skips:
-        return make_verdict(VerdictKind.INCONCLUSIVE, 0.3, "Inconclusive: nothing was run.")
+        return make_verdict(VerdictKind.INCONCLUSIVE, (Ground.NO_ANSWER,), "Inconclusive: nothing was run.")
     cannot_run = [kind for kind in (Outcome.INCOMPATIBLE, Outcome.UNAVAILABLE) if skips[kind]]
     if skips[Outcome.OTHER_FAILURE] and (_fails_where_reported(evidence) or not cannot_run):
         return _judge_other_failures(evidence)
@@ -49,7 +43,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
             clean = f" Ported to today's API, it runs cleanly on {format_span(ported)}." if ported else ""
             return make_verdict(
                 VerdictKind.UNTESTABLE,
-                CANNOT_RUN,
+                (Ground.CANNOT_RUN,),
                 "No release here can run the testcase as posted: its API has moved "
                 f"(tried {format_tried(evidence)}).{clean}",
                 (why,),
@@ -58,7 +52,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
         case Outcome.UNAVAILABLE:
             return make_verdict(
                 VerdictKind.UNTESTABLE,
-                CANNOT_RUN,
+                (Ground.CANNOT_RUN,),
                 describe_needs(evidence) + describe_stand_ins(evidence),
                 (why,),
                 evidence.find_indices(*evidence.plan.order, variants=(Variant.ORIGINAL, Variant.RETARGETED)),
@@ -67,7 +61,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
             named = {Outcome.TIMEOUT: "the time limit was reached", Outcome.OUT_OF_MEMORY: "memory ran out"}
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
-                0.4,
+                (Ground.NO_ANSWER,),
                 f"Inconclusive: on every release that ran, {named.get(outcome, 'the run could not be completed')}.",
                 (why,),
                 used,
@@ -80,7 +74,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     if plan.claim.kind is ClaimKind.UNKNOWN:
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
-            0.4,
+            (Ground.NO_ANSWER,),
             f"Inconclusive: it runs to its end on {format_span(good)}, and the report names no failure to look for.",
             ("to decide: the exact error message, or the wrong output and the expected output",),
             used,
@@ -91,7 +85,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     if silent == [newest] and evidence.combine_answers(Variant.PORTED).get(newest) is Answer.GOOD:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
-            CLEAN_ONLY_PORTED,
+            (Ground.CLEAN, Ground.PORTED),
             f"Not reproduced: it runs cleanly on {format_span(good)} and, ported to the API of {newest}, there too.",
             (f"on {newest}, as posted: {find_last_reason(evidence, newest)}",),
             used + evidence.find_indices(newest, variants=(Variant.PORTED,)),
@@ -100,7 +94,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         why = find_last_reason(evidence, silent[0])
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
-            0.5,
+            (Ground.NO_ANSWER,),
             f"Inconclusive: it runs cleanly on {format_span(good)}, but {silent[0]} gives no answer.",
             (f"on {silent[0]}: {why}" if why else "",),
             used,
@@ -110,7 +104,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     if named and plan.reported is None:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
-            CLEAN_ELSEWHERE,
+            (Ground.CLEAN, Ground.BUILD_NOT_HERE),
             f"Not reproduced: it runs cleanly on {format_span(good)}; the version that the report names is not"
             " available.",
             ("the failure may have been fixed before the oldest of these",),
@@ -118,7 +112,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         )
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
-        CLEAN_ON_ITS_RELEASE if exact else CLEAN_NEARBY,
+        (Ground.CLEAN,) if exact else (Ground.CLEAN, Ground.BUILD_NOT_NAMED),
         f"Not reproduced: it runs cleanly on {format_span(good)}.",
         (),
         used,
@@ -145,11 +139,12 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     plan = evidence.plan
     failing = [seen for seen in evidence.list_originals() if seen.outcome is Outcome.OTHER_FAILURE]
     latest = failing[-1]
-    refused = all(_is_rejected(seen, plan.testcase.toolchain) for seen in evidence.list_originals())
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    refused = all(is_rejected(seen, vocabulary) for seen in evidence.list_originals())
     if refused and not evidence.has_reported_release():  # the reporter's own release read the text
         return make_verdict(
             VerdictKind.UNTESTABLE,
-            CANNOT_RUN,
+            (Ground.CANNOT_RUN,),
             f"No release here accepts the testcase as written (tried {format_tried(evidence)}).",
             (quote_span(latest.why), "to decide: the release that reads this text, or the text in today's syntax"),
             evidence.find_indices(*list_versions(plan, failing)),
@@ -159,7 +154,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     if all(_has_exit_zero(s) for s in failing):
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
-            0.4,
+            (Ground.NO_ANSWER,),
             "Inconclusive: it runs to its end, and neither testcase nor report shows whether its output is right.",
             ("to decide: an assertion in the testcase, or the expected output beside the actual output",),
             used,
@@ -168,27 +163,18 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
     if claim_is_known and _fails_where_reported(evidence):
         return make_verdict(
             VerdictKind.DIFFERENT_FAILURE,
-            OTHERWISE,
+            (Ground.FAILS, Ground.NOT_AS_REPORTED),
             f"It fails on {format_span(list_versions(plan, failing))}, but not as reported: it ends with {named}.",
             (quote_span(latest.why), "this says nothing about the reported failure"),
             used,
         )
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
-        0.45,
+        (Ground.NO_ANSWER,),
         f"Inconclusive: it ends with {named} on {latest.version}, and the report describes another failure.",
         ("to decide: the full error message as printed",),
         used,
     )
-
-
-def _is_rejected(seen: Observation, toolchain: str) -> bool:
-    """True if the build refused to read the text: by its parser, its verifier, or its list of passes and flags."""
-    if seen.outcome is Outcome.INCOMPATIBLE:
-        return True
-    message = seen.signature.message if seen.signature is not None else ""
-    patterns = find_toolchain(toolchain).FAILURES.rejections
-    return seen.outcome is Outcome.OTHER_FAILURE and any(pattern.search(message) for pattern in patterns)
 
 
 def _has_exit_zero(seen: Observation) -> bool:

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from bot.verdict.evidence import Evidence
+from bot.verdict.grounds import Ground
 from bot.verdict.other_values import rests_on_other_values
-from bot.verdict.rules.confidence import OTHER_VALUES, THRESHOLD
-from bot.verdict.verdict import Verdict, VerdictKind
+from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, withhold
 
 _REST_ON_CLEAN_RUNS = {VerdictKind.NOT_REPRODUCED, VerdictKind.FIXED}
 _CHANGES = {VerdictKind.FIXED, VerdictKind.REGRESSION}
 
 
 def distrust_clean_runs(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Lower a verdict on clean runs below the threshold if they do not cover the code that may fail.
+    """Withhold a verdict on clean runs if they do not cover the code that may fail.
 
     A program that only defines names can still be fixed: a definition that failed as reported is accepted later.
     """
     if evidence.left_out and verdict.kind in _REST_ON_CLEAN_RUNS:
         why = "the testcase leaves out text that may be code, so a clean run does not show that the failure is gone"
-        return _withhold(verdict, why, "to decide: the whole program in one code block")
+        return withhold(verdict, why, "to decide: the whole program in one code block")
     if evidence.only_defines and verdict.kind is VerdictKind.NOT_REPRODUCED:
         why = "the testcase only defines functions, so a clean run does not show that their use is clean"
-        return _withhold(verdict, why, "to decide: the code that compiles or calls these functions")
+        return withhold(verdict, why, "to decide: the code that compiles or calls these functions")
     return verdict
 
 
 def distrust_other_values(verdict: Verdict, evidence: Evidence) -> Verdict:
-    """Lower a verdict for which runs that print other values than the reported ones count as clean."""
+    """Weaken a verdict for which runs that print other values than the reported ones count as clean."""
     if verdict.kind not in _CHANGES or not rests_on_other_values(evidence.observations):
         return verdict
     why = "the report does not say what is right: other values than the reported ones count as the right ones"
-    return replace(verdict, reasons=(*verdict.reasons, why), confidence=min(verdict.confidence, OTHER_VALUES))
-
-
-def _withhold(verdict: Verdict, *reasons: str) -> Verdict:
-    return replace(verdict, reasons=(*verdict.reasons, *reasons), confidence=min(verdict.confidence, THRESHOLD - 0.1))
+    return add_grounds(verdict, Ground.OTHER_VALUES, reasons=(why,))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.confidence import IN_OTHER_WORDS, ONLY_PORTED, UNQUOTED, rate_confidence
+from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import find_last_reason, format_span, list_skipped, name_failure, name_newest
 from bot.verdict.rules.reworded import find_refusal, is_reworded
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
-from runners.core.protocol import Answer, ClaimKind, Outcome, Variant
+from runners.core.failure.parse import NATIVE
+from runners.core.protocol import Answer, Claim, ClaimKind, Outcome, Variant
 
 
 def judge_contradicted(evidence: Evidence) -> Verdict | None:
@@ -25,7 +26,7 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
         return None
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
-        0.4,
+        (Ground.NO_ANSWER,),
         f"Inconclusive: {plan.reported}, which the report is about, runs cleanly, while {format_span(bad)} does not.",
         ("to decide: which of the quoted outputs is wrong, and on which release",),
         evidence.find_indices(plan.reported, *bad),
@@ -39,24 +40,24 @@ def judge_reproduced(evidence: Evidence) -> Verdict | None:
         return None
     answers, order = evidence.combine_answers(), evidence.plan.order
     spoken = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
-    sure = rate_confidence(evidence, bad[-1])
+    grounds = list_grounds(evidence, bad[-1])
     went, came = search.find_fix(order, answers), search.find_introduction(order, answers)
     if went is not None and went.older is not None and went.newer is not None:
-        return _judge_fixed(evidence, went.older, went.newer, sure)
+        return _judge_fixed(evidence, went.older, went.newer, grounds)
     if spoken[-1] != order[-1]:
-        return _judge_without_newest(evidence, spoken[-1], sure)
+        return _judge_without_newest(evidence, spoken[-1], grounds)
     used = evidence.find_indices(*bad, *((came.older,) if came and came.older else ()))
     if came is not None and came.older is not None:
         return make_verdict(
             VerdictKind.REGRESSION,
-            sure,
+            grounds,
             f"Reproduced on {bad[-1]}, {name_newest(evidence)}; it came in between {came.older} and {came.newer}.",
             list_skipped(came),
             used,
         )
     return make_verdict(
         VerdictKind.CONFIRMED,
-        sure,
+        grounds,
         f"Reproduced on {format_span(bad)}, including {name_newest(evidence)}; no release that was run passes.",
         (),
         used,
@@ -81,7 +82,7 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     versions = tuple(dict.fromkeys(seen.version for seen in failing))
     return make_verdict(
         VerdictKind.FIXED,
-        UNQUOTED,
+        (Ground.FAILS, Ground.UNQUOTED),
         f"Already fixed: {plan.reported} fails with {name_failure(types.pop())},"
         f" and {name_newest(evidence)} runs it cleanly.",
         ("the report quotes no failure to compare with; this is the failure on the build that it is about",),
@@ -89,7 +90,7 @@ def judge_unquoted(evidence: Evidence) -> Verdict | None:
     )
 
 
-def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float) -> Verdict:
+def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, grounds: tuple[Ground, ...]) -> Verdict:
     newest = evidence.plan.order[-1]
     answers = evidence.combine_answers()
     ported_there = evidence.find_indices(newest, variants=(Variant.PORTED,))
@@ -100,7 +101,7 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float
         if ported is Answer.BAD:
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
-                0.5,
+                (Ground.NO_ANSWER,),
                 f"Inconclusive: {first_good} runs it cleanly as posted, but ported to {newest} it fails there.",
                 (),
                 evidence.find_indices(last_bad, first_good) + ported_there,
@@ -113,17 +114,17 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, sure: float
             f"{newest} {'fails in another way' if anew else 'cannot run it'} as posted"
             + ("; ported to its API it runs cleanly" if ported is Answer.GOOD else "")
         )
-        sure -= 0.0 if ported is Answer.GOOD else 0.1
+        grounds = (*grounds, Ground.PORTED if ported is Answer.GOOD else Ground.NEWEST_SILENT)
     return make_verdict(
         VerdictKind.FIXED,
-        sure,
+        grounds,
         f"Already fixed: {last_bad} fails as reported, {first_good} does not.{anew}",
         reasons,
         evidence.find_indices(last_bad, first_good) + (ported_there if reasons else ()),
     )
 
 
-def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> Verdict:
+def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Ground, ...]) -> Verdict:
     """Return the verdict where the newest release is neither good nor bad: a ported run may decide."""
     newest = evidence.plan.order[-1]
     used = evidence.find_indices(newest_bad, newest) + evidence.find_indices(newest, variants=(Variant.PORTED,))
@@ -131,7 +132,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
         case Answer.BAD:
             return make_verdict(
                 VerdictKind.CONFIRMED,
-                sure - 0.05,
+                (*grounds, Ground.PORTED),
                 f"Reproduced on {newest_bad} as posted and, ported to its API, on {newest}, {name_newest(evidence)}.",
                 (),
                 used,
@@ -139,7 +140,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
         case Answer.GOOD:
             return make_verdict(
                 VerdictKind.FIXED,
-                sure - 0.1,
+                (*grounds, Ground.PORTED),
                 f"Already fixed: {newest_bad} fails as reported; ported to {newest}, it does not fail there.",
                 (),
                 used,
@@ -147,7 +148,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
         case _ if is_reworded(evidence, newest_bad, newest):
             return make_verdict(
                 VerdictKind.CONFIRMED,
-                min(sure, IN_OTHER_WORDS),
+                (*grounds, Ground.REWORDED),
                 f"Reproduced on {newest_bad}; on {newest}, {name_newest(evidence)}, it fails at the same place"
                 " with another message.",
                 ("the type of the error and its stack are the same; the message differs from the report's",),
@@ -156,7 +157,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
         case _ if refusal := find_refusal(evidence, newest):
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
-                0.55,
+                (Ground.NO_ANSWER,),
                 f"Inconclusive: {newest_bad} fails as reported; {newest}, {name_newest(evidence)},"
                 f" rejects it instead: {refusal}.",
                 ("a maintainer must decide whether rejecting this program is the fix",),
@@ -166,7 +167,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, sure: float) -> V
             why = find_last_reason(evidence, newest)
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
-                0.5,
+                (Ground.NO_ANSWER,),
                 f"Inconclusive: {newest_bad} fails as reported, but {newest}, {name_newest(evidence)},"
                 " gives no answer.",
                 (f"on {newest}: {why}" if why else "",),
@@ -185,15 +186,40 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
     if ported.get(newest) is Answer.BAD:
         return make_verdict(
             VerdictKind.CONFIRMED,
-            ONLY_PORTED,
+            (*list_grounds(evidence, newest, Variant.PORTED), Ground.PORTED),
             f"Reproduced on {format_span(bad)} after porting it to their API; no release here runs it as posted.",
             ("the comment lists every change that porting made",),
             used,
         )
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
-        0.5,
+        (Ground.NO_ANSWER, Ground.PORTED),
         f"Inconclusive: ported to their API, it fails on {format_span(bad)} but not on {newest}.",
         (),
         used,
     )
+
+
+def list_grounds(evidence: Evidence, version: str, variant: Variant = Variant.ORIGINAL) -> tuple[Ground, ...]:
+    """Return the grounds of a reproduced failure: its runs on ``version``, and how much the report describes."""
+    runs = evidence.count_runs(version, variant)
+    grounds = [Ground.FAILS] if runs > 1 else [Ground.FAILS, Ground.SEEN_ONCE]
+    if _is_vague(evidence.plan.claim):
+        grounds.append(Ground.KIND_ONLY)
+    elif _has_only_signal(evidence, version):
+        grounds.append(Ground.SIGNAL_ONLY)
+    return tuple(grounds)
+
+
+def _is_vague(claim: Claim) -> bool:
+    """True if the report has no message, frames or output: only a kind of failure to match."""
+    specific = claim.signature is not None and bool(claim.signature.message or claim.signature.frames)
+    return not specific and not claim.actual
+
+
+def _has_only_signal(evidence: Evidence, version: str) -> bool:
+    """True if every matching run crashed without stack and message, so that any other crash would have matched."""
+    bad = [seen for seen in evidence.list_originals() if seen.version == version and seen.answer is Answer.BAD]
+    signatures = [seen.signature for seen in bad if seen.signature is not None]
+    crashed = [one for one in signatures if one.type in NATIVE]
+    return bool(bad) and len(crashed) == len(bad) and not any(one.frames or one.message for one in crashed)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.phrases import format_span, format_tried, join_names, list_versions
-from runners.core.protocol import Answer, Outcome, Variant
+from bot.verdict.rules.phrases import format_span, format_tried, join_names, list_versions, quote_span
+from runners.core.protocol import Answer, NotRun, Outcome, Variant
 from runners.toolchains import find_device, find_toolchain
 
 
 def describe_needs(evidence: Evidence) -> str:
-    """Return which device the testcase needs, and whether the testcase compiles without that device."""
+    """Return what the testcase needs: packages over a limit, or a device, and whether it compiles without that."""
+    if forbidden := _describe_forbidden(evidence):
+        return forbidden
     without = [
         seen
         for seen in evidence.list_originals()
@@ -30,6 +32,18 @@ def describe_needs(evidence: Evidence) -> str:
         )
     where = format_span(list_versions(evidence.plan, compiled))
     return f"The testcase compiles on {where}; running it needs {needs}, which this machine does not have."
+
+
+def _describe_forbidden(evidence: Evidence) -> str:
+    """Return which limit of the operator prevents every run; empty if something else does."""
+    ends = [seen.ended for seen in evidence.list_originals()]
+    if not ends or not all(isinstance(end, NotRun) and end.cause == "forbidden" for end in ends):
+        return ""
+    names = quote_span(", ".join(evidence.plan.testcase.requirements))
+    return (
+        f"A limit of this installation prevents every run: the testcase requires {names}, which its operator does not"
+        f" allow (tried {format_tried(evidence)})."
+    )
 
 
 _CHIP = re.compile(r"\b(?:gfx[0-9a-f]{3,4}|sm_\d{2,3}a?)\b")

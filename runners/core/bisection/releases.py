@@ -110,6 +110,18 @@ def _make_edge(order: Sequence[str], answers: Mapping[str, Answer], older: int |
     )
 
 
+def list_deciding(order: Sequence[str], answers: Mapping[str, Answer], *, certain: bool = False) -> tuple[str, ...]:
+    """List the builds on which the result rests: both sides of each change, and the newest build that answered.
+
+    With ``certain``, only those that no further answer of the search can replace.
+    """
+    edges = [edge for edge in (find_introduction(order, answers), find_fix(order, answers)) if edge is not None]
+    ends = [end for edge in edges if edge.is_narrowed or not certain for end in (edge.older, edge.newer)]
+    answered = [version for version in order if answers.get(version) in (Answer.GOOD, Answer.BAD)]
+    newest = [version for version in answered[-1:] if version == order[-1] or not certain]
+    return tuple(dict.fromkeys([*(end for end in ends if end is not None), *newest]))
+
+
 def count_changes(order: Sequence[str], answers: Mapping[str, Answer]) -> int:
     """Count the changes between good and bad along the builds that answered. More than two: an unsteady history."""
     decided = [answers[v] for v in order if answers.get(v) in (Answer.GOOD, Answer.BAD)]

@@ -113,7 +113,7 @@ def classify_run(ended: Ended, steps: Sequence[StepResult], context: OracleConte
     claim = context.claim
     match ended:
         case NotRun(why=why, cause=cause):
-            return Classification(outcome=Outcome.UNAVAILABLE if cause == "unavailable" else Outcome.INFRA, why=why)
+            return Classification(outcome=Outcome.INFRA if cause == "infra" else Outcome.UNAVAILABLE, why=why)
         case OutOfMemory(limit_bytes=limit):
             claimed = claim.signature is not None and claim.signature.type in ("out-of-memory", "MemoryError")
             return Classification(

@@ -118,6 +118,8 @@ class FailureVocabulary:
     rejections: tuple[re.Pattern[str], ...] = ()
     """Messages by which a build refuses to read a text at all: its parser, its verifier, its list of passes.
     Where every build refuses the text, no run shows anything of the reported failure."""
+    call_checks: tuple[re.Pattern[str], ...] = ()
+    """Messages of the runtime's checks of a call: arguments, and the name of the function."""
     retired: tuple[Retired, ...] = ()
     missing_devices: tuple[Sign, ...] = ()
     device_troubles: tuple[Sign, ...] = ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from runners.core.protocol import Testcase
 
@@ -44,6 +45,24 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """The language of a string literal that is a program."""
+
+    language: Literal["python", "mlir"]
+    prelude: str = ""
+    """Imports that the reader of the string adds, one a line. They bind the names of a Python program."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotationChange:
+    """A notation of a text that is replaced by another. ``line`` is 1-based."""
+
+    line: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecoratorSwitch:
     """A keyword of decorators: one release needs ``keyword=True`` for the meaning that another has without it."""
 
@@ -54,7 +73,7 @@ class DecoratorSwitch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idioms:
-    """The differences in Python programs for one release, apart from names. The default has none."""
+    """The differences between programs for one release and others, apart from names. The default has none."""
 
     name_strings: re.Pattern[str] | None = None
     """Calls whose strings are names: keys of a configuration, of a function's attributes. The pattern is searched in
@@ -69,6 +88,10 @@ class Idioms:
     """Dotted name, whole program → the name to use instead."""
     port_string: Callable[[StringUse, str], Expression | None] | None = None
     """Use and text of a string literal → the expression that replaces the literal; None to keep it."""
+    find_embedded: Callable[[str], Embedded | None] | None = None
+    """Text of a string literal → its language if the text is a program, which is then ported too."""
+    port_mlir: Callable[[str], tuple[str, tuple[NotationChange, ...]]] | None = None
+    """MLIR → the same operations in the notations of the release, and each change."""
 
 
 def _no_idioms(version: str) -> Idioms:

@@ -18,8 +18,16 @@ _SUCCESSORS = {
     "--iree-opt-import-parameter-keys": "--iree-parameter-import-keys",
     "--iree-opt-import-parameter-maximum-size": "--iree-parameter-import-maximum-size",
     "--iree-opt-export-parameter-minimum-size": "--iree-parameter-export-minimum-size",
+    "--iree-gpu-fuse-and-hoist-parallel-loops": "--iree-codegen-gpu-fuse-and-hoist-parallel-loops",
+    "--iree-gpu-pack-to-intrinsics": "--iree-codegen-gpu-pack-to-intrinsics",
+    "--iree-codegen-gpu-propagate-dispatch-size-bounds": "--iree-codegen-propagate-dispatch-size-bounds",
+    "--iree-llvmcpu-vector-transfer-lowering": "--iree-codegen-vector-transfer-lowering",
+    "--iree-linalg-ext-convert-conv2d-to-im2col-op": "--iree-linalg-ext-convert-conv-to-im2col-op",
+    "--iree-linalg-ext-decompose-map-scatter": "--iree-linalg-ext-decompose-map-store",
+    "--iree-codegen-affine-expand-index-ops": "--iree-affine-expand-index-ops",
+    "--iree-gpu-distribute-mma-to-lanes": "--iree-gpu-distribute-inner-tiled-to-lanes",
 }
-"""Renamed flags. In addition, every ``--iree-hip-`` flag that 3.12.0 removed became an ``--iree-rocm-`` flag."""
+"""Renamed flags and passes. Every ``--iree-hip-`` flag that 3.12.0 removed became an ``--iree-rocm-`` flag."""
 
 _NOT_EXACT = {"--iree-llvmgpu-enable-prefetch": "a switch became a number of stages"}
 
@@ -35,12 +43,69 @@ _VALUES = tuple(
     for backend in ("llvm-cpu", "vmvx")
 )
 
-_RENAMED_IN_2023 = {"--module_file": "--module", "--entry_function": "--function", "--function_input": "--input"}
+_RENAMED_IN_2023 = {
+    **{"--module_file": "--module", "--entry_function": "--function", "--function_input": "--input"},
+    **{"--module-file": "--module", "--entry-function": "--function", "--function-input": "--input"},
+    **{f"--{flag}=dylib": "--device=local-task" for flag in ("driver", "device")},
+    **{f"--{flag}=dylib-sync": "--device=local-sync" for flag in ("driver", "device")},
+    **{f"--{flag}=vmvx": "--device=local-task" for flag in ("driver", "device")},
+    "--driver": "--device",
+}
 _RUNTIME = tuple(
     DriftEntry(old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)")
     for old, new in _RENAMED_IN_2023.items()
 )
 """Flags of the runtime's tools that were renamed before the first numbered release. Older reports use them."""
+
+INPUT_TYPES = {"mhlo": "stablehlo", "xla": "stablehlo_xla", "mhlo_xla": "stablehlo_xla"}
+_LLVM_FLAGS = """
+    debug-symbols embedded-linker-path keep-linker-artifacts link-embedded link-static loop-interleaving
+    loop-unrolling loop-vectorization sanitize slp-vectorization static-library-output-path system-linker-path
+    target-abi target-cpu target-cpu-features target-float-abi target-triple wasm-linker-path
+"""
+_RENAMED_BY_2024 = {
+    **{f"--iree-llvm-{name}": f"--iree-llvmcpu-{name}" for name in _LLVM_FLAGS.split()},
+    **{
+        f"--iree-hal-target-backends={name}": "--iree-hal-target-backends=llvm-cpu"
+        for name in ("dylib-llvm-aot", "dylib", "llvm-aot")
+    },
+    **{f"--iree-input-type={old}": f"--iree-input-type={new}" for old, new in INPUT_TYPES.items()},
+    **{f"--iree-{where}-demote-i64-to-i32": "--iree-input-demote-i64-to-i32" for where in ("flow", "mhlo")},
+    "--iree-flow-demote-f64-to-f32": "--iree-input-demote-f64-to-f32",
+    "--iree-flow-demote-f32-to-f16": "--iree-input-demote-f32-to-f16",
+    **{
+        f"--iree-flow-{name}": f"--iree-dispatch-creation-{name}"
+        for name in (
+            *("collapse-reduction-dims", "enable-aggressive-fusion", "enable-detensoring", "split-matmul-reduction"),
+            *("enable-fuse-padding-into-linalg-consumer-ops", "topk-split-reduction"),
+        )
+    },
+    "--iree-hal-cuda-llvm-target-arch": "--iree-cuda-target",
+    "--iree-cuda-llvm-target-arch": "--iree-cuda-target",
+    "--iree-rocm-target-chip": "--iree-hip-target",
+    "--iree-mlir-to-vm-bytecode-module": "",
+    **{
+        f"--iree-vulkan-target-triple={chip}-{system}": f"--iree-vulkan-target={chip}"
+        for chip in ("ada", "adreno", "ampere", "pascal", "rdna1", "rdna2", "rdna3", "turing", "valhall")
+        for system in ("unknown-linux", "unknown-unknown")
+    },
+}
+"""Flags of the compiler that were renamed before the first numbered release. An empty successor: not needed."""
+_PASSES = {
+    "--iree-llvmcpu-drop-vector-unit-dims": "--iree-codegen-drop-vector-unit-dims",
+}
+"""Passes that were renamed before the first numbered release."""
+_COMPILER = tuple(
+    DriftEntry(
+        old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed before the first release", of=tool
+    )
+    for tool, renamed in (
+        ("iree-compile", _RENAMED_BY_2024),
+        ("iree-opt", _RENAMED_BY_2024),
+        ("iree-opt", _PASSES),
+    )
+    for old, new in renamed.items()
+)
 
 _DIALECT = (
     DriftEntry(
@@ -74,23 +139,29 @@ Span = tuple[str | None, str | None]
 """First release with a flag (None: the oldest has it), first release without it again (None: the newest has it)."""
 
 
-def _load_spans() -> dict[str, Span]:
-    """Load the spans of all flags that some release lacks."""
+def _load_spans() -> dict[str, dict[str, Span]]:
+    """Load the spans of all flags that some release lacks: program → flag → span."""
     document = json.loads((resources.files("runners.toolchains.iree") / "flags.json").read_bytes())
     return {
-        flag: (since, gone)
-        for tool in ("iree-opt", "iree-run-module", "iree-compile")
-        for flag, (since, gone) in document["tools"][tool].items()
+        tool: {flag: (since, gone) for flag, (since, gone) in flags.items()}
+        for tool, flags in document["tools"].items()
     }
 
 
-def _list_flag_drift(spans: dict[str, Span]) -> tuple[DriftEntry, ...]:
-    return tuple(_make_flag_entry(flag, *span, spans) for flag, span in sorted(spans.items()))
+def _list_flag_drift(spans: dict[str, dict[str, Span]]) -> tuple[DriftEntry, ...]:
+    return tuple(
+        _make_flag_entry(flag, *span, known, tool)
+        for tool, known in spans.items()
+        for flag, span in sorted(known.items())
+    )
 
 
-def _make_flag_entry(flag: str, since: str | None, gone: str | None, spans: dict[str, Span]) -> DriftEntry:
+def _make_flag_entry(flag: str, since: str | None, gone: str | None, spans: dict[str, Span], tool: str) -> DriftEntry:
+    """Return the entry of a flag of one program. The same flag may last longer in another program."""
     if gone is None:
-        return DriftEntry(old=flag, new=flag, kind="flag", introduced_in=since, note=f"unknown before {since}")
+        return DriftEntry(
+            old=flag, new=flag, kind="flag", introduced_in=since, note=f"unknown before {since}", of=tool
+        )
     new = _SUCCESSORS.get(flag) or flag.replace("--iree-hip-", "--iree-rocm-")
     known = new != flag and spans.get(new, (None, gone))[1] is None
     return DriftEntry(
@@ -101,7 +172,8 @@ def _make_flag_entry(flag: str, since: str | None, gone: str | None, spans: dict
         introduced_in=spans[new][0] if known and new in spans else None,
         exact=known and flag not in _NOT_EXACT,
         note=_NOT_EXACT.get(flag) or (f"first in {since}" if since else ""),
+        of=tool,
     )
 
 
-DRIFT = (*_VALUES, *_RUNTIME, *_DIALECT, *_list_flag_drift(_load_spans()))
+DRIFT = (*_VALUES, *_RUNTIME, *_COMPILER, *_DIALECT, *_list_flag_drift(_load_spans()))

@@ -34,7 +34,12 @@ FAILURES = FailureVocabulary(
         re.compile(r"custom op '.+' is unknown|unregistered (?:dialect|operation)|dialect '.+' is unknown"),
         re.compile(r"^(?:expected|unexpected|invalid|unknown|undefined|use of undeclared) (?!error|result|output)"),
         re.compile(r"op (?:expected \d+ (?:operands?|results?|regions?)|requires attribute|attribute '.+' failed)"),
+        re.compile(r"^For \w+= argument, expected one of"),  # an enumeration of the Python interface
         re.compile(r"^unknown custom value for|^Unknown command line argument"),
+    ),
+    call_checks=(
+        re.compile(r"while invoking native function hal\.buffer_view\.assert"),
+        re.compile(r"\bno function `[^`\n]{1,200}` exported by module"),
     ),
     missing_names=(
         re.compile(r"unknown command line flag '-{0,2}(?P<name>[\w-]{1,200})", re.IGNORECASE),

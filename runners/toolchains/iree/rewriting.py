@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.core.toolchain.rewriting import Rewriting
+from runners.core.toolchain.rewriting import Argument, Embedded, Expression, Idioms, Rewriting, StringUse
+from runners.toolchains.iree.drift import INPUT_TYPES
+from runners.toolchains.iree.notations import port_notations
 
 BACKENDS = {
     "llvm-cpu": ("llvm-cpu", "local-task"),
@@ -51,7 +55,43 @@ def retarget_testcase(testcase: Testcase, device: str) -> Testcase | None:
     return msgspec.structs.replace(testcase, steps=tuple(_name_device(step, runtime_device) for step in steps))
 
 
-REWRITING = Rewriting(retarget=retarget_testcase)
+_MLIR = re.compile(r"^\s*(?:module\b|(?:func\.)?func\b|\"builtin\.module\"|#\w+ = )[^\n]*[@({=]", re.M)
+_OLD_BACKENDS = frozenset({"dylib", "dylib-llvm-aot", "llvm-aot"})
+"""Names of ``llvm-cpu`` until 2022."""
+_OLD_DRIVERS = frozenset({"dylib", "dylib-sync", "vmvx", "vmla"})
+"""Names of the CPU's drivers until 2022, when ``local-task`` and ``local-sync`` replaced them."""
+
+
+def find_idioms(version: str) -> Idioms:
+    """Return the differences between a release and others that are not names."""
+    return Idioms(
+        find_embedded=lambda text: Embedded(language="mlir") if _MLIR.search(text) else None,
+        port_mlir=lambda text: port_notations(text, version),
+        port_string=_port_string,
+    )
+
+
+def _port_string(use: StringUse, text: str) -> Expression | None:
+    """Write the names of backends, drivers and input types of earlier years."""
+    match use:
+        case Argument(keyword="target_backends") if text in _OLD_BACKENDS:
+            return Expression(code='"llvm-cpu"')
+        case Argument(keyword="input_type") if text in INPUT_TYPES:
+            return Expression(code=repr(INPUT_TYPES[text]))
+        case Argument(function=function, keyword=keyword) if text in _OLD_DRIVERS and _names_driver(
+            function, keyword
+        ):
+            return Expression(code='"local-sync"' if text.endswith("-sync") else '"local-task"')
+        case _:
+            return None
+
+
+def _names_driver(function: str, keyword: str) -> bool:
+    named = function.rpartition(".")[2] in {"Config", "get_driver", "get_device", "load_vm_flatbuffer"}
+    return function.startswith("iree.runtime") and (named if not keyword else keyword in {"driver", "driver_name"})
+
+
+REWRITING = Rewriting(idioms=find_idioms, retarget=retarget_testcase)
 
 
 def _name_device(step: tuple[str, ...], runtime_device: str) -> tuple[str, ...]:

@@ -43,6 +43,26 @@ _GONE_FOR_GOOD = (
     _drop_name("0.26.0", "tir_vars", None, "keyword", note="call_tir"),
 )
 
+_BEFORE_0_7 = (
+    *_move_names(
+        *("0.7.0", "tvm", "tvm.te"),
+        "placeholder compute scan extern var size_var reduce_axis thread_axis create_schedule sum min max all any "
+        "exp log sqrt tanh sigmoid",
+    ),
+    *_move_names(
+        "0.7.0", "tvm", "tvm.tir", "const select=Select if_then_else decl_buffer ir_builder call_pure_intrin"
+    ),
+    *_move_names("0.7.0", "tvm.expr", "tvm.tir", "Var IntImm Call Add Sub Mul Select"),
+    _drop_name("0.7.0", "tvm.context", "tvm.device", exact=True),
+    _drop_name("0.7.0", "tvm.target.create", "tvm.target.Target", exact=True),
+    _drop_name("0.7.0", "tvm.module.load", "tvm.runtime.load_module", exact=True),
+    _drop_name("0.7.0", "topi", "tvm.topi", "module", exact=True),
+    _drop_name("0.7.0", "tvm.relay.Module", "tvm.IRModule", exact=True),
+    _drop_name("0.7.0", "tvm.relay.build_config", "tvm.transform.PassContext", exact=True),
+    _drop_name("0.8.0", "tvm.contrib.graph_runtime", "tvm.contrib.graph_executor", "module", exact=True),
+)
+"""Names of 2018 to 2021. Only forks have most of their successors too."""
+
 _FFI = (
     _drop_name("0.21.0", "tvm._ffi", "tvm_ffi", "module", introduced_in="0.22.0"),
     _move_name("0.22.0", "tvm._ffi.get_global_func", "tvm.get_global_func"),
@@ -228,4 +248,4 @@ _OPTIONS = (
     ),
 )
 
-DRIFT = (*_GONE_FOR_GOOD, *_FFI, *_RUNTIME, *_TIR, *_SCRIPT, *_RELAX, *_CONTRIB, *_OPTIONS)
+DRIFT = (*_GONE_FOR_GOOD, *_BEFORE_0_7, *_FFI, *_RUNTIME, *_TIR, *_SCRIPT, *_RELAX, *_CONTRIB, *_OPTIONS)

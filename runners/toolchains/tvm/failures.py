@@ -43,6 +43,7 @@ FAILURES = FailureVocabulary(
     details=(Detail(start="Error message: ", exception="ScheduleError"),),
     abbreviations=((_OPERATOR, r"Op(\1)"),),
     subjects=(re.compile(r"\bOp\(([\w.]+)\)|schedule primitive '([\w-]+)'"),),
+    call_checks=(re.compile(r"ErrorContext\(fn=\w{1,200}, loc=param\[\d+\]"),),
     missing_names=(
         re.compile(r"Cannot find global function (?P<name>[\w.]{1,200})"),
         re.compile(r"Invalid config option '(?P<name>[\w.]{1,200})'"),

@@ -18,6 +18,7 @@ from runners.core.toolchain.rewriting import (
     Argument,
     Assigned,
     DecoratorSwitch,
+    Embedded,
     Expression,
     Idioms,
     Rewriting,
@@ -68,7 +69,27 @@ def find_idioms(version: str) -> Idioms:
         switched_off=() if tirx else (_SCHEDULABLE,),
         spell=None if release >= _ONE_COMPILE_SINCE else _spell_compile,
         port_string=_port_target if tirx else None,
+        find_embedded=_find_script,
     )
+
+
+_SCRIPT = re.compile(
+    r"^[ \t]*@(?:[TRI]\.(?:prim_func|function|ir_module)|tvm\.script\.ir_module|tir\.prim_func)\b", re.M
+)
+_SCRIPT_NAMES = {
+    "I": "from tvm.script import ir as I",
+    "T": "from tvm.script import tir as T",
+    "R": "from tvm.script import relax as R",
+}
+"""Names that ``tvm.script.from_source`` binds for a text without imports."""
+
+
+def _find_script(text: str) -> Embedded | None:
+    """Return the language of a string that holds TVMScript."""
+    if not _SCRIPT.search(text):
+        return None
+    needed = (line for name, line in _SCRIPT_NAMES.items() if not re.search(rf"^\s*from .* as {name}$", text, re.M))
+    return Embedded(language="python", prelude="".join(f"{line}\n" for line in needed))
 
 
 def _spell_compile(name: str, code: str) -> str:

@@ -175,7 +175,7 @@ def unanswered(forge: MemoryForge, sealed: SealedPlan, kind: VerdictKind = Verdi
     """Deliver a verdict that says nothing about the failure."""
     case = case_of(sealed)
     report = judge_results(case, seen(case, Outcome.MATCH), load_catalogue())
-    return deliver_report(forge, case, replace(report, verdict=make_verdict(kind, 0.3, "No answer"))).message
+    return deliver_report(forge, case, replace(report, verdict=make_verdict(kind, (), "No answer"))).message
 
 
 @pytest.mark.parametrize("kind", [VerdictKind.INCONCLUSIVE, VerdictKind.UNTESTABLE])

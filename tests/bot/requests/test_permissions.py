@@ -20,6 +20,7 @@ from bot.forge.run_record import (
     VoidedVerdict,
     decode_record,
     encode_record,
+    merge_records,
 )
 from bot.requests.commands import VERBS, SlashCommand, Verb
 from bot.requests.permissions import (
@@ -34,6 +35,7 @@ from bot.requests.permissions import (
     select_machines,
 )
 from bot.settings import Budgets
+from bot.settings.model import MAX_ISSUE_RUNS
 from runners.core.protocol import Testcase, TestcaseKind, digest_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -212,6 +214,23 @@ def test_only_the_last_runs_are_remembered() -> None:
     for i in range(MAX_RUNS + 5):
         record = record.add_run(run(str(i)))
     assert [one.id for one in record.runs] == [str(i) for i in range(5, MAX_RUNS + 5)]
+
+
+def test_runs_that_count_are_remembered_beside_any_number_of_others() -> None:
+    """Runs by maintainers, or of other days, make no room for more runs by strangers than the largest budget."""
+    assert MAX_ISSUE_RUNS < MAX_RUNS
+    record = IssueRecord()
+    for i in range(MAX_ISSUE_RUNS):
+        record = record.add_run(run(f"counted {i}", hours=10 - i / 100))
+    for i in range(3 * MAX_RUNS):
+        record = record.add_run(run(f"free {i}", hours=5 - i / 100, counted=False))
+        record = merge_records([record, IssueRecord(runs=record.runs[:3])])
+        assert record.runs[-1].id == f"free {i}"
+    used = count_use({7: record}, number=7, user="ada", now=NOW)
+    assert used.issue == MAX_ISSUE_RUNS
+    for i in range(MAX_RUNS):
+        record = record.add_run(run(f"later {i}", hours=-72 - i / 100))
+    assert [one.id for one in record.runs] == [f"later {i}" for i in range(MAX_RUNS)]
 
 
 def test_a_cancelled_run_stays_cancelled_and_a_verdict_removes_a_void() -> None:

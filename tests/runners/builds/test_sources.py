@@ -20,11 +20,12 @@ from packaging.version import Version
 from runners.builds import command
 from runners.builds.artifacts import ArtifactSource, make_build_name
 from runners.builds.command import CommandSource, find_wheel_problem, open_to_all
+from runners.builds.commit_range import BuildRegistry, RangeFinder
 from runners.builds.history import open_history
 from runners.builds.published import locate_release, order_by_version, place_releases
 from runners.builds.source import Build, Point, Unbuildable
-from runners.core.catalogue import Release
-from runners.core.errors import InfraError
+from runners.core.catalogue import Release, load_catalogue
+from runners.core.errors import InfraError, UserError
 from runners.environments import interpreters
 from runners.environments.config import BuildCommand, BuildsConfig
 from runners.environments.store import open_store
@@ -351,3 +352,18 @@ def test_trim_removes_the_longest_unused_builds(engine: Engine, planted: Planted
         made.provide_release(build_at(made, number))
     made.trim(1, unused_s=0.0, keep=made._make_key(planted.main[2]))
     assert [seconds == "0.0" for _, seconds in builds(made)] == [False, False, True, False, False, False]
+
+
+def test_no_build_lies_between_versions_that_the_machine_has() -> None:
+    """Without a history, a search between two versions of Python ends with these versions, by a `UserError`."""
+    catalogue = load_catalogue()
+    finder = RangeFinder(
+        toolchain="python",
+        catalogue=catalogue,
+        history=None,
+        sources=(order_by_version(()),),
+        find_tag=lambda version: None,
+        registry=BuildRegistry(),
+    )
+    with pytest.raises(UserError, match="no builds between"):
+        finder.find_range(finder.find_end("3.11"), finder.find_end("3.12"))

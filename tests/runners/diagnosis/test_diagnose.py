@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from runners.core.protocol import (
+    Exited,
     Finding,
     FindingKind,
     Observation,
@@ -15,7 +19,9 @@ from runners.core.protocol import (
     Variant,
 )
 from runners.core.toolchain.diagnosis import Diagnoser, Diagnosis, Failure, Means
+from runners.diagnosis.diagnose import diagnose_failure
 from runners.diagnosis.forgotten_import import insert_first
+from runners.diagnosis.nondeterminism import Rerun, Setup
 from tests.support.means import diagnose_once, make_means
 from tests.support.observed import observe
 
@@ -94,3 +100,20 @@ def test_a_diagnoser_of_another_kind_of_testcase_does_not_run() -> None:
     """For example, a diagnoser of command lines ignores a Python script."""
     commands = Diagnoser(kind=TestcaseKind.COMMAND_LINE, diagnose=OUTSIDE.diagnose)
     assert diagnose_once((commands,), failure(), make_means()) == Diagnosis()
+
+
+@pytest.mark.parametrize("varies", [False, True])
+def test_reruns_beside_the_diagnosers_find_the_same(varies: bool) -> None:
+    """The findings and their order do not depend on the threads."""
+    unsteady = itertools.count()
+
+    def run_under(_version: str, _testcase: Testcase, setup: Setup) -> Rerun:
+        result = str(next(unsteady)) if varies and setup.seed is None else "same"
+        return Rerun(setup=setup, ended=Exited(code=1), result=result)
+
+    seen = failure(Signature(type="AssertionError", message="x"))
+    alone = diagnose_failure(seen, (MUTATED, SEARCH), make_means(), run_under)
+    with ThreadPoolExecutor(1) as executor:
+        beside = diagnose_failure(seen, (MUTATED, SEARCH), make_means(), run_under, executor=executor)
+    assert [one.kind for one in beside.findings] == [one.kind for one in alone.findings]
+    assert (FindingKind.NONDETERMINISTIC in {one.kind for one in beside.findings}) is varies

@@ -12,7 +12,8 @@ import pytest
 
 from runners.core.errors import InfraError
 from runners.core.toolchain.facts import Bundle
-from runners.environments.bundles import complete_bundle, render_loader, render_stub_source
+from runners.environments.bundles import complete_bundle, render_loader
+from runners.environments.stand_ins.compile import render_stub_source
 from runners.toolchains.tvm import BUNDLES
 
 BUNDLE = Bundle(

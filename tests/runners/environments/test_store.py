@@ -29,7 +29,7 @@ import uv as uv_package
 from runners.core.catalogue import Release
 from runners.core.errors import InfraError, UserError
 from runners.core.requirements import check_requirements, load_allowed_requirements, parse_allowance
-from runners.environments import interpreters
+from runners.environments import interpreters, uv as uv_module
 from runners.environments.resolve import Unresolvable, render_lock
 from runners.environments.store import Environment, Store
 from runners.environments.uv import Pin, Uv
@@ -330,6 +330,28 @@ def test_missing_network_is_an_infrastructure_error(tmp_path: Path) -> None:
         store.get_environment(replace(RELEASE, distributions=("apache-tvm==0.26.0",)))
     assert "\n" not in str(failure.value)
     assert not list(tmp_path.glob("environments/*"))
+
+
+def test_a_wheel_that_unpacks_to_more_than_the_limit_is_refused(
+    tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """uv is killed while it unpacks, and nothing of the wheel stays on disk. The message names the setting."""
+    monkeypatch.setattr(uv_module, "_LOOK_S", 0.001)
+    wheel = build_wheel(wheels, "tiny", "1.0", {"tiny/__init__.py": "", "tiny/zeros": "0" * 64 * 2**20})
+    with zipfile.ZipFile(wheel) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    assert wheel.stat().st_size < 2**20
+    store = make_store(tmp_path / "store", wheels)
+    small = replace(store, uv=replace(store.uv, most_bytes=8 * 2**20))
+    with pytest.raises(InfraError, match="wheel_gib"):
+        small.get_environment(RELEASE)
+    assert not list(small.root.glob("environments/*"))
+    assert not list(small.root.glob("building/*"))
+    assert sum(path.stat().st_size for path in (small.root / "uv").rglob("*") if path.is_file()) < 8 * 2**20
+    assert run_in(store.get_environment(RELEASE), "import tiny; print('whole')") == "whole"
 
 
 class Index:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
 
+from bench.proving.replay import Inline
 from runners.core.progress import Silent
 from runners.core.protocol import (
     SAID_TO_WORK,
@@ -158,6 +160,23 @@ def test_only_a_failure_is_diagnosed() -> None:
     assert [finding.summary for finding in found] == ["3.11.0"]
 
 
+def test_a_text_that_a_release_refuses_is_run_ported_too() -> None:
+    """The toolchain tells a refusal from a failure."""
+    ported = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        return Outcome.PASS if cell.variant is Variant.PORTED else Outcome.OTHER_FAILURE
+
+    for refused, expected in ((True, 3), (False, 0)):
+        seen = run(
+            make_plan(),
+            truth,
+            port=lambda testcase, version: (ported, ("a → b",)),
+            is_rejected=lambda seen, refused=refused: refused,
+        )
+        assert sum(one.variant is Variant.PORTED for one in seen.observations) == expected
+
+
 def test_another_failure_than_the_reported_one_is_diagnosed_where_the_report_is_at_home() -> None:
     """A fault of the testcase may show otherwise each time. A failure of old releases alone is no news."""
 
@@ -303,3 +322,79 @@ def test_an_intermittent_failure_takes_more_than_two_runs(outcome: Outcome, time
         ORDER[-1]: times,
     }
     assert runs(seen).count(ORDER[0]) <= 2
+
+
+# ---------------------------------------------------------------------------------------------- before its turn
+
+FEW = ORDER[:5]
+STEADY = (Outcome.MATCH, Outcome.PASS, Outcome.UNAVAILABLE)
+
+
+@pytest.mark.parametrize("newest", STEADY)
+def test_every_expected_run_of_a_steady_history_is_asked_for(newest: Outcome) -> None:
+    """No run is made for nothing, whatever the releases answer. The runs and their order are the same without it."""
+    for answers in itertools.product(STEADY, repeat=len(FEW) - 1):
+        truth = dict(zip(FEW, (*answers, newest), strict=True))
+        plan = make_plan(order=FEW, first=(FEW[2], FEW[-1], FEW[0]), reported=FEW[2])
+        expected: list[tuple[str, int, Varied]] = []
+        seen = run(
+            plan,
+            lambda cell, _, truth=truth: truth[cell.version],  # type: ignore[misc]  # a default binds the loop's value
+            expect=lambda cell, attempt, expected=expected: expected.append((cell.version, attempt, cell.varied)),
+        )
+        asked = [(one.version, one.attempt, one.varied) for one in seen.observations]
+        assert set(expected) <= set(asked), truth
+        assert len(set(expected)) == len(expected)
+        assert seen == run(plan, lambda cell, _, truth=truth: truth[cell.version])  # type: ignore[misc]
+        if newest is not Outcome.UNAVAILABLE:
+            assert (FEW[-1], 2) in {(version, attempt) for version, attempt, _ in expected}
+
+
+def test_nothing_is_expected_of_a_hang() -> None:
+    """Each run of a hang costs the whole time limit."""
+    expected: list[Cell] = []
+    plan = make_plan(claim=Claim(kind=ClaimKind.HANG))
+    run(plan, lambda cell, _: Outcome.MATCH, expect=lambda cell, _: expected.append(cell))
+    assert expected == []
+
+
+def diagnose_beside(truth: Callable[[Cell, int], Outcome], **changes: object) -> tuple[list[Failure], list[str]]:
+    """Return the failures that were diagnosed, and the events in their order: diagnoses and reruns."""
+    failures: list[Failure] = []
+    events: list[str] = []
+
+    def diagnose(failure: Failure) -> Diagnosis:
+        failures.append(failure)
+        events.append("diagnosis")
+        return Diagnosis()
+
+    def observe_truth(cell: Cell, attempt: int) -> Outcome:
+        events.append(f"run {attempt}")
+        return truth(cell, attempt)
+
+    run(make_plan(**changes), observe_truth, diagnose=diagnose, background=Inline())
+    return failures, events
+
+
+def test_diagnosis_begins_when_the_failing_release_is_known() -> None:
+    """The newest release fails: no further answer changes which release is diagnosed, and it is diagnosed once."""
+    failures, events = diagnose_beside(lambda cell, _: Outcome.MATCH)
+    assert [failure.seen.version for failure in failures] == [ORDER[-1]]
+    assert events.index("diagnosis") == 3
+    failures, events = diagnose_beside(
+        lambda cell, _: Outcome.MATCH if ORDER.index(cell.version) < 8 else Outcome.PASS
+    )
+    assert [failure.seen.version for failure in failures] == ["3.7.0"]
+    assert events.index("diagnosis") < events.index("run 2")
+
+
+def test_failure_that_turns_out_flaky_is_diagnosed_as_flaky() -> None:
+    """The early diagnosis took the failure for a steady one: it is not used."""
+    failures, _ = diagnose_beside(lambda cell, attempt: Outcome.PASS if attempt == 2 else Outcome.MATCH)
+    assert [failure.is_flaky for failure in failures] == [False, True]
+
+
+def test_diagnosis_of_a_hang_waits_for_its_turn() -> None:
+    failures, events = diagnose_beside(lambda cell, _: Outcome.MATCH, claim=Claim(kind=ClaimKind.HANG))
+    assert len(failures) == 1
+    assert events.index("diagnosis") > events.index("run 2")

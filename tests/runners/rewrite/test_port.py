@@ -16,7 +16,7 @@ from runners.probe.layout import make_layout, make_task
 from runners.probe.run import run_probe
 from runners.probe.task import ProbeResult
 from runners.rewrite.testcase import port_testcase
-from runners.rewrite.text import port_mlir
+from runners.rewrite.text import port_words
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import select_engine
 from runners.toolchains import iree, tvm
@@ -341,6 +341,85 @@ def test_a_value_behind_a_space_belongs_to_its_flag() -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            ("-iree-hal-target-backends=dylib", "-iree-llvm-target-cpu=host"),
+            ("--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host"),
+        ),
+        (("-iree-mlir-to-vm-bytecode-module", "m.mlir"), ("m.mlir",)),
+        (("--iree-input-type", "xla"), ("--iree-input-type=stablehlo_xla",)),
+        (("--iree-rocm-target-chip=gfx90a",), ("--iree-rocm-target=gfx90a",)),  # renamed twice
+    ],
+)
+def test_flags_of_earlier_years_are_renamed(old: tuple[str, ...], new: tuple[str, ...]) -> None:
+    """Renames of several years form a chain. A flag that is not needed any more goes."""
+    done = port_testcase(command("iree-compile", *old), "3.13.0", iree)
+    assert done is not None
+    assert done.testcase.steps == (("iree-compile", *new),)
+
+
+def test_a_flag_belongs_to_its_program() -> None:
+    """The runtime's ``--driver`` was renamed. Another program's flag of that name stays."""
+    testcase = command("iree-run-module", "--driver=vulkan", "--module=a.vmfb")
+    done = port_testcase(testcase, "3.13.0", iree)
+    assert done is not None
+    assert done.testcase.steps == (("iree-run-module", "--device=vulkan", "--module=a.vmfb"),)
+    assert port_testcase(command("iree-opt", "--driver=vulkan"), "3.13.0", iree) is None
+
+
+def test_passes_in_a_pipeline_are_renamed() -> None:
+    """A pass is a flag of ``iree-opt`` too. Its options and other passes stay."""
+    pipeline = "--pass-pipeline=builtin.module(func.func(iree-gpu-pack-to-intrinsics,cse{a=b}),canonicalize)"
+    done = port_testcase(command("iree-opt", pipeline, "m.mlir"), "3.5.0", iree)
+    assert done is not None
+    assert done.testcase.steps[0][1] == pipeline.replace("iree-gpu-pack", "iree-codegen-gpu-pack")
+
+
+def test_a_program_in_a_string_is_ported() -> None:
+    """TVMScript for the parser. The quotes stay, and a change has the line of the file."""
+    code = """\
+        import tvm
+        text = \'\'\'
+        @T.prim_func
+        def f(a: T.Buffer((4,), "float32")):
+            with T.block("b"):
+                a[0] = 1.0
+        \'\'\'
+        tvm.script.from_source(text)
+        """
+    done = port_testcase(python(code), "0.27.0", tvm)
+    assert done is not None
+    text = done.testcase.files["r.py"]
+    assert 'with T.sblock("b"):' in text
+    assert "@T.prim_func(s_tir=True)" in text
+    assert text.count("'''") == 2
+    assert {change.where for change in done.substitutions} == {"r.py:3", "r.py:5"}
+
+
+def test_mlir_in_a_string_is_ported_with_the_names_of_its_backend() -> None:
+    """Notations inside the string, and the arguments of the call."""
+    code = """\
+        from iree.compiler import compile_str
+        compile_str(\"\"\"
+        func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+          %y = mhlo.negate %x : tensor<2xf32>
+          return %y : tensor<2xf32>
+        }\"\"\", target_backends=["dylib-llvm-aot"], input_type="mhlo")
+        """
+    testcase = Testcase(
+        kind=TestcaseKind.PYTHON, toolchain="iree", files={"r.py": textwrap.dedent(code)}, steps=(("python", "r.py"),)
+    )
+    done = port_testcase(testcase, "3.13.0", iree)
+    assert done is not None
+    text = done.testcase.files["r.py"]
+    assert "func.func @f(" in text
+    assert "stablehlo.negate" in text
+    assert 'target_backends=["llvm-cpu"]' in text
+    assert "input_type='stablehlo'" in text
+
+
+@pytest.mark.parametrize(
     ("version", "words"),
     [
         ("3.3.0", ("--iree-hal-target-device=llvm-cpu",)),
@@ -378,7 +457,7 @@ def test_an_operation_is_renamed_in_code_and_not_in_comments() -> None:
 @given(st.text(alphabet='a"/\\ \n.', max_size=80))
 def test_mlir_without_the_name_stays(text: str) -> None:
     """Broken strings and comments do no harm."""
-    assert port_mlir(text, ()) == (text, [])
+    assert port_words(text, ()) == (text, [])
 
 
 # ---------------------------------------------------------------------------------------------- real releases

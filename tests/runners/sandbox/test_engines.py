@@ -38,6 +38,26 @@ class Broken(Unprotected):
         return "it is broken: mend it"
 
 
+class Whole(Unprotected):
+    """An engine that works and lacks no guarantee."""
+
+    limitations = ()
+
+    def find_problem(self) -> str | None:
+        return None
+
+
+def test_auto_selects_bubblewrap_if_it_lacks_no_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs the least for each run. With a limitation, or if its self-test fails, the others come first."""
+    podman, full, less = Unprotected(name="podman"), Whole(name="bubblewrap"), Unprotected(name="bubblewrap")
+    for found, chosen in (((podman, full), full), ((podman, less), podman), ((less,), less)):
+        monkeypatch.setattr(select, "list_sandboxes", lambda found=found: found)
+        assert select.select_engine("auto") is chosen
+    monkeypatch.setattr(Whole, "find_problem", lambda _: "its self-test ended")
+    monkeypatch.setattr(select, "list_sandboxes", lambda: (podman, full))
+    assert select.select_engine("auto") is podman
+
+
 def test_auto_selects_the_first_engine_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order is docker, podman, bubblewrap. Engines that fail their self-test are passed over."""
     good = Unprotected(name="podman")

@@ -12,9 +12,10 @@ import pytest
 
 from runners.core.errors import InfraError
 from runners.core.protocol import Exited, Limits, NotRun, Signalled, Testcase, TestcaseKind, TimedOut
+from runners.probe import sessions
 from runners.probe.layout import Layout
 from runners.probe.run import ProbeSession, open_probe_session, run_probe
-from runners.probe.sessions import SessionPool
+from runners.probe.sessions import SessionPool, choose_most_idle
 from runners.probe.task import PLAIN, Conditions, ProbeResult, Task
 from runners.sandbox.contract import Engine
 from runners.sandbox.limits import cgroup
@@ -295,6 +296,16 @@ def test_probe_does_not_affect_the_next_one(name: str, room: ProbeSession, engin
         after = probe(room, INSPECT, limits=LIMITS)
         assert after.ended == Exited(code=0), after
         assert after.steps[0].stdout == before
+
+
+def test_number_of_idle_sessions_follows_the_memory() -> None:
+    """A plan over ten releases finds each sandbox open again on a machine with memory for them."""
+    gib = 1024**3
+    assert choose_most_idle(0) == sessions.FEWEST
+    assert choose_most_idle(20 * gib) == 10
+    assert choose_most_idle(10_000 * gib) == sessions.MOST
+    for available in (2 * gib, 7 * gib, 64 * gib):
+        assert choose_most_idle(available) * sessions.SESSION_BYTES <= max(available / 4, 2 * sessions.SESSION_BYTES)
 
 
 def test_sessions_stay_truthful_through_all_attacks_in_a_row(engine: Engine, layout: Layout) -> None:

@@ -277,3 +277,11 @@ def test_listed_flags_are_those_of_the_tools_own_help(store: Store, tool: str, v
     assert {flag for flag in table if flag in known} == {
         flag for flag, span in table.items() if _inside(span, version)
     }
+
+
+def test_large_packages_have_canaries_of_their_own() -> None:
+    """They run before the toolchain's, whose output is the last."""
+    toolchain = TOOLCHAINS["tvm"]
+    made = make_canary_testcase(toolchain, "0.27.0", ("einops", "onnx>=1.16", "torch==2.7.1"))
+    assert made.steps == (("python", "canary_onnx.py"), ("python", "canary_torch.py"), *toolchain.CANARY.steps)
+    assert {"canary_onnx.py", "canary_torch.py"} < set(made.files)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import cast
 
@@ -116,7 +117,7 @@ def test_the_smaller_testcase_is_run_in_fresh_sandboxes_at_the_end(tmp_path: Pat
     execute = Recorder(lambda request: request.version == "3.11" and "raise" in request.testcase.files["r.py"])
 
     class Recording(Workbench):
-        def execute(self, request: RunRequest) -> RunResult:
+        def execute(self, request: RunRequest, day: date | None = None) -> RunResult:
             return execute(request)
 
     bench = Recording(

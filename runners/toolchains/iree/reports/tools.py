@@ -28,6 +28,47 @@ def _compile_input(device: str, source: str, module: str) -> Step:
     return ("iree-compile", _make_backend_flag(device), source, "-o", module)
 
 
+_NAMES_TARGET = re.compile(r"--?iree-hal-(?:target-backends|target-device|default-device)|--?compile-mode=")
+_EARLY_PHASE = re.compile(r"--?compile-to=(?!vm$|end$|hal$|executable-)")
+_TARGET_IN_TEXT = re.compile(
+    r"hal\.device\.targets|#hal\.(?:device|executable)\.target|!hal\.device\b|hal\.executable\b"
+)
+
+
+def _choose_target(argv: Sequence[str], text: str, device: str) -> str | None:
+    """Return the flag for ``device`` if a call compiles to the end, and names no target in its flags or its input.
+
+    Without a target, every release refuses to compile a program that has a dispatch.
+    """
+    if argv[0] != "iree-compile" or any(_NAMES_TARGET.match(word) or _EARLY_PHASE.match(word) for word in argv):
+        return None
+    return None if _TARGET_IN_TEXT.search(text) else _make_backend_flag(device)
+
+
+def _rename_program(argv: Sequence[str]) -> str | None:
+    """Return ``iree-compile`` for the names that it had until 2022."""
+    translates = any(re.match(r"--?iree-mlir-to-vm-bytecode-module$", word) for word in argv)
+    return "iree-compile" if argv[0] == "ireec" or (argv[0] == "iree-translate" and translates) else None
+
+
+_DRIVERS = {"vulkan", "cuda", "hip", "metal"}
+
+
+def _run_module(device: str, module: str, function: str) -> Step:
+    driver = "hip" if device == "rocm" else device
+    flag = f"--device={driver if driver in _DRIVERS else 'local-task'}"
+    return ("iree-run-module", flag, f"--module={module}", f"--function={function}")
+
+
+_ENTRY = re.compile(
+    r"^[ \t]*(?:util\.)?func(?:\.func)?[ \t]+(?:public[ \t]+)?@(?P<name>[\w.$-]+)\((?P<arguments>[^)\n]?)", re.M
+)
+
+
+def _list_entry_points(text: str) -> tuple[tuple[str, bool], ...]:
+    return tuple((found["name"], bool(found["arguments"].strip())) for found in _ENTRY.finditer(text))
+
+
 def _choose_suffix(argv: Sequence[str]) -> str:
     """Return ``mlir`` if ``--compile-to`` names a phase before the last, else ``vmfb``."""
     return "mlir" if any(re.match(r"--?compile-to=(?!vm$|end$)", word) for word in argv) else "vmfb"
@@ -93,18 +134,22 @@ TOOLS = CommandLineTools(
         {
             *("iree-compile", "iree-opt", "iree-run-module", "iree-benchmark-module", "iree-dump-module"),
             *("iree-import-onnx", "iree-run-mlir", "iree-check-module", "iree-translate"),
-            "iree-benchmark-executable",
+            *("iree-benchmark-executable", "ireec"),
         }
     ),
     other_programs=frozenset({"iree-run-trace", "iree-e2e-matmul-test"}),
     compiler="iree-compile",
-    compilers=frozenset({"iree-compile", "iree-opt", "iree-translate", "iree-run-mlir"}),
+    compilers=frozenset({"iree-compile", "iree-opt", "iree-translate", "iree-run-mlir", "ireec"}),
     runners=frozenset({"iree-run-module", "iree-benchmark-module", "iree-check-module"}),
     module_flags=("--module", "--module_file"),
     module_suffix="vmfb",
     data_suffixes=("irpa",),
     compile_input=_compile_input,
     output_suffix=_choose_suffix,
+    choose_target=_choose_target,
+    rename_program=_rename_program,
+    run_module=_run_module,
+    entry_points=_list_entry_points,
     combined=CombinedProgram(name="iree-run-mlir", split=_split_run_mlir),
     check=CheckProgram(name="iree-check-module", return_checked=_return_checked_values, run_test=_make_test_step),
     result_header_patterns=("EXEC @", r"result\[\d+\]"),

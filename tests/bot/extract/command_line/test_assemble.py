@@ -22,9 +22,10 @@ TITLE = "iree-compile crashes"
 def test_paths_become_names_in_the_working_directory() -> None:
     """A step sees only its own directory. Every changed path is recorded."""
     found = extract_repro(
-        f"{MLIR}\n    `/opt/iree/tools/iree-compile /tmp/d/twice.mlir -o ~/out/twice.vmfb`\n", TITLE
+        f"{MLIR}\n    `/opt/iree/tools/iree-compile --compile-to=abi /tmp/d/twice.mlir -o ~/out/twice.mlirbc`\n",
+        TITLE,
     )
-    assert found.testcase.steps == (("iree-compile", "twice.mlir", "-o", "twice.vmfb"),)
+    assert found.testcase.steps == (("iree-compile", "--compile-to=abi", "twice.mlir", "-o", "twice.mlirbc"),)
     assert set(found.testcase.files) == {"twice.mlir"}
     assert list_repairs(found) == ["bare-tool", "rewrite-path", "rewrite-path"]
 
@@ -336,3 +337,67 @@ def test_a_sentence_that_begins_with_a_program_is_no_command(sentence: str) -> N
     assert not found.missing
     assert [step[0] for step in found.testcase.steps] == ["iree-compile"]
     assert "twice.mlir" in found.testcase.files
+
+
+def test_a_compile_without_a_target_gets_one() -> None:
+    """Every release refuses a dispatch without a target. The added flag is recorded."""
+    found = extract_repro(f"{MLIR}\n    ```\n    iree-compile twice.mlir -o t.vmfb\n    ```\n", TITLE)
+    assert found.testcase.steps == (
+        ("iree-compile", "--iree-hal-target-backends=llvm-cpu", "twice.mlir", "-o", "t.vmfb"),
+    )
+    assert "add-target" in list_repairs(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ("--compile-to=flow twice.mlir -o t.mlir", TITLE),
+        ("--iree-hal-target-device=hip twice.mlir -o t.vmfb", TITLE),
+        ("--compile-mode=hal-executable twice.mlir -o t.vmfb", TITLE),
+    ],
+)
+def test_a_compile_that_needs_no_target_gets_none(words: str, title: str) -> None:
+    """It ends before a target is used, or names one."""
+    found = extract_repro(f"{MLIR}\n    ```\n    iree-compile {words}\n    ```\n", title)
+    assert "add-target" not in list_repairs(found)
+
+
+def test_a_report_about_the_missing_target_keeps_its_command() -> None:
+    """The refusal is what the report is about."""
+    found = extract_repro(
+        f"{MLIR}\n    ```\n    iree-compile twice.mlir -o t.vmfb\n    ```\n"
+        "    ```\n    twice.mlir:0:0: error: no HAL devices defined in the module\n    ```\n",
+        TITLE,
+    )
+    assert "add-target" not in list_repairs(found)
+
+
+def test_a_compiler_with_its_old_name_is_the_compiler() -> None:
+    """``iree-translate`` wrote many formats: it is the compiler where it writes a module."""
+    flag = "--iree-mlir-to-vm-bytecode-module"
+    target = "--iree-hal-target-backends=vmvx"
+    for program in (f"ireec {target}", f"iree-translate {flag} {target}"):
+        found = extract_repro(f"{MLIR}\n    ```\n    {program} a.mlir -o a.vmfb\n    ```\n", TITLE)
+        assert found.testcase.steps[0][0] == "iree-compile"
+        assert "rename-tool" in list_repairs(found)
+    found = extract_repro(f"{MLIR}\n    ```\n    iree-translate --x=y a.mlir -o a.c\n    ```\n", TITLE)
+    assert found.testcase.steps[0][0] == "iree-translate"
+
+
+WRONG = """
+    The result should be `4xf32=2 2 2 2`, but it is `4xf32=0 0 0 0`.
+"""
+
+
+def test_a_wrong_result_of_mlir_alone_is_compiled_and_run() -> None:
+    """The only function has no arguments, so that there is one way to run it."""
+    mlir = MLIR.replace("@twice(%a: tensor<4xf32>)", "@ones()")
+    found = extract_repro(mlir + WRONG, "iree computes a wrong result")
+    assert [step[0] for step in found.testcase.steps] == ["iree-compile", "iree-run-module"]
+    assert "--function=ones" in found.testcase.steps[1]
+    assert "add-run-step" in list_repairs(found)
+
+
+def test_a_wrong_result_of_a_function_with_arguments_is_not_run() -> None:
+    """Nobody knows the arguments."""
+    extract_no_repro(MLIR + WRONG, "iree computes a wrong result")

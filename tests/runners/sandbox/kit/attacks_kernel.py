@@ -398,9 +398,10 @@ def fill():
         """
 def fill():
     count = 0
+    start = time.time_ns()  # a name that an earlier run has cached takes no memory
     while True:
         count += 1
-        os.path.exists("/usr/%d-%s" % (count * 100_000 + os.getpid(), "x" * 200))
+        os.path.exists("/usr/%d-%d-%d-%s" % (start, os.getpid(), count, "x" * 180))
 """
         + _IN_PROCESSES,
     ),

@@ -1,0 +1,102 @@
+"""Install wheels for GPUs on a machine without one: drop the GPU packages, and put stand-ins in their place.
+
+The ordinary wheel of PyTorch links CUDA. Its GPU packages are 2 to 3 GB, and a CPU never calls them, but the wheel
+does not load without them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from runners.environments.stand_ins.compile import compile_stub
+from runners.environments.stand_ins.elf import SharedLibrary, read_library
+
+LAYOUT = "without GPU packages 1"
+"""Part of the digest of environments with these stand-ins. Increase the number when other files are written."""
+
+_GPU_PACKAGE = re.compile(r"nvidia-[a-z0-9-]+|cuda-[a-z0-9-]+|triton|pytorch-triton[a-z0-9-]*")
+_GPU_LIBRARY = re.compile(r"lib(?:cu|nv|nccl)[A-Za-z_]*\.so\.\d+")
+_DRIVER = "libcuda.so.1"
+"""Comes with the driver, not with a package. A stand-in would hide the driver from a compiler in the same process."""
+_OTHER_PROVIDERS = ("Py", "_Py", "_Z")
+"""Prefixes of symbols that the interpreter and the C++ library define."""
+
+LINKED = {"torch": "torch/lib"}
+"""A distribution whose libraries link the GPU packages → the folder where they look for them (their RUNPATH)."""
+
+
+def drop_gpu_packages(names: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of a resolution without GPU packages, as far as the testcase does not require them itself.
+
+    Only a resolution with a distribution of `LINKED` loses packages: for others nothing would stand in.
+    """
+    if LINKED.keys().isdisjoint(names):
+        return tuple(names)
+    kept = set(wanted)
+    return tuple(name for name in names if name in kept or not _GPU_PACKAGE.fullmatch(name))
+
+
+def needs_stand_ins(names: Iterable[str]) -> bool:
+    """True if packages of a lock link GPU packages that the lock lacks."""
+    present = set(names)
+    return not LINKED.keys().isdisjoint(present) and not any(name.startswith("nvidia-") for name in present)
+
+
+def add_stand_ins(site: Path) -> tuple[str, ...]:
+    """Write a stand-in for each GPU library that the packages in ``site`` link and lack. Return their names.
+
+    A build for CPUs links none, so nothing is written.
+
+    Raises:
+        InfraError: there is no C compiler.
+        ValueError: a library of the wheel names a symbol that is no plain name.
+    """
+    written: list[str] = []
+    for inside in LINKED.values():
+        folder = site / inside
+        libraries = {path.name: found for path in folder.glob("*.so*") if (found := read_library(path)) is not None}
+        for soname, functions in _find_missing(libraries).items():
+            compile_stub(soname, functions, folder)
+            written.append(soname)
+    return tuple(written)
+
+
+def _find_missing(libraries: dict[str, SharedLibrary]) -> dict[str, dict[str, set[str]]]:
+    """Return for each GPU library that is linked and absent the symbols by version that must be in it.
+
+    A symbol without a version may be in any library that its user links, so the first that is missing there gets it.
+    """
+    defined = frozenset().union(*(one.defines for one in libraries.values()))
+    missing: dict[str, dict[str, set[str]]] = {}
+    for one in libraries.values():
+        absent = [name for name in one.libraries if _is_missing(name) and name not in libraries]
+        for soname in absent:
+            missing.setdefault(soname, {})
+        for need in one.needs:
+            if need.library in absent:
+                missing[need.library].setdefault(need.version, set()).add(need.name)
+            elif absent and not need.version and need.name not in defined and not _has_provider(need.name):
+                missing[_choose_library(need.name, absent)].setdefault("", set()).add(need.name)
+    return missing
+
+
+def _is_missing(soname: str) -> bool:
+    return bool(_GPU_LIBRARY.fullmatch(soname)) and soname != _DRIVER
+
+
+def _choose_library(symbol: str, absent: Sequence[str]) -> str:
+    """Return the library with the longest stem that begins the symbol: ``libnccl.so.2`` for ``ncclSend``."""
+    fitting = [one for one in absent if symbol.lower().startswith(_get_stem(one))]
+    return max(fitting, key=lambda one: len(_get_stem(one)), default=absent[0])
+
+
+def _get_stem(soname: str) -> str:
+    return soname.removeprefix("lib").partition(".")[0].lower()
+
+
+def _has_provider(symbol: str) -> bool:
+    """True if the interpreter, the C++ library or the C library has the symbol."""
+    return symbol.startswith(_OTHER_PROVIDERS) or hasattr(ctypes.CDLL(None), symbol)

@@ -1,0 +1,54 @@
+"""A comparison with a separate computation is a reference; a comparison with literals is the report's own claim."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.verdict.own_reference import computes_reference
+from runners.core.protocol import Testcase, TestcaseKind
+
+HEAD = """\
+import numpy as np
+import tvm
+from tvm import relax
+x = np.arange(6).astype("float32")
+vm = relax.VirtualMachine(tvm.compile(Module, "llvm"), tvm.cpu())
+out = vm["main"](tvm.runtime.tensor(x)).numpy()
+"""
+
+
+def make_testcase(text: str) -> Testcase:
+    return Testcase(kind=TestcaseKind.PYTHON, toolchain="tvm", files={"a.py": text}, steps=(("python", "a.py"),))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "np.testing.assert_allclose(out, np.cumsum(x))",
+        "want = np.maximum(x, 0)\nassert (out == want).all()",
+        "def softmax(v):\n    e = np.exp(v - v.max())\n    return e / e.sum()\nassert np.allclose(out, softmax(x))",
+        "ref = x.copy()\nfor i in range(6):\n    ref[i] = x[i] * 2\nnp.testing.assert_array_equal(out, ref)",
+        "import torch\nif not torch.allclose(torch.from_numpy(out), torch.nn.functional.gelu(torch.from_numpy(x))):\n"
+        "    raise SystemExit(1)",
+    ],
+)
+def test_a_separate_computation_is_a_reference(check: str) -> None:
+    assert computes_reference(make_testcase(HEAD + check))
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "assert out[1] == 3",
+        "np.testing.assert_allclose(out, np.array([1, 2, 3, 4, 5, 6], 'float32'))",
+        "assert np.isnan(out[1])",
+        "want = [1.0] * 6\nassert out.tolist() == [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]",
+        "other = vm['main'](tvm.runtime.tensor(x + 1)).numpy()\nnp.testing.assert_allclose(out, other)",
+        "print(out, np.cumsum(x))",
+        "assert out.shape == (6,)",
+        "this is no Python",
+        "x = " + "-" * 3000 + "1",
+    ],
+)
+def test_literals_and_the_compiler_itself_are_no_reference(check: str) -> None:
+    assert not computes_reference(make_testcase(HEAD + check))

@@ -1,0 +1,135 @@
+"""Runs that are made before their turn: made once, never instead of another run, and never in the way of one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pytest
+
+from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
+from runners.core.runs import RunRequest, RunResult
+from runners.workbench.ahead import RunsAhead, Slots, Withdrawn
+
+TESTCASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="python", files={"r.py": "1"}, steps=(("python", "r.py"),))
+REQUEST = RunRequest(version="3.11", device="cpu", testcase=TESTCASE)
+WAIT_S = 30.0
+
+
+class Machine:
+    """An `Execute` that numbers its runs, in the order of their start. ``hold`` delays runs of a version."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.at_once = self.most_at_once = 0
+        self.hold: dict[str, threading.Event] = {}
+        self.under_way = threading.Semaphore(0)
+        self._guard = threading.Lock()
+
+    def __call__(self, request: RunRequest) -> RunResult:
+        with self._guard:
+            self.started.append(request.version)
+            number = len(self.started)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        self.under_way.release()
+        if request.version in self.hold:
+            assert self.hold[request.version].wait(WAIT_S)
+        with self._guard:
+            self.at_once -= 1
+        return RunResult(ended=Exited(code=0), seconds=number)
+
+
+def ask(version: str) -> RunRequest:
+    return msgspec.structs.replace(REQUEST, version=version)
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(8) as executor:
+        yield executor
+
+
+def test_expected_run_is_made_once_and_answers_one_request(machine: Machine, pool: ThreadPoolExecutor) -> None:
+    """A second equal request asks whether the testcase fails again: it has a run of its own."""
+    ahead = RunsAhead(machine, Slots(1), pool)
+    ahead.expect(REQUEST)
+    assert machine.under_way.acquire(timeout=WAIT_S)
+    assert ahead.execute(REQUEST).seconds == 1
+    assert ahead.execute(REQUEST).seconds == 2
+    assert len(machine.started) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fresh": True},
+        {"attempt": 2},
+        {"limits": Limits(wall_s=1)},
+        {"may_fork": False},
+        {"testcase": msgspec.structs.replace(TESTCASE, files={"r.py": "2"})},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_expected_run_answers_no_other_request(
+    machine: Machine, pool: ThreadPoolExecutor, change: dict[str, object]
+) -> None:
+    """A run in a shared sandbox cannot stand for a run in a sandbox of its own."""
+    ahead = RunsAhead(machine, Slots(1), pool)
+    ahead.expect(REQUEST)
+    assert machine.under_way.acquire(timeout=WAIT_S)
+    assert ahead.execute(msgspec.structs.replace(REQUEST, **change)).seconds == 2
+
+
+def test_run_whose_turn_it_is_goes_before_early_ones(machine: Machine, pool: ThreadPoolExecutor) -> None:
+    slots = Slots(1)
+    ahead = RunsAhead(machine, slots, pool)
+    machine.hold["first"] = threading.Event()
+    first = pool.submit(ahead.execute, ask("first"))
+    assert machine.under_way.acquire(timeout=WAIT_S)
+    for number in range(3):
+        ahead.expect(ask(f"early {number}"))
+    urgent = pool.submit(ahead.execute, ask("urgent"))
+    wait_until(lambda: slots.waiting == 1)
+    machine.hold["first"].set()
+    urgent.result(WAIT_S)
+    first.result(WAIT_S)
+    for number in range(3):
+        ahead.execute(ask(f"early {number}"))
+    assert machine.started[:2] == ["first", "urgent"]
+    assert len(machine.started) == 5
+
+
+def test_no_more_runs_at_once_than_there_are_slots(machine: Machine, pool: ThreadPoolExecutor) -> None:
+    ahead = RunsAhead(machine, Slots(2), pool)
+    for number in range(12):
+        ahead.expect(ask(str(number % 4)))
+    for number in range(12):
+        ahead.execute(ask(str(number % 4)))
+    assert len(machine.started) == 12
+    assert machine.most_at_once <= 2
+
+
+def test_nothing_is_made_early_after_the_end(machine: Machine, pool: ThreadPoolExecutor) -> None:
+    ahead = RunsAhead(machine, Slots(1), pool)
+    ahead.withdraw()
+    with pytest.raises(Withdrawn):
+        ahead.execute_early(REQUEST)
+    assert machine.started == []
+    assert ahead.execute(REQUEST).seconds == 1
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    tick = threading.Event()
+    for _ in range(3000):
+        if holds():
+            return
+        tick.wait(0.01)
+    raise AssertionError("it never came")
