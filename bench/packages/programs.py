@@ -1,9 +1,9 @@
-"""Twelve complete programs of our own: PyTorch modules through ``torch.export``, and ONNX models, each compared with
-the framework's own result."""
+"""Ten PyTorch modules of our own through ``torch.export`` and two ONNX models, with their framework's results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from textwrap import indent
 
 from runners.core.protocol import Testcase, TestcaseKind
 
@@ -15,14 +15,11 @@ from torch import nn
 from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
-torch.manual_seed(0)
 
-{body}
-
-module = module.eval()
-exported = torch.export.export(module, args)
-expected = exported.module()(*args).detach().numpy()
-imported = from_exported_program(exported)
+def export(module, args):
+    module = module.eval()
+    exported = torch.export.export(module, args)
+    return from_exported_program(exported), args, exported.module()(*args).detach().numpy()
 """
 _ONNX = """\
 import numpy as np
@@ -35,27 +32,39 @@ from tvm.relax.frontend.onnx import from_onnx
 
 rng = np.random.default_rng(0)
 
-{body}
 
 def describe(name, shape):
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
-graph = helper.make_graph(nodes, "main", [describe("x", list(x.shape))], [describe("y", None)], constants)
-model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-onnx.checker.check_model(model)
-session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-expected = session.run(None, {{"x": x}})[0]
-args = (x,)
-imported = from_onnx(model)
+
+def convert(x, nodes, constants, shape):
+    graph = helper.make_graph(nodes, "main", [describe("x", list(x.shape))], [describe("y", shape)], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return from_onnx(model), (x,), session.run(None, {"x": x})[0]
 """
 _COMPARE = """
-executable = tvm.compile(imported, target="llvm")
-machine = relax.VirtualMachine(executable, tvm.cpu())
-tensors = [tvm.runtime.tensor(np.asarray(arg)) for arg in args]
-result = machine["main"](*tensors)
-result = result if hasattr(result, "numpy") else result[0]
-np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-4)
-print("same result", expected.shape)
+
+def check(imported, args, expected):
+    executable = tvm.compile(imported, target="llvm")
+    machine = relax.VirtualMachine(executable, tvm.cpu())
+    result = machine["main"](*[tvm.runtime.tensor(np.asarray(arg)) for arg in args])
+    result = result if hasattr(result, "numpy") else result[0]
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-4)
+    return "same"
+"""
+_IMPORT_ONLY = """
+
+def check(imported, args, expected):
+    assert imported.get_global_vars()
+    return "imported"
+"""
+_TRY = """
+try:
+    print(NAME, "->", check(*make()))
+except Exception as error:
+    print(NAME, "->", type(error).__name__, str(error).strip().partition("\\n")[0][:120])
 """
 
 MODULES: Mapping[str, str] = {
@@ -151,6 +160,7 @@ nodes = [
     helper.make_node("Gemm", ["x", "w", "b"], ["h"], transB=1),
     helper.make_node("Softmax", ["h"], ["y"], axis=1),
 ]
+shape = [4, 7]
 """,
     "average_pool": """\
 x = rng.normal(size=(1, 3, 9, 9)).astype("float32")
@@ -159,27 +169,42 @@ nodes = [
     helper.make_node("AveragePool", ["x"], ["h"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
     helper.make_node("Reshape", ["h", "shape"], ["y"]),
 ]
+shape = [1, 3, 25, 1]
 """,
 }
-"""Bodies that define ``x``, ``nodes`` and ``constants`` of a model with input ``x`` and output ``y``."""
+"""Bodies that define ``x``, ``nodes``, ``constants`` and ``shape`` of a model with input ``x`` and output ``y``."""
 
 
-def make_export_testcase(name: str, *, compiles: bool = True) -> Testcase:
-    """Return the program of a module. On a build that generates no code, the program ends with the import."""
-    return _make_testcase(name, _EXPORT, MODULES[name], ("torch",), compiles=compiles)
+def make_export_testcase(names: Iterable[str] = MODULES, *, compiles: bool = True) -> Testcase:
+    """Return one program that prints a line for each module, because each import of PyTorch takes seconds.
+
+    On a build that generates no code, the program ends each module with its import.
+    """
+    bodies = {name: f"torch.manual_seed(0)\n{MODULES[name]}return export(module, args)\n" for name in names}
+    return _make_testcase("torch_export", _EXPORT, bodies, ("torch",), compiles=compiles)
 
 
-def make_onnx_testcase(name: str, *, compiles: bool = True) -> Testcase:
-    """Return the program of an ONNX model; see `make_export_testcase`."""
-    return _make_testcase(name, _ONNX, MODELS[name], ("onnx", "onnxruntime"), compiles=compiles)
+def make_onnx_testcase(names: Iterable[str] = MODELS, *, compiles: bool = True) -> Testcase:
+    """Return one program for ONNX models; see `make_export_testcase`."""
+    bodies = {name: f"{MODELS[name]}return convert(x, nodes, constants, shape)\n" for name in names}
+    return _make_testcase("onnx_models", _ONNX, bodies, ("onnx", "onnxruntime"), compiles=compiles)
 
 
-def _make_testcase(name: str, frame: str, body: str, requirements: tuple[str, ...], *, compiles: bool) -> Testcase:
-    code = frame.format(body=body.strip()) + (_COMPARE if compiles else '\nprint("same result: imported only")\n')
+def _make_testcase(
+    name: str, frame: str, bodies: Mapping[str, str], requirements: tuple[str, ...], *, compiles: bool
+) -> Testcase:
+    parts = [frame, _COMPARE if compiles else _IMPORT_ONLY]
+    for title, body in bodies.items():
+        parts.append(f"\n\ndef make():\n{indent(body, '    ')}\n" + _TRY.replace("NAME", repr(title)))
     return Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain="tvm",
-        files={f"{name}.py": code},
+        files={f"{name}.py": "".join(parts)},
         steps=(("python", f"{name}.py"),),
         requirements=requirements,
     )
+
+
+def read_ends(output: str) -> dict[str, str]:
+    """Return the end of each module or model that a program printed."""
+    return dict(line.split(" -> ", 1) for line in output.splitlines() if " -> " in line)

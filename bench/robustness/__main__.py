@@ -27,7 +27,7 @@ from pathlib import Path
 
 from bench.robustness import kills, own_space, verb_kills, watch_kills
 
-SUBJECTS: Mapping[str, int] = {"probe": 4, "reproduce": 3, "sweep": 2, "watch": 2, "steps of watch": 1}
+SUBJECTS: Mapping[str, int] = {"probe": 4, "reproduce": 2, "sweep": 1, "watch": 1, "steps of watch": 3}
 """Subject → its share of the trials. ``steps of watch`` are the daemon's own steps with canned runs: a comment and a
 command, many kills for little time."""
 LONGEST_S: Mapping[str, float] = {"reproduce": 4.0, "sweep": 4.0, "watch": 5.0}
@@ -89,6 +89,10 @@ def read_records(file: Path) -> Iterator[Record]:
                 yield Record(**{**read, "hits": tuple(read["hits"]), "faults": tuple(read["faults"])})
 
 
+def _encode(record: Record) -> str:
+    return json.dumps(asdict(record)) + "\n"
+
+
 def summarise(records: Sequence[Record]) -> str:
     """Return the table of all trials, and each fault with its seed."""
     lines = ["| command | engine | trials | kills | of the command | with faults |", "|---|---|---|---|---|---|"]
@@ -127,6 +131,7 @@ def run(wanted: int, first: int, folder: Path) -> int:
     os.environ["TMPDIR"] = str(folder / "tmp")
     file, engines = folder / "records.jsonl", [name for name in kills.usable() if name in ENGINES]
     records = list(read_records(file))
+    file.write_text("".join(map(_encode, records)), encoding="utf-8")  # without a line that was cut short
     done = {one.seed for one in records}
     try:
         for seed in (number for number in count(first) if number not in done):
@@ -134,7 +139,7 @@ def run(wanted: int, first: int, folder: Path) -> int:
                 break
             records.append(play(seed, folder, engines))
             with file.open("a", encoding="utf-8") as opened:
-                opened.write(json.dumps(asdict(records[-1])) + "\n")
+                opened.write(_encode(records[-1]))
             _say(records)
     except KeyboardInterrupt:
         sys.stdout.write("stopped\n")

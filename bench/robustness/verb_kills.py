@@ -35,7 +35,8 @@ ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0
 """Time after which a command counts as hanging."""
 MAX_STARTS = 5
-SETTINGS = "toolchain: python\nlimits: {timeout: 20}\nsandbox: "
+VERSIONS = "3.11,3.12"
+SETTINGS = f"toolchain: python\nversions: '{VERSIONS}'\nlimits: {{timeout: 20}}\nsandbox: "
 POLL_S = "5"
 KEPT = ("PATH", "HOME", "LANG", "PYENV_ROOT")
 
@@ -211,8 +212,10 @@ def play_reproduce(trial: Trial) -> None:
     issue.write_text(f"# {trial.case.title}\n\n{trial.case.body}")
     out.mkdir()
     files = (option for kind in ("json", "html") for option in (f"--{kind}", str(out / f"answer.{kind}")))
-    words = ("reproduce", str(issue), "--toolchain", "python", "--sandbox", trial.engine, "--timeout", "20")
-    words = (*words, *files, "--comment", str(out / "answer.md"))
+    words = [
+        *("reproduce", str(issue), "--toolchain", "python", "--versions", VERSIONS, "--sandbox", trial.engine),
+        *("--timeout", "20", *files, "--comment", str(out / "answer.md")),
+    ]
     for _ in range(trial.chance.randint(1, MAX_STARTS)):
         command = trial.start(*words)
         aim = trial.kill_sometime(command)

@@ -53,9 +53,7 @@ ISSUES = ("two-dense-layers-share-one-weight", "take-columns-reordered", "named-
 ROUNDS = 5
 UV, READY = "uv run --with", "ready environments"
 FIRST, VERDICT, COMMENT = "first answer", "verdict", "comment"
-_RUN = re.compile(
-    r"(?P<mark>\S+) \S+ (?P<version>\S+) on (?P<device>\S+?)(?P<variant> \(\w+\))?: .*, (?P<s>[\d.]+) s$"
-)
+_RUN = re.compile(r"(?P<mark>\S+) \S+ (?P<run>\S+ on \S+?)(?P<variant> \(\w+\))?: .*, (?P<s>[\d.]+) s$")
 _STAGE = re.compile(r"(?P<stage>[a-z][a-z ]+) …$")
 
 
@@ -126,7 +124,7 @@ def measure_issue(
             raise SystemExit(f"the two loops end in different ways: {ended}")
         times: dict[str, list[float]] = {}
         for number in range(rounds):
-            order = [*checkouts, *ways]
+            order: list[Path | str] = [*checkouts, *ways]
             for way in order[number % len(order) :] + order[: number % len(order)]:
                 if isinstance(way, Path):
                     course = reproduce(path, sandbox, way)

@@ -13,8 +13,10 @@ from itertools import islice
 
 from runners.core.protocol import Testcase
 
-Definitions = Mapping[str, list[ast.AST]]
-"""Name → the expressions and functions that define the name anywhere in the program."""
+Scope = ast.AST | None
+"""The function in which a name is bound; None for the program's own level."""
+Definitions = Mapping[tuple[Scope, str], list[ast.AST]]
+"""Scope and name → the expressions and functions that define the name there."""
 
 CONSTRUCTORS = frozenset((
     "array", "asarray", "ascontiguousarray", "full", "zeros", "ones", "empty", "arange", "linspace", "eye",
@@ -24,7 +26,7 @@ CONSTRUCTORS = frozenset((
     "any", "isnan", "isinf", "abs", "max", "min", "item", "tolist", "numpy",
 ))  # fmt: skip
 """Calls that build or compare data, and compute no reference from them."""
-MAX_NODES, MAX_CHECKS = 20_000, 100
+MAX_NODES, MAX_CHECKS = 20_000, 20
 """Limits of a program that is read: their product bounds the work."""
 
 
@@ -38,20 +40,30 @@ def computes_reference(testcase: Testcase) -> bool:
 def _has_reference(text: str, toolchain: str) -> bool:
     try:
         tree = ast.parse(text)
-        nodes = list(ast.walk(tree))
+        nodes = list(islice(_walk_scopes(tree), MAX_NODES + 1))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     if len(nodes) > MAX_NODES:
         return False
-    compilers = {toolchain, *_list_imports(nodes, toolchain)}
+    compilers = {toolchain, *_list_imports((node for _, node in nodes), toolchain)}
     defined = _list_definitions(nodes)
-    for sides in islice(_list_checks(nodes), MAX_CHECKS):
-        origins = [_trace_origin(side, defined, compilers) for side in sides]
+    for scope, sides in islice(_list_checks(nodes), MAX_CHECKS):
+        origins = [_trace_origin(side, scope, defined, compilers) for side in sides]
         if any(compiled for compiled, _ in origins) and any(
             computed and not compiled for compiled, computed in origins
         ):
             return True
     return False
+
+
+def _walk_scopes(tree: ast.AST, scope: Scope = None) -> Iterator[tuple[Scope, ast.AST]]:
+    """Yield every node below ``tree`` with the innermost function that contains the node."""
+    pending = [(scope, tree)]
+    while pending:
+        scope, node = pending.pop()
+        yield scope, node
+        inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else scope
+        pending += [(inner, child) for child in ast.iter_child_nodes(node)]
 
 
 def _list_imports(nodes: Iterable[ast.AST], toolchain: str) -> Iterator[str]:
@@ -64,14 +76,14 @@ def _list_imports(nodes: Iterable[ast.AST], toolchain: str) -> Iterator[str]:
                 yield from (one.asname or one.name for one in names)
 
 
-def _list_definitions(nodes: Iterable[ast.AST]) -> Definitions:
-    defined: defaultdict[str, list[ast.AST]] = defaultdict(list)
-    for node in nodes:
+def _list_definitions(nodes: Iterable[tuple[Scope, ast.AST]]) -> Definitions:
+    defined: defaultdict[tuple[Scope, str], list[ast.AST]] = defaultdict(list)
+    for scope, node in nodes:
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     for name in _list_bound(target):
-                        defined[name].append(value)
+                        defined[scope, name].append(value)
             case (
                 ast.AnnAssign(target=target, value=ast.expr() as value)
                 | ast.AugAssign(target=target, value=value)
@@ -79,13 +91,13 @@ def _list_definitions(nodes: Iterable[ast.AST]) -> Definitions:
                 | ast.For(target=target, iter=value)
             ):
                 for name in _list_bound(target):
-                    defined[name].append(value)
+                    defined[scope, name].append(value)
             case ast.With(items=items):
                 for item in items:
                     for name in _list_bound(item.optional_vars) if item.optional_vars is not None else ():
-                        defined[name].append(item.context_expr)
+                        defined[scope, name].append(item.context_expr)
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                defined[name].append(node)
+                defined[scope, name].append(node)
     return defined
 
 
@@ -101,37 +113,38 @@ def _list_bound(target: ast.expr) -> Iterator[str]:
                 yield from _list_bound(part)
 
 
-def _list_checks(nodes: Iterable[ast.AST]) -> Iterator[list[ast.expr]]:
-    """Yield the sides of each comparison that the program may check."""
-    for node in nodes:
+def _list_checks(nodes: Iterable[tuple[Scope, ast.AST]]) -> Iterator[tuple[Scope, list[ast.expr]]]:
+    """Yield the sides of each comparison that the program may check, with their scope."""
+    for scope, node in nodes:
         match node:
             case ast.Compare(left=left, comparators=others):
-                yield [left, *others]
+                yield scope, [left, *others]
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[one, other, *_]) if (
                 "assert" in name or name in ("allclose", "isclose", "array_equal")
             ):
-                yield [one, other]
+                yield scope, [one, other]
 
 
-def _trace_origin(side: ast.expr, defined: Definitions, compilers: set[str]) -> tuple[bool, bool]:
+def _trace_origin(side: ast.expr, scope: Scope, defined: Definitions, compilers: set[str]) -> tuple[bool, bool]:
     """Return whether the compiler takes part in this value, and whether the program computes the value from data."""
     compiled = computed = False
-    seen: set[str] = set()
-    pending: list[ast.AST] = [side]
+    seen: set[tuple[Scope, str]] = set()
+    pending: list[tuple[Scope, ast.AST]] = [(scope, side)]
     while pending:
-        for node in ast.walk(pending.pop()):
+        operates = uses_data = False
+        for inside, node in _walk_scopes(pending[-1][1], pending.pop()[0]):
             match node:
                 case ast.Name(id=name):
                     compiled |= name in compilers
-                    if name not in seen:
-                        seen.add(name)
-                        pending += defined.get(name, ())
+                    key = (inside, name) if (inside, name) in defined else (None, name)
+                    uses_data |= key in defined
+                    if key not in seen:
+                        seen.add(key)
+                        pending += [(key[0], one) for one in defined.get(key, ())]
                 case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-                    computed |= name not in CONSTRUCTORS and name not in defined and _uses_data(node, defined)
+                    known = name in CONSTRUCTORS or (inside, name) in defined or (None, name) in defined
+                    operates |= not known
                 case ast.BinOp():
-                    computed |= _uses_data(node, defined)
+                    operates = True
+        computed |= operates and uses_data
     return compiled, computed
-
-
-def _uses_data(node: ast.AST, defined: Definitions) -> bool:
-    return any(isinstance(one, ast.Name) and one.id in defined for one in ast.walk(node))

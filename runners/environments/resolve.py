@@ -15,7 +15,7 @@ from runners.core.catalogue import Release
 from runners.core.errors import InfraError, UserError
 from runners.environments.files import write_text
 from runners.environments.interpreters import Interpreter
-from runners.environments.stand_ins.gpu import drop_gpu_packages
+from runners.environments.stand_ins.gpu import list_excluded
 from runners.environments.uv import NoSolution, Pin, Uv, measure_download_bytes
 from runners.toolchains import Toolchain, find_toolchain
 
@@ -49,7 +49,7 @@ class Resolver:
     say: Callable[[str], None]
     max_download_bytes: int = MAX_DOWNLOAD_BYTES
     gpu_packages: bool = False
-    """False: resolutions lose the GPU packages that stand-ins replace (`runners.environments.stand_ins.gpu`)."""
+    """False: resolutions leave out the GPU packages that stand-ins replace (`runners.environments.stand_ins.gpu`)."""
 
     def resolve(self, release: Release, extra: tuple[str, ...], interpreter: Interpreter) -> str:
         """Return the lock of a release and the ``extra`` requirements of a testcase.
@@ -78,13 +78,12 @@ class Resolver:
         self, release: Release, requirements: Requirements, extra: tuple[str, ...], interpreter: Interpreter
     ) -> str:
         uv = add_links(self.uv, release.links)
+        if extra and not self.gpu_packages:
+            uv = replace(uv, excluded=list_excluded(Requirement(text).name for text in extra))
         pins = _resolve_together(uv, release, requirements.together, extra, interpreter)
         if requirements.alone:
             python, minor = interpreter.executable, interpreter.version
             pins += uv.resolve(requirements.alone, python=python, minor=minor, newest=release.as_of, deps=False)
-        if extra and not self.gpu_packages:
-            kept = drop_gpu_packages([pin.name for pin in pins], [Requirement(text).name for text in extra])
-            pins = tuple(pin for pin in pins if pin.name in kept)
         if extra:
             self._check_download(pins, release)
         return render_lock(pins)

@@ -114,7 +114,7 @@ class Store:
         interpreter = choose_interpreter(release.pythons)
         with translate_disk_errors(self.root):
             lock = self._resolver.resolve(release, kept, interpreter)
-            digest = digest_environment(lock, interpreter, _describe_layout(release, lock))
+            digest = digest_environment(lock, interpreter, self._describe_layout(release, lock))
             folder = self._environments.find(digest) or self._build(release, lock, interpreter, digest)
         return _describe_environment(release, folder, lock, interpreter, digest)
 
@@ -148,13 +148,21 @@ class Store:
             bundle = find_toolchain(release.toolchain).find_bundle(release.version)
             if bundle:
                 bundles.complete_bundle(bundle, draft / "site")
-            if gpu.needs_stand_ins(list_packages(lock)):
+            if self._needs_stand_ins(lock):
                 gpu.add_stand_ins(draft / "site")
             write_text(draft / "lock.txt", lock)
 
         return self._environments.build(
             digest, fill, on_wait=lambda: self.say(f"waiting for another process that is building {build}")
         )
+
+    def _needs_stand_ins(self, lock: str) -> bool:
+        return not self.gpu_packages and gpu.needs_stand_ins(list_packages(lock))
+
+    def _describe_layout(self, release: Release, lock: str) -> str:
+        """Return the parts of an environment's content that its lock does not name."""
+        bundle = bundles.LAYOUT if find_toolchain(release.toolchain).find_bundle(release.version) else ""
+        return ", ".join(filter(None, (bundle, gpu.LAYOUT if self._needs_stand_ins(lock) else "")))
 
     # ------------------------------------------------------------------------------------- disk space
 
@@ -165,8 +173,9 @@ class Store:
     def keep_within(self, limit_bytes: int) -> int:
         """Call `trim` if the wheels' own records exceed the limit; return the bytes freed.
 
-        Measuring the disk takes seconds, reading the records does not.
+        Measuring the disk takes seconds, reading the records does not. Leftovers of killed uv processes go too.
         """
+        self.uv.remove_old_drafts()
         if self._wheels.sum_recorded_bytes() <= limit_bytes:
             return 0  # environments and uv's cache are hard links to the wheels
         try:
@@ -238,13 +247,6 @@ def open_store(
         say=say,
         also_allowed=also_allowed,
     )
-
-
-def _describe_layout(release: Release, lock: str) -> str:
-    """Return the parts of an environment's content that its lock does not name."""
-    bundle = bundles.LAYOUT if find_toolchain(release.toolchain).find_bundle(release.version) else ""
-    stand_ins = gpu.LAYOUT if gpu.needs_stand_ins(list_packages(lock)) else ""
-    return ", ".join(filter(None, (bundle, stand_ins)))
 
 
 def digest_environment(lock: str, interpreter: Interpreter, layout: str = "") -> str:

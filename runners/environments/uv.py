@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 import subprocess
+import tempfile
+import time
 import tomllib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +45,10 @@ _FAR = "2200-01-01"
 """A day after every publication."""
 
 
+_DRAFT = ".tmp"
+"""Beginning of the names of uv's temporary folders in its cache."""
+_DRAFT_S = 24 * 3600.0
+"""Age at which no uv can be using such a folder."""
 _LOOK_S = 0.1
 """Interval between two looks at how much uv has written."""
 
@@ -78,6 +84,8 @@ class Uv:
     options: tuple[str, ...] = ()
     most_bytes: int = 16 * 1024**3
     """Limit of what one wheel may take on disk, downloaded and unpacked."""
+    excluded: tuple[str, ...] = ()
+    """Packages that no resolution contains, although others require them."""
 
     def resolve(
         self,
@@ -105,7 +113,11 @@ class Uv:
             arguments += [f"--exclude-newer-package={name}={_FAR}" for name in undated]
         arguments += [] if deps else ["--no-deps"]
         arguments += ["--prerelease", "allow"] if prereleases else []
-        done = self._run([*arguments, *self._build_index_options()], stdin="\n".join(requirements) + "\n")
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as overrides:
+            overrides.write("".join(f"{name} ; python_version < '3'\n" for name in self.excluded))
+            overrides.flush()
+            arguments += ["--overrides", overrides.name] if self.excluded else []
+            done = self._run([*arguments, *self._build_index_options()], stdin="\n".join(requirements) + "\n")
         if done.returncode != 0:
             raise self._classify_failure(done.stderr, f"resolving {', '.join(requirements)}")
         return _read_pylock(done.stdout)
@@ -127,6 +139,13 @@ class Uv:
     def forget(self, package: str) -> None:
         """Drop a package from the cache, so that it is downloaded anew."""
         self._run(["cache", "clean", package])
+
+    def remove_old_drafts(self) -> None:
+        """Remove the folders into which uv was unpacking when it was killed, once they are a day old."""
+        for draft in self.cache.glob(f"{_DRAFT}*"):
+            with contextlib.suppress(OSError):
+                if time.time() - draft.stat().st_mtime > _DRAFT_S:
+                    try_remove_folder(draft)
 
     def _build_index_options(self) -> tuple[str, ...]:
         return (*self.options, *(["--offline"] if self.offline else []))
@@ -224,7 +243,7 @@ def _list_drafts(pid: int, cache: Path) -> set[Path]:
     for link in Path(f"/proc/{pid}/fd").glob("*"):
         with contextlib.suppress(OSError, ValueError):
             inside = Path(os.readlink(link)).relative_to(cache.resolve()).parts
-            if inside[:1] and inside[0].startswith(".tmp"):
+            if inside[:1] and inside[0].startswith(_DRAFT):
                 found.add(cache / inside[0])
     return found
 

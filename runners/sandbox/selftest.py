@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 
@@ -31,6 +32,8 @@ def _find_problem(engine: Engine, spec: SandboxSpec) -> str | None:
     try:
         report = _run_uninterrupted(engine, spec)
     except (InfraError, OSError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            raise  # this process is short of memory: no engine is at fault
         return f"its self-test could not start: {error}"
     if report.ended != Exited(code=0):
         words = report.stderr.decode("utf-8", "replace").strip()[-300:]

@@ -60,28 +60,33 @@ class RunsAhead:
 
     def expect(self, request: RunRequest) -> None:
         """Make a run early that will be asked for. Each call stands for one run."""
-        future = self._executor.submit(self.execute_early, request)
+        future = self._executor.submit(self._make, request, early=True)
         with self._guard:
             self._made.setdefault(_make_key(request), []).append(future)
 
     def execute(self, request: RunRequest) -> RunResult:
         """Make a run whose turn it is, or return the result of the same run that was made early."""
+        return self._answer(request, early=False)
+
+    def execute_early(self, request: RunRequest) -> RunResult:
+        """Do the same for a run that lets the runs pass whose turn it is.
+
+        Raises:
+            Withdrawn: the investigation has ended.
+        """
+        return self._answer(request, early=True)
+
+    def _answer(self, request: RunRequest, *, early: bool) -> RunResult:
         with self._guard:
             made = self._made.get(_make_key(request))
             future = made.pop(0) if made else None
         if future is not None and not future.cancel():
             return future.result()
-        with self._slots.take(early=False):
-            return self._execute(request)
+        return self._make(request, early=early)
 
-    def execute_early(self, request: RunRequest) -> RunResult:
-        """Make a run that lets the runs pass whose turn it is.
-
-        Raises:
-            Withdrawn: the investigation has ended.
-        """
-        with self._slots.take(early=True):
-            if self._withdrawn:
+    def _make(self, request: RunRequest, *, early: bool) -> RunResult:
+        with self._slots.take(early=early):
+            if early and self._withdrawn:
                 raise Withdrawn("the investigation has ended")
             return self._execute(request)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from datetime import date
 
 from runners.builds.source import Unbuildable
 from runners.core.catalogue import Release
@@ -23,15 +22,13 @@ from runners.workbench.probes import run_once
 CANARY_LIMITS = Limits(wall_s=120)
 
 
-def find_environment(
-    machine: Machine, version: str, testcase: Testcase, day: date | None = None
-) -> Environment | NotRun:
+def find_environment(machine: Machine, version: str, testcase: Testcase) -> Environment | NotRun:
     """Return the environment of a release with the testcase's requirements, or the reason why there is none.
 
-    ``day`` is the day of the report, which chooses the versions of large packages. The files of an environment are
-    compared with its record once (some 0.07 s), not for each run.
+    The day of the report chooses the versions of large packages. The files of an environment are compared with its
+    record once (some 0.07 s), not for each run.
     """
-    requirements = pin_layers(testcase.requirements, day)
+    requirements = pin_layers(testcase.requirements, machine.day)
     name = (testcase.toolchain, version, requirements)
     environment, copy = machine.ready.get(name, (None, ""))
     if environment is not None and copy == identify_copy(environment):
@@ -73,10 +70,12 @@ def find_release(machine: Machine, toolchain: str, version: str) -> Release:
     return machine.catalogue.find(toolchain, version)
 
 
-def prepare_build(machine: Machine, name: str, testcase: Testcase, day: date | None = None) -> None:
+def prepare_build(machine: Machine, name: str, testcase: Testcase) -> None:
     """Provide a listed build and its environment. Failures are reported when the build is run."""
     with contextlib.suppress(ReprobotError):
-        machine.store.get_environment(machine.registry.provide_release(name), pin_layers(testcase.requirements, day))
+        machine.store.get_environment(
+            machine.registry.provide_release(name), pin_layers(testcase.requirements, machine.day)
+        )
 
 
 def run_canary(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 
 from runners.builds.commit_range import BuildRegistry
 from runners.core.catalogue import Catalogue
@@ -34,6 +35,8 @@ class Machine:
     """The software Vulkan driver, if the machine has one."""
     history: str = ""
     """A clone of the toolchain's repository that is used in place of the configured one."""
+    day: date | None = None
+    """Day of the report under investigation. It chooses the versions of large packages."""
     registry: BuildRegistry = field(default_factory=BuildRegistry)
     """Builds between releases that were listed for a search."""
 

@@ -15,7 +15,7 @@ from runners.core.conditions import USUAL
 from runners.core.failure.rejection import is_rejected
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Finding, Limits, Observation, Plan, Testcase, Variant, Varied
-from runners.core.runs import Execute, RunRequest
+from runners.core.runs import Execute, RunRequest, RunResult
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
@@ -23,7 +23,7 @@ from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_reru
 from runners.investigation.state import BuildSearch, Tools, make_cell
 from runners.probe.observe import make_request, observe_cell
 from runners.toolchains import find_toolchain
-from runners.workbench.ahead import RunsAhead
+from runners.workbench.ahead import RunsAhead, Withdrawn
 
 
 def make_tools(
@@ -43,13 +43,27 @@ def make_tools(
     """
     toolchain = find_toolchain(plan.testcase.toolchain)
     execute = execute if ahead is None else ahead.execute
-    execute_diagnosis = execute if ahead is None else ahead.execute_early
+    execute_early = execute if ahead is None else ahead.execute_early
+    diagnosed: list[Failure] = []
 
     def look_for_cause(failure: Failure) -> Diagnosis:
+        diagnosed.append(failure)
+
+        def execute_diagnosis(request: RunRequest) -> RunResult:
+            if diagnosed[-1] is not failure:
+                raise Withdrawn("the diagnosis of another failure took its place")
+            return execute_early(request)
+
         return diagnose_failure(
             failure,
             toolchain.DIAGNOSERS,
-            make_means(execute_diagnosis, progress, plan, failure.seen.varied),
+            make_means(
+                execute_diagnosis,
+                progress,
+                plan,
+                failure.seen.varied,
+                expect=(lambda request: None) if ahead is None else ahead.expect,
+            ),
             lambda version, testcase, setup: run_under(execute_diagnosis, plan, version, testcase, setup),
             executor=background,
         )
@@ -96,14 +110,24 @@ def _retarget(testcase: Testcase, device: str) -> Testcase | None:
     return retarget_testcase(testcase, device)
 
 
-def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USUAL) -> Means:
+def make_means(
+    execute: Execute,
+    progress: Sink,
+    plan: Plan,
+    under: Varied = USUAL,
+    *,
+    expect: Callable[[RunRequest], None] = lambda _request: None,
+) -> Means:
     """The means for a diagnosis of this plan, under the conditions in which its failure was seen.
 
     Every run has a sandbox of its own, because findings rest on single runs.
     """
 
+    def make_run_cell(version: str, variant: Variant, testcase: Testcase, device: str) -> Cell:
+        return make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
+
     def run(version: str, variant: Variant, testcase: Testcase, device: str) -> Observation:
-        cell = make_cell(plan, version, variant=variant, testcase=testcase, device=device, under=under)
+        cell = make_run_cell(version, variant, testcase, device)
         progress.cell(cell, None)
         seen = observe_cell(execute, plan, cell, 1, fresh=True)
         progress.cell(cell, seen)
@@ -116,7 +140,10 @@ def make_means(execute: Execute, progress: Sink, plan: Plan, under: Varied = USU
         )
         return execute(request).hook_file or ""
 
-    return Means(run=run, run_hook=run_hook, retarget=_retarget)
+    def expect_run(version: str, variant: Variant, testcase: Testcase, device: str) -> None:
+        expect(make_request(make_run_cell(version, variant, testcase, device), 1, fresh=True))
+
+    return Means(run=run, run_hook=run_hook, retarget=_retarget, expect=expect_run)
 
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:

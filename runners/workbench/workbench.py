@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -24,7 +23,7 @@ from runners.core.protocol import (
     Testcase,
     Variant,
 )
-from runners.core.runs import Execute, RunRequest, RunResult, report_not_run
+from runners.core.runs import RunRequest, RunResult, report_not_run
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate_plan
@@ -61,7 +60,7 @@ class Workbench(Machine):
             ahead = RunsAhead(self.execute, Slots(plan.budget.workers), background)
             tools = make_tools(
                 plan,
-                self._execute_on_day(plan.day),
+                replace(self, day=plan.day).execute,
                 executor,
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
@@ -74,20 +73,17 @@ class Workbench(Machine):
             finally:
                 ahead.withdraw()
 
-    def execute(self, request: RunRequest, day: date | None = None) -> RunResult:
-        """Make one run on this machine. The testcase cannot make it raise. ``day`` is the day of the report."""
-        environment = find_environment(self, request.version, request.testcase, day)
+    def execute(self, request: RunRequest) -> RunResult:
+        """Make one run on this machine. The testcase cannot make it raise."""
+        environment = find_environment(self, request.version, request.testcase)
         if isinstance(environment, NotRun):
             return report_not_run(environment, self.engine.name)
         return make_run(self, environment, request)
 
-    def _execute_on_day(self, day: date | None) -> Execute:
-        return lambda request: self.execute(request, day)
-
     def _search_between_releases(self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor) -> BuildSearch:
         supply = BuildSupply(
             seconds=self.registry.list_expected_s,
-            prepare=lambda name: prepare_build(self, name, plan.testcase, plan.day),
+            prepare=lambda name: prepare_build(replace(self, day=plan.day), name, plan.testcase),
             helper=helper,
         )
         return BuildSearch(list_builds=lambda good, bad: self._try_listing(plan, good, bad, prior), supply=supply)
@@ -115,7 +111,7 @@ class Workbench(Machine):
             nonlocal limits
             asked = msgspec.structs.replace(plan, claim=claim, limits=limits)
             cell = make_cell(asked, version, variant=Variant.CONTROL, testcase=testcase)
-            seen = observe_cell(self._execute_on_day(plan.day), asked, cell, 1, fresh=fresh)
+            seen = observe_cell(replace(self, day=plan.day).execute, asked, cell, 1, fresh=fresh)
             if limits is plan.limits and claim.kind is not ClaimKind.HANG:  # a reduced testcase may loop for ever
                 limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, max(20.0, 5 * seen.seconds)))
             return seen

@@ -45,6 +45,8 @@ def read_claim(source: ClaimSource) -> Claim:
     kind = _classify_claim(source, signature)
     if kind is ClaimKind.UNKNOWN and actual and source.code:
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
+    if kind is ClaimKind.HANG and actual and expected:
+        kind = ClaimKind.WRONG_RESULT  # a run that hangs has no output to compare; the words mean something else
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
         actual = expected = ""
     if kind is ClaimKind.CRASH:
@@ -87,11 +89,13 @@ def _any_of(*words: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(words)})", re.I)
 
 
+_WITHOUT_OBJECT = r"\b(?=\s*(?:$|[^\w\s]|(?:and|or|but|when|if|for|on|in|at|from|to|with|after|until)\b))"
+"""After ``return``: a call that never returns hangs, and a call that never returns a negative number does not."""
 _HANG = _any_of(
     *(r"hang(?:s|ing)?\b", r"dead-?lock", r"(?:gets?|is|be) stuck", r"endless(?:ly)?\b", r"takes? forever"),
-    *(r"not terminating", r"never (?:returns|terminates|finishes|ends|comes back)"),
+    *(r"not terminating", r"never (?:terminates|finishes|ends|comes back)", rf"never returns{_WITHOUT_OBJECT}"),
     *(r"infinite(?:ly)? (?:loop|recurs)", r"(?:loops?|runs?) forever"),
-    *(r"does(?: no|n[o'’])t (?:terminate|finish|return)", r"not finish"),
+    *(r"does(?: no|n[o'’])t (?:terminate|finish)", rf"does(?: no|n[o'’])t return{_WITHOUT_OBJECT}", r"not finish"),
     r"(?:compile|build|compilation) time explodes",
 )
 _CRASH = _any_of(

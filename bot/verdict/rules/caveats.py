@@ -87,7 +87,8 @@ _HOW_TO_CALL = re.compile(
 def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Weigh a reported error that is a check of the call: the error is correct if the testcase calls wrongly.
 
-    Withhold the verdict where no pass causes the error. Otherwise the headline mentions a check of the runtime.
+    The headline mentions a check of the runtime, which names the argument. Any other such error withholds the verdict
+    where no pass causes the error.
     """
     if verdict.kind is not VerdictKind.CONFIRMED or evidence.plan.claim.kind is not ClaimKind.ERROR:
         return verdict
@@ -96,11 +97,12 @@ def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not messages or len(messages) < len(failing):
         return verdict
     checks = find_toolchain(evidence.plan.testcase.toolchain).FAILURES.call_checks
-    by_runtime = all(any(pattern.search(message) for pattern in checks) for message in messages)
-    if (by_runtime or all(map(_HOW_TO_CALL.search, messages))) and any(map(clears_passes, evidence.findings)):
-        why = "the error says how a function has to be called: if the testcase calls it wrongly, the error is correct"
-        return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why)
-    if not by_runtime:
+    if all(any(pattern.search(message) for pattern in checks) for message in messages):
+        caveat = (
+            "The error comes from a check of the arguments: if the testcase passes wrong ones, the error is correct."
+        )
+        return replace(verdict, headline=f"{verdict.headline} {caveat}")
+    if not all(map(_HOW_TO_CALL.search, messages)) or not any(map(clears_passes, evidence.findings)):
         return verdict
-    caveat = "The error comes from a check of the arguments: if the testcase passes wrong ones, the error is correct."
-    return replace(verdict, headline=f"{verdict.headline} {caveat}")
+    why = "the error says how a function has to be called: if the testcase calls it wrongly, the error is correct"
+    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why)

@@ -37,10 +37,16 @@ class Means:
     """Run a testcase whose step launches a guest program. Return the lines that the program wrote: a claim."""
     retarget: Callable[[Testcase, str], Testcase | None]
     """Return the testcase for another device; None if it names no target or is for that device already."""
+    expect: Callable[[str, Variant, Testcase, str], None] = lambda _version, _variant, _testcase, _device: None
+    """Take note of a run that will be asked for: it may begin now."""
 
     def run_control(self, failure: Failure, changed: Testcase) -> Observation:
         """Run a changed testcase on the release and the device of a failure."""
         return self.run(failure.seen.version, Variant.CONTROL, changed, failure.seen.device)
+
+    def expect_control(self, failure: Failure, changed: Testcase) -> None:
+        """Take note that `run_control` will be asked for such a run, unless a run before it refutes a claim."""
+        self.expect(failure.seen.version, Variant.CONTROL, changed, failure.seen.device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

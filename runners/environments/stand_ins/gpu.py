@@ -17,7 +17,15 @@ from runners.environments.stand_ins.elf import SharedLibrary, read_library
 LAYOUT = "without GPU packages 1"
 """Part of the digest of environments with these stand-ins. Increase the number when other files are written."""
 
-_GPU_PACKAGE = re.compile(r"nvidia-[a-z0-9-]+|cuda-[a-z0-9-]+|triton|pytorch-triton[a-z0-9-]*")
+_PARTS = (
+    *("cublas", "cuda-cupti", "cuda-nvrtc", "cuda-runtime", "cudnn", "cufft", "cufile", "curand", "cusolver"),
+    *("cusparse", "cusparselt", "nccl", "nvjitlink", "nvshmem", "nvtx"),
+)
+_GPU_PACKAGES = frozenset(
+    {f"nvidia-{part}{generation}" for part in _PARTS for generation in ("", "-cu11", "-cu12", "-cu13")}
+    | {"cuda-bindings", "cuda-pathfinder", "cuda-toolkit", "triton", "pytorch-triton"}
+)
+"""The packages that wheels of PyTorch 1.13 to 2.15 require on Linux for GPUs."""
 _GPU_LIBRARY = re.compile(r"lib(?:cu|nv|nccl)[A-Za-z_]*\.so\.\d+")
 _DRIVER = "libcuda.so.1"
 """Comes with the driver, not with a package. A stand-in would hide the driver from a compiler in the same process."""
@@ -28,21 +36,17 @@ LINKED = {"torch": "torch/lib"}
 """A distribution whose libraries link the GPU packages → the folder where they look for them (their RUNPATH)."""
 
 
-def drop_gpu_packages(names: Sequence[str], wanted: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a resolution without GPU packages, as far as the testcase does not require them itself.
+def list_excluded(wanted: Iterable[str]) -> tuple[str, ...]:
+    """Return the GPU packages to leave out of a resolution: all that the testcase does not require itself.
 
-    Only a resolution with a distribution of `LINKED` loses packages: for others nothing would stand in.
+    They are left out before the resolution, because some are published later than the release that is resolved.
     """
-    if LINKED.keys().isdisjoint(names):
-        return tuple(names)
-    kept = set(wanted)
-    return tuple(name for name in names if name in kept or not _GPU_PACKAGE.fullmatch(name))
+    return tuple(sorted(_GPU_PACKAGES - set(wanted)))
 
 
 def needs_stand_ins(names: Iterable[str]) -> bool:
-    """True if packages of a lock link GPU packages that the lock lacks."""
-    present = set(names)
-    return not LINKED.keys().isdisjoint(present) and not any(name.startswith("nvidia-") for name in present)
+    """True if packages of a lock link GPU packages."""
+    return not LINKED.keys().isdisjoint(names)
 
 
 def add_stand_ins(site: Path) -> tuple[str, ...]:

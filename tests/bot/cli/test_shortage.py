@@ -35,7 +35,7 @@ print(1 / 0)
 ZeroDivisionError: division by zero
 ```
 """
-TOO_LITTLE = (60, 80, 95, 110)
+TOO_LITTLE = (50, 60, 70, 90)
 """MiB of address space: too little for the imports, for the plan, for a sandbox, for a thread. The exact place moves
 with the interpreter."""
 ENOUGH = 4096

@@ -133,6 +133,8 @@ def test_an_approval_holds_for_one_testcase() -> None:
     assert find_approval(approved(), [comment(said, by="ada")], SHA, permission) is None
     assert find_approval(approved(), [comment(said, edited=True)], SHA, permission) is None
     assert find_approval(approved(), [comment("> " + said.replace("\n", "\n> "))], SHA, permission) is None
+    edited_at_once = comment(f"/repro approve {'cd' * 32}")  # within the second: the dates show no edit
+    assert find_approval(approved(), [edited_at_once], SHA, permission) is None
     assert find_approval(approved(), [], SHA, permission) is None
 
 

@@ -24,9 +24,9 @@ def wheels(tmp_path: Path) -> Path:
     folder = tmp_path / "wheels"
     folder.mkdir()
     build_wheel(folder, "tiny", "1.0", {"tiny/__init__.py": "VALUE = 1\n"})
-    build_wheel(folder, "nvidia_tiny", "1.0", {"nvidia/__init__.py": ""})
+    build_wheel(folder, "nvidia_cublas", "1.0", {"nvidia/__init__.py": ""})
     for version in (OLDEST.version, NEWEST.version, "99.0"):
-        build_wheel(folder, "torch", version, {"torch/__init__.py": ""}, requires="nvidia-tiny")
+        build_wheel(folder, "torch", version, {"torch/__init__.py": ""}, requires="nvidia-cublas")
     return folder
 
 
@@ -43,7 +43,7 @@ def test_pytorch_comes_without_its_gpu_packages(store: Store) -> None:
 def test_the_operator_may_want_gpu_packages(store: Store) -> None:
     """They make another environment."""
     full = replace(store, gpu_packages=True).get_environment(RELEASE, ("torch",))
-    assert full.list_packages()["nvidia-tiny"] == "1.0"
+    assert full.list_packages()["nvidia-cublas"] == "1.0"
     assert full.digest != store.get_environment(RELEASE, ("torch",)).digest
 
 
@@ -63,7 +63,7 @@ def test_a_download_over_the_budget_is_forbidden(store: Store, monkeypatch: pyte
     small = replace(store, max_download_bytes=900 * 2**20)
     with pytest.raises(Forbidden, match=r"download of 1400 MiB .* the operator's limit is 900 MiB"):
         small.get_environment(RELEASE, ("torch",))
-    assert small.get_environment(replace(RELEASE, distributions=("tiny==1.0", "nvidia-tiny"))).list_packages()
+    assert small.get_environment(replace(RELEASE, distributions=("tiny==1.0", "nvidia-cublas"))).list_packages()
 
 
 def test_a_package_off_the_list_is_forbidden(store: Store) -> None:

@@ -354,6 +354,17 @@ def test_a_wheel_that_unpacks_to_more_than_the_limit_is_refused(
     assert run_in(store.get_environment(RELEASE), "import tiny; print('whole')") == "whole"
 
 
+def test_leftovers_of_a_killed_uv_are_removed_after_a_day(tmp_path: Path, wheels: Path) -> None:
+    """A younger one may belong to a uv that is unpacking now."""
+    store = make_store(tmp_path / "store", wheels)
+    for name in (".tmpOld", ".tmpNew"):
+        (store.root / "uv" / name / "package").mkdir(parents=True)
+    before = time.time() - 25 * 3600
+    os.utime(store.root / "uv/.tmpOld", (before, before))
+    store.keep_within(2**40)
+    assert [path.name for path in (store.root / "uv").glob(".tmp*")] == [".tmpNew"]
+
+
 class Index:
     """A package index on this machine with one wheel. ``whole`` is the number of times that all of the wheel is sent;
     later answers are cut short."""

@@ -235,6 +235,14 @@ def test_without_a_control_group_each_process_is_limited() -> None:
     assert "--data=1000" not in bubblewrap_command.build_inner_argv(SPEC, user=65534, root=False, grouped=True)
 
 
+def test_without_libseccomp_the_missing_filter_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """bubblewrap then gives up one of its guarantees, and names the package."""
+    monkeypatch.setitem(sys.modules, "pyseccomp", None)
+    monkeypatch.setattr(seccomp, "find_problem", seccomp.find_problem.__wrapped__)
+    (stated,) = [loss for loss in bubblewrap.Bubblewrap().limitations if "not filtered" in loss]
+    assert "libseccomp2" in stated
+
+
 LONG_AGO = int(time.time() - owner.MAX_LIFE_S) - 60
 
 

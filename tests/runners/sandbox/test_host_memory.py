@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.core.protocol import Limits
 from runners.probe.layout import Layout
 from runners.sandbox import owner
 from runners.sandbox.containers import session as running
@@ -127,9 +128,11 @@ def parent(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     what other programs of the machine do meanwhile is counted elsewhere.
     """
     name, create = owner.make_name(), cgroup.create_group
-    monkeypatch.setattr(
-        cgroup, "create_group", lambda below, *more, **named: create(f"{name}/{below}", *more, **named)
-    )
+
+    def create_below(below: str, limits: Limits, **more: Path) -> cgroup.Cgroup:
+        return create(f"{name}/{below}", limits, **more)
+
+    monkeypatch.setattr(cgroup, "create_group", create_below)
     tops = [cgroup.ROOT] if IS_V2 else [cgroup.ROOT / part for part in ("memory", "pids", "cpuacct")]
     for top in tops:
         (top / name).mkdir()

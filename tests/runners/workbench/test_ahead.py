@@ -9,9 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
-from runners.core.protocol import Exited, Limits, Testcase, TestcaseKind
+from runners.core.progress import Silent
+from runners.core.protocol import Exited, Limits, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.runs import RunRequest, RunResult
+from runners.core.toolchain.diagnosis import Failure
 from runners.workbench.ahead import RunsAhead, Slots, Withdrawn
+from runners.workbench.tools import make_tools
+from tests.support.observed import PLAN, observe
 
 TESTCASE = Testcase(kind=TestcaseKind.PYTHON, toolchain="python", files={"r.py": "1"}, steps=(("python", "r.py"),))
 REQUEST = RunRequest(version="3.11", device="cpu", testcase=TESTCASE)
@@ -124,6 +128,25 @@ def test_nothing_is_made_early_after_the_end(machine: Machine, pool: ThreadPoolE
         ahead.execute_early(REQUEST)
     assert machine.started == []
     assert ahead.execute(REQUEST).seconds == 1
+
+
+def test_diagnosis_that_another_replaces_makes_no_further_run(machine: Machine, pool: ThreadPoolExecutor) -> None:
+    """The early diagnosis took a flaky failure for a steady one."""
+    plan = msgspec.structs.replace(PLAN, testcase=TESTCASE, device="cpu")
+    tools = make_tools(plan, machine, pool, Silent(), ahead=RunsAhead(machine, Slots(2), pool), background=pool)
+    signature = Signature(type="AssertionError", message="x")
+    steady = Failure(testcase=TESTCASE, seen=observe("early", Outcome.MATCH, signature=signature))
+    flaky = Failure(testcase=TESTCASE, seen=observe("later", Outcome.MATCH, signature=signature))
+    machine.hold["early"] = threading.Event()
+    early = pool.submit(tools.diagnose, steady)
+    assert machine.under_way.acquire(timeout=WAIT_S)
+    later = pool.submit(tools.diagnose, flaky)
+    assert machine.under_way.acquire(timeout=WAIT_S)
+    machine.hold["early"].set()
+    later.result(WAIT_S)
+    with pytest.raises(Withdrawn):
+        early.result(WAIT_S)
+    assert machine.started.count("early") == 1
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -19,6 +19,7 @@ from runners.core.protocol import (
     Claim,
     ClaimKind,
     Exited,
+    Investigation,
     Plan,
     Signature,
     StepResult,
@@ -97,6 +98,17 @@ def test_runs_of_a_diagnosis_that_a_finding_rests_on_are_fresh(ask: Callable[[Ex
     assert all(map(is_fresh, execute.asked))
 
 
+def test_expected_control_is_the_run_that_is_asked_for() -> None:
+    """The run that begins early is fresh too, and answers the request of the diagnosis."""
+    asked = Recorder()
+    expected: list[RunRequest] = []
+    means = make_means(asked, Silent(), PLAN, Varied(fill=0x55), expect=expected.append)
+    means.expect("3.11", Variant.CONTROL, TESTCASE, "cpu")
+    means.run("3.11", Variant.CONTROL, TESTCASE, "cpu")
+    assert expected == asked.asked
+    assert is_fresh(expected[0])
+
+
 def test_controls_of_the_report_are_fresh_and_the_matrix_is_forked() -> None:
     """The first run of a release is a fork, for speed. The second, which confirms it, has a sandbox of its own."""
     execute = Recorder()
@@ -159,14 +171,7 @@ def test_a_fresh_run_shares_no_sandbox_with_a_zygote(engine: Engine, tmp_path: P
     """A probe of a session sees the zygote of its sandbox. A fresh run sees none, while the session stays open."""
     if not isinstance(engine, SessionEngine):
         pytest.skip(f"{engine.name} keeps no session")
-    bench = Workbench(
-        engine=engine,
-        store=cast("Store", None),
-        catalogue=load_catalogue(),
-        progress=Silent(),
-        run_id=owner.make_name(),
-        canaries=Canaries(tmp_path),
-    )
+    bench = make_bench(engine, tmp_path)
     environment = make_environment(tmp_path)
     testcase = msgspec.structs.replace(TESTCASE, files={"r.py": ZYGOTES})
     request = RunRequest(version="3.11", device="cpu", testcase=testcase)
@@ -180,6 +185,44 @@ def test_a_fresh_run_shares_no_sandbox_with_a_zygote(engine: Engine, tmp_path: P
     shared = [int(text) for text in (seen[0], seen[1], seen[3])]
     assert min(shared) >= 1
     assert seen[2] == "0\n"
+
+
+START = "print(open('/proc/1/stat').read().rpartition(')')[2].split()[19])\n"
+"""Prints the start of the sandbox's first process: another sandbox has another one."""
+
+
+def test_two_issues_never_share_a_sandbox(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs of one plan share a sandbox. It is closed with the plan, and the next plan gets its own."""
+    if not isinstance(engine, SessionEngine):
+        pytest.skip(f"{engine.name} keeps no session")
+    bench = make_bench(engine, tmp_path)
+    environment = make_environment(tmp_path)
+    request = RunRequest(
+        version="3.11", device="cpu", testcase=msgspec.structs.replace(TESTCASE, files={"r.py": START})
+    )
+    seen: list[str] = []
+
+    def investigate(plan: Plan, tools: object) -> Investigation:
+        seen.extend(make_run(bench, environment, request).steps[0].stdout for _ in range(2))
+        return Investigation()
+
+    monkeypatch.setattr("runners.workbench.workbench.investigate_plan", investigate)
+    for _ in range(2):
+        bench.run(PLAN)
+    assert all(text.strip().isdigit() for text in seen)
+    assert (seen[0] == seen[1], seen[2] == seen[3]) == (True, True)
+    assert seen[1] != seen[2]
+
+
+def make_bench(engine: Engine, folder: Path) -> Workbench:
+    return Workbench(
+        engine=engine,
+        store=cast("Store", None),
+        catalogue=load_catalogue(),
+        progress=Silent(),
+        run_id=owner.make_name(),
+        canaries=Canaries(folder),
+    )
 
 
 def make_environment(directory: Path) -> Environment:

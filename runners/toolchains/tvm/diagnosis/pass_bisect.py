@@ -52,12 +52,16 @@ def bisect_passes(failure: Failure, means: Means) -> Diagnosis:
     if claim.application == 0:
         return Diagnosis(findings=(_blame_no_pass(claim, failing),))
 
-    def run_limited(count: int) -> Outcome:
+    def limit(count: int) -> Testcase:
         setting = {"limit": count, "scope": claim.scope, "always": list(claim.always), "outer": list(claim.outer)}
         step = make_launch_step(_PROGRAM, "limit", msgspec.json.encode(setting).decode(), script, *arguments)
-        return means.run_control(failure, _with_step(testcase, step)).outcome
+        return _with_step(testcase, step)
 
-    if run_limited(claim.application) is not Outcome.MATCH or run_limited(claim.passes_without) is not Outcome.PASS:
+    failing_with, passing_without = limit(claim.application), limit(claim.passes_without)
+    means.expect_control(failure, passing_without)
+    if means.run_control(failure, failing_with).outcome is not Outcome.MATCH:
+        return NOTHING_FOUND
+    if means.run_control(failure, passing_without).outcome is not Outcome.PASS:
         return NOTHING_FOUND
     return Diagnosis(findings=(_blame_pass(claim, failing),))
 
