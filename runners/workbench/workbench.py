@@ -57,10 +57,11 @@ class Workbench(Machine):
             open_executor(plan.budget.workers) as executor,
             open_executor(plan.budget.workers + DIAGNOSIS_THREADS) as background,
         ):
-            ahead = RunsAhead(self.execute, Slots(plan.budget.workers), background)
+            machine = replace(self, day=plan.day)
+            ahead = RunsAhead(machine.execute, Slots(plan.budget.workers), background)
             tools = make_tools(
                 plan,
-                replace(self, day=plan.day).execute,
+                ahead.execute,
                 executor,
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
