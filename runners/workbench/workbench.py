@@ -68,7 +68,7 @@ class Workbench(Machine):
             ahead = RunsAhead(runs, Slots(plan.budget.workers), background)
             tools = make_tools(
                 plan,
-                runs,
+                ahead.execute,
                 executor,
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
