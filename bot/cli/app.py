@@ -605,7 +605,7 @@ def run_import(
     ledger: LedgerArgument,
     lines: Annotated[Path, typer.Argument(metavar="LINES", help="File that `ledger export` wrote.")],
 ) -> None:
-    """Add recorded runs to a ledger. Runs that the ledger has stay. Verdicts rest on runs: import trusted ones only."""
+    """Add recorded runs to a ledger. Runs that it has stay. Verdicts rest on runs: import trusted runs only."""
     from bot.cli import tracker
 
     tracker.import_runs(ledger, lines)

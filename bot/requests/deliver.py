@@ -203,7 +203,7 @@ def _is_superseded(record: IssueRecord, id: str, at: datetime) -> bool:
 
 
 def _note_update(case: Case, before: StickyComment, answer: StickyComment) -> str:
-    """Return the note that an answer was edited, of which the forge sends no notification; empty for a new comment."""
+    """Return the note that an answer was edited, because the forge does not notify of edits; empty for a new one."""
     assert case.run is not None
     if before.verdict != answer.verdict:
         return ""
