@@ -25,6 +25,7 @@ from runners.core.requirements import parse_allowance
 from runners.environments.store import default_root
 from runners.environments.wheel_sources import open_catalogue
 from runners.workbench import Workbench, open_workbench
+from runners.workbench.run_ledger import open_run_ledger
 
 PASSES = frozenset(
     {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"}
@@ -40,6 +41,12 @@ GRACE_S = 900
 """Time beyond the plan's own budget, for building environments and for diagnoses."""
 _LOG_TAIL_BYTES = 2_000
 _PR_SET_PDEATHSIG = 1
+_ROOT = Path(__file__).parents[1]
+_START = (
+    "import importlib, sys; sys.path.insert(0, sys.argv.pop(1));"
+    " sys.exit(importlib.import_module(sys.argv.pop(1)).main(sys.argv[1:]))"
+)
+"""Starts the child with the packages of this very process: other projects may install packages of these names."""
 
 
 def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -47,19 +54,33 @@ def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name in PASSES}
 
 
-def run_in_child(plan: Path, digest: str, cell: JobCell, results: Path, environment: Mapping[str, str]) -> None:
+def run_in_child(
+    plan: Path,
+    digest: str,
+    cell: JobCell,
+    results: Path,
+    environment: Mapping[str, str],
+    ledger: Path | None = None,
+    *,
+    cluster: str = "",
+) -> None:
     """Run one cell in a child process and wait for its result file in the folder ``results``.
+
+    Runs that ``ledger`` has are not made again; the others are added to it. With ``cluster``, the child sends the
+    cell to a worker of the Dask scheduler at this address.
 
     Raises:
         InfraError: the child failed, or took longer than the plan's budget and `GRACE_S`.
     """
-    words = [sys.executable, "-I", "-m", "runners.__main__", str(plan), digest, cell.id, str(results)]
+    module = "runners.cluster" if cluster else "runners.__main__"
+    words = [sys.executable, "-I", "-c", _START, str(_ROOT), module, str(plan), digest, cell.id, str(results)]
+    more = [cluster] if cluster else [] if ledger is None else [str(ledger.absolute())]
     limit = cell.plan.budget.wall_s + GRACE_S
     log = results.parent / f"{cell.id}.log"
     results.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [*words, str(os.getpid())],
+            [*words, str(os.getpid()), *more],
             env=filter_environment(environment),
             cwd=results.parent,
             stdin=subprocess.DEVNULL,
@@ -98,8 +119,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="runners.__main__")
     for name in ("plan", "sha256", "cell", "results", "parent"):
         parser.add_argument(name)
+    parser.add_argument("ledger", nargs="?")
     given = parser.parse_args(arguments)
-    _end_with_parent(int(given.parent))
+    end_with_parent(int(given.parent))
     try:
         with Path(given.plan).open("rb") as file:
             data = file.read(MAX_PLAN_BYTES + 1)
@@ -107,8 +129,14 @@ def main(arguments: Sequence[str]) -> int:
 
         def open_bench(cell: JobCell) -> Workbench:
             also = frozenset(parse_allowance(cell.allow).values())
+            ledger = open_run_ledger(Path(given.ledger)) if given.ledger else None
             return open_workbench(
-                cell.sandbox, catalogue, Silent(), also_allowed=also, download_mib=cell.download_mib
+                cell.sandbox,
+                catalogue,
+                Silent(),
+                also_allowed=also,
+                download_mib=cell.download_mib,
+                ledger=ledger,
             )
 
         write_result(run_cell(data, digest=given.sha256, cell=given.cell, open_bench=open_bench), Path(given.results))
@@ -123,7 +151,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """Ask the kernel for SIGTERM when the watcher ends, even by kill -9.
 
     Otherwise two children would run the same cell after a restart of the watcher.

@@ -56,6 +56,7 @@ ARROWS: dict[str, set[str]] = {
         *("runners.environments", "runners.builds", "runners.probe", "runners.diagnosis", "runners.investigation"),
     },
     "runners.cell": {"runners.hardware", "runners.minimization", "runners.workbench"},
+    "runners.cluster": {"runners.__main__", "runners.environments", "runners.toolchains"},
     "runners.__main__": {"runners.environments", "runners.cell", "runners.workbench"},
     # The hostile ring: standard library, and the compiler under test where the folder has its name.
     "runners.guest": set(),
@@ -69,6 +70,7 @@ OPEN_TO_BOT = {"runners.core", "runners.toolchains"}
 """What any module of ``bot`` may import from ``runners``."""
 LOCAL_VERBS = {
     *("runners.workbench", "runners.cell", "runners.__main__", "runners.doctor", "runners.environments"),
+    "runners.cluster",
     *("runners.builds", "runners.sandbox", "runners.minimization"),
 }
 """What ``bot.cli`` alone may import from ``runners``: the entries that run a plan and look after the store."""
@@ -195,6 +197,18 @@ def test_no_import_crosses_a_boundary(package: str) -> None:
     assert [what for path in paths for what in crossings(path.relative_to(ROOT).as_posix(), _text(path))] == []
 
 
+def test_the_installed_package_only_starts_the_command_line() -> None:
+    """It chooses the folders that are imported, and does nothing else."""
+    used = {
+        one.module
+        for path in (ROOT / "reprobot").glob("*.py")
+        for one in imports(path.relative_to(ROOT).as_posix(), ast.parse(_text(path)))
+    }
+    assert used - set(sys.stdlib_module_names) == {"bot.__main__", "reprobot", "__future__"} - set(
+        sys.stdlib_module_names
+    )
+
+
 def test_the_arrows_have_no_circle() -> None:
     assert list(TopologicalSorter(ARROWS).static_order())
 
@@ -212,8 +226,8 @@ def test_every_folder_is_small_enough_to_read() -> None:
     assert crowded == {}
 
 
-CROWDED = {"runners": 16, "runners/core": 14}
-"""The host side's own face: its twelve folders, and the four entries that use them."""
+CROWDED = {"runners": 16, "runners/core": 15}
+"""The host side's own face: its twelve folders, and the entries that use them."""
 
 
 def _text(path: Path) -> str:

@@ -7,37 +7,23 @@ testcase, of the guest programs and, in the result, of the environment, so that 
 
 from __future__ import annotations
 
-import functools
 import lzma
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
 from runners.core.protocol import NotRun, StepResult, digest_of
-from runners.core.runs import Execute, RunRequest, RunResult, report_not_run
+from runners.core.runs import Execute, Recording, RunRequest, RunResult, report_not_run
+from runners.workbench.run_ledger import digest_guest
 
 FOLDER = Path(__file__).parent / "recordings"
-GUEST = Path(__file__).parents[2] / "runners" / "guest"
 KEPT_CHARS = 12_000
 """Of each stream at either end: failures speak first or last."""
 NOT_RECORDED = "not recorded"
-
-
-class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a request. ``ordinal`` counts equal requests of one investigation, from 0."""
-
-    key: str
-    ordinal: int
-    version: str
-    testcase: str
-    guest: str
-    date: str
-    result: RunResult
 
 
 class Recordings:
@@ -77,13 +63,6 @@ def _cut_middle(text: str) -> str:
     if len(text) <= 2 * KEPT_CHARS:
         return text
     return f"{text[:KEPT_CHARS]}\n[…]\n{text[-KEPT_CHARS:]}"
-
-
-@functools.cache
-def digest_guest() -> str:
-    """The first 16 digits of the sha256 of all guest programs."""
-    texts = [f"{path.relative_to(GUEST)}\n{path.read_text()}" for path in sorted(GUEST.rglob("*.py"))]
-    return sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 def load(name: str, folder: Path = FOLDER) -> Recordings:

@@ -29,6 +29,7 @@ from bench.robustness import remains
 from bench.robustness.remains import list_processes
 from bot.daemon.feed import make_event_key
 from bot.daemon.ledger import EventState, open_ledger
+from bot.tracker.sweep import REPORTS
 from tests.bot.forge.fake import REPOSITORY, FakeGithub
 
 ROOT = Path(__file__).parents[2]
@@ -267,11 +268,14 @@ def play_sweep(trial: Trial) -> None:
         if github.ours(7) or github.ours(8):
             trial.faults.append("a sweep that only reads wrote a comment")
     trial.check_whole(out)
-    trial.check_document(out / f"{name}-7.json", trial.case, may_be_less=disturbed)
-    trial.check_document(out / f"{name}-8.json", WORDS, may_be_less=False)
+    trial.check_whole(out / REPORTS)
+    trial.check_document(out / REPORTS / f"{name}-7.json", trial.case, may_be_less=disturbed)
+    trial.check_document(out / REPORTS / f"{name}-8.json", WORDS, may_be_less=False)
     reports = {f"{name}-{number}.{kind}" for number in (7, 8) for kind in ("json", "html", "md")}
-    _check_names(trial, out, {*reports, "index.md", "ledger.sqlite", "lock"})
-    lines = (out / "index.md").read_text().splitlines()
+    _check_names(trial, out / REPORTS, reports)
+    written = {"index.html", "index.md", "issues.csv", "issues.json", "sweep.json", REPORTS}
+    _check_names(trial, out, {*written, "lock", "runs.sqlite", "runs.sqlite-runs", "tracker.sqlite"})
+    lines = (out / "index.md").read_text().splitlines()[2:]
     if {line.split()[1] for line in lines} != {"#7", "#8"}:
         trial.faults.append(f"the index has {lines}")
 

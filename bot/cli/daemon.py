@@ -1,4 +1,4 @@
-"""``reprobot watch`` and ``reprobot sweep``: put the parts of the daemon together."""
+"""``reprobot watch``: put the parts of the daemon together."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
 
 from bot.cli import terminal
-from bot.cli.context import attach_files, get_now, open_local_catalogue, read_settings_file
-from bot.daemon.feed import RECHECK, find_undone_key, make_event_key, make_recheck
+from bot.cli.context import attach_files, get_now, open_local_catalogue
+from bot.daemon.feed import find_undone_key, make_event_key
 from bot.daemon.ledger import open_ledger
 from bot.daemon.steps import RunPlan, Services
 from bot.daemon.watch import watch_repositories
 from bot.daemon.webhook import Receive, open_server
-from bot.forge.contract import Forge, IssueBrief
-from bot.forge.github import open_forge, open_reader
+from bot.forge.contract import Forge
+from bot.forge.github import open_forge
 from bot.issue import Issue
-from bot.settings import Settings, load_settings
-from bot.tracker.sweep import TrackerSweep, sweep_issues
+from bot.settings import Settings
 from runners.__main__ import run_in_child
 from runners.core.errors import UserError
 from runners.core.job_files import write_result
@@ -37,9 +35,9 @@ def run_watch(
 ) -> None:
     """Answer issues and commands until stopped."""
     forge = open_forge(os.environ)
-    names = tuple(map(_check_repository, repositories))
+    names = tuple(map(check_repository, repositories))
     stop, wake = threading.Event(), threading.Event()
-    with _lock_folder(state), _stop_on_signals(stop, wake):
+    with lock_folder(state), stop_on_signals(stop, wake):
         receive = _make_receiver(state, names, wake)
         server = None
         if listen is not None:
@@ -49,83 +47,36 @@ def run_watch(
         terminal.print_message(
             f"watching {', '.join(names)} as {forge.get_login()}, every {every:g} s; state in {state}"
         )
-        services = _make_services(forge, state, names, machines)
+        services = make_services(forge, state, names, machines)
         watch_repositories(services, stop, wake, poll_s=every, jobs=jobs)
         if server is not None:
             server.server_close()
     terminal.print_message("stopped; runs under way go on at the next start")
 
 
-def run_sweep(
-    repository: str, out: Path, *, limit: int, closed: bool, since: datetime | None, settings: Path | None, post: bool
-) -> None:
-    """Run the testcase of every issue of a tracker."""
-    name = _check_repository(repository)
-    forge = open_forge(os.environ) if post else open_reader(os.environ)
-    moment = since.replace(tzinfo=UTC) if since is not None else None
-    changed = [brief for brief in forge.list_changed_issues(name, moment).issues if brief.open or closed]
-    briefs = sorted(changed, key=lambda brief: brief.updated, reverse=True)[:limit]
-    terminal.print_message(f"{name}: {len(briefs)} issues")
-    with _lock_folder(out):
-        if post:
-            _post_answers(forge, out, name, briefs)
-        else:
-            _write_reports(forge, out, name, briefs, settings)
-
-
-def _write_reports(forge: Forge, out: Path, name: str, briefs: list[IssueBrief], file: Path | None) -> None:
-    settings = load_settings(read_settings_file(file) if file is not None else forge.fetch_settings(name), {})
-    sweep = TrackerSweep(
-        repository=name,
-        settings=settings,
-        catalogue=open_local_catalogue(),
-        ledger=open_ledger(out / "ledger.sqlite"),
-        out=out,
-        fetch_issue=lambda number: _attach_if_allowed(forge.fetch_issue(name, number), settings),
-        run_plan=_make_plan_runner(frozenset()),
-        now=get_now,
-        log=terminal.print_message,
-    )
-    for kind, count in sweep_issues(sweep, briefs).most_common():
-        terminal.print_message(f"{count:5} {kind}")
-
-
-def _post_answers(forge: Forge, out: Path, name: str, briefs: list[IssueBrief]) -> None:
-    """Recheck every issue once a day, as a scheduled run does."""
-    ledger = open_ledger(out / "ledger.sqlite")
-    stop, wake = threading.Event(), threading.Event()
-    for brief in briefs:
-        if not brief.locked:
-            key, payload = make_recheck(name, brief.number)
-            ledger.add_event(f"{key}:{get_now():%Y-%m-%d}", RECHECK, payload, get_now())
-    ledger.close()
-    with _stop_on_signals(stop, wake):
-        services = _make_services(forge, out, (name,), frozenset())
-        watch_repositories(services, stop, wake, poll_s=60, jobs=1, drain=True)
-
-
 # ---------------------------------------------------------------------------------------------- the parts
 
 
-def _make_services(forge: Forge, state: Path, names: tuple[str, ...], machines: frozenset[str]) -> Services:
+def make_services(forge: Forge, state: Path, names: tuple[str, ...], machines: frozenset[str]) -> Services:
     return Services(
         forge=forge,
         ledger=open_ledger(state / "ledger.sqlite"),
         folder=state,
         repositories=names,
         open_catalogue=open_local_catalogue,
-        attach=_attach_if_allowed,
-        run_plan=_make_plan_runner(machines),
+        attach=attach_if_allowed,
+        run_plan=make_plan_runner(machines),
         now=get_now,
         log=terminal.print_message,
         log_traceback=lambda trace: typer.echo(trace, err=True),
     )
 
 
-def _make_plan_runner(machines: frozenset[str]) -> RunPlan:
+def make_plan_runner(machines: frozenset[str], ledger: Path | None = None, cluster: str = "") -> RunPlan:
     """Return a function that runs each cell in a child process, one after the other.
 
-    A cell for a kind of machine that is not in ``machines`` gets a result that says so.
+    A cell for a kind of machine that is not in ``machines`` gets a result that says so. Runs that ``ledger`` has are
+    not made again. With ``cluster``, cells run on workers of the Dask scheduler at this address.
     """
 
     def run_cells(folder: Path, plan: JobPlan, sha256: str) -> None:
@@ -137,12 +88,12 @@ def _make_plan_runner(machines: frozenset[str]) -> RunPlan:
                 why = f"this bot runs on no machine of the kind {cell.machine}"
                 write_result(CellResult(cell=cell.id, plan_sha256=sha256, problem=why), results)
             else:
-                run_in_child(folder / "plan.json", sha256, cell, results, os.environ)
+                run_in_child(folder / "plan.json", sha256, cell, results, os.environ, ledger, cluster=cluster)
 
     return run_cells
 
 
-def _attach_if_allowed(issue: Issue, settings: Settings) -> Issue:
+def attach_if_allowed(issue: Issue, settings: Settings) -> Issue:
     return attach_files(issue, settings.toolchain) if settings.attachments else issue
 
 
@@ -168,7 +119,7 @@ def _make_receiver(state: Path, names: tuple[str, ...], wake: threading.Event) -
     return receive_event
 
 
-def _check_repository(text: str) -> str:
+def check_repository(text: str) -> str:
     if not re.fullmatch(r"[\w.-]{1,100}/[\w.-]{1,100}", text, re.ASCII):
         raise UserError(f"{text!r} is no repository: give OWNER/REPO")
     return text
@@ -189,7 +140,7 @@ def _read_secret(environment: Mapping[str, str]) -> bytes:
 
 
 @contextmanager
-def _lock_folder(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Lock the folder for this process. The lock ends with the process, also if it is killed."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -205,7 +156,7 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _stop_on_signals(stop: threading.Event, wake: threading.Event) -> Iterator[None]:
+def stop_on_signals(stop: threading.Event, wake: threading.Event) -> Iterator[None]:
     """Set both events on SIGINT and SIGTERM."""
 
     def request_stop(number: int, frame: object) -> None:

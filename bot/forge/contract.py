@@ -126,6 +126,28 @@ class IssueListing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IssueQuery:
+    """The issues to list, newest first."""
+
+    state: Literal["open", "closed", "all"] = "open"
+    labels: tuple[str, ...] = ()
+    """An issue has all of them."""
+    since: datetime | None = None
+    """An issue changed at this moment or later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssuePage:
+    """One page of a list of issues and pull requests. ``unchanged`` as in `IssueListing`."""
+
+    issues: tuple[IssueBrief, ...] = ()
+    next: str = ""
+    """The address of the page after this one; empty for the last."""
+    etag: str | None = None
+    unchanged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommentListing:
     """Comments that changed, on any issue. ``unchanged`` as in `IssueListing`."""
 
@@ -173,8 +195,17 @@ class Forge(Protocol):
 
     def edit_comment(self, repository: str, comment: int, body: str) -> PostedComment: ...
 
+    def delete_comment(self, repository: str, comment: int) -> None:
+        """Delete a comment of ours. A comment that is not there is no error."""
+
+    def has_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> bool:
+        """True if we have added this reaction."""
+
     def add_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
         """Add a reaction. A second call has no effect."""
+
+    def remove_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
+        """Remove our reaction. A reaction that is not there is no error."""
 
     def list_labels(self, repository: str, number: int) -> tuple[str, ...]:
         """Return the names of an issue's labels."""
@@ -186,3 +217,18 @@ class Forge(Protocol):
 
     def ensure_label(self, repository: str, name: str, *, colour: str, description: str) -> None:
         """Create a label in the repository. An existing label of that name is left as it is."""
+
+
+class TrackerReader(Protocol):
+    """The part of a forge that a sweep over a tracker reads. Raises as `Forge` does."""
+
+    def fetch_issue(self, repository: str, number: int) -> Issue:
+        """Return the issue with its first comments."""
+
+    def fetch_issue_page(
+        self, repository: str, query: IssueQuery, page: str = "", etag: str | None = None
+    ) -> IssuePage:
+        """Return one page of the issues, in one request: the first, or the one at the address ``page``.
+
+        The rows hold pull requests too. With ``etag``, an unchanged page is not sent again.
+        """

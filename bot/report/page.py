@@ -65,7 +65,7 @@ def render_page(report: Report) -> str:
             decided=[_render_html(escape_prose(text)) for text in list_decision_notes(report)],
             style=Markup(style),
             policy=_make_policy(style),
-            data=_escape_json(format_json(make_document(report, render_comment(report)))),
+            data=escape_json(format_json(make_document(report, render_comment(report)))),
         )
     )
 
@@ -116,7 +116,7 @@ def _make_policy(style: str) -> str:
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-def _escape_json(json: str) -> Markup:
+def escape_json(json: str) -> Markup:
     """Escape JSON for a data block, which only ``<`` could end. The escapes mean the same in JSON."""
     for character in "<>&\u2028\u2029":
         json = json.replace(character, f"\\u{ord(character):04x}")

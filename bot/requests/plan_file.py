@@ -8,7 +8,7 @@ releases. Only releases that are all run, without a search, are split over sever
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 import msgspec
@@ -117,8 +117,12 @@ def make_case(
     )
 
 
-def plan_issue(issue: Issue, settings: Settings, catalogue: Catalogue) -> Report | SealedPlan:
+def plan_issue(
+    issue: Issue, settings: Settings, catalogue: Catalogue, *, workers: int | None = None
+) -> Report | SealedPlan:
     """Plan the run of an issue outside any conversation. Return its report if there is no testcase to run.
+
+    ``workers`` is the number of runs at the same time.
 
     Raises:
         UserError: the settings name a version or device that does not exist, or the testcase is too large.
@@ -126,6 +130,10 @@ def plan_issue(issue: Issue, settings: Settings, catalogue: Catalogue) -> Report
     asked = read_testcase(issue, settings, SlashCommand(verb=Verb.RUN))
     if (report := make_unrun_report(asked)) is not None:
         return report
+    assert isinstance(asked.extraction, Repro)
+    if workers is not None:
+        budget = msgspec.structs.replace(asked.options.budget, workers=workers)
+        asked = replace(asked, options=replace(asked.options, budget=budget))
     assert isinstance(asked.extraction, Repro)
     return seal_plan(make_case(asked, make_plan(asked.extraction, catalogue, asked.options), settings))
 

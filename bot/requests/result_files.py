@@ -21,7 +21,17 @@ import msgspec
 
 from bot.verdict.rules.phrases import quote_span
 from runners.core.failure.oracle import get_answer
-from runners.core.protocol import SCHEMA, BuildRange, CellResult, Investigation, JobCell, Observation, Plan, Smaller
+from runners.core.protocol import (
+    SCHEMA,
+    BuildRange,
+    CellResult,
+    Cost,
+    Investigation,
+    JobCell,
+    Observation,
+    Plan,
+    Smaller,
+)
 from runners.toolchains import find_toolchain
 
 MAX_RESULT_BYTES = 4 * 1024 * 1024
@@ -60,6 +70,11 @@ def read_results(
             trail=next((one.trail for one in good if one.trail is not None), None),
             smaller=next((one.smaller for one in good if one.smaller is not None), None),
             conditions=tuple(dict.fromkeys(text for one in good for text in one.conditions)),
+            cost=Cost(
+                made=sum(one.cost.made for one in good),
+                reused=sum(one.cost.reused for one in good),
+                seconds=sum(one.cost.seconds for one in good),
+            ),
         ),
         problems=tuple(one for one in read if isinstance(one, RefusedResult)),
     )
@@ -134,6 +149,8 @@ def _find_faults(result: CellResult, cell: JobCell, plan_sha256: str) -> Iterato
     seen = result.seen
     if len(seen.observations) > count_allowed_runs(cell):
         yield "it claims more runs than its budget allows"
+    if min(seen.cost.made, seen.cost.reused) < 0 or not _is_duration(seen.cost.seconds):
+        yield "a number in it is none that a run can have"
     if (smaller := seen.smaller) is not None and not _is_planned_reduction(smaller, cell):
         yield "its smaller testcase is not one of what was planned"
     if (between := seen.trail) is not None and not _is_planned_range(between, cell.plan):

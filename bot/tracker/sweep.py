@@ -1,131 +1,370 @@
-"""Run the testcase of every issue of a tracker, and write the reports to files. The forge is only read.
+"""Answer the issues of a tracker, several at once. Issues whose answer stands are not run again.
 
-A stopped sweep can be resumed: finished issues are in the ledger, under the digest of their text, so an edited issue
-is run again.
+Each answer is on disk before the next is taken, so that a sweep that was stopped or killed goes on where it was. One
+failing issue is one row.
 """
 
 from __future__ import annotations
 
-import contextlib
+import queue
+import re
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterable
+import threading
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 
-from bot.daemon.ledger import Ledger
+import msgspec
+
 from bot.daemon.steps import RunPlan
-from bot.forge.contract import IssueBrief
 from bot.forge.payloads import replace_surrogates
 from bot.issue import Issue
 from bot.report.files import Outputs, write_report
-from bot.report.quote import quote_code
-from bot.report.sections.headline import render_sentence
 from bot.requests.plan_file import judge_results, plan_issue
 from bot.requests.result_files import read_results
 from bot.settings import Settings
+from bot.tracker.cost import SweepSummary, format_time
+from bot.tracker.due import TEXT, digest_builds, digest_product, digest_settings, digest_text, explain_due
+from bot.tracker.rows import FAILED, Change, Fingerprint, IssueRow, TrackedIssue, Work
+from bot.tracker.sources import IssueSource, Selection
+from bot.tracker.state import TrackerState
+from bot.tracker.summary import make_row
 from bot.verdict.verdict import Report
 from runners.core.catalogue import Catalogue
-from runners.core.errors import InfraError, UserError
+from runners.core.errors import InfraError, ReprobotError, UserError
 from runners.core.job_files import read_plan
+from runners.core.protocol import Cost
+
+REPORTS = "issues"
+"""Folder of the reports, below the sweep's folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepBudget:
+    """The limits of one sweep. Issues under way when a limit is reached are finished."""
+
+    seconds: float | None = None
+    runs: int | None = None
+    requests: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackerSweep:
     """Everything that a sweep needs; each effect is a field."""
 
-    repository: str
+    source: IssueSource
     settings: Settings
     catalogue: Catalogue
-    ledger: Ledger
+    state: TrackerState
     out: Path
-    """Folder for the reports, ``index.md``, and the files of runs under way."""
-    fetch_issue: Callable[[int], Issue]
+    """Folder for the reports, and the files of runs under way."""
+    attach: Callable[[Issue], Issue]
+    """Adds the files that an issue links to."""
     run_plan: RunPlan
     now: Callable[[], datetime]
+    clock: Callable[[], float]
+    read_cpu: Callable[[], float]
+    """Processor seconds of this process and its children so far."""
+    measure_ledger: Callable[[], int]
     log: Callable[[str], None]
+    jobs: int = 1
+    budget: SweepBudget = SweepBudget()
 
 
-def sweep_issues(sweep: TrackerSweep, briefs: Iterable[IssueBrief]) -> Counter[str]:
-    """Run the issues that were not run yet. Return the number of each verdict; our own failures are ``failed``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """An issue to look at. ``reason`` is empty where only its text decides whether it is run."""
 
-    A failed issue is logged, and a later sweep tries it again.
+    issue: TrackedIssue
+    row: IssueRow | None
+    reason: str
+
+
+def merge_answers(state: TrackerState, out: Path, others: Sequence[tuple[TrackerState, Path]]) -> int:
+    """Take over the answers and reports of other sweeps; of two answers, the later. Return the number of new rows.
+
+    Raises:
+        InfraError: a report cannot be copied.
     """
-    counts: Counter[str] = Counter()
-    for brief in briefs:
-        try:
-            counts[_answer_issue(sweep, brief.number)] += 1
-        except (InfraError, UserError) as error:
-            counts["failed"] += 1
-            sweep.log(f"{sweep.repository}#{brief.number}: {error}")
-    return counts
+    rows = state.list_rows()
+    taken: dict[str, IssueRow] = {}
+    for other, folder in others:
+        for id, row in other.list_rows().items():
+            if (known := taken.get(id, rows.get(id))) is None or known.answered < row.answered:
+                taken[id] = row
+                _copy_report(row, folder, out)
+    state.keep_rows(taken.values())
+    return len(taken)
 
 
-def _answer_issue(sweep: TrackerSweep, number: int) -> str:
-    """Return the verdict of an issue, from the ledger if its text was run before."""
-    issue = replace_surrogates(sweep.fetch_issue(number))
-    key = f"{sweep.repository}#{number}:read:{issue.sha256}"
-    if (known := sweep.ledger.read_note(key)) is not None:
-        return known
-    report = _make_report(sweep, issue, number)
-    name = sweep.repository.replace("/", "-")
+def _copy_report(row: IssueRow, source: Path, target: Path) -> None:
+    """Copy the files of a report. Their names are made anew: a row of another machine is a claim."""
+    name = Path(row.page).stem
+    if not name or row.page != f"{REPORTS}/{name}.html":
+        return
+    (target / REPORTS).mkdir(parents=True, exist_ok=True)
+    for suffix in (".html", ".json", ".md"):
+        if (file := source / REPORTS / f"{name}{suffix}").is_file():
+            try:
+                shutil.copyfile(file, target / REPORTS / f"{name}{suffix}")
+            except OSError as error:
+                raise InfraError(f"{file} cannot be copied: {error.strerror}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    task: Task
+    row: IssueRow
+    reason: str
+    """Why the issue was answered; empty if its old answer stands."""
+
+
+def list_tasks(sweep: TrackerSweep, selection: Selection) -> tuple[list[TrackedIssue], list[Task]]:
+    """List the selected issues, and those of them that may need an answer.
+
+    Raises:
+        UserError: the tracker has issues, and none of them is selected.
+    """
+    issues = []
+    for issue in sweep.source.list_issues(selection):
+        issues.append(issue)
+        if selection.limit is not None and len(issues) >= selection.limit:
+            break
+    if not issues and sweep.source.has_issues():
+        raise UserError(f"no issue of {sweep.source.name} is selected: try --state all, other labels or another date")
+    number, shards = selection.shard
+    issues = issues[number - 1 :: shards]
+    rows = sweep.state.list_rows()
+    tasks = (_make_task(sweep, issue, rows.get(issue.id)) for issue in issues)
+    return issues, [task for task in tasks if task is not None]
+
+
+def _make_task(sweep: TrackerSweep, issue: TrackedIssue, row: IssueRow | None) -> Task | None:
+    text = row.fingerprint.text if row is not None else ""
+    reason = explain_due(
+        row, _make_fingerprint(sweep, text, row.toolchain if row is not None else ""), is_open=issue.open
+    )
+    is_known = row is not None and row.issue == issue
+    return None if is_known and not reason else Task(issue=issue, row=row, reason=reason)
+
+
+def _make_fingerprint(sweep: TrackerSweep, text: str, toolchain: str) -> Fingerprint:
+    return Fingerprint(
+        text=text,
+        settings=digest_settings(sweep.settings),
+        product=digest_product(),
+        builds=digest_builds(sweep.catalogue, toolchain),
+    )
+
+
+def sweep_tracker(sweep: TrackerSweep, issues: Sequence[TrackedIssue], tasks: Sequence[Task]) -> SweepSummary:
+    """Carry out the tasks, as far as the budget reaches, and return the results."""
+    began, cpu = sweep.clock(), sweep.read_cpu()
+    number = sweep.state.begin_sweep(sweep.now())
+    progress = _Progress(sweep, len(tasks), began)
+    crew = _Crew(sweep)
+    waiting = deque(tasks)
+    stopped = ""
+    while waiting or crew.active:
+        while waiting and crew.active < sweep.jobs and not stopped:
+            stopped = progress.find_spent_budget()
+            if not stopped:
+                crew.start(waiting.popleft())
+        if not crew.active:
+            break
+        done = crew.wait()
+        change = _find_change(done)
+        sweep.state.keep_answer(number, done.row, change)
+        progress.add(done)
+    selected = {issue.id for issue in issues}
+    rows = [row for id, row in sweep.state.list_rows().items() if id in selected]
+    summary = SweepSummary(
+        sweep=number,
+        listed=len(issues),
+        answered=progress.answered,
+        failed=progress.failed,
+        unchanged=len(issues) - progress.answered - progress.failed - len(waiting),
+        left=len(waiting),
+        stopped=stopped,
+        verdicts=dict(Counter(row.verdict for row in rows)),
+        changed=len(sweep.state.list_changes(number)),
+        runs_made=progress.made,
+        runs_reused=progress.reused,
+        run_s=round(progress.run_s, 1),
+        wall_s=round(sweep.clock() - began, 1),
+        cpu_s=round(sweep.read_cpu() - cpu, 1),
+        jobs=sweep.jobs,
+        requests=sweep.source.count_requests(),
+        ledger_bytes=sweep.measure_ledger(),
+    )
+    if not waiting:
+        sweep.state.end_sweep(number, sweep.now(), msgspec.json.encode(summary))
+        shutil.rmtree(sweep.out / "work", ignore_errors=True)
+    return summary
+
+
+def _find_change(done: Answered) -> Change | None:
+    before = done.task.row
+    if not done.reason or before is None or FAILED in (before.verdict, done.row.verdict):
+        return None
+    if before.verdict == done.row.verdict:
+        return None
+    return Change(id=done.row.issue.id, before=before.verdict, after=done.row.verdict, why=done.reason)
+
+
+class _Crew:
+    """Threads that answer issues, each at most one at a time.
+
+    They are daemon threads: an interrupt waits for none of them, and the child processes end with the threads that
+    started them.
+    """
+
+    def __init__(self, sweep: TrackerSweep) -> None:
+        self._sweep = sweep
+        self._done: queue.SimpleQueue[Answered] = queue.SimpleQueue()
+        self.active = 0
+
+    def start(self, task: Task) -> None:
+        self.active += 1
+        threading.Thread(target=lambda: self._done.put(answer_task(self._sweep, task)), daemon=True).start()
+
+    def wait(self) -> Answered:
+        done = self._done.get()
+        self.active -= 1
+        return done
+
+
+class _Progress:
+    """The work of one sweep so far, and the rest of its budget."""
+
+    def __init__(self, sweep: TrackerSweep, total: int, began: float) -> None:
+        self._sweep, self._total, self._began = sweep, total, began
+        self._done = 0
+        self.answered = self.failed = self.made = self.reused = 0
+        self.run_s = 0.0
+
+    def add(self, done: Answered) -> None:
+        self._done += 1
+        if not done.reason:
+            return
+        work = done.row.work
+        self.answered += done.row.verdict != FAILED
+        self.failed += done.row.verdict == FAILED
+        self.made += work.made
+        self.reused += work.reused
+        self.run_s += work.run_s
+        left = self._total - self._done
+        rest = (self._sweep.clock() - self._began) / self._done * left
+        runs = f"{work.made} runs" + (f", {work.reused} from the ledger" if work.reused else "")
+        self._sweep.log(
+            f"[{self._done}/{self._total}] {done.row.issue.id}: {done.row.verdict} ({runs}, {work.seconds:.0f} s)"
+            + (f": {done.row.why}" if done.row.verdict == FAILED else "")
+            + (f"; about {format_time(rest)} left" if left else "")
+        )
+
+    def find_spent_budget(self) -> str:
+        """Return the limit that is reached; empty if there is none."""
+        budget = self._sweep.budget
+        if budget.seconds is not None and self._sweep.clock() - self._began >= budget.seconds:
+            return f"the {format_time(budget.seconds)} are used"
+        if budget.runs is not None and self.made >= budget.runs:
+            return f"the {budget.runs} runs are used"
+        if budget.requests is not None and self._sweep.source.count_requests() >= budget.requests:
+            return f"the {budget.requests} requests are used"
+        return ""
+
+
+# ---------------------------------------------------------------------------------------------- one issue
+
+
+def answer_task(sweep: TrackerSweep, task: Task) -> Answered:
+    """Answer an issue, if its text or anything else changed. Never raises: a failure is a row."""
+    began = sweep.clock()
+    try:
+        return _answer_issue(sweep, task, began)
+    except ReprobotError as error:
+        why = str(error)
+    except Exception as error:
+        # One issue must not stop the others, whatever its text meets in our code.
+        why = f"a bug of ours ({type(error).__name__}): see errors.log"
+        _keep_traceback(sweep, task.issue)
+    row = IssueRow(
+        issue=task.issue,
+        verdict=FAILED,
+        why=why[:500],
+        answered=sweep.now().isoformat(timespec="seconds"),
+        work=Work(seconds=round(sweep.clock() - began, 1)),
+    )
+    return Answered(task=task, row=row, reason=task.reason or TEXT)
+
+
+def _keep_traceback(sweep: TrackerSweep, issue: TrackedIssue) -> None:
+    try:
+        with (sweep.out / "errors.log").open("a", encoding="utf-8") as file:
+            file.write(f"{sweep.now().isoformat()} {issue.id}\n{traceback.format_exc()}\n")
+    except OSError:
+        sweep.log(traceback.format_exc())
+
+
+def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
+    issue = replace_surrogates(sweep.attach(sweep.source.fetch_issue(task.issue)))
+    text = digest_text(issue)
+    reason = task.reason
+    if task.row is not None and not reason:
+        if task.row.fingerprint.text == text:
+            return Answered(task=task, row=msgspec.structs.replace(task.row, issue=task.issue), reason="")
+        reason = TEXT
+    report, cost = _make_report(sweep, task.issue, issue)
+    name = _name_report(sweep.source.name, task.issue.id)
+    folder = sweep.out / REPORTS
+    folder.mkdir(parents=True, exist_ok=True)
     write_report(
         report,
-        Outputs(
-            json=sweep.out / f"{name}-{number}.json",
-            html=sweep.out / f"{name}-{number}.html",
-            comment=sweep.out / f"{name}-{number}.md",
+        Outputs(json=folder / f"{name}.json", html=folder / f"{name}.html", comment=folder / f"{name}.md"),
+    )
+    row = make_row(
+        task.issue,
+        report,
+        _make_fingerprint(sweep, text, ""),
+        page=f"{REPORTS}/{name}.html",
+        answered=sweep.now().isoformat(timespec="seconds"),
+        work=Work(
+            made=cost.made,
+            reused=cost.reused,
+            run_s=round(cost.seconds, 1),
+            seconds=round(sweep.clock() - began, 1),
         ),
     )
-    _add_to_index(sweep, issue, number, report)
-    _remove_work(sweep, number)
-    with sweep.ledger.begin_transaction():
-        sweep.ledger.add_event(key, "read", b"", sweep.now())
-        sweep.ledger.mark_done(key, report.verdict.kind)
-    return report.verdict.kind
-
-
-def _add_to_index(sweep: TrackerSweep, issue: Issue, number: int, report: Report) -> None:
-    """Append a line to ``index.md``. If an issue was run twice, its last line counts."""
-    line = (
-        f"- #{number} {quote_code(issue.title, 100)}: **{report.verdict.kind}**. {render_sentence(report.verdict)}\n"
+    return Answered(
+        task=task,
+        row=msgspec.structs.replace(row, fingerprint=_make_fingerprint(sweep, text, row.toolchain)),
+        reason=reason,
     )
-    with (sweep.out / "index.md").open("a", encoding="utf-8") as file:
-        file.write(line)
-    sweep.log(f"{sweep.repository}#{number}: {report.verdict.kind}")
 
 
-def _make_report(sweep: TrackerSweep, issue: Issue, number: int) -> Report:
+def _make_report(sweep: TrackerSweep, tracked: TrackedIssue, issue: Issue) -> tuple[Report, Cost]:
     """Run the issue's testcase and return the report; without a testcase, return the report that says so."""
-    planned = plan_issue(issue, sweep.settings, sweep.catalogue)
+    planned = plan_issue(issue, sweep.settings, sweep.catalogue, workers=1)
     if isinstance(planned, Report):
-        return planned
-    folder = _get_work_folder(sweep, number)
-    if _read_plan_file(folder) != planned.data:  # the results there are of another text or another catalogue
-        shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
+        return planned, Cost()
+    folder = sweep.out / "work" / _name_report(sweep.source.name, tracked.id)
+    shutil.rmtree(folder, ignore_errors=True)  # of a sweep that was killed: its runs are in the ledger
+    folder.mkdir(parents=True)
     (folder / "plan.json").write_bytes(planned.data)
     sweep.run_plan(folder, read_plan(planned.data, planned.sha256), planned.sha256)
     results = read_results(folder / "results", planned.cells, planned.sha256)
-    return judge_results(planned.case, results, sweep.catalogue)
-
-
-def _get_work_folder(sweep: TrackerSweep, number: int) -> Path:
-    return sweep.out / "work" / str(number)
-
-
-def _read_plan_file(folder: Path) -> bytes:
-    """Return the plan that a stopped sweep left; empty if there is none."""
-    try:
-        return (folder / "plan.json").read_bytes()
-    except FileNotFoundError:
-        return b""
-
-
-def _remove_work(sweep: TrackerSweep, number: int) -> None:
-    """Remove the plan and the results of an issue whose report is written."""
-    folder = _get_work_folder(sweep, number)
+    report = judge_results(planned.case, results, sweep.catalogue)
     shutil.rmtree(folder, ignore_errors=True)
-    with contextlib.suppress(OSError):  # other issues have folders there, or there is none
-        folder.parent.rmdir()
+    return report, results.seen.cost
+
+
+def _name_report(tracker: str, id: str) -> str:
+    """Return a file name for an issue. Ids that differ have names that differ."""
+    plain = f"{tracker}-{id.removesuffix('.md')}".replace("/", "-")
+    safe = re.sub(r"[^\w.-]", "_", plain, flags=re.ASCII)[:120]
+    is_unique = safe == plain and "/" not in id and id.removesuffix(".md").isalnum()
+    return safe if is_unique else f"{safe}-{sha256(id.encode()).hexdigest()[:8]}"

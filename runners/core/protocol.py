@@ -508,6 +508,16 @@ class Smaller(Wire, frozen=True, kw_only=True):
     """``minimal``: no piece can be removed. Otherwise the limit that was reached first."""
 
 
+class Cost(Wire, frozen=True, kw_only=True):
+    """The runs behind an investigation, diagnoses included."""
+
+    made: int = 0
+    reused: int = 0
+    """Runs taken from a ledger."""
+    seconds: float = 0.0
+    """Time of the runs that were made."""
+
+
 class Investigation(Wire, frozen=True, kw_only=True):
     """The results of all runs of one plan. ``observations`` are in the order of their runs."""
 
@@ -518,6 +528,7 @@ class Investigation(Wire, frozen=True, kw_only=True):
     smaller: Smaller | None = None
     conditions: Annotated[tuple[Text, ...], msgspec.Meta(max_length=50)] = ()
     """Facts about the machine and the sandbox that a reader of the verdict must know."""
+    cost: Cost = Cost()
 
 
 # ---------------------------------------------------------------------------------------------- jobs, over files

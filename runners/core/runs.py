@@ -11,7 +11,19 @@ from hashlib import sha256
 
 import msgspec
 
-from runners.core.protocol import Ended, Limits, Name, NotRun, StepResult, Testcase, Text, Varied, Wire
+from runners.core.protocol import (
+    Ended,
+    Limits,
+    Name,
+    NotRun,
+    OutOfMemory,
+    StepResult,
+    Testcase,
+    Text,
+    TimedOut,
+    Varied,
+    Wire,
+)
 
 
 class RunRequest(Wire, frozen=True, kw_only=True):
@@ -62,6 +74,41 @@ class RunResult(Wire, frozen=True, kw_only=True):
     """The software that stood in for the device's hardware."""
     image: Name = ""
     """Digest of the sandbox's image; empty for the host's own system."""
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """One recorded run: a row of a ledger of runs, and a line of its export.
+
+    The environment, the engine, the image and the driver are in ``result``.
+    """
+
+    key: str
+    """`RunRequest.key` of the request that the run answered."""
+    ordinal: int
+    """Number of the run among equal requests of one investigation, from 0."""
+    version: Name
+    testcase: str
+    """Digest of the testcase."""
+    guest: str
+    """Digest of the guest programs that made the run."""
+    date: str
+    result: RunResult
+    limits: Limits | None = None
+    """The limits of the run; None if they are unknown. A run that reached a limit answers for it alone."""
+    fresh: bool = False
+    """True if the run had a sandbox of its own."""
+
+    def answers(self, request: RunRequest) -> bool:
+        """True if the recorded run is the one that the request would make; their keys are equal.
+
+        A run that confirms a statement must have had a sandbox of its own. A run that reached a limit tells nothing
+        about other limits. A run that took longer than the request allows would not have ended.
+        """
+        if request.fresh and not self.fresh:
+            return False
+        if isinstance(self.result.ended, TimedOut | OutOfMemory):
+            return self.limits == request.limits
+        return self.limits == request.limits or self.result.seconds <= request.limits.wall_s
 
 
 Execute = Callable[[RunRequest], RunResult]

@@ -16,6 +16,7 @@ from runners.probe.canary import Canaries
 from runners.sandbox.contract import Engine
 from runners.sandbox.owner import make_name
 from runners.sandbox.select import remove_leftovers, select_engine
+from runners.workbench.run_ledger import RunLedger
 from runners.workbench.workbench import Workbench
 
 
@@ -27,11 +28,13 @@ def open_workbench(
     also_allowed: frozenset[str] = frozenset(),
     history: str = "",
     download_mib: int | None = None,
+    ledger: RunLedger | None = None,
 ) -> Workbench:
     """Open the parts of this machine that a run needs. Remove the leftovers of killed runs first.
 
     ``history`` is a clone of the toolchain's repository that is used in place of the configured one. ``download_mib``
-    takes the place of the configured limit for environments with packages that a testcase requires.
+    takes the place of the configured limit for environments with packages that a testcase requires. Runs that
+    ``ledger`` has are not made again.
 
     Raises:
         UserError: the requested sandbox does not work here, or with ``auto`` no sandbox does.
@@ -49,6 +52,7 @@ def open_workbench(
         canaries=Canaries(store.root),
         driver=_find_driver(engine),
         history=history,
+        ledger=ledger,
     )
 
 

@@ -30,7 +30,6 @@ GPU_WAIT_S = 900.0
 def make_run(machine: Machine, environment: Environment, request: RunRequest) -> RunResult:
     """Make a run in an environment whose canary has passed."""
     probe = run_on_device(machine, environment, request)
-    stands_in = machine.driver is not None and request.device == lavapipe.DEVICE
     return RunResult(
         steps=probe.steps,
         ended=probe.ended,
@@ -40,9 +39,19 @@ def make_run(machine: Machine, environment: Environment, request: RunRequest) ->
         hook_file=probe.probe_file,
         environment=environment.digest,
         fork=_describe_fork(machine, request),
-        driver=machine.driver.name if machine.driver is not None and stands_in else "",
-        image=machine.engine.image if machine.engine.own_system else "",
+        driver=get_stand_in(machine, request),
+        image=get_image(machine),
     )
+
+
+def get_stand_in(machine: Machine, request: RunRequest) -> str:
+    """Return the name of the software that stands in for the request's device; empty if there is none."""
+    return machine.driver.name if machine.driver is not None and request.device == lavapipe.DEVICE else ""
+
+
+def get_image(machine: Machine) -> str:
+    """Return the digest of the sandbox's image; empty for the host's own system."""
+    return machine.engine.image if machine.engine.own_system else ""
 
 
 def _describe_fork(machine: Machine, request: RunRequest) -> str:

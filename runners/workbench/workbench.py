@@ -24,17 +24,20 @@ from runners.core.protocol import (
     Variant,
 )
 from runners.core.runs import RunRequest, RunResult, report_not_run
+from runners.core.toolchain.facts import NVIDIA
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
 from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import BuildSearch, make_cell
 from runners.probe.observe import observe_cell
 from runners.sandbox.process import handle_stop_signals
-from runners.toolchains import find_toolchain
+from runners.toolchains import find_device, find_toolchain
 from runners.workbench.ahead import RunsAhead, Slots
 from runners.workbench.environments import find_environment, prepare_build
 from runners.workbench.machine import Machine
-from runners.workbench.probes import make_run
+from runners.workbench.probes import get_image, get_stand_in, make_run
+from runners.workbench.recorded_runs import RecordedRuns
+from runners.workbench.run_ledger import RunLedger, Surroundings, digest_guest
 from runners.workbench.tools import make_tools, open_executor
 
 DIAGNOSIS_THREADS = 2
@@ -45,11 +48,16 @@ DIAGNOSIS_THREADS = 2
 class Workbench(Machine):
     """This machine, as the verbs and jobs use it."""
 
+    ledger: RunLedger | None = None
+    """Recorded runs. Without a ledger every run is made."""
+
     def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
         """Run a plan to its end, or to the end of its budget. The testcase cannot make it raise.
 
         ``prior`` weighs the commits between two releases, for a search that goes on there.
         """
+        dated = replace(self, day=plan.day)
+        runs = RecordedRuns(self.ledger, dated.execute, dated.find_surroundings, self.progress.say)
         with (
             handle_stop_signals(),
             closing(self.sessions),
@@ -57,10 +65,10 @@ class Workbench(Machine):
             open_executor(plan.budget.workers) as executor,
             open_executor(plan.budget.workers + DIAGNOSIS_THREADS) as background,
         ):
-            ahead = RunsAhead(self.execute, Slots(plan.budget.workers), background)
+            ahead = RunsAhead(runs, Slots(plan.budget.workers), background)
             tools = make_tools(
                 plan,
-                replace(self, day=plan.day).execute,
+                ahead.execute,
                 executor,
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
@@ -69,7 +77,7 @@ class Workbench(Machine):
                 background=background,
             )
             try:
-                return investigate_plan(plan, tools)
+                return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)
             finally:
                 ahead.withdraw()
 
@@ -79,6 +87,25 @@ class Workbench(Machine):
         if isinstance(environment, NotRun):
             return report_not_run(environment, self.engine.name)
         return make_run(self, environment, request)
+
+    def find_surroundings(self, request: RunRequest) -> Surroundings | RunResult | None:
+        """Return the conditions of a run beside its request; a result if the run is impossible here.
+
+        None for a GPU: its model and driver decide a run, and are not recorded.
+        """
+        device = find_device(find_toolchain(request.testcase.toolchain), request.device)
+        if device is not None and device.hardware is NVIDIA:
+            return None
+        environment = find_environment(self, request.version, request.testcase)
+        if isinstance(environment, NotRun):
+            return report_not_run(environment, self.engine.name)
+        return Surroundings(
+            environment=environment.digest,
+            engine=self.engine.name,
+            image=get_image(self),
+            driver=get_stand_in(self, request),
+            guest=digest_guest(),
+        )
 
     def _search_between_releases(self, plan: Plan, prior: Prior | None, helper: ThreadPoolExecutor) -> BuildSearch:
         supply = BuildSupply(

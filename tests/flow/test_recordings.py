@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from bench.proving.corpus import CorpusCase, list_cases
-from bench.proving.recordings import digest_guest, load_story
+from bench.proving.recordings import load_story
 from bench.proving.trials import CORPUS
 from bot.extract import extract
 from bot.extract.types import Repro
@@ -19,6 +19,7 @@ from runners.core.protocol import Exited, Testcase
 from runners.core.runs import RunRequest, RunResult
 from runners.toolchains import find_toolchain
 from runners.workbench import open_workbench
+from runners.workbench.run_ledger import digest_guest
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.compilers]
 

@@ -57,7 +57,7 @@ def test_last_line_of_a_failed_child_is_reported(tmp_path: Path) -> None:
 
 def test_child_ends_with_the_watcher(tmp_path: Path) -> None:
     """Even if the watcher is killed: otherwise two children would run the same cell after its restart."""
-    child = "import sys, time, runners.__main__ as main; main._end_with_parent(int(sys.argv[1])); time.sleep(60)"
+    child = "import sys, time, runners.__main__ as main; main.end_with_parent(int(sys.argv[1])); time.sleep(60)"
     parent = (
         "import os, subprocess, sys, time\n"
         f"child = subprocess.Popen([sys.executable, '-c', {child!r}, str(os.getpid())])\n"

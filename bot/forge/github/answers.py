@@ -54,7 +54,8 @@ def translate_errors(subject: str, *, may_be_missing: bool = False) -> Iterator[
             ) from None
         raise InfraError(f"GitHub answered {error.status} for {subject}: try again later") from None
     except OSError as error:  # requests' exceptions are OSErrors
-        raise InfraError(f"GitHub cannot be reached for {subject}: {type(error).__name__}") from None
+        why = f"GitHub cannot be reached for {subject} ({type(error).__name__})"
+        raise InfraError(f"{why}: check the network, and try again") from None
     except (ValueError, RuntimeError, AssertionError) as error:
         # PyGithub raises these for an answer that is no JSON, lacks a field, or redirects elsewhere.
         raise InfraError(
@@ -101,6 +102,13 @@ class Page:
         headers, data = client.requester.requestJsonAndCheck(
             "GET", url, parameters={**query, "per_page": "100"}, headers=conditional
         )
+        return None if data is None else Page._parse_page(headers, data)
+
+    @staticmethod
+    def fetch_next(client: Github, url: str, etag: str | None = None) -> Page | None:
+        """Return the page at the address ``url``; None if it is still the page that ``etag`` was given for."""
+        conditional = {"If-None-Match": etag} if etag else {}
+        headers, data = client.requester.requestJsonAndCheck("GET", url, headers=conditional)
         return None if data is None else Page._parse_page(headers, data)
 
     @staticmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any, Self, cast
 
 import msgspec
 from github import Auth, Github, GithubException, GithubIntegration, GithubRetry
+from github.Requester import Requester
 
 from bot.forge.github.answers import SECONDARY_WAIT, translate_errors
 from bot.forge.github.forge import MAX_WAIT, GithubForge
@@ -30,13 +32,15 @@ def open_forge(environment: Mapping[str, str], *, pause: Callable[[float], None]
     """
     if not (_find_token(environment) or environment.get("REPROBOT_APP_ID")):
         raise UserError("there is no GITHUB_TOKEN here: give the job one that may write issues")
-    reads = _make_client(environment)
+    counter = _Counter()
+    reads = _make_client(environment, counter)
     login = environment.get("REPROBOT_LOGIN") or (WORKFLOW_LOGIN if environment.get("GITHUB_ACTIONS") else "")
     return GithubForge(
         reads=reads,
-        writes=_make_client(environment, writes=True),
+        writes=_make_client(environment, counter, writes=True),
         login=login or _fetch_own_login(environment, reads),
         pause=pause,
+        count_requests=counter.get_count,
     )
 
 
@@ -46,13 +50,52 @@ def open_reader(environment: Mapping[str, str]) -> GithubForge:
     A token is not needed, but raises the rate limit.
     """
     without_token = {name: environment[name] for name in ("GITHUB_API_URL", "REPROBOT_PACE") if name in environment}
-    return GithubForge(reads=_make_client(environment), writes=_make_client(without_token, writes=True), login="")
+    counter = _Counter()
+    return GithubForge(
+        reads=_make_client(environment, counter),
+        writes=_make_client(without_token, counter, writes=True),
+        login="",
+        count_requests=counter.get_count,
+    )
 
 
-def _make_client(variables: Mapping[str, str], *, writes: bool = False) -> Github:
+class _Counter:
+    """Counts HTTP requests."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def get_count(self) -> int:
+        return self._count
+
+    def add(self) -> None:
+        with self._lock:
+            self._count += 1
+
+
+class _CountedClient(Github):
+    """A client whose requests are counted: our code takes ``requester`` once for each request."""
+
+    counter: _Counter
+
+    @property
+    def requester(self) -> Requester:
+        self.counter.add()
+        return super().requester
+
+
+def _make_client(variables: Mapping[str, str], counter: _Counter, *, writes: bool = False) -> Github:
     """Return a client. A client for ``writes`` sends each request once: see `GithubForge`."""
     paced = variables.get("REPROBOT_PACE", "") != "off"  # a test server on loopback needs no pacing
-    retry = _BoundedRetry(
+
+    class CountedRetry(_BoundedRetry):
+        def increment(self, *args: Any, **kwargs: Any) -> Self:
+            again = super().increment(*args, **kwargs)
+            counter.add()
+            return again
+
+    retry = CountedRetry(
         total=3,
         backoff_factor=1 if paced else 0,
         status_forcelist=[429, *range(500, 600)],
@@ -60,7 +103,7 @@ def _make_client(variables: Mapping[str, str], *, writes: bool = False) -> Githu
         max_rate_limit_wait=MAX_WAIT,
         secondary_rate_wait=SECONDARY_WAIT,
     )
-    return Github(
+    client = _CountedClient(
         base_url=_find_base_url(variables),
         auth=_choose_auth(variables),
         retry=None if writes else retry,
@@ -68,6 +111,8 @@ def _make_client(variables: Mapping[str, str], *, writes: bool = False) -> Githu
         seconds_between_requests=0.25 if paced else None,
         seconds_between_writes=1.0 if paced else None,
     )
+    client.counter = counter
+    return client
 
 
 class _BoundedRetry(GithubRetry):

@@ -1,106 +1,337 @@
-"""A sweep that was stopped goes on with what it has, and uses no result of another text."""
+"""Sweeps over a folder: what is run, what is not run again, and that no issue stops the others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from bot.cli.daemon import _make_plan_runner
-from bot.daemon.ledger import open_ledger
-from bot.forge.contract import IssueBrief
-from bot.forge.source import parse_issue
+from bot.issue import Issue
+from bot.requests import plan_file
 from bot.settings import Settings
-from bot.tracker.sweep import TrackerSweep, sweep_issues
-from runners.core.catalogue import load_catalogue
-from runners.core.errors import InfraError
-from runners.core.job_files import write_result
-from runners.core.protocol import CellResult, Investigation, JobCell, JobPlan, Outcome, Signalled
-from tests.bot.daemon.process import CRASH
-from tests.support.observed import observe
+from bot.tracker import sweep as sweeping
+from bot.tracker.rows import FAILED
+from bot.tracker.sources import Selection
+from bot.tracker.sweep import SweepBudget, merge_answers
+from runners.core.errors import InfraError, UserError
+from runners.workbench.run_ledger import open_run_ledger
+from tests.bot.tracker.world import NEWEST, World, write_issue
 
-EDITED = CRASH.replace("tvm.compile(tvm.ir.IRModule({}))", "tvm.compile(None)")
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
-BRIEF = IssueBrief(
-    number=7,
-    author="ada",
-    title="It aborts",
-    labels=(),
-    open=True,
-    locked=False,
-    is_pull_request=False,
-    created=NOW,
-    updated=NOW,
-)
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The sha256 of every plan that a child ran; the child reports an abort."""
-    plans: list[str] = []
+def world(tmp_path: Path) -> World:
+    folder = tmp_path / "issues"
+    write_issue(folder, "still")
+    write_issue(folder, "mended", bad_to="0.26.0")
+    write_issue(folder, "soon", bad_to=NEWEST)
+    write_issue(folder, "question")
+    (folder / "question.md").write_text("# How fast is it?\n\nI cannot find a number.\n")
+    return World(folder=folder, out=tmp_path / "out")
 
-    def run(plan: Path, digest: str, cell: JobCell, results: Path, environment: object) -> None:
-        plans.append(digest)
-        seen = [
-            observe(
-                version, Outcome.MATCH, toolchain="tvm", device=cell.plan.device, attempt=n, ended=Signalled(code=6)
+
+def test_every_issue_gets_its_verdict(world: World) -> None:
+    summary = world.sweep()
+    assert world.verdicts() == {
+        "mended.md": "fixed",
+        "question.md": "no-claim",
+        "soon.md": "confirmed",
+        "still.md": "confirmed",
+    }
+    assert (summary.listed, summary.answered, summary.failed, summary.left) == (4, 4, 0, 0)
+    row = world.state.list_rows()["mended.md"]
+    assert row.fixed_in == "0.26.0"
+    assert row.cells["0.26.0"] == "good"
+    assert {path.suffix for path in (world.out / "issues").iterdir()} == {".html", ".json", ".md"}
+
+
+def test_a_second_sweep_without_a_change_runs_nothing(world: World) -> None:
+    world.sweep()
+    made = world.compiler.made.total()
+    summary = world.sweep()
+    assert world.compiler.made.total() == made
+    assert (summary.answered, summary.unchanged, summary.runs_made, summary.runs_reused) == (0, 4, 0, 0)
+
+
+def test_a_new_release_runs_what_can_change_and_there_alone(world: World) -> None:
+    """The open issue that is fixed, and the text without a testcase, are not looked at.
+
+    With one more release, a search may look into another gap between failing ones.
+    """
+    world.sweep()
+    made = world.compiler.made.total()
+    world.compiler.made.clear()
+    world.newest = NEWEST
+    summary = world.sweep()
+    assert world.verdicts()["soon.md"] == "fixed"
+    assert world.verdicts()["still.md"] == "confirmed"
+    assert world.compiler.made[NEWEST] > world.compiler.made.total() / 2
+    ledger = open_run_ledger(world.out / "runs.sqlite")
+    assert ledger.count_runs() == made + world.compiler.made.total()  # none was made twice
+    assert summary.answered == 2
+    assert [(change.id, change.before, change.after, change.why) for change in world.state.list_changes(2)] == [
+        ("soon.md", "confirmed", "fixed", "new release")
+    ]
+
+
+def test_a_new_release_runs_a_closed_issue_that_was_fixed(world: World) -> None:
+    """A failure that was fixed may come back; one that is closed and still there needs no other run."""
+    write_issue(world.folder, "closed-mended", bad_to="0.26.0", front="state: closed\n")
+    write_issue(world.folder, "closed-still", front="state: closed\n")
+    world.sweep(Selection(state="all"))
+    world.newest = NEWEST
+    world.said.clear()
+    world.sweep(Selection(state="all"))
+    looked_at = {line.split("] ")[1].split(":")[0] for line in world.said}
+    assert looked_at == {"still.md", "soon.md", "closed-mended.md"}
+
+
+def test_an_edited_issue_is_run_again_and_no_other(world: World) -> None:
+    world.sweep()
+    write_issue(world.folder, "still", bad_to="0.25.0.post1")
+    summary = world.sweep()
+    assert summary.answered == 1
+    assert world.verdicts()["still.md"] == "fixed"
+
+
+def test_a_change_of_the_list_alone_runs_nothing(world: World) -> None:
+    """A label, a state: the row shows it, the answer stands."""
+    world.sweep()
+    before = world.state.list_rows()["still.md"]
+    path = world.folder / "still.md"
+    touched = path.read_text()
+    source = world.open().source
+
+    def list_relabelled(wanted: Selection) -> object:
+        for issue in source.list_issues(wanted):
+            yield type(issue)(
+                **{name: getattr(issue, name) for name in issue.__struct_fields__} | {"labels": ("bug",)}
             )
-            for version in cell.plan.first
-            for n in (1, 2)
-        ]
-        result = CellResult(cell=cell.id, plan_sha256=digest, seen=Investigation(observations=tuple(seen)))
-        write_result(result, results)
 
-    monkeypatch.setattr("bot.cli.daemon.run_in_child", run)
-    return plans
+    class Relabelled:
+        name = source.name
+        list_issues = staticmethod(list_relabelled)
+        fetch_issue = staticmethod(source.fetch_issue)
+        has_issues = staticmethod(source.has_issues)
+        count_requests = staticmethod(source.count_requests)
 
-
-def make_sweep(out: Path, text: str) -> TrackerSweep:
-    return TrackerSweep(
-        repository="octo/compiler",
-        settings=Settings(),
-        catalogue=load_catalogue(),
-        ledger=open_ledger(out / "ledger.sqlite"),
-        out=out,
-        fetch_issue=lambda number: parse_issue(
-            f"# It aborts\n\n{text}".encode(), source="octo/compiler#7", today=date(2026, 11, 21)
-        ),
-        run_plan=_make_plan_runner(frozenset()),
-        now=lambda: NOW,
-        log=lambda _: None,
-    )
+    world.source = Relabelled()  # type: ignore[assignment]
+    summary = world.sweep()
+    after = world.state.list_rows()["still.md"]
+    assert (summary.answered, after.issue.labels, after.answered) == (0, ("bug",), before.answered)
+    assert path.read_text() == touched
 
 
-def stop_after_the_run(sweep: TrackerSweep) -> Callable[[Path, JobPlan, str], None]:
-    def run(folder: Path, plan: JobPlan, sha256: str) -> None:
-        sweep.run_plan(folder, plan, sha256)
-        raise InfraError("stopped here")
-
-    return run
-
-
-def test_an_edited_issue_is_judged_by_runs_of_its_own_text(tmp_path: Path, ran: list[str]) -> None:
-    """The sweep was stopped between the runs of the first text and its report."""
-    first = make_sweep(tmp_path, CRASH)
-    assert sweep_issues(replace(first, run_plan=stop_after_the_run(first)), [BRIEF]) == {"failed": 1}
-    assert sweep_issues(make_sweep(tmp_path, EDITED), [BRIEF]) == {"confirmed": 1}
-    assert len(set(ran)) == 2
-
-
-def test_runs_of_a_stopped_sweep_are_used(tmp_path: Path, ran: list[str]) -> None:
-    """The same text is not run twice."""
-    first = make_sweep(tmp_path, CRASH)
-    sweep_issues(replace(first, run_plan=stop_after_the_run(first)), [BRIEF])
-    assert sweep_issues(make_sweep(tmp_path, CRASH), [BRIEF]) == {"confirmed": 1}
-    assert len(ran) == 1
+def test_changed_settings_and_code_answer_again_from_the_ledger(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The verdicts are judged anew; no run is made twice."""
+    world.sweep()
+    before = world.verdicts()
+    world.compiler.made.clear()
+    monkeypatch.setattr(sweeping, "digest_product", lambda: "another")
+    summary = world.sweep()
+    assert (summary.answered, summary.runs_made) == (4, 0)
+    assert summary.runs_reused > 0
+    world.settings = Settings(versions="0.25.0..0.27.0")
+    world.sweep()
+    assert world.verdicts() == before
 
 
-def test_a_finished_issue_leaves_its_reports_alone(tmp_path: Path, ran: list[str]) -> None:
-    """No plan, result or log is kept."""
-    sweep_issues(make_sweep(tmp_path, CRASH), [BRIEF])
-    reports = {f"octo-compiler-7.{kind}" for kind in ("json", "html", "md")}
-    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("ledger")} == {*reports, "index.md"}
-    assert len(ran) == 1
+def test_identical_testcases_cost_one(world: World) -> None:
+    world.sweep()
+    made = world.compiler.made.total()
+    (world.folder / "copy.md").write_text((world.folder / "still.md").read_text() + "\nSame here.\n")
+    summary = world.sweep()
+    assert (world.compiler.made.total(), summary.runs_made) == (made, 0)
+    assert world.verdicts()["copy.md"] == "confirmed"
+
+
+@pytest.mark.parametrize(
+    "error", [InfraError("no disk"), UserError("no"), ValueError("x"), RecursionError(), KeyError()]
+)
+def test_one_failing_issue_is_one_row(world: World, error: Exception) -> None:
+    def fail(folder: Path) -> None:
+        if "still" in folder.name:
+            raise error
+
+    world.fails = fail
+    summary = world.sweep()
+    assert (summary.failed, summary.answered) == (1, 3)
+    row = world.state.list_rows()["still.md"]
+    assert row.verdict == FAILED
+    assert row.why
+    world.fails = lambda _: None
+    assert world.sweep().answered == 1
+    assert world.verdicts()["still.md"] == "confirmed"
+
+
+def test_a_file_that_is_no_text_is_one_row(world: World) -> None:
+    (world.folder / "binary.md").write_bytes(b"\0\xff")
+    (world.folder / "empty.md").write_bytes(b"")
+    (world.folder / "front.md").write_text("---\n: [\n---\n# x\n")
+    summary = world.sweep()
+    assert (summary.failed, summary.answered) == (3, 4)
+
+
+def test_a_bug_in_reading_a_text_is_one_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever our own code raises about one text."""
+    real = plan_file.plan_issue
+
+    def plan_or_crash(issue: Issue, *rest: object, **more: object) -> object:
+        if "mended" in issue.title:
+            raise AssertionError("never")
+        return real(issue, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sweeping, "plan_issue", plan_or_crash)
+    summary = world.sweep()
+    assert (summary.failed, summary.answered) == (1, 3)
+    assert "AssertionError" in (world.out / "errors.log").read_text()
+
+
+@pytest.mark.parametrize("budget", [SweepBudget(runs=1), SweepBudget(seconds=6)], ids=["runs", "time"])
+def test_a_spent_budget_stops_and_the_next_sweep_goes_on(world: World, budget: SweepBudget) -> None:
+    world.budget = budget
+    first = world.sweep()
+    assert first.stopped
+    assert 0 < first.left < 4
+    assert first.answered + first.left == 4
+    world.budget = SweepBudget()
+    second = world.sweep()
+    assert (second.sweep, second.answered, second.left) == (first.sweep, first.left, 0)
+    assert len(world.verdicts()) == 4
+
+
+def test_issues_run_at_once(world: World) -> None:
+    """As many as there are jobs: each of the three waits for the other two."""
+    together = threading.Barrier(3, timeout=30)
+    world.jobs = 3
+    waited = set[str]()
+
+    def wait(folder: Path) -> None:
+        if folder.name not in waited:
+            waited.add(folder.name)
+            together.wait()
+
+    world.fails = wait
+    assert world.sweep().failed == 0
+
+
+def test_progress_tells_what_is_left(world: World) -> None:
+    world.sweep()
+    assert world.said[0].startswith("[1/4] ")
+    assert world.said[0].endswith(" left")
+    assert "left" not in world.said[-1]
+
+
+def test_no_selected_issue_is_an_error_where_the_tracker_has_some(world: World) -> None:
+    with pytest.raises(UserError, match="--state all"):
+        world.sweep(Selection(state="closed"))
+    with pytest.raises(UserError, match="is selected"):
+        world.sweep(Selection(labels=("none",)))
+
+
+def test_an_empty_tracker_is_none(tmp_path: Path) -> None:
+    (tmp_path / "issues").mkdir()
+    (tmp_path / "issues/README.md").write_text("# no issue\n")
+    assert World(folder=tmp_path / "issues", out=tmp_path / "out").sweep().listed == 0
+
+
+def test_selection(world: World) -> None:
+    write_issue(world.folder, "labelled", front="labels: [bug, iree]\n")
+    write_issue(world.folder, "deep/er", front="state: closed\nlabels: [bug]\n")
+    source = world.open().source
+
+    def names(wanted: Selection) -> set[str]:
+        return {issue.id for issue in source.list_issues(wanted)}
+
+    assert names(Selection(labels=("bug",))) == {"labelled.md"}
+    assert names(Selection(labels=("bug",), state="all")) == {"labelled.md", "deep/er.md"}
+    assert names(Selection(labels=("bug", "iree"), state="all")) == {"labelled.md"}
+    assert names(Selection(state="closed")) == {"deep/er.md"}
+
+
+KILLED = """
+import os, signal, sys
+from dataclasses import replace
+from pathlib import Path
+from runners.workbench.run_ledger import open_run_ledger
+from tests.bot.tracker.world import World
+world = World(folder=Path(sys.argv[1]), out=Path(sys.argv[2]), jobs=2)
+world.out.mkdir(exist_ok=True)
+left = int(sys.argv[3])
+def count(request):
+    global left
+    with (world.out / "made").open("a") as file:
+        file.write(f"{request.key}\\n")
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+world.compiler.hook = count
+print(world.sweep().answered)
+"""
+
+
+def test_a_killed_sweep_goes_on_and_records_each_run_once(world: World) -> None:
+    """Killed after 1, 2, 3 … runs, until it goes through: a run is begun again only if the kill cut it off."""
+    kills = 0
+    for number in range(1, 60):
+        words = [sys.executable, "-c", KILLED, str(world.folder), str(world.out), str(4 + 3 * (number % 5))]
+        done = subprocess.run(
+            words, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+        )
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        kills += 1
+    assert kills >= 2
+    assert world.verdicts()["mended.md"] == "fixed"
+    assert len(world.verdicts()) == 4
+    alone = World(folder=world.folder, out=world.out.with_name("alone"))
+    alone.sweep()
+    recorded, expected = (open_run_ledger(one.out / "runs.sqlite") for one in (world, alone))
+    assert [_name_run(line) for line in recorded.export_lines()] == [
+        _name_run(line) for line in expected.export_lines()
+    ]
+    # Each kill cuts off at most one run in each of the two threads.
+    begun = len((world.out / "made").read_text().split())
+    assert begun <= alone.compiler.made.total() + 2 * kills
+
+
+def _name_run(line: bytes) -> tuple[object, ...]:
+    run = json.loads(line)
+    return run["key"], run["ordinal"], run["fresh"]
+
+
+def test_shards_split_the_list_and_merge_to_the_whole(world: World) -> None:
+    """Each issue is in one shard; the merged folder has every answer and report, and runs nothing."""
+    parts = [replace(world, out=world.out.with_name(f"part-{number}")) for number in (1, 2, 3)]
+    counts = [part.sweep(Selection(shard=(number, 3))).answered for number, part in enumerate(parts, 1)]
+    assert counts == [2, 1, 1]
+    taken = merge_answers(world.state, world.out, [(part.state, part.out) for part in parts])
+    assert taken == 4
+    alone = replace(world, out=world.out.with_name("alone"))
+    alone.sweep()
+    assert world.verdicts() == alone.verdicts()
+    assert all((world.out / row.page).is_file() for row in world.state.list_rows().values())
+    assert world.sweep().answered == 0
+
+
+def test_a_merged_row_names_no_file_elsewhere(world: World, tmp_path: Path) -> None:
+    part = replace(world, out=world.out.with_name("part"))
+    part.sweep()
+    (part.out / "secret.html").write_text("x")
+    row = part.state.list_rows()["still.md"]
+    for page in ("../part/secret.html", "issues/../secret.html", "secret.html"):
+        part.state.keep_rows([msgspec.structs.replace(row, page=page, answered="9")])
+        merge_answers(world.state, tmp_path / "merged", [(part.state, part.out)])
+    assert not list((tmp_path / "merged").rglob("*secret*"))

@@ -1,0 +1,1 @@
+"""Sweeps over whole trackers, with recorded runs in place of compilers."""

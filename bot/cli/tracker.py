@@ -1,0 +1,249 @@
+"""``reprobot sweep`` and ``reprobot ledger``: put the parts of a sweep together."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from bot.cli import terminal
+from bot.cli.context import get_now, open_local_catalogue, read_settings_file
+from bot.cli.daemon import (
+    attach_if_allowed,
+    check_repository,
+    lock_folder,
+    make_plan_runner,
+    make_services,
+    stop_on_signals,
+)
+from bot.daemon.feed import RECHECK, make_recheck
+from bot.daemon.ledger import open_ledger
+from bot.daemon.watch import watch_repositories
+from bot.forge.contract import Forge
+from bot.forge.github import GithubForge, open_forge, open_reader
+from bot.settings import load_settings
+from bot.tracker.cost import SweepSummary, describe_estimate, describe_summary, estimate_cost
+from bot.tracker.dashboard import write_dashboard
+from bot.tracker.due import TEXT
+from bot.tracker.rows import TrackedIssue
+from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selection
+from bot.tracker.state import TrackerState, open_tracker_state
+from bot.tracker.sweep import SweepBudget, TrackerSweep, list_tasks, merge_answers, sweep_tracker
+from runners.cluster import check_address
+from runners.core.errors import InfraError, UserError
+from runners.workbench.run_ledger import open_run_ledger
+
+MAX_SHARDS = 256
+"""Most jobs of a matrix on GitHub."""
+STATE = "tracker.sqlite"
+
+
+def make_selection(
+    state: Literal["open", "closed", "all"],
+    labels: Sequence[str],
+    since: datetime | None,
+    limit: int | None,
+    shard: str,
+) -> Selection:
+    """Raises UserError for a ``shard`` that is none."""
+    found = re.fullmatch(r"(\d{1,3})/(\d{1,3})", shard, re.ASCII)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MAX_SHARDS:
+        raise UserError(f"--shard {shard!r} is no shard: give I/N, as in 1/4, with at most {MAX_SHARDS} shards")
+    return Selection(
+        state=state,
+        labels=tuple(labels),
+        since=since.replace(tzinfo=UTC) if since is not None else None,
+        limit=limit,
+        shard=(int(found[1]), int(found[2])),
+    )
+
+
+def make_budget(minutes: float | None, runs: int | None, requests: int | None) -> SweepBudget:
+    return SweepBudget(seconds=60 * minutes if minutes is not None else None, runs=runs, requests=requests)
+
+
+def run_sweep(
+    tracker: str,
+    out: Path,
+    selection: Selection,
+    budget: SweepBudget,
+    *,
+    merge: Sequence[Path],
+    jobs: int | None,
+    ledger: Path | None,
+    cluster: str,
+    only_estimate: bool,
+    settings_file: Path | None,
+    post: bool,
+) -> None:
+    """Answer the issues of a tracker, or merge the answers of other sweeps."""
+    if merge:
+        return _merge_sweeps(tracker, out, merge)
+    if cluster:
+        check_address(cluster)
+    folder = Path(tracker) if Path(tracker).is_dir() else None
+    if post and folder is not None:
+        raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
+    forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
+    with lock_folder(out):
+        kept = open_tracker_state(out / STATE)
+        sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, cluster, jobs, budget)
+        issues, tasks = list_tasks(sweep, selection)
+        terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
+        if only_estimate:
+            rows = list(kept.list_rows().values())
+            expected = estimate_cost(
+                (task.reason or TEXT for task in tasks), rows, jobs=sweep.jobs, remote=forge is not None
+            )
+            return _print_lines(describe_estimate(expected))
+        if post and forge is not None:
+            return _post_answers(forge, out, sweep.source.name, issues)
+        summary = sweep_tracker(sweep, issues, tasks)
+        write_dashboard(out, sweep.source.name, kept, summary, sweep.catalogue, now=get_now())
+        _print_lines(describe_summary(summary))
+        terminal.print_message(f"dashboard: {out / 'index.html'}")
+        if summary.failed and not any(kind != "failed" for kind in summary.verdicts):
+            raise InfraError("every issue failed: see the messages above")
+
+
+def _merge_sweeps(tracker: str, out: Path, folders: Sequence[Path]) -> None:
+    for folder in folders:
+        if not (folder / STATE).is_file():
+            raise UserError(f"{folder} has no {STATE}: name folders that sweeps wrote")
+    with lock_folder(out):
+        state = open_tracker_state(out / STATE)
+        count = merge_answers(state, out, [(open_tracker_state(folder / STATE), folder) for folder in folders])
+        rows = state.list_rows().values()
+        summary = SweepSummary(
+            sweep=0,
+            listed=len(rows),
+            answered=count,
+            failed=0,
+            unchanged=len(rows) - count,
+            verdicts=dict(Counter(row.verdict for row in rows)),
+        )
+        name = Path(tracker).resolve().name if Path(tracker).is_dir() else tracker
+        write_dashboard(out, name, state, summary, open_local_catalogue(), now=get_now())
+    terminal.print_message(f"{count} answers merged; dashboard: {out / 'index.html'}")
+
+
+def _open_sweep(
+    tracker: str,
+    folder: Path | None,
+    forge: GithubForge | None,
+    out: Path,
+    state: TrackerState,
+    settings_file: Path | None,
+    ledger: Path | None,
+    cluster: str,
+    jobs: int | None,
+    budget: SweepBudget,
+) -> TrackerSweep:
+    runs = ledger or out / "runs.sqlite"
+    open_run_ledger(runs).close()  # a file that is no ledger is refused before any work
+    began = time.monotonic()
+    source: IssueSource
+    if forge is None:
+        assert folder is not None
+        source = FolderSource(folder=folder, today=get_now().date())
+        text = read_settings_file(settings_file) if settings_file is not None else None
+    else:
+        name = check_repository(tracker)
+        source = GithubSource(
+            name=name,
+            forge=forge,
+            pages=state,
+            count_requests=forge.count_requests,
+            pause=_make_pause(began, budget.seconds),
+            log=terminal.print_message,
+            url=os.environ.get("GITHUB_SERVER_URL", "https://github.com"),
+        )
+        text = read_settings_file(settings_file) if settings_file is not None else forge.fetch_settings(name)
+    settings = load_settings(text, {})
+    return TrackerSweep(
+        source=source,
+        settings=settings,
+        catalogue=open_local_catalogue(),
+        state=state,
+        out=out,
+        attach=(lambda issue: attach_if_allowed(issue, settings)) if forge is not None else (lambda issue: issue),
+        run_plan=make_plan_runner(frozenset(), runs, cluster),
+        now=get_now,
+        clock=time.monotonic,
+        read_cpu=_read_cpu,
+        measure_ledger=lambda: runs.stat().st_size,
+        log=terminal.print_message,
+        jobs=jobs or os.cpu_count() or 1,
+        budget=budget,
+    )
+
+
+def _make_pause(began: float, seconds: float | None) -> Callable[[float], None]:
+    """Return a function that waits, unless the sweep's time would end meanwhile."""
+
+    def pause(wait: float) -> None:
+        if seconds is not None and time.monotonic() + wait > began + seconds:
+            raise InfraError(f"the forge asks to wait for {wait:.0f} s, and the time of the sweep ends before")
+        time.sleep(wait)
+
+    return pause
+
+
+def _read_cpu() -> float:
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _print_lines(lines: tuple[str, ...]) -> None:
+    for line in lines:
+        terminal.print_message(line)
+
+
+def _post_answers(forge: Forge, out: Path, name: str, issues: list[TrackedIssue]) -> None:
+    """Recheck every issue once a day, as a scheduled run does."""
+    ledger = open_ledger(out / "ledger.sqlite")
+    stop, wake = threading.Event(), threading.Event()
+    for issue in (one for one in issues if not one.locked):
+        key, payload = make_recheck(name, int(issue.id))
+        ledger.add_event(f"{key}:{get_now():%Y-%m-%d}", RECHECK, payload, get_now())
+    ledger.close()
+    with stop_on_signals(stop, wake):
+        services = make_services(forge, out, (name,), frozenset())
+        watch_repositories(services, stop, wake, poll_s=60, jobs=1, drain=True)
+
+
+# ---------------------------------------------------------------------------------------------- the ledger of runs
+
+
+def export_runs(ledger: Path, out: Path | None) -> None:
+    """Write every recorded run as a line of JSON, to standard output if ``out`` is None."""
+    if not ledger.is_file():
+        raise UserError(f"there is no ledger {ledger}: name the file that a sweep wrote")
+    runs = open_run_ledger(ledger)
+    if out is None:
+        sys.stdout.buffer.writelines(runs.export_lines())
+        return
+    try:
+        with out.open("wb") as file:
+            file.writelines(runs.export_lines())
+    except OSError as error:
+        raise UserError(f"{out} cannot be written: {error.strerror}") from None
+    terminal.print_message(f"{runs.count_runs()} runs in {out}")
+
+
+def import_runs(ledger: Path, lines: Path) -> None:
+    """Add recorded runs to a ledger."""
+    try:
+        with lines.open("rb") as file:
+            count = open_run_ledger(ledger).import_lines(file)
+    except OSError as error:
+        raise UserError(f"{lines} cannot be read: {error.strerror}") from None
+    terminal.print_message(f"{count} runs added to {ledger}")

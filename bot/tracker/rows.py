@@ -1,0 +1,91 @@
+"""The row of one issue: the facts that a sweep keeps, and that the dashboard shows. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from runners.core.protocol import Signature
+
+FAILED = "failed"
+"""In place of a verdict: the issue was not answered, through a failure of ours or a text that cannot be read."""
+
+
+class TrackedIssue(msgspec.Struct, frozen=True, kw_only=True):
+    """One issue of a tracker, as its list shows it."""
+
+    id: str
+    """Name within the tracker: a number on GitHub, a file's path in a folder."""
+    title: str = ""
+    url: str = ""
+    labels: tuple[str, ...] = ()
+    open: bool = True
+    locked: bool = False
+    created: datetime
+    revision: str
+    """Changes whenever the issue may have changed: the time of the last update, or the digest of the file."""
+
+
+class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that an answer depends on. An answer stands as long as its fingerprint does."""
+
+    text: str = ""
+    """Digest of the text, the first comments and the attached files."""
+    settings: str = ""
+    product: str = ""
+    """Digest of the code that reads, plans, runs and judges."""
+    builds: str = ""
+    """Digest of the list of the toolchain's builds; empty without a testcase to run."""
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """The cost of one answer."""
+
+    made: int = 0
+    reused: int = 0
+    """Runs taken from the ledger."""
+    run_s: float = 0.0
+    seconds: float = 0.0
+
+
+class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One issue and its answer. Strangers wrote ``title`` and ``labels``; ``why`` may quote them."""
+
+    issue: TrackedIssue
+    fingerprint: Fingerprint = Fingerprint()
+    verdict: str
+    """A `VerdictKind`, or `FAILED`."""
+    confidence: float = 0.0
+    headline: str = ""
+    toolchain: str = ""
+    device: str = ""
+    cells: dict[str, str] = {}
+    """Release → `good`, `bad`, `mixed`, or the outcome of runs that are neither."""
+    fixed_in: str = ""
+    regressed_in: str = ""
+    why: str = ""
+    """Why there is no run, or why the row failed."""
+    testcase: str = ""
+    """Digest of the testcase; empty without one."""
+    failure: Signature | None = None
+    """The reported failure as it was seen; None if it was not."""
+    passes: tuple[str, ...] = ()
+    """Compiler passes that a diagnosis found guilty."""
+    like: tuple[str, ...] = ()
+    """Ids of issues that behave alike, the most alike first."""
+    page: str = ""
+    """File of the report, relative to the dashboard."""
+    answered: str = ""
+    """Time of the answer, as ISO 8601."""
+    work: Work = Work()
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict that differs from the one of the sweep before."""
+
+    id: str
+    before: str
+    after: str
+    why: str
+    """Why the issue was answered again: ``new release``."""

@@ -1,0 +1,95 @@
+"""The state of a tracker's sweeps: one SQLite file with a row for each issue, pages of lists, and past sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from bot.forge.contract import IssuePage
+from bot.tracker.rows import Change, IssueRow
+from runners.core.database import Database, open_database
+
+MIGRATIONS = (
+    """
+CREATE TABLE issues (id TEXT PRIMARY KEY, row BLOB NOT NULL) STRICT;
+CREATE TABLE pages (key TEXT PRIMARY KEY, page BLOB NOT NULL) STRICT;
+CREATE TABLE sweeps (number INTEGER PRIMARY KEY, began TEXT NOT NULL, ended TEXT, summary BLOB) STRICT;
+CREATE TABLE changes (sweep INTEGER NOT NULL, id TEXT NOT NULL, change BLOB NOT NULL, PRIMARY KEY (sweep, id)) STRICT;
+""",
+)
+
+
+class TrackerState:
+    """The state in one file. Every change is on disk when the method returns."""
+
+    def __init__(self, database: Database) -> None:
+        self._data = database
+
+    def close(self) -> None:
+        self._data.close()
+
+    # ------------------------------------------------------------------------------------------ issues
+
+    def list_rows(self) -> dict[str, IssueRow]:
+        """Return id → row."""
+        rows = self._data.select("SELECT id, row FROM issues")
+        return {id: msgspec.json.decode(row, type=IssueRow) for id, row in rows}
+
+    def keep_rows(self, rows: Iterable[IssueRow]) -> None:
+        self._data.change_many(
+            "INSERT OR REPLACE INTO issues (id, row) VALUES (?, ?)",
+            [(row.issue.id, msgspec.json.encode(row)) for row in rows],
+        )
+
+    def keep_answer(self, sweep: int, row: IssueRow, change: Change | None) -> None:
+        """Keep an answer and the change that it makes, both or none."""
+        with self._data.begin_transaction():
+            self._data.change(
+                "INSERT OR REPLACE INTO issues (id, row) VALUES (?, ?)", (row.issue.id, msgspec.json.encode(row))
+            )
+            if change is not None:
+                self._data.change(
+                    "INSERT OR REPLACE INTO changes (sweep, id, change) VALUES (?, ?, ?)",
+                    (sweep, change.id, msgspec.json.encode(change)),
+                )
+
+    # ------------------------------------------------------------------------------------------ sweeps
+
+    def begin_sweep(self, now: datetime) -> int:
+        """Return the number of the sweep. A sweep that was stopped goes on under its number."""
+        if unfinished := self._data.select(
+            "SELECT number FROM sweeps WHERE ended IS NULL ORDER BY number DESC LIMIT 1"
+        ):
+            return int(unfinished[0][0])
+        self._data.change("INSERT INTO sweeps (began) VALUES (?)", (now.isoformat(),))
+        return int(self._data.select("SELECT max(number) FROM sweeps")[0][0])
+
+    def end_sweep(self, number: int, now: datetime, summary: bytes) -> None:
+        self._data.change(
+            "UPDATE sweeps SET ended = ?, summary = ? WHERE number = ?", (now.isoformat(), summary, number)
+        )
+
+    def list_changes(self, sweep: int) -> list[Change]:
+        rows = self._data.select("SELECT change FROM changes WHERE sweep = ? ORDER BY id", (sweep,))
+        return [msgspec.json.decode(row[0], type=Change) for row in rows]
+
+    # ------------------------------------------------------------------------------------------ pages
+
+    def find_page(self, key: str) -> IssuePage | None:
+        rows = self._data.select("SELECT page FROM pages WHERE key = ?", (key,))
+        return msgspec.json.decode(rows[0][0], type=IssuePage) if rows else None
+
+    def keep_page(self, key: str, page: IssuePage) -> None:
+        self._data.change("INSERT OR REPLACE INTO pages (key, page) VALUES (?, ?)", (key, msgspec.json.encode(page)))
+
+
+def open_tracker_state(path: Path) -> TrackerState:
+    """Open the state in this file; create the file if there is none.
+
+    Raises:
+        UserError: the file cannot be opened, or a newer version wrote it.
+    """
+    return TrackerState(open_database(path, MIGRATIONS))

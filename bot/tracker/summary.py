@@ -1,0 +1,79 @@
+"""A report → its row. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bot.extract.types import Repro
+from bot.report.sections.headline import UNJUDGED
+from bot.tracker.rows import Fingerprint, IssueRow, TrackedIssue, Work
+from bot.verdict.verdict import Report, VerdictKind
+from runners.core.protocol import Answer, FindingKind, Observation, Outcome, Signature, Variant, digest_of
+
+GOOD, BAD, MIXED = "good", "bad", "mixed"
+MAX_WORDS = 300
+
+
+def make_row(
+    issue: TrackedIssue, report: Report, fingerprint: Fingerprint, *, page: str, answered: str, work: Work
+) -> IssueRow:
+    """Return the row of an issue that was answered."""
+    verdict = report.verdict
+    repro = report.extraction if isinstance(report.extraction, Repro) else None
+    device = repro.device if repro is not None else ""
+    unjudged = verdict.kind in UNJUDGED or verdict.kind is VerdictKind.INCONCLUSIVE
+    return IssueRow(
+        issue=issue,
+        fingerprint=fingerprint,
+        verdict=str(verdict.kind),
+        confidence=verdict.confidence,
+        headline=verdict.headline,
+        toolchain=repro.testcase.toolchain if repro is not None else "",
+        device=device,
+        cells=_summarize_cells(report.observations, device),
+        fixed_in=next(
+            (one.first_good for one in report.bisections if one.direction == "fixed" and one.first_good), ""
+        ),
+        regressed_in=next(
+            (one.first_bad for one in report.bisections if one.direction == "introduced" and one.first_bad), ""
+        ),
+        why=(verdict.reasons[0] if verdict.reasons else verdict.headline)[:MAX_WORDS] if unjudged else "",
+        testcase=digest_of(repro.testcase) if repro is not None else "",
+        failure=_find_failure(report.observations),
+        passes=tuple(_list_passes(report)),
+        page=page,
+        answered=answered,
+        work=work,
+    )
+
+
+def _summarize_cells(observations: Iterable[Observation], device: str) -> dict[str, str]:
+    """Return release → answer, of the testcase as posted on its own device."""
+    seen: dict[str, list[Observation]] = {}
+    for one in observations:
+        if one.variant is Variant.ORIGINAL and one.device == device:
+            seen.setdefault(one.version, []).append(one)
+    return {version: _summarize_runs(runs) for version, runs in seen.items()}
+
+
+def _summarize_runs(runs: list[Observation]) -> str:
+    answers = {run.answer for run in runs}
+    if {Answer.GOOD, Answer.BAD} <= answers:
+        return MIXED
+    if Answer.BAD in answers:
+        return BAD
+    return GOOD if Answer.GOOD in answers else str(runs[-1].outcome)
+
+
+def _find_failure(observations: Iterable[Observation]) -> Signature | None:
+    """Return the reported failure, from the first run that shows it."""
+    return next((one.signature for one in observations if one.outcome is Outcome.MATCH and one.signature), None)
+
+
+def _list_passes(report: Report) -> Iterable[str]:
+    """Yield the guilty passes. A search that found none names ``none``, one over dispatches names no pass."""
+    for finding in report.findings:
+        if finding.kind is FindingKind.GUILTY_PASS and finding.evidence.get("level") != "dispatch":
+            name = finding.evidence.get("name")
+            if isinstance(name, str) and name not in ("", "none"):
+                yield name[:100]

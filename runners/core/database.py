@@ -1,0 +1,110 @@
+"""Open a SQLite file that several processes share: WAL, migrations, and SQLite's errors as ours."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from runners.core.errors import InfraError, UserError
+
+WAIT_S = 60.0
+"""Seconds to wait for another process that writes."""
+
+
+class Database:
+    """One connection, shared by the threads of a process.
+
+    Every method raises ``InfraError`` if the file cannot be read or changed, for example on a full disk. A change
+    that raises has no effect.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._sql = connection
+        self._lock = threading.RLock()
+        self.path = path
+
+    def close(self) -> None:
+        with self._lock:
+            self._sql.close()
+
+    def change(self, text: str, values: Sequence[object] = ()) -> int:
+        """Run a statement that changes the file. Return the number of changed rows."""
+        with self._lock, self._translate_errors("changed"):
+            return self._sql.execute(text, values).rowcount
+
+    def change_many(self, text: str, rows: Iterable[Sequence[object]]) -> int:
+        """Run a statement once for each row, all or none. Return the number of changed rows."""
+        with self.begin_transaction(), self._translate_errors("changed"):
+            return self._sql.executemany(text, rows).rowcount
+
+    def select(self, text: str, values: Sequence[object] = ()) -> list[Any]:
+        with self._lock, self._translate_errors("read"):
+            return self._sql.execute(text, values).fetchall()
+
+    @contextmanager
+    def begin_transaction(self) -> Iterator[None]:
+        """Apply all changes inside the ``with`` block, or none of them."""
+        with self._lock:
+            self.change("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.change("COMMIT")
+            except BaseException:
+                if self._sql.in_transaction:  # SQLite rolls back by itself if its disk is full
+                    self._sql.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _translate_errors(self, action: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise InfraError(
+                f"{self.path} cannot be {action} ({error}): free space on its disk, then retry"
+            ) from None
+
+
+def open_database(path: Path, migrations: Sequence[str]) -> Database:
+    """Open the file, or create it, and apply the migrations that it lacks. Its ``user_version`` counts them.
+
+    Raises:
+        UserError: the file cannot be opened, is no database, or a newer version of Reprobot wrote it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sql = sqlite3.connect(path, isolation_level=None, timeout=WAIT_S, check_same_thread=False)
+        sql.execute("PRAGMA journal_mode = WAL")
+        sql.execute("PRAGMA synchronous = FULL")  # the default of WAL mode may lose the last change in a power cut
+        version = _migrate(sql, migrations)
+    except (OSError, sqlite3.Error) as error:
+        raise UserError(f"{path} cannot be opened ({error}): name another file") from None
+    if version > len(migrations):
+        raise UserError(f"{path} was written by a newer version of Reprobot ({version}): use that version")
+    return Database(sql, path)
+
+
+def _migrate(sql: sqlite3.Connection, migrations: Sequence[str]) -> int:
+    """Bring the file up to date. Two processes may try this at once: the second finds the work done."""
+    if (version := _read_version(sql)) >= len(migrations):
+        return version
+    sql.execute("BEGIN IMMEDIATE")
+    try:
+        for number in range(_read_version(sql), len(migrations)):
+            for statement in filter(str.strip, migrations[number].split(";")):
+                sql.execute(statement)
+        sql.execute(f"PRAGMA user_version = {len(migrations)}")
+        sql.execute("COMMIT")
+    except BaseException:
+        if sql.in_transaction:
+            sql.execute("ROLLBACK")
+        raise
+    return len(migrations)
+
+
+def _read_version(sql: sqlite3.Connection) -> int:
+    with closing(sql.execute("PRAGMA user_version")) as answer:
+        return int(answer.fetchone()[0])
