@@ -89,7 +89,7 @@ class Workbench(Machine):
         return make_run(self, environment, request)
 
     def find_surroundings(self, request: RunRequest) -> Surroundings | RunResult | None:
-        """Return what a run here depends on beside its request; a result if it cannot be run here.
+        """Return the conditions of a run beside its request; a result if the run is impossible here.
 
         None for a GPU: its model and driver decide a run, and are not recorded.
         """

@@ -77,7 +77,7 @@ def _ask_for_limit(report: Report) -> str:
 
 
 def _ask_for_decision(report: Report) -> str:
-    """Return what would settle the verdict, as its reasons say."""
+    """Return the evidence that would settle the verdict, as its reasons say."""
     wanted = [one.removeprefix(TO_DECIDE) for one in report.verdict.reasons if one.startswith(TO_DECIDE)]
     return f"what would settle it: {escape_prose('; '.join(wanted))}." if wanted else ""
 
