@@ -66,6 +66,8 @@ class Resolver:
             return ""
         inputs = [requirements, str(release.as_of), interpreter.version, interpreter.platform, *release.links]
         inputs += [*self.uv.options, *(["with GPU packages"] if self.gpu_packages else [])]
+        if extra and self.max_download_bytes != MAX_DOWNLOAD_BYTES:
+            inputs.append(f"within {self.max_download_bytes} bytes")  # a resolution is kept with the limit it passed
         path = self.folder / f"{_digest(json.dumps(inputs))}.json"
         lock = _read_resolution(path)
         if lock is None:

@@ -43,7 +43,8 @@ def _describe_next_step(report: Report) -> str:
             return f"{_COMMANDS} repeat a failing and a clean run."
         case VerdictKind.UNTESTABLE:
             return (
-                _ask_for_device(report)
+                _ask_for_limit(report)
+                or _ask_for_device(report)
                 or _ask_for_decision(report)
                 or _offer_port(report)
                 or "add a version of the testcase for the API of the newest release."
@@ -63,6 +64,16 @@ _ASK_FOR_FAILURE = "add the complete error message, or the output and the expect
 def _join(*sentences: str) -> str:
     told = [one for one in sentences if one]
     return " ".join([*told[:1], *(one[:1].upper() + one[1:] for one in told[1:])])
+
+
+def _ask_for_limit(report: Report) -> str:
+    """Return who can raise the limit that prevents the runs; empty if no limit does."""
+    if not any(isinstance(one.ended, NotRun) and one.ended.cause == "forbidden" for one in report.observations):
+        return ""
+    return (
+        "the operator can raise the limit: `limits.download` and `allow` in the settings of the repository, or"
+        " `download_mib` in the configuration of the machine."
+    )
 
 
 def _ask_for_decision(report: Report) -> str:

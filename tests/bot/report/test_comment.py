@@ -21,6 +21,7 @@ from bot.report.quote import clean_text, escape_prose, has_hidden_characters, qu
 from bot.report.sections.failures import describe_ending
 from bot.report.sections.findings import list_findings, render_evidence
 from bot.report.sections.headline import TITLES, UNJUDGED, render_headline, render_sentence
+from bot.report.sections.next_step import render_next_step
 from bot.report.sections.ranges import render_change
 from bot.report.sections.shape import STRANGERS
 from bot.report.sections.testcase import find_language
@@ -558,3 +559,15 @@ def test_a_device_that_only_adapted_runs_used_says_so_in_its_column() -> None:
     text = render_comment(replace(report, observations=(*report.observations, other)))
     assert "| `opencl` (testcase adapted) |" in text
     assert "✅ runs cleanly (run on 1 of 2)" in text
+
+
+def test_a_limit_names_the_settings_that_raise_it() -> None:
+    """A port of the testcase would not help its reader."""
+    report = reports.regression()
+    stopped = tuple(
+        msgspec.structs.replace(one, outcome=Outcome.UNAVAILABLE, ended=NotRun(why="x", cause="forbidden"))
+        for one in report.observations
+    )
+    verdict = replace(report.verdict, kind=VerdictKind.UNTESTABLE, reasons=())
+    text = render_next_step(replace(report, observations=stopped, verdict=verdict))
+    assert "`limits.download`" in text

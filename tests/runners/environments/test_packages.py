@@ -66,6 +66,14 @@ def test_a_download_over_the_budget_is_forbidden(store: Store, monkeypatch: pyte
     assert small.get_environment(replace(RELEASE, distributions=("tiny==1.0", "nvidia-cublas"))).list_packages()
 
 
+def test_a_lower_budget_holds_for_resolutions_that_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator's new limit counts at once."""
+    store.get_environment(RELEASE, ("torch",))
+    monkeypatch.setattr("runners.environments.resolve.measure_download_bytes", lambda pins: 700 * 2**20 * len(pins))
+    with pytest.raises(Forbidden):
+        replace(store, max_download_bytes=900 * 2**20).get_environment(RELEASE, ("torch",))
+
+
 def test_a_package_off_the_list_is_forbidden(store: Store) -> None:
     """The list is the operator's too."""
     with pytest.raises(Forbidden, match="not on the list"):

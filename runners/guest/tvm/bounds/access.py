@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ FORGIVING = ("strided_slice",)
 """Operators that accept any value by definition and clamp it, so the testcase is never at fault."""
 TAKES_NEGATIVE = ("scatter_elements", "index_put")
 """Operators whose kernels add the extent to a negative index."""
+IMPORTERS = frozenset({f"tvm.relax.frontend.{name}" for name in ("onnx", "stablehlo", "tflite", "torch")})
+"""Frontends, which TVM does not import by itself. ``x[-1]`` of PyTorch became an access at -1 on 0.25 to 0.27."""
 BLAMES_TESTCASE = frozenset({"testcase-kernel", "testcase-data", "computed-data"})
 """Results of `judge_origin` that make a finding. The others make a note."""
 
@@ -67,6 +70,7 @@ def judge_origin(site: Site, tracer: Tracer) -> str:
     - ``testcase-kernel``: the testcase wrote the kernel.
     - ``testcase-data``: a value of the testcase is outside the operator's range.
     - ``computed-data``: a value computed by arithmetic from the testcase's values is outside.
+    - ``imported-data``: such a value of a program that a frontend imported. The frontend may have made the value.
     - ``computed-index``: a result of a sort or search is outside. The kernel of the search may be wrong.
     - ``compiler``: the data is legal, or there is no data: the compiler generated or rescheduled the index.
     """
@@ -82,6 +86,8 @@ def judge_origin(site: Site, tracer: Tracer) -> str:
         return "compiler"
     if any(entry.get("testcase_value") for entry in outside):
         return "testcase-data"
+    if not IMPORTERS.isdisjoint(sys.modules):
+        return "imported-data"
     return "computed-index" if tracer.has_index_search else "computed-data"
 
 
