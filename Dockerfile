@@ -53,6 +53,7 @@ RUN DEBIAN_SOURCES="${DEBIAN_SOURCES}" CERTIFICATES="${CERTIFICATES}" /opt/build
 COPY requirements.run.lock pyproject.toml README.md LICENSE /opt/reprobot/
 COPY bot /opt/reprobot/bot
 COPY runners /opt/reprobot/runners
+COPY reprobot /opt/reprobot/reprobot
 RUN python3 -m venv /opt/venv \
     && /opt/venv/bin/pip install ${CERTIFICATES:+--cert "$CERTIFICATES"} --no-cache-dir --quiet --require-hashes --only-binary :all: -r /opt/reprobot/requirements.run.lock \
     && /opt/venv/bin/pip install --no-cache-dir --quiet --no-deps --no-index --no-build-isolation /opt/reprobot \

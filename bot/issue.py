@@ -78,6 +78,27 @@ def parse_issue_address(source: str) -> tuple[str, int] | None:
     return (found["repository"], int(found["number"])) if found else None
 
 
+_ADDRESS = re.compile(r"(?:https?://)?(?P<host>[\w.-]+\.[\w-]+)(?::\d+)?/(?P<path>\S+)")
+_PULL_REQUEST = re.compile(r"(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})/pull/(?P<number>\d{1,9})(?:[/#?].*)?")
+
+
+def explain_address(source: str, host: str) -> str:
+    """Return why a web address names no issue on ``host``; empty if it names one, or is no web address.
+
+    A text without a scheme is an address only if it names ``host``: it may be a path.
+    """
+    found = _ADDRESS.fullmatch(source)
+    if found is None or (":" not in source.partition("/")[0] and found["host"].lower() != host):
+        return ""
+    if found["host"].lower() not in (host, f"www.{host}"):
+        return f"{source} is not on {host}: save the issue's text to a file, and name the file"
+    if pull := _PULL_REQUEST.fullmatch(found["path"]):
+        return f"{source} is a pull request: name an issue, as {pull['repository']}#N"
+    if parse_issue_address(source) is None:
+        return f"{source} is no issue's address: give https://{host}/OWNER/REPO/issues/N, or OWNER/REPO#N"
+    return ""
+
+
 def is_remote(source: str) -> bool:
     """True if ``source`` is the address of an issue on GitHub."""
     return parse_issue_address(source) is not None

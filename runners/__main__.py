@@ -41,6 +41,12 @@ GRACE_S = 900
 """Time beyond the plan's own budget, for building environments and for diagnoses."""
 _LOG_TAIL_BYTES = 2_000
 _PR_SET_PDEATHSIG = 1
+_ROOT = Path(__file__).parents[1]
+_START = (
+    "import importlib, sys; sys.path.insert(0, sys.argv.pop(1));"
+    " sys.exit(importlib.import_module(sys.argv.pop(1)).main(sys.argv[1:]))"
+)
+"""Starts the child with the packages of this very process: other projects may install packages of these names."""
 
 
 def filter_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -67,7 +73,7 @@ def run_in_child(
         InfraError: the child failed, or took longer than the plan's budget and `GRACE_S`.
     """
     module = "runners.cluster" if cluster else "runners.__main__"
-    words = [sys.executable, "-I", "-m", module, str(plan), digest, cell.id, str(results)]
+    words = [sys.executable, "-I", "-c", _START, str(_ROOT), module, str(plan), digest, cell.id, str(results)]
     more = [cluster] if cluster else [] if ledger is None else [str(ledger.absolute())]
     limit = cell.plan.budget.wall_s + GRACE_S
     log = results.parent / f"{cell.id}.log"

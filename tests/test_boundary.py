@@ -197,6 +197,18 @@ def test_no_import_crosses_a_boundary(package: str) -> None:
     assert [what for path in paths for what in crossings(path.relative_to(ROOT).as_posix(), _text(path))] == []
 
 
+def test_the_installed_package_only_starts_the_command_line() -> None:
+    """It chooses the folders that are imported, and does nothing else."""
+    used = {
+        one.module
+        for path in (ROOT / "reprobot").glob("*.py")
+        for one in imports(path.relative_to(ROOT).as_posix(), ast.parse(_text(path)))
+    }
+    assert used - set(sys.stdlib_module_names) == {"bot.__main__", "reprobot", "__future__"} - set(
+        sys.stdlib_module_names
+    )
+
+
 def test_the_arrows_have_no_circle() -> None:
     assert list(TopologicalSorter(ARROWS).static_order())
 

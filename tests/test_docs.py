@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import typer.main
+import yaml
 
 from bot.cli.app import app
+from bot.verdict.verdict import VerdictKind
 
 ROOT = Path(__file__).parent.parent
 PAPERS = [
@@ -17,7 +19,7 @@ PAPERS = [
     "CONTRIBUTING.md",
     "SECURITY.md",
     "CHANGELOG.md",
-    *(f"docs/{p.name}" for p in ROOT.glob("docs/*") if p.suffix != ".png"),
+    *(f"docs/{p.name}" for p in ROOT.glob("docs/*") if p.suffix in (".md", ".json")),
 ]
 ROOMS = ["docs/architecture.md", "CONTRIBUTING.md", "SECURITY.md"]
 
@@ -59,6 +61,22 @@ def test_the_readme_lists_every_command() -> None:
     listed = set(re.findall(r"^\| `reprobot (\w+)", _read("README.md"), re.MULTILINE))
     known = set(getattr(typer.main.get_command(app), "commands", {}))
     assert listed == known
+
+
+def test_the_readme_shows_the_workflow_and_its_inputs_and_outputs() -> None:
+    """The file to copy is the tested example; the tables have the names of the called workflow."""
+    readme = _read("README.md")
+    assert f"```yaml\n{_read('examples/workflows/cpu.yml')}```" in readme
+    called = yaml.safe_load(_read(".github/workflows/reproduce.yml"))[True]["workflow_call"]
+    tables = dict(re.findall(r"\| (input|output)[^\n]*\n\| --- \| --- \|\n((?:\|[^\n]*\n)+)", readme))
+    for kind, table in tables.items():
+        assert re.findall(r"^\| `([a-z-]+)`", table, re.MULTILINE) == list(called[f"{kind}s"])
+    assert set(tables) == {"input", "output"}
+
+
+def test_every_verdict_is_explained_to_readers() -> None:
+    listed = re.findall(r"^\| `([a-z-]+)`", _read("docs/read-a-verdict.md"), re.MULTILINE)
+    assert set(listed) == {str(kind) for kind in VerdictKind}
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements.run.lock"])

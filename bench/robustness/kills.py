@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -94,7 +94,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """``hit``: there was something to kill; ``said``: the host's last words; ``left``: what should not be there."""
+    """``hit``: there was something to kill; ``said``: the host's last words; ``left``: what should not be there.
+
+    An error for which the product has no words should not be there either.
+    """
 
     trial: Trial
     hit: str
@@ -145,8 +148,9 @@ def run_trial(trial: Trial) -> Outcome:
             remove_leftovers()
         left = remains.wait_for_none(partial(_left, host.pid))
     hung = ("the host hung",) if said == ["IT HUNG"] else ()
+    failed = (f"the host failed: {said[0][:150]}",) if host.returncode > 0 else ()
     remove_leftovers()
-    return Outcome(trial=trial, hit=hit, said=said[0][:150], left=(*left, *hung))
+    return Outcome(trial=trial, hit=hit, said=said[0][:150], left=(*left, *hung, *failed))
 
 
 def _kill(trial: Trial, host: subprocess.Popen[str]) -> str:
@@ -210,19 +214,40 @@ def orphans() -> set[str]:
 
 def run_trials(count: int, first_seed: int) -> list[Outcome]:
     """Several at a time, as probes are."""
+    return list(follow_trials(count, first_seed))
+
+
+def follow_trials(count: int, first_seed: int) -> Iterator[Outcome]:
+    """Yield each outcome as soon as the trials before it have ended too."""
     engines = usable()
-    with ThreadPoolExecutor(WORKERS) as pool:
-        return list(
-            pool.map(lambda seed: run_trial(make_trial(seed, engines)), range(first_seed, first_seed + count))
-        )
+    pool = ThreadPoolExecutor(WORKERS)
+    try:
+        yield from pool.map(lambda seed: run_trial(make_trial(seed, engines)), range(first_seed, first_seed + count))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def main(count: int, first_seed: int) -> int:
-    """1 when something was left."""
-    before, began = orphans(), time.monotonic()
-    outcomes = run_trials(count, first_seed)
+    """Print a line for each trial and, at the end or at SIGINT, a table. 1 when something was left."""
+    before, began, outcomes, say = orphans(), time.monotonic(), list[Outcome](), sys.stdout.write
+    try:
+        for one in follow_trials(count, first_seed):
+            outcomes.append(one)
+            say(f"seed {one.trial.seed}: {one.trial.engine}, {one.trial.victim}, hit {one.hit or 'nothing'}\n")
+            if one.left:
+                say(f"LEFT {one}\n")
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        say("stopped\n")
+    say(f"\n{len(outcomes)} trials from seed {first_seed} on, {time.monotonic() - began:.0f} s\n\n")
+    _say_table(outcomes)
+    strangers = orphans() - before
+    say(f"left in podman's store: {sorted(strangers) or 'nothing'}\n")
+    return int(bool(strangers) or any(one.left for one in outcomes))
+
+
+def _say_table(outcomes: Sequence[Outcome]) -> None:
     say = sys.stdout.write
-    say(f"{count} trials, seeds {first_seed} to {first_seed + count - 1}, {time.monotonic() - began:.0f} s\n\n")
     say("| engine | killed | trials | something was there | something left |\n|---|---|---|---|---|\n")
     for engine in usable():
         for victim in VICTIMS:
@@ -233,12 +258,6 @@ def main(count: int, first_seed: int) -> int:
     living = (one for one in outcomes if one.trial.victim != "host")
     said = Counter((one.trial.victim, one.said.split(":")[0][:60]) for one in living)
     say("".join(f"{victim} killed, said {words}: {times}\n" for (victim, words), times in said.most_common()))
-    for one in outcomes:
-        if one.left:
-            say(f"LEFT {one}\n")
-    strangers = orphans() - before
-    say(f"left in podman's store: {sorted(strangers) or 'nothing'}\n")
-    return int(bool(strangers) or any(one.left for one in outcomes))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Kill the daemon at random moments: ``python -m bench.robustness.watch_kills [KILLS [SEED]]``.
 
-The daemon answers an opened issue and a command on the fake forge. It is killed with SIGKILL up to five times, at
 The daemon answers an opened issue and a command on the fake forge. It is killed up to five times with SIGKILL, at
-one run, the same labels.
+random moments, and started again. In the end the issue must look as without a kill: one answer, one reply, one run,
+the same labels.
 """
 
 from __future__ import annotations

@@ -83,12 +83,11 @@ class Bench:
         seen = run_probe(self.engine, make_layout(environment), task, run_id=make_name())
         if seen.ended != Exited(code=0):
             return None
-        rows = seen.steps[-1].stdout.strip().splitlines()
-        return "\n".join(row for row in rows if not _HEADER.match(row))
+        return _HEADER.sub("", seen.steps[-1].stdout).strip()
 
 
-_HEADER = re.compile(r"EXEC @|result\[\d+\]: ")
-"""Lines that ``iree-run-module`` prints around each result."""
+_HEADER = re.compile(r"^EXEC @.*\n|^result\[\d+\]: (?:hal\.buffer_view\n)?", re.MULTILINE)
+"""The lines that ``iree-run-module`` prints around each result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,10 +57,30 @@ def _make_absolute(folders: list[str] | None) -> tuple[str, ...]:
 
 def _finish_report(report: Report, json: Path | None, html: Path | None, comment: Path | None) -> None:
     from bot.cli import terminal
-    from bot.report.files import Outputs, write_report
+    from bot.report.files import Outputs, save_report
+    from runners.core.errors import UserError
 
-    text = write_report(report, Outputs(json=json, html=html, comment=comment))
-    terminal.show_report(report, text)
+    written = save_report(report, Outputs(json=json, html=html, comment=comment))
+    terminal.show_report(report, written.comment)
+    if written.problems:
+        raise UserError("; ".join(written.problems))
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib import metadata
+
+        typer.echo(f"reprobot {metadata.version('reprobot')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _set_globals(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version, and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Answer a bug report for an ML compiler: run its testcase on many releases, and report a verdict."""
 
 
 @app.command(name="reproduce", cls=CommandOnCompilers)
@@ -99,6 +119,7 @@ def run_reproduce(
 ) -> None:
     """Run an issue's testcase on releases, in sandboxes, and report a verdict with its range of releases."""
     from bot.cli import context, terminal, verbs
+    from bot.cli.preflight import check_outputs
     from bot.plan import RunOptions
 
     options = RunOptions(
@@ -114,6 +135,7 @@ def run_reproduce(
         anyway=anyway,
     )
     context.check_names(toolchain, options.sandbox, options.allowed)
+    check_outputs(json, html, comment)
     read = context.read_issue(issue, toolchain, attach=fetch_attachments)
     catalogue = context.open_local_catalogue(options.wheels)
     with terminal.show_progress() as sink:
@@ -151,7 +173,9 @@ def run_bisect(
 ) -> None:
     """Find the nightly or the commit between two versions where the behaviour changes, as far as builds exist."""
     from bot.cli import context, terminal, verbs
+    from bot.cli.preflight import check_outputs
     from bot.plan import RunOptions
+    from runners.core.errors import UserError
     from runners.core.protocol import Budget
 
     options = RunOptions(
@@ -165,6 +189,9 @@ def run_bisect(
         budget=Budget(workers=workers),
     )
     context.check_names(toolchain, options.sandbox, options.allowed)
+    check_outputs(json, html, comment)
+    if good == bad:
+        raise UserError(f"--good and --bad are both {good}: name a version that passes and a version that fails")
     read = context.read_issue(issue, toolchain, attach=fetch_attachments)
     catalogue = context.open_local_catalogue(options.wheels)
     with terminal.show_progress() as sink:
@@ -192,12 +219,14 @@ def run_suspects(
 ) -> None:
     """Rank the commits of a range by how related they are to an issue. Runs no testcase, and is no evidence."""
     from bot.cli import context, terminal, verbs
+    from bot.cli.preflight import check_outputs
     from bot.issue import is_remote
     from bot.report.document import format_json, make_suspects_document
     from bot.report.files import write_file
     from runners.toolchains import find_toolchain
 
     find_toolchain(toolchain)
+    check_outputs(json)
     catalogue = context.open_local_catalogue()
     read = context.read_issue(issue, toolchain)
     commits, related = verbs.find_suspects(
@@ -241,12 +270,14 @@ def run_minimize(
 ) -> None:
     """Reduce an issue's testcase to the part that its failure needs; each step must keep the same failure."""
     from bot.cli import context, terminal, verbs
+    from bot.cli.preflight import check_outputs
     from bot.plan import RunOptions
     from bot.report.document import format_json, make_smaller_document
     from bot.report.files import write_file
 
     options = RunOptions(versions=version, timeout_s=timeout, sandbox=sandbox, allowed=tuple(allow or ()))
     context.check_names(toolchain, options.sandbox, options.allowed)
+    check_outputs(json, out)
     read = context.read_issue(issue, toolchain, attach=fetch_attachments)
     catalogue = context.open_local_catalogue()
     with terminal.show_progress() as sink:
@@ -277,11 +308,13 @@ def run_extract(
 ) -> None:
     """Extract an issue's testcase, its missing parts, and the reporter's claim. Runs no testcase."""
     from bot.cli import context, terminal
+    from bot.cli.preflight import check_outputs
     from bot.extract import extract
     from bot.report.document import format_json, make_extract_document
     from bot.report.files import write_file
     from runners.core.requirements import parse_allowance
 
+    check_outputs(json)
     read = context.read_issue(issue, toolchain, attach=fetch_attachments)
     extraction = extract(read, toolchain=toolchain, allowed=parse_allowance(allow or []))
     text = format_json(make_extract_document(read, extraction))
@@ -297,10 +330,12 @@ def run_doctor(json: JsonOption = None) -> None:
     import msgspec
 
     from bot.cli import terminal
+    from bot.cli.preflight import check_outputs
     from bot.report.document import format_json
     from bot.report.files import write_file
     from runners.doctor import check_machine_parts
 
+    check_outputs(json)
     checks = check_machine_parts()
     if json is not None:
         write_file(json, format_json({"schema": 1, "checks": [msgspec.to_builtins(check) for check in checks]}))
@@ -369,19 +404,76 @@ def run_probe(
     jobs.run_probe(plan, sha256, cell, results)
 
 
-@app.command(name="report")
+@app.command(name="report", cls=CommandOnCompilers)
 def run_report(
-    plan: PlanOption,
-    sha256: ShaOption,
+    script: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="SCRIPT [FILE…]", help="A script that fails (.py or .sh), and the files it needs."),
+    ] = None,
+    toolchain: ToolchainOption = None,
+    version: Annotated[
+        str, typer.Option(help="Release on which the script fails; by default the newest.", metavar="V")
+    ] = "",
+    title: Annotated[str, typer.Option(help="Title; by default the failure's message.", metavar="TEXT")] = "",
+    expected: Annotated[str, typer.Option(help="What should happen instead.", metavar="TEXT")] = "",
+    minimize: Annotated[
+        bool, typer.Option("--minimize/--no-minimize", help="Reduce the script to what the failure needs.")
+    ] = True,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the issue to FILE; by default to standard output.", metavar="FILE")
+    ] = None,
+    sandbox: SandboxOption = "auto",
+    image: ImageOption = "",
+    timeout: TimeoutOption = None,
+    allow: AllowOption = None,
+    plan: Annotated[Path | None, typer.Option("--plan", help="For the job: the plan file.", metavar="FILE")] = None,
+    sha256: Annotated[
+        str, typer.Option("--sha256", help="For the job: the plan's sha256, as printed by `plan`.", metavar="HEX")
+    ] = "",
     results: ResultsOption = Path("results"),
     json: JsonOption = None,
     html: HtmlOption = None,
     comment: CommentOption = None,
 ) -> None:
-    """Job 3: judge the results of all cells; for a plan made from an event, answer on the issue."""
-    from bot.cli import jobs
+    """Make an issue of a SCRIPT: run and reduce it, and check the newest release. With --plan, job 3: answer."""
+    from bot.cli.preflight import check_outputs
+    from runners.core.errors import UserError
 
-    jobs.run_report(plan, sha256, results, json=json, html=html, comment=comment)
+    if plan is not None and not script:
+        from bot.cli import jobs
+
+        return jobs.run_report(plan, sha256, results, json=json, html=html, comment=comment)
+    if not script or plan is not None:
+        raise UserError("name either a script that fails, or the job's --plan and --sha256")
+    from bot.cli import bug_report, context, terminal
+    from bot.plan import RunOptions
+    from bot.report.files import write_file
+
+    run = RunOptions(sandbox=sandbox, timeout_s=timeout, allowed=tuple(allow or ()))
+    context.check_names(toolchain, run.sandbox, run.allowed)
+    check_outputs(out)
+    files = bug_report.read_files(script)
+    options = bug_report.ReportOptions(
+        toolchain=bug_report.find_compiler(toolchain, files),
+        version=version,
+        title=title,
+        expected=expected,
+        minimize=minimize,
+        run=run,
+    )
+    catalogue = context.open_local_catalogue()
+    with terminal.show_progress() as sink:
+        made = bug_report.compose_bug_report(
+            files,
+            options,
+            catalogue=catalogue,
+            open_bench=context.prepare_bench(run, catalogue, sink),
+            today=context.get_now().date(),
+        )
+    if out is None:
+        terminal.write_stdout(made.render())
+    else:
+        write_file(out, made.render())
 
 
 @app.command(name="watch")
@@ -469,7 +561,7 @@ def run_sweep(
     post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
     closed: Annotated[bool, typer.Option("--closed", help="Same as --state all.", hidden=True)] = False,
 ) -> None:
-    """Run the testcases of a whole tracker, and write a dashboard. Runs again only what can have changed.
+    """Run the testcases of a whole tracker, and write a dashboard. Makes only the runs whose result can have changed.
 
     Writes files only, unless --post is given. A stopped sweep goes on where it was.
     """
@@ -513,7 +605,7 @@ def run_import(
     ledger: LedgerArgument,
     lines: Annotated[Path, typer.Argument(metavar="LINES", help="File that `ledger export` wrote.")],
 ) -> None:
-    """Add recorded runs to a ledger. Runs that the ledger has stay. Verdicts rest on them: import what you trust."""
+    """Add recorded runs to a ledger. Runs that it has stay. Verdicts rest on runs: import trusted runs only."""
     from bot.cli import tracker
 
     tracker.import_runs(ledger, lines)

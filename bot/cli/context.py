@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.cli.preflight import check_cache
 from bot.forge.attachments import add_attachments
-from bot.forge.download import find_hosts, make_downloader
+from bot.forge.download import find_api_host, find_hosts, make_downloader
 from bot.forge.payloads import replace_surrogates
 from bot.forge.source import read_source
 from bot.issue import Issue, is_remote
@@ -53,7 +54,8 @@ def read_issue(source: str, toolchain: str | None, *, attach: bool | None = None
         UserError: there is no such file or issue, or the file's content is no issue text.
         InfraError: GitHub does not answer.
     """
-    issue = read_source(source, today=get_now().date(), fetch=_fetch_issue)
+    host = find_api_host(os.environ) or find_hosts(os.environ).forge
+    issue = read_source(source, today=get_now().date(), fetch=_fetch_issue, host=host)
     issue = replace_surrogates(issue)
     if is_remote(source) if attach is None else attach:
         return replace_surrogates(attach_files(issue, toolchain))
@@ -90,6 +92,7 @@ def open_local_workbench(
     """Return the workbench of this machine. ``allow`` is as in ``--allow``, ``history`` as in ``--history``."""
     from runners.workbench import open_workbench
 
+    check_cache(default_root())
     allowed = frozenset(parse_allowance(allow).values())
     return open_workbench(sandbox, catalogue, sink, also_allowed=allowed, history=history)
 
@@ -97,7 +100,7 @@ def open_local_workbench(
 def prepare_bench(options: RunOptions, catalogue: Catalogue, sink: Sink) -> Callable[[], Workbench]:
     """Begin to open the workbench with these options, beside the reading of the issue. Return how to get it.
 
-    A machine without a sandbox is an error only for the caller who asks for the workbench.
+    A machine without a sandbox is an error only when the workbench is requested.
     """
     opener = ThreadPoolExecutor(1)
     opening = opener.submit(

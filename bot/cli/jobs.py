@@ -20,7 +20,7 @@ from bot.cli.context import (
 from bot.forge import actions
 from bot.forge.github import fetch_workflow_run, open_forge
 from bot.forge.workflow_run import refuse_unproven
-from bot.report.files import Outputs, write_file, write_report
+from bot.report.files import Outputs, save_report, write_file
 from bot.report.quote import escape_prose
 from bot.requests.conversation import HandledRequest, RequestContext
 from bot.requests.deliver import deliver_failure, deliver_report
@@ -77,6 +77,7 @@ def _plan_event(step: actions.ActionsStep) -> HandledRequest:
         now=now,
         run_id=step.run_id,
         run_url=step.run_url,
+        repeats=not step.run_id.endswith(".1"),
         attach=lambda issue: attach_files(issue, settings.toolchain),
     )
     return handle_request(context, request)
@@ -132,8 +133,8 @@ def run_report(
         if forge is not None:
             terminal.print_message(deliver_failure(forge, case, str(error)).message)
         raise
-    text = write_report(report, Outputs(json=json, html=html, comment=comment))
-    actions.add_summary(step, text)
+    written = save_report(report, Outputs(json=json, html=html, comment=comment))
+    actions.add_summary(step, written.comment)
     url = ""
     if forge is not None:
         delivery = deliver_report(forge, case, report)
@@ -141,7 +142,9 @@ def run_report(
         url = delivery.url
     actions.set_outputs(step, {"verdict": str(report.verdict.kind), "comment-url": url})
     if not step.output:
-        terminal.show_report(report, text)
+        terminal.show_report(report, written.comment)
+    if written.problems:
+        raise UserError("; ".join(written.problems))
 
 
 def _read_plan_file(path: Path) -> bytes:

@@ -22,7 +22,7 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 from rich.text import Text
 
 from bot.report.comment import list_sections
-from bot.report.matrix import MARKS, describe_run
+from bot.report.matrix import describe_run, mark_run
 from bot.report.quote import clean_text, format_log_line
 from bot.report.sections.headline import render_headline
 from bot.report.sections.ranges import render_suspects
@@ -87,8 +87,13 @@ def print_report(report: Report, console: Console) -> None:
     if title := _clean_line(report.issue.title):
         console.print(Text(title, style="dim"))
     console.print(_make_markdown("\n\n".join([render_headline(report.verdict), *map(_render_open, parts)])))
+    if report.observations:
+        console.print(Text(f"\nRun it again: {_clean_line(report.command)}", style="dim"), soft_wrap=True)
     if folded := [clean_text(part.title) for part in parts if part.folded]:
-        console.print(Text(f"\nIn the full comment (--comment FILE, --html FILE): {'; '.join(folded)}", style="dim"))
+        console.print(
+            Text(f"\nIn the full comment (--comment FILE, --html FILE): {'; '.join(folded)}", style="dim"),
+            soft_wrap=True,
+        )
 
 
 def _render_open(section: Section) -> str:
@@ -206,7 +211,7 @@ def _describe_cell(cell: Cell) -> str:
 
 
 def _describe_end(cell: Cell, seen: Observation) -> str:
-    return _clean_line(f"{MARKS[seen.answer]} {_describe_cell(cell)}: {describe_run(seen)}, {seen.seconds:.1f} s")
+    return _clean_line(f"{mark_run(seen)} {_describe_cell(cell)}: {describe_run(seen)}, {seen.seconds:.1f} s")
 
 
 def _clean_line(text: str) -> str:

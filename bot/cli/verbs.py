@@ -132,6 +132,8 @@ def find_suspects(
     """
     older, newer = (_resolve_revision(text, toolchain, catalogue) for text in (start, end))
     between = history.between(older, newer)
+    if not between and history.between(newer, older):
+        raise UserError(f"the range {start} … {end} is empty, the reverse is not: write --from {end} --to {start}")
     query = make_query(issue, extract(issue, toolchain=toolchain))
     query = query if dated else replace(query, day=None)
     is_late = query.day is not None and history.day(newer) < query.day

@@ -17,6 +17,7 @@ from bot.daemon.ledger import Ledger, ReadPosition
 from bot.forge.contract import Forge, IssueBrief, PostedComment
 from bot.forge.payloads import Event, EventComment, EventIssue, Label, Repository, User, replace_surrogates
 from bot.requests.commands import PREFIX, SlashCommand, Verb
+from bot.requests.markdown_lines import has_code
 from bot.requests.request import Request, Trigger
 from bot.settings import Settings, load_settings
 
@@ -98,15 +99,16 @@ def poll_repository(forge: Forge, ledger: Ledger, repository: str, *, now: datet
     briefs = {brief.number: brief for brief in issues.issues}
     new = 0
     with ledger.begin_transaction():
-        for brief in issues.issues:
-            for key, event in _make_issue_events(repository, brief, label, start.since):
+        for issue in issues.issues:
+            for key, event in _make_issue_events(repository, issue, label, start.since):
                 new += ledger.add_event(key, "issues", _encode_event(event), now)
-            if label is not None and label not in brief.labels:
-                ledger.forget_event(f"{repository}#{brief.number}:labeled:{label}")
+            if label is not None and label not in issue.labels:
+                ledger.forget_event(f"{repository}#{issue.number}:labeled:{label}")
         for comment in comments.comments:
-            if comment.created >= start.since and _may_hold_command(comment, forge.get_login()):
+            brief = briefs.get(comment.number)
+            if comment.created >= start.since and _may_start_run(comment, brief, forge.get_login()):
                 key = f"{repository}#{comment.number}:comment:{comment.id}"
-                event = _make_comment_event(repository, comment, briefs.get(comment.number))
+                event = _make_comment_event(repository, comment, brief)
                 new += ledger.add_event(key, "issue_comment", _encode_event(event), now)
         last = max((brief.updated for brief in issues.issues), default=issues_at.since)
         ledger.move_position(names["issues"], ReadPosition(since=max(last, issues_at.since), etag=issues.etag))
@@ -146,10 +148,14 @@ def _make_issue_events(
         yield f"{key}:labeled:{label}", msgspec.structs.replace(event, action="labeled", label=Label(label))
 
 
-def _may_hold_command(comment: PostedComment, login: str) -> bool:
+def _may_start_run(comment: PostedComment, brief: IssueBrief | None, login: str) -> bool:
+    """True for a comment that may hold a command, or code of the issue's author."""
     if comment.updated > comment.created:
         return False  # an edit gives no commands, and a maintainer can edit the words of any account
-    return comment.author != login and PREFIX in comment.body and "/pull/" not in comment.url
+    if comment.author == login or "/pull/" in comment.url:
+        return False
+    is_reply = brief is not None and brief.author == comment.author and has_code(comment.body)
+    return PREFIX in comment.body or is_reply
 
 
 def _make_comment_event(repository: str, comment: PostedComment, brief: IssueBrief | None) -> Event:

@@ -109,6 +109,7 @@ def _plan_event(services: Services, event: LedgerEvent) -> None:
         now=services.now(),
         run_id=_make_run_id(event),
         run_url="",
+        repeats=True,
         attach=lambda issue: services.attach(issue, settings),
     )
     handled = handle_request(context, request)

@@ -13,7 +13,7 @@ from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
 from bot.extract.intent import read_intent
 from bot.extract.links import find_links
-from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, make_claim, read_pieces
+from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.testcase import extract_python
 from bot.extract.types import Extraction, Missing, NoRepro, Repro
@@ -38,6 +38,8 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
     found = _extract_text(parsed, allowed)
     if issue.attachments or issue.refused:
         found = _add_attachments(parsed, found, allowed)
+    if isinstance(found, Repro) and found.missing:
+        found = _add_replies(parsed, found, allowed)
     intent = read_intent(parsed, found.claim)
     if isinstance(found, Repro):
         return replace(found, intent=intent, day=issue.created)
@@ -54,6 +56,18 @@ def _add_attachments(parsed: ParsedIssue, found: Extraction, allowed: Mapping[st
     again = fill_gaps(record_attachments(_extract_text(more, allowed)), attachments, allowed)
     better = isinstance(again, Repro) and (isinstance(filled, NoRepro) or not again.missing)
     return explain_gaps(again if better else filled, parsed.issue)
+
+
+def _add_replies(parsed: ParsedIssue, found: Repro, allowed: Mapping[str, str] | None) -> Repro:
+    """Return the testcase that the author's replies complete; ``found`` if they do not complete it.
+
+    Replies to a complete testcase are not read: they hold workarounds and variants.
+    """
+    for more in add_replies(parsed):
+        again = fill_gaps(_extract_text(more, allowed), parsed.issue.attachments, allowed)
+        if isinstance(again, Repro) and not again.missing:
+            return again
+    return found
 
 
 def _extract_text(parsed: ParsedIssue, allowed: Mapping[str, str] | None) -> Extraction:
@@ -136,6 +150,6 @@ def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
             reason = "The issue holds no code that could be run."
             name = "a program or command that shows the failure"
         missing = (Missing(kind="code", name=name),)
-    devices = parsed.vocabulary.read_devices(DeviceText(prose=parsed.prose))
+    devices = parsed.vocabulary.read_devices(DeviceText(title=parsed.issue.title, prose=parsed.prose))
     claim = make_claim(parsed, "", devices.named)
     return NoRepro(reason=reason, claim=claim, toolchain=parsed.toolchain, missing=missing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.extract.blocks.markdown import Document, parse_markdown
@@ -70,6 +70,17 @@ def _has_code(pieces: Sequence[Piece]) -> bool:
 
 def _add_comments(issue: Issue, document: Document, pieces: tuple[Piece, ...]) -> tuple[Document, tuple[Piece, ...]]:
     """Add the author's first comments, up to the comment that brings the code."""
+    read = document, pieces
+    for read in _iterate_comments(issue, document, pieces):
+        if _has_code(read[1]):
+            break
+    return read
+
+
+def _iterate_comments(
+    issue: Issue, document: Document, pieces: tuple[Piece, ...]
+) -> Iterator[tuple[Document, tuple[Piece, ...]]]:
+    """Yield the document and its pieces with the author's first comment, then with the first two, and so on."""
     own = [comment for comment in issue.comments if issue.is_by(comment.author)][:MAX_COMMENTS]
     for number, comment in enumerate(own, start=1):
         if len(comment.body) > MAX_BODY_BYTES:
@@ -77,9 +88,18 @@ def _add_comments(issue: Issue, document: Document, pieces: tuple[Piece, ...]) -
         more = parse_markdown(comment.body, comment=number, first_index=len(document.blocks) + 1)
         pieces = (*pieces, *split_document(more))
         document = replace(document, blocks=(*document.blocks, *more.blocks), prose=(*document.prose, *more.prose))
-        if _has_code(pieces):
-            break
-    return document, pieces
+        yield document, pieces
+
+
+def add_replies(parsed: ParsedIssue) -> Iterator[ParsedIssue]:
+    """Yield the issue with its author's first reply, then with the first two, and so on.
+
+    Yield none if the replies are read already, because the description holds no code.
+    """
+    if any(piece.comment for piece in parsed.pieces):
+        return
+    for document, pieces in _iterate_comments(parsed.issue, parsed.document, parsed.pieces):
+        yield replace(parsed, document=document, pieces=pieces)
 
 
 def make_claim(parsed: ParsedIssue, code: str = "", devices: Sequence[str] = ()) -> Claim:

@@ -195,8 +195,17 @@ class Forge(Protocol):
 
     def edit_comment(self, repository: str, comment: int, body: str) -> PostedComment: ...
 
+    def delete_comment(self, repository: str, comment: int) -> None:
+        """Delete a comment of ours. A comment that is not there is no error."""
+
+    def has_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> bool:
+        """True if we have added this reaction."""
+
     def add_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
         """Add a reaction. A second call has no effect."""
+
+    def remove_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
+        """Remove our reaction. A reaction that is not there is no error."""
 
     def list_labels(self, repository: str, number: int) -> tuple[str, ...]:
         """Return the names of an issue's labels."""
@@ -211,7 +220,7 @@ class Forge(Protocol):
 
 
 class TrackerReader(Protocol):
-    """What a sweep over a tracker reads. Raises as `Forge` does."""
+    """The part of a forge that a sweep over a tracker reads. Raises as `Forge` does."""
 
     def fetch_issue(self, repository: str, number: int) -> Issue:
         """Return the issue with its first comments."""

@@ -57,6 +57,12 @@ def find_hosts(environment: Mapping[str, str]) -> Hosts:
     return PUBLIC_HOSTS if forge == GITHUB else Hosts(forge=forge, domains=(forge,))
 
 
+def find_api_host(environment: Mapping[str, str]) -> str:
+    """Return the host of the forge whose API ``GITHUB_API_URL`` names; empty for github.com."""
+    host = (urlsplit(environment.get("GITHUB_API_URL", "")).hostname or "").lower()
+    return "" if host == f"api.{GITHUB}" else host
+
+
 class _Response(Protocol):
     """The parts of a response that are used."""
 

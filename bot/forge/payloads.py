@@ -31,7 +31,9 @@ class Label(msgspec.Struct, frozen=True):
 
 
 class ReactionData(msgspec.Struct, frozen=True):
+    id: int
     content: str
+    user: User | None = None
 
 
 class Repository(msgspec.Struct, frozen=True):

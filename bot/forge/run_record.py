@@ -49,6 +49,8 @@ class RecordedRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The options given, so that a request for the same run is recognised."""
     cause: _Short = ""
     """The event that caused the run (``comment-4242``): an event that is delivered twice is one run."""
+    unasked: bool = False
+    """True if an opened issue or the schedule caused the run. It posts one answer at most."""
     verdict: _Short = ""
     url: Annotated[str, msgspec.Meta(max_length=200)] = ""
     """Address of the run's log."""
@@ -80,7 +82,9 @@ class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     approvals: tuple[RecordedApproval, ...] = ()
     """The last ``MAX_APPROVALS``, oldest first. Only an account that may approve adds one."""
     idle: datetime | None = None
-    """Time of the last turn on the schedule that found nothing to run."""
+    """Time of the last turn on the schedule that had no run to make."""
+    cancelled: datetime | None = None
+    """Runs that began before this time are cancelled, also a run that no comment of ours records."""
 
     def add_run(self, run: RecordedRun) -> IssueRecord:
         """Return the record with ``run`` at its end; a run of the same id is replaced."""
@@ -158,11 +162,13 @@ def merge_records(records: Iterable[IssueRecord]) -> IssueRecord:
     """Return one record of several comments on one issue, oldest comment first: each run once, in its last state."""
     runs: dict[str, RecordedRun] = {}
     approvals: dict[RecordedApproval, None] = {}
-    void, idle = None, None
+    void, idle, cancelled = None, None, None
     for record in records:
         runs |= {run.id: run for run in record.runs}
         approvals |= dict.fromkeys(record.approvals)
         void = record.void
         idle = record.idle or idle
+        cancelled = record.cancelled or cancelled
     last = _drop_old_runs(tuple(sorted(runs.values(), key=lambda run: run.at)))
-    return IssueRecord(runs=last, void=void, approvals=tuple(approvals)[-MAX_APPROVALS:], idle=idle)
+    last_approvals = tuple(approvals)[-MAX_APPROVALS:]
+    return IssueRecord(runs=last, void=void, approvals=last_approvals, idle=idle, cancelled=cancelled)

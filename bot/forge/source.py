@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from bot.issue import Comment, Issue, parse_issue_address
+from bot.extract.links import GITHUB
+from bot.issue import Comment, Issue, explain_address, parse_issue_address
 from runners.core.errors import UserError
 
 MAX_BYTES = 1024 * 1024
@@ -23,13 +24,15 @@ Fetch = Callable[[str, int], Issue]
 """Repository and number → the issue on GitHub."""
 
 
-def read_source(source: str, *, today: date, fetch: Fetch) -> Issue:
-    """Read the issue that ``source`` names: a path, ``-``, ``owner/repo#N`` or a URL.
+def read_source(source: str, *, today: date, fetch: Fetch, host: str = GITHUB) -> Issue:
+    """Read the issue that ``source`` names: a path, ``-``, ``owner/repo#N`` or a URL on the forge's ``host``.
 
     Raises:
         UserError: there is no such file or issue, or the file's content is no issue text.
         InfraError: GitHub does not answer.
     """
+    if why := explain_address(source, host):
+        raise UserError(why)
     if (address := parse_issue_address(source)) is not None:
         return fetch(*address)
     if source == "-":
@@ -44,6 +47,9 @@ def _read_file(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except FileNotFoundError:
+        if re.fullmatch(r"[\w.-]{1,100}/[\w.-]{1,100}", str(path)) and not path.suffix:
+            why = f"there is no file {path}: if this is a repository, add an issue's number, {path}#N"
+            raise UserError(why) from None
         raise UserError(
             f"there is no file {path}: give a Markdown file, '-', owner/repo#N or an issue's URL"
         ) from None

@@ -1,9 +1,11 @@
-"""Our one comment on an issue (a sticky comment): found by its marker and author, parsed, rendered, edited in place.
+"""Our comment on an issue (a sticky comment): found by its marker and author, parsed, rendered, edited in place.
 
-The comment has five parts: a *note* above (running, voided, superseded), the folded *code* that waits for approval,
-the *body* (a report), the folded *history* of runs, and two hidden lines, the record and the marker. Anybody can
-write a comment with our marker, but only we can be its author. A changed verdict deserves a notification, so it gets
-a new comment; every other change is an edit, which sends no notification.
+The comment has five parts: a *note* above (running, updated, voided, superseded), the folded *code* that waits for
+approval, the *body* (a report), the folded *history* of runs, and two hidden lines, the record and the marker.
+Anybody can write a comment with our marker, but only we can be its author.
+
+An edit sends no notification. So the first verdict is a new comment, which replaces the progress note, and a changed
+verdict is a new comment too. Every other change is an edit.
 """
 
 from __future__ import annotations
@@ -89,11 +91,16 @@ def find_later_first_runs(comments: Iterable[PostedComment], login: str, own: Po
     first = {
         number: ours[0].id
         for number, ours in by_issue.items()
-        if len(ours) == 1 and ours[0].updated <= ours[0].created and len(decode_record(ours[0].body).runs) == 1
+        if len(ours) == 1 and ours[0].updated <= ours[0].created and _begins_run(ours[0].body)
     }
     if first.get(own.number) != own.id:
         return frozenset()
     return frozenset(number for number, id in first.items() if id > own.id)
+
+
+def _begins_run(body: str) -> bool:
+    """True for a progress note with its first run. A verdict, too, is a new comment, but later than its run."""
+    return (read_marker(body) or ("",))[0] == RUNNING and len(decode_record(body).runs) == 1
 
 
 # ---------------------------------------------------------------------------------------------- parsing, rendering
@@ -170,16 +177,30 @@ def _is_plain_url(url: str) -> bool:
 def publish_comment(
     forge: Forge, repository: str, number: int, sticky: StickyComment, *, login: str
 ) -> PostedComment:
-    """Make ``sticky`` our comment on the issue: edit it in place, or write a new one if the verdict changed.
+    """Make ``sticky`` our comment on the issue: edit it in place, or write a new one for a new verdict.
 
-    A superseded comment gets a note that links to the new one. An unchanged comment is not written.
+    A new verdict replaces a progress note, which is deleted. A verdict that it supersedes stays, with a note that
+    links to the new one. An unchanged comment is not written.
     """
-    old = find_current_comment(forge.list_comments(repository, number), login)
+    own = filter_own_comments(forge.list_comments(repository, number), login)
     text = render_sticky_comment(sticky)
-    if old is None:
+    if not own:
         return forge.create_comment(repository, number, text)
+    posted = _replace_comment(forge, repository, number, own[-1], sticky, text)
+    if sticky.verdict != RUNNING:
+        for old in own:
+            if old.id != posted.id and parse_sticky_comment(old.body).verdict == RUNNING:
+                forge.delete_comment(repository, old.id)
+    return posted
+
+
+def _replace_comment(
+    forge: Forge, repository: str, number: int, old: PostedComment, sticky: StickyComment, text: str
+) -> PostedComment:
     before = parse_sticky_comment(old.body)
-    if before.verdict not in (RUNNING, sticky.verdict) and sticky.verdict != RUNNING:
+    if before.verdict == RUNNING != sticky.verdict:
+        return forge.create_comment(repository, number, text)
+    if before.verdict != sticky.verdict != RUNNING:
         new = forge.create_comment(repository, number, text)
         link = f"[the comment below]({new.url})" if _is_plain_url(new.url) else "the comment below"
         note = f"> Another run has come to another verdict since: see {link}."

@@ -19,7 +19,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.other_values import accept_other_values
 from bot.verdict.verdict import Report
-from runners.core.catalogue import Catalogue
+from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError
 from runners.core.protocol import Answer, Finding, FindingKind, Investigation, Observation, Outcome, Plan, Variant
 
@@ -95,7 +95,16 @@ def assemble_report(
         notes=(*notes, *seen.conditions, *_list_software_devices(seen.observations), *ranked.notes),
         likely=ranked.likely,
         smaller=seen.smaller,
+        plan=plan,
+        releases=_list_releases(catalogue, plan.testcase.toolchain, observations),
+        repository=catalogue.get_listing(plan.testcase.toolchain).repository or "",
     )
+
+
+def _list_releases(catalogue: Catalogue, toolchain: str, observations: Sequence[Observation]) -> tuple[Release, ...]:
+    """Return the catalogue's facts about the builds that ran. A nightly or a commit may not be in the catalogue."""
+    ran = {seen.version for seen in observations}
+    return tuple(one for one in catalogue.list_releases(toolchain, prereleases=True) if one.version in ran)
 
 
 def _list_software_devices(observations: Sequence[Observation]) -> tuple[str, ...]:

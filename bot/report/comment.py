@@ -1,4 +1,4 @@
-"""Render a report as the comment for the issue: the verdict first, then the evidence, then folded details.
+"""Render a report as the comment for the issue: the answer, its reasons and the next step, then folded details.
 
 GitHub rejects a comment over 65,536 characters; ``MAX_BYTES`` leaves room for text that a workflow adds around it.
 Words of the issue and of a testcase pass `bot.report.quote`, so that they appear only inside fences and code spans.
@@ -7,20 +7,23 @@ Words of the issue and of a testcase pass `bot.report.quote`, so that they appea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bot.report.matrix import sort_versions
-from bot.report.quote import cut_end, escape_prose, quote_block, quote_code
-from bot.report.run_again import list_shell_lines
-from bot.report.sections.failures import render_comparison, render_outputs
-from bot.report.sections.findings import list_findings, render_findings
+from bot.report.quote import escape_prose, quote_code
+from bot.report.sections.failures import render_comparison, render_failure, render_outputs
+from bot.report.sections.findings import list_findings, render_evidence
 from bot.report.sections.headline import render_headline
-from bot.report.sections.ranges import render_changes, render_likely_fix
+from bot.report.sections.next_step import render_next_step
+from bot.report.sections.ranges import render_changes, render_deep_change, render_likely_fix
+from bot.report.sections.reasons import capitalize_sentence, render_reasons
 from bot.report.sections.request import render_request
 from bot.report.sections.shape import DETAILS, STRANGERS, Detail, Section
-from bot.report.sections.table import render_table
-from bot.report.sections.testcase import render_derived, render_smaller, render_testcase
-from bot.verdict.verdict import Report
+from bot.report.sections.table import render_all_runs, render_summary
+from bot.report.sections.testcase import render_reproduction, render_smaller
+from bot.report.sections.timeline import render_timeline
+from bot.verdict.verdict import Report, VerdictKind
+from runners.core.protocol import Finding
 
 MAX_BYTES = 60_000
 _MARKER = "<!-- reprobot:1 verdict={verdict} issue={issue} -->"
@@ -33,6 +36,7 @@ def render_comment(report: Report, limit: int = MAX_BYTES) -> str:
         parts = [
             render_headline(report.verdict),
             *map(_render_section, list_sections(report, detail)),
+            render_footer(report),
             render_marker(report),
         ]
         text = "\n\n".join(parts) + "\n"
@@ -73,31 +77,49 @@ def read_marker(comment: str) -> tuple[str, str] | None:
 
 
 def list_sections(report: Report, detail: Detail = DETAILS[0]) -> Iterator[Section]:
-    """Yield the sections below the headline, in the order of a reader's questions. Skip empty sections."""
+    """Yield the sections below the headline, in the order of a reader's questions. Skip empty sections.
+
+    The reasons of the verdict and the next step are never folded.
+    """
+    findings = list_findings(report)
+    deciding = report.verdict.kind is not VerdictKind.INVALID_REPRO
     candidates = (
         render_request(report, detail),
-        Section("", render_table(report.observations, detail)),
-        Section("", "\n\n".join(render_changes(report))),
-        Section("", render_likely_fix(report.likely)),
-        Section("Findings", render_findings(list_findings(report), detail)),
-        Section("Reported and observed", render_comparison(report, detail)),
-        Section("Changed to run elsewhere", render_derived(report.observations, detail)),
+        Section("", render_summary(report)),
+        Section("", render_timeline(report)),
+        Section("", render_failure(report)),
+        Section("", render_reasons(report)),
+        Section("", render_deep_change(report)),
+        Section("", render_next_step(report)),
+        _fold(_name_evidence(findings), render_evidence(findings, detail), quotes=True),
+        _fold("Changes of behaviour and related commits", _render_ranges(report) if deciding else ""),
+        render_reproduction(report, detail),
         render_smaller(report.smaller, detail),
-        Section("Run it again", render_run_again(report)),
-        render_testcase(report, detail),
-        Section("Output of the runs", render_outputs(report.observations, detail), folded=True, quotes=True),
-        Section("How this was decided", _render_decision(report, detail), folded=True),
+        render_all_runs(report, detail),
+        _fold("Reported and observed failures, with the output", _render_failures(report, detail), quotes=True),
+        _fold("How this was decided", _render_decision(report, detail)),
     )
     return (section for section in candidates if section.body)
 
 
-def render_run_again(report: Report) -> str:
-    """Return the command that repeats the run; where runs disagree, also the commands of a bad and a good run."""
-    if not report.observations:
+def _fold(title: str, body: str, *, quotes: bool = False) -> Section:
+    return Section(title, body, folded=True, quotes=quotes)
+
+
+def _name_evidence(findings: Sequence[Finding]) -> str:
+    return "Evidence of the finding" if len(findings) == 1 else f"Evidence of the {len(findings)} findings"
+
+
+def _render_ranges(report: Report) -> str:
+    """Return the changes of behaviour; empty if the table and the next step say all of it."""
+    if report.likely is None and not any(one.suspects or one.untested for one in report.bisections):
         return ""
-    lines = list_shell_lines(report)
-    own = f"By hand, in the folder of the testcase:\n\n{quote_block(cut_end(lines, 4_000), 'sh')}" if lines else ""
-    return "\n\n".join(filter(None, (quote_block(cut_end(report.command, 2_000), "sh"), own)))
+    return "\n\n".join(filter(None, (*render_changes(report), render_likely_fix(report.likely))))
+
+
+def _render_failures(report: Report, detail: Detail) -> str:
+    parts = (render_comparison(report, detail), render_outputs(report.observations, detail))
+    return "\n\n".join(filter(None, parts))
 
 
 def _render_decision(report: Report, detail: Detail) -> str:
@@ -116,9 +138,21 @@ def list_decision_notes(report: Report) -> tuple[str, ...]:
         return ()
     engines = dict.fromkeys(f"sandbox: {seen.engine}" for seen in report.observations if seen.engine)
     notes = dict.fromkeys((*report.verdict.reasons, *report.notes, *engines))
-    return tuple(_capitalize(text) for text in notes)
+    return tuple(capitalize_sentence(text) for text in notes)
 
 
-def _capitalize(text: str) -> str:
-    """Capitalize a sentence, unless it begins with a name in code: ``tvm.script.tir``, ``call_tir``."""
-    return text if re.match(r"[\w-]+[._(][\w]", text) else text[:1].upper() + text[1:]
+def render_footer(report: Report) -> str:
+    """Return the last visible line: the author, the commands, and how to contest the verdict."""
+    log = f" [Log and full page](<{report.log}>)." if is_plain_url(report.log) else ""
+    return f"<sub>{_FOOTER}{log}</sub>"
+
+
+_FOOTER = (
+    "Automatic answer of Reprobot. `/repro run` repeats it, `/repro help` lists commands, `/repro void REASON`"
+    " withdraws it (maintainers)."
+)
+
+
+def is_plain_url(url: str) -> bool:
+    """True for an address without characters that have a meaning in Markdown."""
+    return re.fullmatch(r"https?://[\w.:-]+/[\w./-]*(?:#[\w-]*)?", url, re.ASCII) is not None

@@ -15,6 +15,7 @@ import msgspec
 
 from bot.extract.types import Extraction, Missing, NoRepro, Repro, Span
 from bot.issue import Attachment, Issue
+from bot.verdict.behaviour import find_behaviour
 from bot.verdict.verdict import LikelyFix, Report
 from runners.core.protocol import Bisection, Claim, CommitRange, Observation, Signature, Smaller, Suspect
 
@@ -176,9 +177,9 @@ def _dump_signature(signature: Signature | None) -> Json | None:
 
 
 def _dump_observation(seen: Observation) -> Json:
-    """Return the fields of the wire format. ``ended.code`` is null for endings without a code."""
+    """Return the fields of the wire format, and the behaviour. ``ended.code`` is null for endings without a code."""
     plain: Json = msgspec.to_builtins(seen)
-    return {**plain, "ended": {"code": None, **plain["ended"]}}
+    return {**plain, "ended": {"code": None, **plain["ended"]}, "behaviour": find_behaviour(seen).value}
 
 
 def _dump_bisections(bisections: tuple[Bisection, ...]) -> Json | None:

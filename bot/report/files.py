@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,20 +24,62 @@ class Outputs:
     comment: Path | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenReport:
+    """The comment, and one sentence for each file that could not be written."""
+
+    comment: str
+    problems: tuple[str, ...] = ()
+
+
 def write_report(report: Report, outputs: Outputs) -> str:
     """Write the requested files and return the comment.
 
     Raises:
         UserError: a file cannot be written.
     """
-    comment = render_comment(report)
-    if outputs.comment is not None:
-        write_file(outputs.comment, comment)
-    if outputs.json is not None:
-        write_file(outputs.json, format_json(make_document(report, comment)))
-    if outputs.html is not None:
-        write_file(outputs.html, render_page(report))
+    comment, texts = _render_report(report, outputs)
+    for path, text in texts:
+        write_file(path, text)
     return comment
+
+
+def save_report(report: Report, outputs: Outputs) -> WrittenReport:
+    """Write the requested files; one that cannot be written goes to the folder for temporary files instead.
+
+    A verdict may have taken minutes, so no fault of an output loses it.
+    """
+    comment, texts = _render_report(report, outputs)
+    problems = [_write_or_rescue(path, text) for path, text in texts]
+    return WrittenReport(comment=comment, problems=tuple(filter(None, problems)))
+
+
+def _render_report(report: Report, outputs: Outputs) -> tuple[str, list[tuple[Path, str]]]:
+    """Return the comment, and the text of each requested file."""
+    comment = render_comment(report)
+    texts: list[tuple[Path, str]] = []
+    if outputs.comment is not None:
+        texts.append((outputs.comment, comment))
+    if outputs.json is not None:
+        texts.append((outputs.json, format_json(make_document(report, comment))))
+    if outputs.html is not None:
+        texts.append((outputs.html, render_page(report)))
+    return comment, texts
+
+
+def _write_or_rescue(path: Path, text: str) -> str:
+    """Write one file. Return why that failed and where the text is instead; empty if it did not fail."""
+    try:
+        write_file(path, text)
+    except UserError as error:
+        with suppress(OSError):
+            with tempfile.NamedTemporaryFile(
+                "w", prefix="reprobot-", suffix=path.suffix, encoding="utf-8", delete=False
+            ) as rescued:
+                rescued.write(text)
+            return f"{error}; its text is in {rescued.name}"
+        return str(error)
+    return ""
 
 
 def write_file(path: Path, text: str) -> None:

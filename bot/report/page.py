@@ -20,21 +20,24 @@ from bot.extract.types import Repro
 from bot.report.comment import list_decision_notes, render_comment
 from bot.report.document import format_json, make_document
 from bot.report.matrix import describe_run, make_matrix
+from bot.report.picture import draw_timeline
 from bot.report.quote import clean_text, escape_prose
-from bot.report.run_again import list_shell_lines
 from bot.report.sections.failures import describe_ending, render_comparison
-from bot.report.sections.findings import list_findings, render_findings
+from bot.report.sections.findings import list_findings, render_evidence
 from bot.report.sections.headline import TITLES, render_sentence
+from bot.report.sections.next_step import render_next_step
 from bot.report.sections.ranges import render_changes, render_likely_fix
+from bot.report.sections.reasons import render_reasons
 from bot.report.sections.request import render_request
+from bot.report.sections.run_again import list_shell_lines
 from bot.report.sections.table import VARIANT_NOTES
 from bot.report.sections.testcase import describe_provenance, render_derived, render_smaller
+from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.verdict import Report
 from runners.core.conditions import describe_conditions
-from runners.core.protocol import Answer
 
-GLYPHS = {Answer.GOOD: "✓", Answer.BAD: "✗", Answer.SKIP: "–"}
-"""Signs instead of the comment's emoji, for which the reader's machine may lack a font."""
+GLYPHS = {Behaviour.CLEAN: "✓", Behaviour.FAILS: "✗", Behaviour.FAILS_OTHERWISE: "≠", Behaviour.COMPILES: "□"}
+"""Signs instead of the comment's emoji, for which the reader's machine may lack a font. All others have a dash."""
 
 
 def render_page(report: Report) -> str:
@@ -48,12 +51,15 @@ def render_page(report: Report) -> str:
             report=report,
             repro=report.extraction if isinstance(report.extraction, Repro) else None,
             matrix=make_matrix(report.observations),
+            picture=draw_timeline(report),
+            reasons=_render_html(render_reasons(report)),
+            next_step=_render_html(render_next_step(report)),
             label=TITLES[verdict.kind],
             headline=_render_html(render_sentence(verdict)),
             request=_render_html(render_request(report).body),
             changes=[_render_html(text) for text in _render_below_table(report) if text],
             compared=_render_html(render_comparison(report)),
-            findings=_render_html(render_findings(list_findings(report), folds=False)),
+            findings=_render_html(render_evidence(list_findings(report), folds=False)),
             derived=_render_html(render_derived(report.observations)),
             by_hand=list_shell_lines(report),
             decided=[_render_html(escape_prose(text)) for text in list_decision_notes(report)],
@@ -87,13 +93,22 @@ def _make_environment() -> Environment:
         ended=lambda how: describe_ending(how, clean_text),
         conditions=describe_conditions,
     )
-    environment.globals.update(GLYPHS=GLYPHS, describe_run=describe_run, VARIANT_NOTES=VARIANT_NOTES)
+    environment.globals.update(
+        glyph=lambda behaviour: GLYPHS.get(behaviour, "–"),
+        find_behaviour=find_behaviour,
+        describe_run=describe_run,
+        VARIANT_NOTES=VARIANT_NOTES,
+    )
     return environment
 
 
 def _render_html(markdown: str) -> Markup:
-    """Render Markdown of this package, where foreign words stand only in code. Raw HTML is shown as text."""
-    return Markup(MarkdownIt("commonmark", {"html": False}).render(markdown)) if markdown else Markup("")
+    """Render Markdown of this package, where foreign words stand only in code. Raw HTML is shown as text.
+
+    A code block may scroll, so the keyboard must reach it. No text of a stranger can hold an unescaped ``<pre>``.
+    """
+    html = MarkdownIt("commonmark", {"html": False}).render(markdown)
+    return Markup(html.replace("<pre>", '<pre tabindex="0">'))
 
 
 def _make_policy(style: str) -> str:

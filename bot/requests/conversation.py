@@ -18,6 +18,7 @@ from bot.forge.contract import (
     Permission,
     PostedComment,
     Reaction,
+    ReactionTarget,
 )
 from bot.forge.payloads import replace_surrogates
 from bot.forge.run_record import IssueRecord, RecordedRun, RunState, VoidedVerdict
@@ -29,13 +30,13 @@ from bot.forge.sticky_comment import (
     publish_comment,
     read_records,
 )
-from bot.issue import Issue
+from bot.issue import Comment, Issue
 from bot.report.quote import quote_code
 from bot.requests.commands import PREFIX, SlashCommand
 from bot.requests.labels import update_labels
 from bot.requests.permissions import Requester, count_use
 from bot.requests.plan_file import SealedPlan
-from bot.requests.request import Request
+from bot.requests.request import Request, Trigger
 from bot.settings import Settings
 from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, UserError
@@ -54,6 +55,8 @@ class RequestContext:
     now: datetime
     run_id: str
     """Unique to this attempt: GitHub's run id and attempt, or a random name."""
+    repeats: bool
+    """True if an earlier attempt at this request may have been stopped. Another delivery of its event is none."""
     run_url: str
     """Address of the run's log; empty if there is none."""
     attach: Callable[[Issue], Issue]
@@ -84,7 +87,7 @@ class IssueConversation:
         state = context.forge.fetch_state(self.repository, number)
         if isinstance(state, Gone):
             raise ForgeRefused(f"{self.repository}#{number} cannot be read: it is {state.reason}")
-        self.issue = replace_surrogates(state.issue)
+        self.issue = replace_surrogates(_add_reply(state.issue, request, self.comments))
         self.is_locked = state.locked
         self.replies: list[str] = []
         self.messages: list[str] = []
@@ -93,6 +96,11 @@ class IssueConversation:
     @property
     def record(self) -> IssueRecord:
         return self.sticky.record
+
+    @property
+    def has_comment(self) -> bool:
+        """True if we have a comment on the issue, replies not counted."""
+        return find_current_comment(self.comments, self.login) is not None
 
     def fetch_requester(self) -> Requester:
         """Return the account behind the request. Its role comes from the permission API, not `author_association`."""
@@ -128,6 +136,15 @@ class IssueConversation:
         return runs[-1] if runs else None
 
 
+def _add_reply(issue: Issue, request: Request, comments: Sequence[PostedComment]) -> Issue:
+    """Return the issue with the reply that caused the request, which a later comment may have pushed off the list."""
+    reply = next((one for one in comments if one.id == request.comment), None)
+    if request.trigger is not Trigger.REPLY or reply is None:
+        return issue
+    comment = Comment(author=reply.author, body=reply.body)
+    return issue if comment in issue.comments else replace(issue, comments=(*issue.comments, comment))
+
+
 def _load_sticky_comment(comments: Sequence[PostedComment], login: str) -> StickyComment:
     """Return our current comment, with the merged record of all our comments on this issue."""
     current = find_current_comment(comments, login)
@@ -136,11 +153,21 @@ def _load_sticky_comment(comments: Sequence[PostedComment], login: str) -> Stick
     return replace(parse_sticky_comment(current.body), record=read_records(comments, login)[current.number])
 
 
+def find_target(request: Request, number: int) -> ReactionTarget:
+    """Return the target of our reactions: the comment that holds the request, else the issue."""
+    return IssueTarget(number=number) if request.comment is None else CommentTarget(id=request.comment)
+
+
 def add_reaction(context: RequestContext, request: Request, number: int, reaction: Reaction) -> None:
     """Acknowledge the request. A failure to do so is ignored: it is no reason to stop."""
-    target = IssueTarget(number=number) if request.comment is None else CommentTarget(id=request.comment)
     with suppress(InfraError, UserError):
-        context.forge.add_reaction(request.repository, target, reaction)
+        context.forge.add_reaction(request.repository, find_target(request, number), reaction)
+
+
+def remove_eyes(forge: Forge, repository: str, target: ReactionTarget) -> None:
+    """Take back the sign that a request is worked on. A failure to do so is ignored."""
+    with suppress(InfraError, UserError):
+        forge.remove_reaction(repository, target, Reaction.EYES)
 
 
 def link_log(url: str) -> str:
@@ -160,27 +187,42 @@ def describe_status(conversation: IssueConversation) -> str:
         lines.append(f"Last answer: {past[-1].verdict}, {past[-1].at:%Y-%m-%d %H:%M} UTC{link_log(past[-1].url)}.")
     if conversation.record.void is not None:
         lines.append("That verdict was voided by a maintainer.")
-    lines = lines or ["Nothing was run on this issue yet."]
+    is_unrecorded = is_running_unrecorded(conversation)
+    if not lines:
+        lines = ["The testcase is running." if is_unrecorded else "Nothing was run here yet."]
     used = count_use(
-        {conversation.number: conversation.record}, number=conversation.number, user="", now=conversation.context.now
+        {conversation.number: conversation.record},
+        number=conversation.number,
+        user="",
+        now=conversation.context.now,
+        unrecorded={conversation.number: conversation.issue.author} if is_unrecorded else {},
     ).issue
     left = max(0, conversation.settings.budgets.issue - used)
     return " ".join([*lines, f"{left} of {conversation.settings.budgets.issue} runs are left here for today."])
 
 
+def is_running_unrecorded(conversation: IssueConversation) -> bool:
+    """True if the run on opening the issue is under way. Our reaction says so: such a run has no progress note."""
+    return not conversation.has_comment and conversation.forge.has_reaction(
+        conversation.repository, IssueTarget(number=conversation.number), Reaction.EYES
+    )
+
+
 def cancel_run(conversation: IssueConversation) -> None:
-    """Mark the active run as cancelled, so that its answer is not posted."""
+    """Mark the active runs as cancelled, so that their answers are not posted."""
     active = conversation.find_active_run()
     actor = quote_code(conversation.request.actor)
     note = f"> The run under way was cancelled by {actor}; `{PREFIX} rerun` starts another."
     if conversation.sticky.note == note:
         return  # this very command did it, before the process was killed
-    if active is None:
+    if active is None and not is_running_unrecorded(conversation):
         conversation.add_reply("Nothing is running here.")
         return
-    record = conversation.record.end_run(active.id, RunState.CANCELLED)
+    record = msgspec.structs.replace(conversation.record, cancelled=conversation.context.now)
+    if active is not None:
+        record = record.end_run(active.id, RunState.CANCELLED)
     conversation.publish_sticky(replace(conversation.sticky, record=record, note=note, code=""))
-    conversation.messages.append(f"run {active.id} is cancelled: its answer will not be posted")
+    conversation.messages.append("the run under way is cancelled: its answer will not be posted")
 
 
 def void_verdict(conversation: IssueConversation, command: SlashCommand, requester: Requester) -> None:

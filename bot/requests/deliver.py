@@ -6,12 +6,13 @@ or a later run has answered already. Each is checked before the first write.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.extract import Repro
-from bot.forge.contract import Forge, ForgeRefused, Gone, IssueState
+from bot.forge.contract import CommentTarget, Forge, ForgeRefused, Gone, IssueState, IssueTarget
 from bot.forge.run_record import IssueRecord, RunState
 from bot.forge.sticky_comment import (
     MAX_BODY_BYTES,
@@ -23,11 +24,13 @@ from bot.forge.sticky_comment import (
     read_records,
 )
 from bot.report.comment import render_comment
-from bot.report.quote import escape_prose
+from bot.report.quote import escape_prose, quote_code
+from bot.requests.conversation import remove_eyes
 from bot.requests.labels import update_labels
 from bot.requests.plan_file import Case
 from bot.requests.testcase import extract_with_blocks
-from bot.verdict.verdict import Report
+from bot.settings import UnaskedAnswers
+from bot.verdict.verdict import Report, VerdictKind
 from runners.core.errors import InfraError
 from runners.core.protocol import digest_of
 
@@ -40,11 +43,17 @@ class Delivery:
     message: str
 
 
+SILENT = frozenset({VerdictKind.UNTESTABLE, VerdictKind.INCONCLUSIVE})
+"""Verdicts without a statement about the failure. An unasked run does not post them by default."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CurrentComment:
     """Our comment as it is now, and our login."""
 
     sticky: StickyComment
+    is_posted: bool
+    """False if we have no comment on the issue yet."""
     login: str
 
 
@@ -62,6 +71,12 @@ def deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
         ForgeRefused: the forge refuses. Delivering again is safe.
         InfraError: the forge does not answer, or hides the issue. Delivering again is safe.
     """
+    delivery = _deliver_report(forge, case, report)
+    _remove_eyes(forge, case)
+    return delivery
+
+
+def _deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
     current = _load_current(forge, case)
     if isinstance(current, Delivery):
         return current
@@ -72,19 +87,32 @@ def deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
         sticky = replace(current.sticky, record=record)
         posted = publish_comment(forge, repository, number, sticky, login=current.login)
         return Delivery(url=posted.url, message="a later run has answered already: this one is only in the history")
-    answer = parse_report(render_comment(report, MAX_BODY_BYTES))
-    sticky = replace(answer, record=record, note=_note_edit(case, current.state))
+    if _is_silent(case, report):
+        url = ""
+        if current.is_posted:
+            sticky = replace(current.sticky, record=record, note="", code="")
+            url = publish_comment(forge, repository, number, sticky, login=current.login).url
+        return Delivery(url=url, message=f"nothing is posted ({report.verdict.kind}): nobody asked for this run")
+    answer = parse_report(render_comment(replace(report, log=case.run.url), MAX_BODY_BYTES))
+    note = _note_edit(case, current.state) or _note_update(case, current.sticky, answer)
+    sticky = replace(answer, record=record, note=note)
     posted = publish_comment(forge, repository, number, sticky, login=current.login)
     update_labels(forge, repository, number, case.settings, report.verdict.kind)
     return Delivery(url=posted.url, message=f"answered: {report.verdict.kind}")
 
 
 def deliver_failure(forge: Forge, case: Case, why: str) -> Delivery:
-    """Post that there is no answer, through no fault of the testcase. An earlier answer stays as it is."""
+    """Post that there is no answer, through no fault of the testcase. An earlier answer stays as it is.
+
+    An unasked run without a comment on the issue is not posted.
+    """
     current = _load_current(forge, case)
+    _remove_eyes(forge, case)
     if isinstance(current, Delivery):
         return current
     assert case.run is not None
+    if case.run.unasked and not current.is_posted:
+        return Delivery(message="nothing is posted: the run did not come to an end, and nobody asked for it")
     url = _post_failure(forge, case.issue.repository, _get_number(case), case.run.id, current, why)
     return Delivery(url=url, message="no answer: the run did not come to an end")
 
@@ -92,11 +120,13 @@ def deliver_failure(forge: Forge, case: Case, why: str) -> Delivery:
 def abandon_run(forge: Forge, repository: str, number: int, run_id: str, why: str) -> None:
     """Post that the run did not come to an end, if our comment reports the run as under way."""
     login = forge.get_login()
+    remove_eyes(forge, repository, IssueTarget(number=number))
     comments = forge.list_comments(repository, number)
     posted = find_current_comment(comments, login)
     if posted is not None:
         record = read_records(comments, login)[number]
-        current = _CurrentComment(sticky=replace(parse_sticky_comment(posted.body), record=record), login=login)
+        sticky = replace(parse_sticky_comment(posted.body), record=record)
+        current = _CurrentComment(sticky=sticky, is_posted=True, login=login)
         _post_failure(forge, repository, number, run_id, current, why)
 
 
@@ -139,9 +169,32 @@ def _load_current(forge: Forge, case: Case) -> _CurrentIssue | Delivery:
     known = record.find_run(case.run.id)
     if known is None:
         record = record.add_run(case.run)  # our comment was deleted meanwhile; the run still counts
-    elif known.state is RunState.CANCELLED:
+    is_cancelled = known is not None and known.state is RunState.CANCELLED
+    if is_cancelled or (record.cancelled is not None and case.run.at <= record.cancelled):
         return Delivery(message="nothing is posted: the run was cancelled")
-    return _CurrentIssue(state=state, sticky=replace(sticky, record=record), login=login)
+    return _CurrentIssue(
+        state=state, sticky=replace(sticky, record=record), is_posted=posted is not None, login=login
+    )
+
+
+def _is_silent(case: Case, report: Report) -> bool:
+    """True if this answer is not posted: the run was not requested, and the settings want no such answer."""
+    assert case.run is not None
+    match case.settings.events.post:
+        case UnaskedAnswers.ALL:
+            return False
+        case UnaskedAnswers.ANSWERS:
+            return case.run.unasked and report.verdict.kind in SILENT
+        case UnaskedAnswers.NOTHING:
+            return case.run.unasked
+
+
+def _remove_eyes(forge: Forge, case: Case) -> None:
+    """Take back the reaction that says that this run is under way."""
+    assert case.run is not None
+    comment = re.fullmatch(r"comment-(\d{1,18})", case.run.cause, re.ASCII)
+    target = CommentTarget(id=int(comment[1])) if comment else IssueTarget(number=_get_number(case))
+    remove_eyes(forge, case.issue.repository, target)
 
 
 def _is_superseded(record: IssueRecord, id: str, at: datetime) -> bool:
@@ -149,11 +202,25 @@ def _is_superseded(record: IssueRecord, id: str, at: datetime) -> bool:
     return any(run.id != id and run.state is RunState.DONE and run.at > at for run in record.runs)
 
 
+def _note_update(case: Case, before: StickyComment, answer: StickyComment) -> str:
+    """Return the note that an answer was edited, because the forge does not notify of edits; empty for a new one."""
+    assert case.run is not None
+    if before.verdict != answer.verdict:
+        return ""
+    asker = f" for {quote_code(case.run.by)}" if case.run.by else ""
+    return f"> **Updated** by a run{asker} on {case.run.at:%Y-%m-%d %H:%M} UTC. The verdict is the same."
+
+
 def _note_edit(case: Case, state: IssueState) -> str:
     """Return the note above the answer if the issue's testcase changed since the run began; empty if it did not."""
     if case.blocks or state.issue.sha256 == case.issue.sha256:
         return ""
-    now = replace(state.issue, attachments=case.issue.attachments, refused=case.issue.refused)
+    now = replace(
+        state.issue,
+        attachments=case.issue.attachments,
+        refused=case.issue.refused,
+        comments=case.issue.comments,
+    )
     extraction = extract_with_blocks(now, toolchain=case.toolchain, allow=case.options.allowed)
     digest = digest_of(extraction.testcase) if isinstance(extraction, Repro) else ""
     assert case.run is not None

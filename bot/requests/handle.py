@@ -22,9 +22,12 @@ from bot.requests.conversation import (
     add_reaction,
     cancel_run,
     describe_status,
+    find_target,
+    remove_eyes,
     void_verdict,
 )
 from bot.requests.deliver import abandon_run
+from bot.requests.follow_up import find_follow_up
 from bot.requests.labels import choose_labels
 from bot.requests.permissions import DAY, Requester, check_permission
 from bot.requests.plan_file import SealedPlan
@@ -65,18 +68,32 @@ def handle_request(context: RequestContext, request: Request) -> HandledRequest:
     for mistake in request.mistakes:
         conversation.refuse_command(f"Line {mistake.line}: {mistake.why}{'' if mistake.why.endswith('?') else '.'}")
     requester = conversation.fetch_requester()
-    sealed = _run_commands(conversation, _order_commands(request), requester)
+    sealed = _run_commands(conversation, _choose_commands(conversation), requester)
     if sealed is None and conversation.find_own_run() is not None:
         # An earlier attempt at this request was stopped after its progress note, and the issue changed since.
         abandon_run(context.forge, request.repository, number, context.run_id, "the issue changed meanwhile")
     elif sealed is None and request.trigger is Trigger.SCHEDULE:
         _record_idle_turn(conversation)
-    if conversation.has_refused:
+    if conversation.has_refused and request.asked:
         add_reaction(context, request, number, Reaction.CONFUSED)
-    elif request.comment is not None:
+    elif request.comment is not None and request.asked:
         add_reaction(context, request, number, Reaction.ROCKET if sealed else Reaction.PLUS_ONE)
+    if sealed is None and (request.asked or context.repeats):
+        remove_eyes(context.forge, request.repository, find_target(request, number))
     _post_replies(conversation, requester)
     return HandledRequest(number=number, messages=tuple(conversation.messages), sealed=sealed)
+
+
+def _choose_commands(conversation: IssueConversation) -> tuple[SlashCommand, ...]:
+    """Return the commands of the request; none for an edit or a reply that changes no testcase."""
+    match conversation.request.trigger:
+        case Trigger.EDITED | Trigger.REPLY:
+            command = find_follow_up(conversation)
+            if command is None:
+                conversation.messages.append("nothing to do: the testcase is as it was")
+            return () if command is None else (command,)
+        case _:
+            return _order_commands(conversation.request)
 
 
 def _order_commands(request: Request) -> tuple[SlashCommand, ...]:
@@ -155,7 +172,7 @@ def find_due_issue(forge: Forge, repository: str, settings: Settings, *, now: da
 
 
 def _find_last_turn(forge: Forge, repository: str, number: int, login: str) -> datetime | None:
-    """Return the time of the last run, or of a later turn that found nothing to run; None before the first run."""
+    """Return the time of the last run, or of a later turn without a run; None before the first run."""
     record = read_records(forge.list_comments(repository, number), login).get(number)
     if record is None or not record.runs:
         return None
@@ -163,7 +180,7 @@ def _find_last_turn(forge: Forge, repository: str, number: int, login: str) -> d
 
 
 def _record_idle_turn(conversation: IssueConversation) -> None:
-    """Record that the schedule found nothing to run here. Else the same issue is the next one for ever.
+    """Record that the schedule had no run to make here. Else the same issue is the next one for ever.
 
     An issue without a run has no turn: it gets no comment from this.
     """

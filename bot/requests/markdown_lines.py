@@ -72,6 +72,17 @@ def find_command_lines(body: str, prefix: str) -> Iterator[SlashLine]:
                     )
 
 
+def has_code(body: str) -> bool:
+    """True if the text may hold a fenced block."""
+    return "```" in body or "~~~" in body
+
+
+def find_fences(body: str) -> tuple[CodeBlock, ...]:
+    """Return the first fenced blocks at the top level of a text."""
+    fences = [token for token in _PARSER.parse(body) if token.type == "fence" and token.level == 0]
+    return tuple(_take_fences(fences))
+
+
 def _split_paragraph(paragraph: Token) -> Iterator[str | None]:
     """Yield the paragraph's lines; None for a line that begins inside a code span or inside HTML."""
     row: str | None = ""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from bot.forge.contract import Permission, PostedComment
 from bot.forge.run_record import IssueRecord, RecordedRun
@@ -61,8 +62,18 @@ def check_permission(command: SlashCommand, requester: Requester) -> Denied | No
     return Denied(why=f"`/repro {command.verb}` is for {whose}")
 
 
-def count_use(records: Mapping[int, IssueRecord], *, number: int, user: str, now: datetime) -> BudgetUse:
-    """Count the runs of the last day, from the records of all issues that changed within that day."""
+def count_use(
+    records: Mapping[int, IssueRecord],
+    *,
+    number: int,
+    user: str,
+    now: datetime,
+    unrecorded: Mapping[int, str] = MappingProxyType({}),
+) -> BudgetUse:
+    """Count the runs of the last day, from the records of all issues that changed within that day.
+
+    ``unrecorded`` has the issues with one more run, which no comment records, and their authors.
+    """
     recent = [
         (issue, run)
         for issue, record in records.items()
@@ -70,9 +81,9 @@ def count_use(records: Mapping[int, IssueRecord], *, number: int, user: str, now
         if run.counted and _is_recent(run, now)
     ]
     return BudgetUse(
-        issue=sum(issue == number for issue, _ in recent),
-        user=sum(run.by == user for _, run in recent),
-        repository=len(recent),
+        issue=sum(issue == number for issue, _ in recent) + (number in unrecorded),
+        user=sum(run.by == user for _, run in recent) + sum(author == user for author in unrecorded.values()),
+        repository=len(recent) + len(unrecorded),
     )
 
 

@@ -15,7 +15,8 @@ import msgspec
 from bot.forge.payloads import Event, EventIssue, User
 from bot.issue import GHOST
 from bot.requests.commands import VERBS, Mistake, SlashCommand, Verb, make_command, read_commands
-from bot.settings import Settings
+from bot.requests.markdown_lines import has_code
+from bot.settings import Events, Settings
 from runners.core.errors import UserError
 
 MAX_EVENT = 25 * 1024 * 1024
@@ -27,6 +28,8 @@ class Trigger(StrEnum):
     EDITED = "edited"
     LABELED = "labeled"
     COMMENT = "comment"
+    REPLY = "reply"
+    """Code in a comment of the issue's author, without a command."""
     DISPATCH = "dispatch"
     SCHEDULE = "schedule"
 
@@ -48,6 +51,8 @@ class Request:
     mistakes: tuple[Mistake, ...] = ()
     asked: bool = False
     """True if a person asked, and gets an answer even without a run."""
+    former: str | None = None
+    """For an edit: the issue's text before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +89,7 @@ def read_request(
         case "issues":
             return _read_issue_event(read, read.sender, name, settings, now)
         case "issue_comment":
-            return _read_comment_event(read, name, login, now)
+            return _read_comment_event(read, name, login, settings, now)
         case "workflow_dispatch":
             return _read_dispatch_event(read, read.sender, name, now)
         case _:
@@ -120,14 +125,14 @@ def _read_issue_event(
     match read.action:
         case "opened" if not events.opened:
             return IgnoredEvent(why="events.opened is off")
-        case "opened" if events.only and not set(issue.label_names) & set(events.only):
-            return IgnoredEvent(why="the issue has none of the labels in events.only")
-        case "opened" if set(issue.label_names) & set(events.skip):
-            return IgnoredEvent(why="the issue has one of the labels in events.skip")
+        case "opened" | "edited" if why := _check_labels(issue, events):
+            return IgnoredEvent(why=why)
         case "opened":
             trigger = Trigger.OPENED
         case "edited" if not events.edited:
             return IgnoredEvent(why="events.edited is off")
+        case "edited" if issue.state == "closed":
+            return IgnoredEvent(why="the issue is closed")
         case "edited" if read.changes is not None and read.changes.body is None:
             return IgnoredEvent(why="the edit left the text as it was")
         case "edited":
@@ -146,7 +151,22 @@ def _read_issue_event(
         at=(issue.created_at if trigger is Trigger.OPENED else issue.updated_at) or now,
         commands=(SlashCommand(verb=Verb.RUN),),
         asked=trigger is Trigger.LABELED,
+        former=_read_former_text(read) if trigger is Trigger.EDITED else None,
     )
+
+
+def _read_former_text(read: Event) -> str | None:
+    """Return the issue's text before an edit; None if the event does not hold that text."""
+    former = read.changes.body.get("from") if read.changes is not None and read.changes.body is not None else None
+    return former if isinstance(former, str) else None
+
+
+def _check_labels(issue: EventIssue, events: Events) -> str:
+    """Return why an event without a request is ignored; empty if it is not ignored."""
+    labels = set(issue.label_names)
+    if events.only and not labels & set(events.only):
+        return "the issue has none of the labels in events.only"
+    return "the issue has one of the labels in events.skip" if labels & set(events.skip) else ""
 
 
 def _check_issue(issue: EventIssue) -> str:
@@ -156,7 +176,9 @@ def _check_issue(issue: EventIssue) -> str:
     return "the issue is locked" if issue.locked else ""
 
 
-def _read_comment_event(read: Event, repository: str, login: str, now: datetime) -> Request | IgnoredEvent:
+def _read_comment_event(
+    read: Event, repository: str, login: str, settings: Settings, now: datetime
+) -> Request | IgnoredEvent:
     issue, comment = read.issue, read.comment
     if issue is None or comment is None or comment.user is None:
         return IgnoredEvent(why="the event carries no comment")
@@ -165,19 +187,29 @@ def _read_comment_event(read: Event, repository: str, login: str, now: datetime)
     if why := _check_person(comment.user, login) or _check_issue(issue):
         return IgnoredEvent(why=why)
     reading = read_commands(comment.body or "")
-    if not reading:
+    is_reply = not reading and comment.author == issue.author and has_code(comment.body or "")
+    if not reading and not is_reply:
         return IgnoredEvent(why="the comment holds no command")
+    if is_reply and (why := _check_reply(issue, settings.events)):
+        return IgnoredEvent(why=why)
     return Request(
-        trigger=Trigger.COMMENT,
+        trigger=Trigger.REPLY if is_reply else Trigger.COMMENT,
         repository=repository,
         number=issue.number,
         actor=comment.user.login,
         at=comment.created_at or now,
         comment=comment.id,
-        commands=reading.commands,
+        commands=reading.commands if reading else (SlashCommand(verb=Verb.RUN),),
         mistakes=reading.mistakes,
-        asked=True,
+        asked=not is_reply,
     )
+
+
+def _check_reply(issue: EventIssue, events: Events) -> str:
+    """Return why code in a reply is ignored; empty if it is not."""
+    if not events.replies:
+        return "events.replies is off"
+    return "the issue is closed" if issue.state == "closed" else _check_labels(issue, events)
 
 
 def _read_dispatch_event(read: Event, sender: User, repository: str, now: datetime) -> Request | IgnoredEvent:

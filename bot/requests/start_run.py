@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
 from bot.extract import Repro
-from bot.forge.contract import MAX_COMMENTS, MAX_RECENT, Permission, PostedComment
+from bot.forge.contract import MAX_COMMENTS, MAX_RECENT, IssueBrief, IssueTarget, Permission, PostedComment, Reaction
 from bot.forge.payloads import replace_surrogates
 from bot.forge.run_record import IssueRecord, RecordedApproval, RecordedRun, RunState, merge_records
-from bot.forge.sticky_comment import MAX_BODY_BYTES, find_later_first_runs, parse_report, read_records
+from bot.forge.sticky_comment import MAX_BODY_BYTES, RUNNING, find_later_first_runs, parse_report, read_records
 from bot.plan import PlanWithNotes, make_plan
 from bot.report.assemble import make_unrun_report
 from bot.report.comment import render_comment
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.testcase import render_unapproved
 from bot.requests.commands import PREFIX, VERBS, SlashCommand, Verb
-from bot.requests.conversation import IssueConversation, link_log
+from bot.requests.conversation import IssueConversation, add_reaction, link_log
 from bot.requests.labels import update_labels
 from bot.requests.permissions import (
     DAY,
@@ -33,7 +33,7 @@ from bot.requests.permissions import (
 from bot.requests.plan_file import SealedPlan, make_case, seal_plan
 from bot.requests.request import Request, Trigger
 from bot.requests.testcase import read_testcase
-from bot.settings import WithoutCode
+from bot.settings import UnaskedAnswers, WithoutCode
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.errors import UserError
 from runners.core.protocol import digest_of
@@ -52,6 +52,9 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
         return None
     assert isinstance(asked.extraction, Repro)
     testcase = digest_of(asked.extraction.testcase)
+    if _is_delivered_twice(conversation):
+        conversation.add_reply("This was asked for already.")
+        return None
     if _refuse_run(conversation, command, requester, asked.extraction):
         return None
     try:
@@ -76,8 +79,14 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
     except UserError as error:
         conversation.refuse_command(f"{escape_prose(str(error))}.")
         return None
+    actor = quote_code(requester.login or "the clock")
+    conversation.messages.append(f"planned {len(sealed.cells)} job(s) for {conversation.request.trigger} by {actor}")
+    if conversation.request.trigger is not Trigger.SCHEDULE:
+        add_reaction(conversation.context, conversation.request, conversation.number, Reaction.EYES)
+    if conversation.request.trigger is Trigger.OPENED and not notes and not conversation.has_comment:
+        return sealed  # a progress note would notify all subscribers before there is anything to say
     record = _record_approval(conversation, testcase, requester).add_run(run)
-    note = _render_progress(planned, run, notes)
+    note = _render_progress(planned, run, notes, is_first=before.verdict == RUNNING)
     posted = conversation.publish_sticky(replace(before, record=record, note=note, code=code))
     if (denied := _check_all_budgets(conversation, requester, posted)) is not None:
         # Another job, for another issue, has recorded its run since the first check: withdraw this one.
@@ -85,9 +94,15 @@ def plan_run(conversation: IssueConversation, command: SlashCommand, requester: 
         conversation.publish_sticky(replace(before, note=before.note or f"> {why}"))
         conversation.refuse_command(why)
         return None
-    actor = quote_code(requester.login or "the clock")
-    conversation.messages.append(f"planned {len(sealed.cells)} job(s) for {conversation.request.trigger} by {actor}")
     return sealed
+
+
+def _is_delivered_twice(conversation: IssueConversation) -> bool:
+    """True if another delivery of the event that opened the issue has started the run. Our reaction says so."""
+    if conversation.request.trigger is not Trigger.OPENED or conversation.context.repeats:
+        return False
+    target = IssueTarget(number=conversation.number)
+    return conversation.forge.has_reaction(conversation.repository, target, Reaction.EYES)
 
 
 def _refuse_run(conversation: IssueConversation, command: SlashCommand, requester: Requester, repro: Repro) -> bool:
@@ -124,6 +139,7 @@ def _record_run(
         machines=machines,
         asked=_format_options(command),
         cause=_name_cause(conversation.request),
+        unasked=conversation.request.trigger in (Trigger.OPENED, Trigger.SCHEDULE),
         url=context.run_url[:200],
     )
 
@@ -135,6 +151,7 @@ def _answer_without_run(conversation: IssueConversation, report: Report) -> None
         when is WithoutCode.INCOMPLETE and kind is VerdictKind.INCOMPLETE
     )
     conversation.messages.append(f"nothing to run: {escape_prose(report.verdict.headline)}")
+    is_wanted = is_wanted and conversation.settings.events.post is not UnaskedAnswers.NOTHING
     if not (conversation.request.asked or is_wanted):
         return
     sticky = parse_report(render_comment(report, MAX_BODY_BYTES))
@@ -194,7 +211,8 @@ def _check_all_budgets(
         return None
     context = conversation.context
     recent = conversation.forge.list_changed_comments(conversation.repository, context.now - DAY).comments
-    if len(conversation.comments) >= MAX_COMMENTS or len(recent) >= MAX_RECENT:
+    opened = conversation.forge.list_changed_issues(conversation.repository, context.now - DAY).issues
+    if len(conversation.comments) >= MAX_COMMENTS or max(len(recent), len(opened)) >= MAX_RECENT:
         return Denied(why="there are too many comments to count today's runs; a maintainer may start a run")
     records = dict(read_records(recent, conversation.login))
     if posted is not None:
@@ -203,8 +221,35 @@ def _check_all_budgets(
     known = records.get(conversation.number, IssueRecord())
     records[conversation.number] = merge_records([known, conversation.record])
     records = {number: record.remove_run(context.run_id) for number, record in records.items()}
-    used = count_use(records, number=conversation.number, user=requester.login, now=context.now)
+    unrecorded = _list_unrecorded(conversation, opened, records)
+    used = count_use(
+        records, number=conversation.number, user=requester.login, now=context.now, unrecorded=unrecorded
+    )
     return check_budgets(conversation.settings.budgets, used, requester)
+
+
+def _list_unrecorded(
+    conversation: IssueConversation, issues: Sequence[IssueBrief], records: Mapping[int, IssueRecord]
+) -> dict[int, str]:
+    """Return number → author of the issues whose run on opening may be under way, or has ended without a comment.
+
+    That run has no comment that would record it, so each issue that was opened in the last day and has no comment of
+    ours counts as one run of its author. Of issues opened at the same time, the one with the higher number gives way.
+    """
+    if not conversation.settings.events.opened:
+        return {}
+    is_opening = conversation.request.trigger is Trigger.OPENED
+    by_author: dict[str, list[int]] = {}
+    for brief in issues:
+        if (
+            brief.created > conversation.context.now - DAY
+            and not (brief.number in records and brief.number != conversation.number)
+            and not (brief.number == conversation.number and (is_opening or conversation.has_comment))
+            and not (is_opening and brief.number > conversation.number)
+        ):
+            by_author.setdefault(brief.author, []).append(brief.number)
+    most = conversation.settings.budgets.user  # more of its issues were not run
+    return {number: author for author, numbers in by_author.items() for number in sorted(numbers)[:most]}
 
 
 def _select_machines(conversation: IssueConversation, planned: PlanWithNotes) -> tuple[str, ...]:
@@ -261,14 +306,14 @@ def _note_other_code(command: SlashCommand) -> tuple[str, ...]:
     return ("the testcase is the code in the comment that asked for this run, not the issue's",)
 
 
-def _render_progress(planned: PlanWithNotes, run: RecordedRun, notes: Sequence[str]) -> str:
+def _render_progress(planned: PlanWithNotes, run: RecordedRun, notes: Sequence[str], *, is_first: bool) -> str:
     title = find_toolchain(planned.plan.testcase.toolchain).TITLE
     requester = f" for {quote_code(run.by)}" if run.by else ""
     count = len(planned.plan.order)
     releases = f"{count} release{'' if count == 1 else 's'} of {title}"
+    answer = "The answer will be a new comment." if is_first else "Another answer than the one below will be new."
     lines = [
-        f"> **Running** the testcase{requester} on up to {releases}{link_log(run.url)}. "
-        "This comment will hold the answer.",
+        f"> **Running** the testcase{requester} on up to {releases}{link_log(run.url)}. {answer}",
         *(f"> {escape_prose(note[:1].upper() + note[1:])}." for note in notes),
     ]
     return "\n>\n".join(lines)

@@ -7,14 +7,26 @@ Schema, which ``docs/reprobot.schema.json`` publishes for editors.
 from __future__ import annotations
 
 from bot.settings.load import PATH, load_settings
-from bot.settings.model import INPUTS, PROFILES, Budgets, Settings, WithoutCode, list_keys, make_schema
+from bot.settings.model import (
+    INPUTS,
+    PROFILES,
+    Budgets,
+    Events,
+    Settings,
+    UnaskedAnswers,
+    WithoutCode,
+    list_keys,
+    make_schema,
+)
 
 __all__ = [
     "INPUTS",
     "PATH",
     "PROFILES",
     "Budgets",
+    "Events",
     "Settings",
+    "UnaskedAnswers",
     "WithoutCode",
     "list_keys",
     "load_settings",

@@ -27,6 +27,16 @@ class WithoutCode(StrEnum):
     ASK = "ask"
 
 
+class UnaskedAnswers(StrEnum):
+    """The answers that an unasked run may post: a run on opening an issue, or a scheduled run."""
+
+    ANSWERS = "answers"
+    """Verdicts that say something about the failure: all but ``untestable`` and ``inconclusive``."""
+    ALL = "all"
+    NOTHING = "nothing"
+    """Neither comments nor labels: a trial, whose answers are on the pages of the jobs."""
+
+
 class SettingsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename="kebab"):
     """Base of every section of the file."""
 
@@ -45,12 +55,17 @@ class Events(SettingsSection, frozen=True, kw_only=True):
     """Events of an issue that start a run without a command."""
 
     opened: Annotated[bool, _describe("Run when an issue is opened.")] = True
-    edited: Annotated[bool, _describe("Run again when an edit changed the testcase.")] = False
+    edited: Annotated[bool, _describe("Run again when an edit changed the testcase.")] = True
+    replies: Annotated[bool, _describe("Run when a reply of the issue's author brings code that was missing.")] = True
     label: Annotated[_Label | None, _describe("Run when this label is put on an issue; null for none.")] = "repro"
     only: Annotated[
         tuple[_Label, ...], _describe("Run on opening only if the issue has one of these labels; empty for all.")
     ] = ()
     skip: Annotated[tuple[_Label, ...], _describe("Ignore an issue with one of these labels on opening.")] = ()
+    post: Annotated[
+        UnaskedAnswers,
+        _describe("Verdicts that are posted although nobody asked for the run: answers, all or nothing."),
+    ] = UnaskedAnswers.ANSWERS
 
 
 class Budgets(SettingsSection, frozen=True, kw_only=True):

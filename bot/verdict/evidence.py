@@ -51,6 +51,15 @@ class Evidence:
         answers = self.combine_answers(variant)
         return tuple(version for version in self.plan.order if answers.get(version) is answer)
 
+    def list_tested(self, variant: Variant = Variant.ORIGINAL, device: str = "") -> tuple[str, ...]:
+        """Return the releases on which this variant ran, oldest first. ``device`` defaults to the testcase's own."""
+        ran = {
+            seen.version
+            for seen in self.observations
+            if seen.variant is variant and (variant is Variant.CONTROL or seen.device == (device or self.plan.device))
+        }
+        return (*(version for version in self.plan.order if version in ran), *sorted(ran - set(self.plan.order)))
+
     def find_disagreeing(self) -> tuple[str, ...]:
         """Return the releases with a good and a bad run, oldest first."""
         return search.find_disagreeing(self.plan.order, self.observations, Variant.ORIGINAL, self.plan.device)

@@ -8,7 +8,9 @@ evidence is missing.
 
 from __future__ import annotations
 
-from bot.extract.types import DESCRIPTIONS, Extraction, Intent, NoRepro, Repro
+from collections.abc import Sequence
+
+from bot.extract.types import DESCRIPTIONS, Extraction, Intent, Missing, NoRepro, Repro
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.caveats import (
@@ -22,6 +24,7 @@ from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeat
 from bot.verdict.rules.invalid_repro import judge_invalid_repro
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
 from bot.verdict.rules.partial_code import distrust_clean_runs, distrust_other_values
+from bot.verdict.rules.phrases import join_names, quote_span
 from bot.verdict.rules.reproduced import judge_contradicted, judge_only_ported, judge_reproduced, judge_unquoted
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict, withhold
 
@@ -51,11 +54,17 @@ def judge_without_running(extraction: Extraction, *, anyway: bool = False) -> Ve
             return make_verdict(
                 VerdictKind.INCOMPLETE,
                 (Ground.NOTHING_TO_RUN,),
-                "The testcase needs parts that the report does not contain.",
+                f"The testcase needs {_name_parts(missing)}, which the report does not contain.",
                 (names,),
             )
         case Repro():
             return None
+
+
+def _name_parts(missing: Sequence[Missing]) -> str:
+    """Return the missing parts as code spans, at most three."""
+    shown = [quote_span(item.name, 80) or "its code" for item in missing[:3]]
+    return join_names([*shown, f"{len(missing) - 3} more parts"] if len(missing) > 3 else shown)
 
 
 def judge(evidence: Evidence) -> Verdict:

@@ -9,7 +9,8 @@ from enum import StrEnum
 from bot.extract.types import Extraction
 from bot.issue import Issue
 from bot.verdict.grounds import Ground, weigh_grounds
-from runners.core.protocol import Bisection, CommitRange, Finding, Observation, Smaller, Suspect
+from runners.core.catalogue import Release
+from runners.core.protocol import Bisection, CommitRange, Finding, Observation, Plan, Smaller, Suspect
 
 
 class VerdictKind(StrEnum):
@@ -99,10 +100,12 @@ def add_grounds(verdict: Verdict, *grounds: Ground, reasons: Sequence[str] = ())
 def withhold(verdict: Verdict, *reasons: str) -> Verdict:
     """Return ``inconclusive`` in the place of a verdict for which evidence is missing, with the reasons for that."""
     text = verdict.headline.removeprefix("Already fixed: ").removeprefix("Not reproduced: ")
+    why = f"; {reasons[0]}." if reasons and reasons[0] else ""
+    clause = f"{text[0].lower()}{text[1:]}"
     return replace(
         verdict,
         kind=VerdictKind.INCONCLUSIVE,
-        headline=f"Inconclusive: {text[0].lower()}{text[1:]}",
+        headline=f"Inconclusive: {clause.removesuffix('.')}{why}" if why else f"Inconclusive: {clause}",
         reasons=(*verdict.reasons, *(reason for reason in reasons if reason)),
         labels=LABELS[VerdictKind.INCONCLUSIVE],
         leaning=verdict.kind,
@@ -137,3 +140,15 @@ class Report:
     likely: LikelyFix | None = None
     smaller: Smaller | None = None
     """The minimized testcase, when it was requested."""
+    plan: Plan | None = None
+    """The plan of the runs; None without a run."""
+    releases: tuple[Release, ...] = ()
+    """The facts about the builds that ran, as far as the catalogue has them."""
+    repository: str = ""
+    """``owner/name`` of the toolchain's repository on GitHub; empty if there is none."""
+    log: str = ""
+    """Address of the run's log; empty if there is none."""
+
+    def find_release(self, version: str) -> Release | None:
+        """Return the facts about a build; None if the catalogue has none."""
+        return next((one for one in self.releases if one.version == version), None)

@@ -77,8 +77,8 @@ class KindFacts:
     """False if it describes the circumstances of a run, not the cause of a failure."""
 
 
-_PUT_RIGHT = "the same testcase with that alone put right {ends}; the finding names the line"
-_INSTRUMENTED = "a diagnosis re-ran the unmodified testcase under instrumentation; its evidence is in the findings"
+_PUT_RIGHT = "the same testcase with only that repaired {ends}"
+_INSTRUMENTED = "the fault was seen in a rerun of the unmodified testcase under instrumentation"
 
 KINDS: Mapping[FindingKind, KindFacts] = {
     FindingKind.OUT_OF_BOUNDS_ACCESS: KindFacts(
@@ -123,7 +123,7 @@ KINDS: Mapping[FindingKind, KindFacts] = {
         from_guest=True,
         refuted_by="the same failure when the function is called the new way",
         fault="it calls a function the old way after a pass changed its parameters",
-        proof="the same testcase with that call made the new way {ends}; the finding shows the call",
+        proof="the same testcase with that call made the new way {ends}",
         needs_control=True,
     ),
     FindingKind.MISSING: KindFacts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from runners.core.protocol import Answer, ClaimKind, Exited, Finding, Observation, Outcome, Variant
+from runners.core.protocol import Answer, ClaimKind, Exited, Finding, Observation, Outcome, Testcase, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
 from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, InvestigationState, bisect_releases
 
@@ -14,16 +14,22 @@ def run_ported(state: InvestigationState) -> None:
     """Run the testcase ported to a release that cannot run it as posted: the API moved, or the text is refused."""
     plan = state.plan
     moved = {seen.version for seen in state.seen if state.tools.is_rejected(seen)}
-    wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved)
+    absent = {seen.version for seen in state.seen if seen.outcome is Outcome.UNAVAILABLE}
+    wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved | absent)
     for version in wanted:
         assert version is not None
         ported = state.tools.port(plan.testcase, version)
-        if ported is not None:
+        if ported is not None and (version in moved or _list_programs(ported[0]) != _list_programs(plan.testcase)):
             testcase, changes = ported
             configuration = Configuration(
                 variant=Variant.PORTED, testcase=testcase, device=plan.device, changes=changes
             )
             state.run(configuration, [version])
+
+
+def _list_programs(testcase: Testcase) -> list[str]:
+    """The programs of the steps. A port that renames a program helps where a build has no program of the old name."""
+    return [step[0] for step in testcase.steps if step]
 
 
 def run_retargeted(state: InvestigationState) -> None:

@@ -49,7 +49,9 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
             missing_device=find_missing_device(text, toolchain.FAILURES),
             device_trouble=find_device_trouble(text, toolchain.FAILURES),
             checks_itself=plan.checks_itself,
-            renames={e.old: e.new for e in toolchain.DRIFT if e.exact and e.new and not e.of},
+            renames={
+                e.old: e.new for e in toolchain.DRIFT if e.new and not e.of and (e.exact or e.kind == "dialect")
+            },
         ),
     )
     explained = ruling.outcome is Outcome.INCOMPATIBLE

@@ -46,7 +46,7 @@ def port_testcase(testcase: Testcase, version: str, toolchain: Toolchain) -> Por
     """
     names, idioms = build_names(version, toolchain.DRIFT), toolchain.REWRITING.idioms(version)
     try:
-        steps, changes = port_steps(testcase.steps, names.flags)
+        steps, changes = port_steps(testcase.steps, names.flags, idioms)
         done = [_locate_change(change, f"step {change.line}") for change in changes]
         files = dict(testcase.files)
         for name, text in testcase.files.items():

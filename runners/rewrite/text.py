@@ -26,18 +26,26 @@ class Unportable(Exception):
 Steps = tuple[tuple[str, ...], ...]
 
 
-def port_steps(steps: Steps, flags: Sequence[Rename]) -> tuple[Steps, list[NameChange]]:
-    """Replace flags by the names that the release knows. Programs, files and values stay.
+def port_steps(steps: Steps, flags: Sequence[Rename], idioms: Idioms) -> tuple[Steps, list[NameChange]]:
+    """Replace programs and flags by the names that the release knows. Files and values stay.
 
     Raises:
         Unportable: a flag is gone and has no exact successor.
     """
     changes: list[NameChange] = []
-    ported = tuple(
-        (*step[:1], *_port_words(step[1:], _select_flags(flags, step[:1]), number, changes))
-        for number, step in enumerate(steps, 1)
-    )
+    ported = tuple(_port_step(step, flags, idioms, number, changes) for number, step in enumerate(steps, 1))
     return ported, changes
+
+
+def _port_step(
+    step: Sequence[str], flags: Sequence[Rename], idioms: Idioms, number: int, changes: list[NameChange]
+) -> tuple[str, ...]:
+    program = tuple(step[:1])
+    renamed = idioms.rename_program(step) if program and idioms.rename_program is not None else None
+    if renamed is not None:
+        changes.append(NameChange(line=number, old=step[0], new=renamed))
+        program = (renamed,)
+    return (*program, *_port_words(step[1:], _select_flags(flags, program), number, changes))
 
 
 def _select_flags(flags: Sequence[Rename], program: Sequence[str]) -> dict[str, Rename]:

@@ -317,6 +317,13 @@ def build_report(exchange: Exchange, *, began: float, oom_limit: int | None, pea
     )
 
 
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """True if a process has ended. Unlike ``poll``, leave its id in use: `exchange_data` waits for that id."""
+    if process.returncode is not None:
+        return True
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def close_streams(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:

@@ -56,9 +56,8 @@ def select_engine(name: str) -> Engine:
     costs the least for each run. Where bubblewrap lacks one, ``auto`` takes the first of `list_sandboxes`.
 
     Raises:
-        UserError: no engine has this name, or none of the candidates works here. The message has each one's reason
-            and
-            remedy.
+        UserError: no engine has this name, or none of the candidates works here. The message has the reason and the
+            remedy of each.
     """
     check_engine_name(name)
     candidates = [engine for engine in list_engines() if engine.name == name] or _list_by_cost()
@@ -68,7 +67,11 @@ def select_engine(name: str) -> Engine:
         if problem is None:
             return engine
         reasons.append(f"{engine.name}: {problem}")
-    raise UserError(f"no sandbox works here. {'; '.join(reasons)}. (`--sandbox none` runs without one.)")
+    tried = "; ".join(reason.rstrip(".?") for reason in reasons)
+    raise UserError(
+        f"no sandbox works here ({tried}): repair one of them, and see `reprobot doctor`. `--sandbox none` would run "
+        "the testcase without any protection, with all your rights: use it only for code that you have read"
+    )
 
 
 def _list_by_cost() -> list[Engine]:

@@ -7,7 +7,7 @@ import pytest
 from bot.cli import verbs
 from bot.plan import RunOptions
 from bot.report.comment import render_comment
-from bot.report.run_again import list_shell_lines
+from bot.report.sections.run_again import list_shell_lines
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.catalogue import load_catalogue
 from runners.core.progress import Silent

@@ -28,9 +28,6 @@ def add_step(work: Workspace, call: ToolCall) -> None:
     for word in call.ignored:
         if not _UNRELATED.match(word):
             work.add_repair("drop-word", f"left out {word}")
-    if (renamed := work.tools.rename_program(call.argv)) is not None:
-        work.add_repair("rename-tool", f"{tool} to {renamed}")
-        tool = renamed
     argv = [tool, *(make_local(work, _straighten_word(work, word)) for word in call.argv[1:])]
     combined = work.tools.combined
     if combined is not None and tool == combined.name:

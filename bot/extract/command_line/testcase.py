@@ -33,7 +33,7 @@ def extract_commands(
     if good_inputs and not working:
         working = failing
     text = "\n".join(" ".join(call.argv) for call, _ in failing)
-    devices = parsed.vocabulary.read_devices(DeviceText(commands=text, prose=parsed.prose))
+    devices = parsed.vocabulary.read_devices(DeviceText(commands=text, title=parsed.issue.title, prose=parsed.prose))
     device = choose_device(toolchain, devices)
     output = "\n".join(p.text for p in parsed.pieces if p.kind in (Kind.OUTPUT, Kind.TRACEBACK, Kind.SHELL))
     workspace = assemble_commands(failing, ignored, inputs, output, device, tools)
@@ -51,7 +51,7 @@ def extract_plain_compile(parsed: ParsedIssue, toolchain: str, tools: CommandLin
     about a failure that such a call can show.
     """
     mlir = "\n".join(piece.text for piece in parsed.pieces if piece.kind is Kind.MLIR)
-    devices = parsed.vocabulary.read_devices(DeviceText(commands=mlir, prose=parsed.prose))
+    devices = parsed.vocabulary.read_devices(DeviceText(commands=mlir, title=parsed.issue.title, prose=parsed.prose))
     claim = make_claim(parsed, "", devices.named)
     if claim.kind not in (ClaimKind.CRASH, ClaimKind.ERROR, ClaimKind.HANG, ClaimKind.WRONG_RESULT):
         return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
-from bot.extract.python.complete import add_imports, call_main, find_needs
+from bot.extract.python.complete import add_imports, call_main, find_needs, leave_out_imports
 from bot.extract.python.grouping import DECOY_CUES, Unit, group_units, read_unit
 from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import read_names
@@ -87,6 +87,7 @@ def _make_program(members: Sequence[Unit], units: Sequence[Unit], context: Assem
         places = [f"block {u.piece.block}" if u.piece.block else f"lines {u.piece.lines[0]} on" for u in members]
         repairs.append(Repair(kind="join-blocks", detail=", ".join(places)))
     names = members[0].names if len(members) == 1 else read_names(code)
+    code, dropped = leave_out_imports(code, context.claim_words)
     code, imported = add_imports(code, names, toolchain, context.age)
     code, called = call_main(code)
     undefined = [n for n in names.free if not find_known_import(n, toolchain, code)]
@@ -96,7 +97,7 @@ def _make_program(members: Sequence[Unit], units: Sequence[Unit], context: Assem
     return Program(
         code=code,
         units=tuple(members),
-        repairs=(*repairs, *imported, *called),
+        repairs=(*repairs, *dropped, *imported, *called),
         missing=missing,
         requirements=requirements,
         score=_score_program(members, code, missing, context),

@@ -11,9 +11,10 @@ from bot.extract.python.grouping import Unit, is_action
 from bot.extract.python.known_names import find_known_import
 from bot.extract.python.names import ModuleNames, find_files_read
 from bot.extract.python.parse import is_docstring, parse_python
-from bot.extract.python.requirements import Imports, read_imports
+from bot.extract.python.requirements import DISTRIBUTIONS, Imports, read_imports
 from bot.extract.types import Missing, Repair
 from bot.extract.vocabulary import join_words
+from runners.core.requirements import check_requirements
 from runners.core.toolchain.reports import ReportAge
 
 
@@ -27,6 +28,35 @@ def add_imports(code: str, names: ModuleNames, toolchain: str, age: ReportAge) -
     rows = code.split("\n")
     completed = "\n".join([*rows[:at], *lines, *rows[at:]])
     return completed, tuple(Repair(kind="add-import", detail=line) for line in lines)
+
+
+def leave_out_imports(code: str, mentioned: frozenset[str]) -> tuple[str, tuple[Repair, ...]]:
+    """Leave out imports of packages that no testcase may install, where the code does not use them.
+
+    Such a package is often one that draws a picture. An import that the report mentions stays: the import itself may
+    fail. The rows of the code keep their numbers.
+    """
+    tree = parse_python(code)
+    if tree is None:
+        return code, ()
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    rows, repairs = code.split("\n"), []
+    for node in tree.body:
+        if not isinstance(node, ast.Import | ast.ImportFrom) or node.lineno != node.end_lineno:
+            continue
+        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+        bound = {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        alone = rows[node.lineno - 1].strip() == ast.unparse(node)
+        if alone and not bound & used and all(_is_refused(module, mentioned) for module in modules):
+            repairs.append(Repair(kind="drop-import", detail=f"left out {ast.unparse(node)}, which nothing uses"))
+            rows[node.lineno - 1] = ""
+    return "\n".join(rows), tuple(repairs)
+
+
+def _is_refused(module: str, mentioned: frozenset[str]) -> bool:
+    top = module.partition(".")[0]
+    wheel = DISTRIBUTIONS.get(top)
+    return wheel is not None and top not in mentioned and bool(check_requirements([wheel])[1])
 
 
 def _find_header_end(code: str) -> int:

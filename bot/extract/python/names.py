@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from types import CodeType
 
 from bot.extract.vocabulary import join_words
@@ -126,13 +127,17 @@ def find_files_read(tree: ast.AST) -> tuple[str, ...]:
     read: dict[str, None] = {}
     written: set[str] = set()
     for node in ast.walk(tree):
+        if isinstance(node, ast.List | ast.Tuple):
+            written.update(_find_command_outputs(node, constants))
         if not isinstance(node, ast.Call):
             continue
         called = read_dotted_name(node.func)
         tail = called.rpartition(".")[2]
         paths = [p for p in (_read_path(a, constants) for a in _list_path_arguments(node)) if p]
+        written.update(_find_named_outputs(node, constants))
         if tail == "open" and called in ("open", "io.open"):
-            (written.update if _opens_to_write(node) else read.update)(dict.fromkeys(paths[:1]))
+            opened = _read_path(node.args[0], constants) if node.args else next(iter(paths), None)
+            (written.update if _opens_to_write(node) else read.update)(dict.fromkeys([opened] if opened else []))
         elif called in _READERS or (tail in ("read_text", "read_bytes") and not node.args):
             read.update(dict.fromkeys(paths[:1] or _read_receiver_path(node, constants)))
         elif called in _WRITERS or tail in _WRITERS:
@@ -160,6 +165,23 @@ def read_dotted_name(node: ast.AST) -> str:
 def _list_path_arguments(node: ast.Call) -> Iterable[ast.expr]:
     yield from node.args
     yield from (keyword.value for keyword in node.keywords if keyword.arg in _PATH_KEYWORDS)
+
+
+def _find_named_outputs(node: ast.Call, constants: dict[str, str]) -> Iterator[str]:
+    """Yield the paths of keywords that name an output: ``compile_str(…, output_file="a.vmfb")``."""
+    values = (keyword.value for keyword in node.keywords if keyword.arg in _OUTPUT_KEYWORDS)
+    yield from (path for value in values if (path := _read_path(value, constants)) is not None)
+
+
+_OUTPUT_KEYWORDS = {"output_file", "output", "out", "output_path", "outfile", "save_path", "dst"}
+
+
+def _find_command_outputs(node: ast.List | ast.Tuple, constants: dict[str, str]) -> Iterator[str]:
+    """Yield the words behind ``-o`` in a command line: ``["iree-compile", "a.mlir", "-o", "a.vmfb"]``."""
+    for flag, value in pairwise(node.elts):
+        named = isinstance(flag, ast.Constant) and flag.value in ("-o", "--output")
+        if named and (path := _read_path(value, constants)) is not None:
+            yield path
 
 
 _PATH_KEYWORDS = {"file", "path", "filename", "f", "fname", "model_path", "filepath"}

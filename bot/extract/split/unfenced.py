@@ -159,15 +159,33 @@ def _read_python(document: Document, begin: int, end: int) -> tuple[Piece | None
 
 
 def _read_mlir(document: Document, begin: int, end: int) -> tuple[Piece | None, int]:
-    """Return the MLIR from row ``begin`` to the closing brace, if there is one, and the row to go on from."""
+    """Return the MLIR from row ``begin`` to the closing brace, if there is one, and the row to go on from.
+
+    The aliases in the rows above belong to it. The first row of a quotation has a quotation mark.
+    """
     depth = 0
     limit = min(end, begin + MAX_UNFENCED_ROWS)
     for row in range(begin, limit):
         line = document.source[row]
         depth += line.count("{") - line.count("}")
         if depth <= 0 and "}" in line:
-            return _make_piece(Kind.MLIR, document.source[begin : row + 1], begin), row + 1
+            aliases = list(takewhile(lambda found: found is not None, _read_aliases(document, begin)))[::-1]
+            rows = [*(alias for alias in aliases if alias is not None), *document.source[begin : row + 1]]
+            return _make_piece(Kind.MLIR, rows, begin - len(aliases)), row + 1
     return None, limit
+
+
+_ALIAS = re.compile(r"\s*(?:> ?)?(?P<alias>[#!]\w+ = \S.*)")
+
+
+def _read_aliases(document: Document, begin: int) -> Iterator[str | None]:
+    """Yield the aliases of attributes and types above a row, the nearest first; None for another row."""
+    for row in reversed(document.source[max(0, begin - MAX_ALIASES) : begin]):
+        found = _ALIAS.fullmatch(row)
+        yield found["alias"] if found else None
+
+
+MAX_ALIASES = 40
 
 
 def _make_piece(kind: Kind, rows: Sequence[str], begin: int) -> Piece:

@@ -54,7 +54,8 @@ def translate_errors(subject: str, *, may_be_missing: bool = False) -> Iterator[
             ) from None
         raise InfraError(f"GitHub answered {error.status} for {subject}: try again later") from None
     except OSError as error:  # requests' exceptions are OSErrors
-        raise InfraError(f"GitHub cannot be reached for {subject}: {type(error).__name__}") from None
+        why = f"GitHub cannot be reached for {subject} ({type(error).__name__})"
+        raise InfraError(f"{why}: check the network, and try again") from None
     except (ValueError, RuntimeError, AssertionError) as error:
         # PyGithub raises these for an answer that is no JSON, lacks a field, or redirects elsewhere.
         raise InfraError(

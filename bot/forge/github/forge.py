@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -51,9 +52,10 @@ from bot.issue import Comment, Issue
 from bot.settings import PATH as SETTINGS_PATH
 from runners.core.errors import InfraError, UserError
 
-FIRST_COMMENTS = 5
-"""A testcase left out of the description usually stands in one of the first comments."""
+FIRST_COMMENTS = 30
+"""A testcase left out of the description usually stands in one of the first comments of its author."""
 MAX_LABELLED = 100
+MAX_REACTIONS = 300
 MAX_SETTINGS = 64 * 1024
 MAX_WAIT = 120
 """Seconds to wait for a rate limit. PyGithub's ``max_rate_limit_wait`` does not cap ``Retry-After``; urllib3's
@@ -91,6 +93,8 @@ class GithubForge:
                 data, _ = self._fetch_issue_data(repository, number)
                 if was_transferred(data, repository):
                     raise ForgeRefused(f"{address} was moved to another repository: name it there")
+                if data.pull_request is not None:
+                    raise ForgeRefused(f"{address} is a pull request: name an issue")
                 comments = self._fetch_first_comments(repository, number)
         except NotFound as missing:
             raise ForgeRefused(
@@ -243,13 +247,26 @@ class GithubForge:
 
         return self._write_once(f"our comment {comment} in {repository}", send_edit)
 
+    def delete_comment(self, repository: str, comment: int) -> None:
+        url = f"/repos/{repository}/issues/comments/{comment}"
+        self._write_once(f"our comment {comment} in {repository}", lambda: self._send_removal(url))
+
+    def has_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> bool:
+        return bool(self._list_own_reactions(repository, target, reaction))
+
+    def remove_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
+        for id in self._list_own_reactions(repository, target, reaction):
+            url = f"{_format_reactions_url(repository, target)}/{id}"
+            self._write_once(f"a reaction in {repository}", partial(self._send_removal, url))
+
+    def _list_own_reactions(self, repository: str, target: ReactionTarget, reaction: Reaction) -> tuple[int, ...]:
+        url, query = _format_reactions_url(repository, target), {"content": str(reaction)}
+        with translate_errors(f"the reactions in {repository}"):
+            rows = islice(fetch_rows(self.reads, url, ReactionData, query), MAX_REACTIONS)
+            return tuple(row.id for row in rows if row.user is not None and row.user.login == self.login)
+
     def add_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
-        match target:
-            case IssueTarget(number=number):
-                path = f"issues/{number}"
-            case CommentTarget(id=comment):
-                path = f"issues/comments/{comment}"
-        url, data = f"/repos/{repository}/{path}/reactions", {"content": str(reaction)}
+        url, data = _format_reactions_url(repository, target), {"content": str(reaction)}
         self._write_once(
             f"a reaction in {repository}",
             lambda: msgspec.convert(self._send_json("POST", url, data), ReactionData),
@@ -266,14 +283,14 @@ class GithubForge:
     def remove_label(self, repository: str, number: int, name: str) -> None:
         url = f"/repos/{repository}/issues/{number}/labels/{quote(name, safe='')}"
 
-        def send_removal() -> None:
-            try:
-                self._send_json("DELETE", url)
-            except GithubException as error:
-                if error.status != 404:
-                    raise
+        self._write_once(f"the labels of {repository}#{number}", lambda: self._send_removal(url))
 
-        self._write_once(f"the labels of {repository}#{number}", send_removal)
+    def _send_removal(self, url: str) -> None:
+        try:
+            self._send_json("DELETE", url)
+        except GithubException as error:
+            if error.status != 404:
+                raise
 
     def ensure_label(self, repository: str, name: str, *, colour: str, description: str) -> None:
         try:
@@ -316,6 +333,15 @@ class GithubForge:
                 if attempt == WRITE_ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returns or raises")
+
+
+def _format_reactions_url(repository: str, target: ReactionTarget) -> str:
+    match target:
+        case IssueTarget(number=number):
+            path = f"issues/{number}"
+        case CommentTarget(id=comment):
+            path = f"issues/comments/{comment}"
+    return f"/repos/{repository}/{path}/reactions"
 
 
 def _format_since(since: datetime | None) -> dict[str, str]:

@@ -6,12 +6,13 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
-from bot.report.matrix import MARKS, describe_run, sort_versions
+from bot.report.matrix import describe_run, mark_run, sort_versions
 from bot.report.quote import clean_text, cut_middle, join_lines, quote_block, quote_code
 from bot.report.sections.shape import DETAILS, Detail
-from bot.verdict.verdict import Report
+from bot.verdict.verdict import Report, VerdictKind
 from runners.core.conditions import describe_conditions
 from runners.core.failure.normalize import name_type
+from runners.core.failure.oracle import OUTPUT
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -19,10 +20,12 @@ from runners.core.protocol import (
     Exited,
     NotRun,
     Observation,
+    Outcome,
     OutOfMemory,
     Signalled,
     Signature,
     TimedOut,
+    Variant,
 )
 
 
@@ -35,6 +38,35 @@ def render_comparison(report: Report, detail: Detail = DETAILS[0]) -> str:
     lines = [f"reported: {reported}" if reported else "reported: no message to compare the runs with"]
     lines += _list_failures(ran, detail.entries)
     return quote_block("\n".join(lines))
+
+
+def render_failure(report: Report) -> str:
+    """Return the observed failure in one line, on the newest release that shows it; empty without a failure.
+
+    Where no run fails as reported, the reported failure stands beside it.
+    """
+    ran = [seen for seen in report.observations if seen.variant is not Variant.CONTROL and seen.signature is not None]
+    places = {version: i for i, version in enumerate(sort_versions(seen.version for seen in ran))}
+    ran.sort(key=lambda seen: places[seen.version])
+    bad = [seen for seen in ran if seen.answer is Answer.BAD]
+    if report.verdict.kind is VerdictKind.INVALID_REPRO or not ran:
+        return ""
+    if bad:
+        return _describe_observed(bad[-1])
+    other = [seen for seen in ran if seen.outcome is Outcome.OTHER_FAILURE]
+    if not other or report.verdict.kind is not VerdictKind.DIFFERENT_FAILURE:
+        return ""
+    reported = _describe_claim(report.extraction.claim)
+    beside = f"; reported: {quote_code(reported, 84)}" if reported else ""
+    return f"{_describe_observed(other[-1])}{beside}"
+
+
+def _describe_observed(seen: Observation) -> str:
+    if seen.signature is None:
+        return ""
+    if seen.signature.type == OUTPUT:
+        return f"On {quote_code(seen.version)}, it prints {quote_code(seen.signature.message, 84)}"
+    return f"Failure on {quote_code(seen.version)}: {quote_code(describe_signature(seen.signature, 120), 84)}"
 
 
 def _describe_claim(claim: Claim) -> str:
@@ -90,7 +122,7 @@ def _describe_runs(seen: Sequence[Observation]) -> str:
         f" with {under}" if under else ""
     )
     more = f" (the same on {', '.join(map(quote_code, also[:8]))})" if also else ""
-    return f"{MARKS[first.answer]} {where}: {describe_ending(first.ended)}, {first.seconds:.1f} s{more}"
+    return f"{mark_run(first)} {where}: {describe_ending(first.ended)}, {first.seconds:.1f} s{more}"
 
 
 def describe_ending(how: Ended, quote: Callable[[str], str] = quote_code) -> str:

@@ -1,28 +1,24 @@
-"""The findings of a diagnosis, with titles from `runners.core.findings` and quoted evidence."""
+"""The findings of a diagnosis: one visible sentence each, and their evidence, folded."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
-from bot.report.quote import cut_end, quote_block, quote_code
+from bot.report.quote import cut_end, escape_prose, quote_block
 from bot.report.sections.shape import DETAILS, STRANGERS, Detail
-from bot.verdict.verdict import Report
-from runners.core.findings import DIFFERENCE, KINDS, LEVEL, REFUTED_BY, clears_passes, render_title
-from runners.core.protocol import Finding
+from bot.verdict.finding_text import ONE_FAILS, describe_finding
+from bot.verdict.verdict import Report, VerdictKind
+from runners.core.findings import DIFFERENCE, KINDS, LEVEL, REFUTED_BY, clears_passes
+from runners.core.protocol import Finding, FindingKind
 
-_LABELS = {REFUTED_BY: "would be refuted by", "successor": "replaced by"}
-"""Labels of evidence whose name in the document needs an explanation."""
+MAX_VISIBLE = 3
 
 
 def list_findings(report: Report) -> tuple[Finding, ...]:
-    """The findings to show. A part that the issue lacks is shown with the request for it instead."""
-    return () if report.extraction.missing else report.findings
-
-
-def render_findings(findings: Sequence[Finding], detail: Detail = DETAILS[0], *, folds: bool = True) -> str:
-    """Each finding as Markdown. ``folds``: put long parts into ``<details>``, which takes HTML."""
-    return "\n\n".join(_render_finding(one, detail, folds=folds) for one in _select(findings)[: detail.entries])
+    """The findings to show, each once. A part that the issue lacks is shown with the request for it instead."""
+    once = {describe_finding(one): one for one in reversed(_select(report.findings))}
+    return () if report.extraction.missing else tuple(reversed(once.values()))
 
 
 def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
@@ -31,28 +27,61 @@ def _select(findings: Sequence[Finding]) -> Sequence[Finding]:
     return telling if any(KINDS[one.kind].is_cause for one in telling) else findings
 
 
+def list_sentences(report: Report) -> tuple[str, ...]:
+    """Return one sentence for each finding that the headline does not state already, unescaped."""
+    sentences = (describe_finding(one) for one in list_findings(report) if not _is_shown(one, report.verdict.kind))
+    headline = report.verdict.headline
+    return tuple(f"{capitalize(one)}." for one in sentences if one.removeprefix("the testcase ") not in headline)
+
+
+def _is_shown(finding: Finding, kind: VerdictKind) -> bool:
+    """True if the table or the headline shows the finding: devices that differ in outcome, runs that disagree.
+
+    Where the testcase is at fault, it explains the results that depend on other conditions.
+    """
+    if finding.kind is FindingKind.DEVICE_SPECIFIC:
+        return finding.evidence.get("how") == ONE_FAILS
+    return finding.kind is FindingKind.NONDETERMINISTIC and kind in (VerdictKind.FLAKY, VerdictKind.INVALID_REPRO)
+
+
+def capitalize(text: str) -> str:
+    """Return ``text`` with its first letter in upper case; a name in code stays as it is."""
+    return text[:1].upper() + text[1:]
+
+
+def render_evidence(findings: Sequence[Finding], detail: Detail = DETAILS[0], *, folds: bool = True) -> str:
+    """Return each finding with its evidence and the observation that would disprove it.
+
+    ``folds``: put differences into ``<details>``, which takes HTML.
+    """
+    return "\n\n".join(_render_finding(one, detail, folds=folds) for one in findings[: detail.entries])
+
+
 def _render_finding(finding: Finding, detail: Detail, *, folds: bool) -> str:
-    title = render_title(finding)
-    headline = f"{title}: {quote_code(finding.summary, 400)}" if finding.summary else title
     shown = _select_evidence(finding)
-    evidence = "\n".join(f"{_LABELS.get(name, name)}: {_format_value(value)}" for name, value in shown.items())
+    evidence = "\n".join(f"{name.replace('_', ' ')}: {_format_value(value)}" for name, value in shown.items())
+    refuted = finding.evidence.get(REFUTED_BY)
     parts = [
-        headline,
+        f"{escape_prose(capitalize(describe_finding(finding)))}.",
+        escape_prose(f"This would disprove it: `{_make_span(refuted)}`.") if refuted else "",
         quote_block(cut_end(evidence, min(1_500, 200 + detail.excerpt))) if shown else "",
         _render_difference(finding, detail, folds=folds),
     ]
     return "\n\n".join(part for part in parts if part)
 
 
+def _make_span(value: object) -> str:
+    return " ".join(str(value).replace("`", "'").split())[:300] or "-"
+
+
+_HIDDEN = {DIFFERENCE, LEVEL, REFUTED_BY, "name", "version", "position", "of", "buffer_argument"}
+"""Evidence that the sentence states, or that only the program which wrote it understands. The document has all."""
+
+
 def _select_evidence(finding: Finding) -> dict[str, object]:
-    """Return the evidence that title and summary do not state. The document has all evidence."""
-    evidence, has_levels = finding.evidence, bool(KINDS[finding.kind].titles)
-    if has_levels and evidence.get("name") == "none":
-        return {}
-    stated = f"{evidence.get(LEVEL) if has_levels else ''} {finding.summary}"
-    hidden = {DIFFERENCE, *([LEVEL] if has_levels else [])}
-    hidden |= {name for name in ("name", "version") if str(evidence.get(name)) in stated}
-    return {name: value for name, value in evidence.items() if name not in hidden and value is not None}
+    shown = {name: value for name, value in finding.evidence.items() if name not in _HIDDEN}
+    summary = {"observed": finding.summary} if finding.summary.strip() else {}
+    return {**summary, **{name: value for name, value in shown.items() if value not in (None, "", [], (), {})}}
 
 
 def _render_difference(finding: Finding, detail: Detail, *, folds: bool) -> str:

@@ -18,16 +18,33 @@ def map_forks(observations: Sequence[Observation]) -> Mapping[str, str]:
 
 
 def render_changes(report: Report) -> tuple[str, ...]:
-    """Return one paragraph per change of behaviour.
+    """Return one paragraph per change of behaviour, with the commits most related to the report.
 
     Empty for a testcase at fault: no commit breaks or repairs an undefined result.
     """
     if report.verdict.kind is VerdictKind.INVALID_REPRO:
         return ()
-    return tuple(render_change(one, map_forks(report.observations)) for one in report.bisections)
+    forks = map_forks(report.observations)
+    return tuple(text for one in report.bisections if (text := render_change(one, forks)))
+
+
+def render_deep_change(report: Report) -> str:
+    """Return the change that was found between releases, which no table shows; empty without such a search."""
+    forks = map_forks(report.observations)
+    return "\n\n".join(
+        describe_change(one, forks)
+        for one in report.bisections
+        if one.deep and report.verdict.kind is not VerdictKind.INVALID_REPRO
+    )
 
 
 def render_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
+    """Return the change, and the commits most related to the report."""
+    suspects = render_suspects(bisection.commits, bisection.suspects, "have changed it")
+    return "\n\n".join(filter(None, (describe_change(bisection, forks), suspects)))
+
+
+def describe_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
     """Return ``Last good A → first bad B`` with the commits between, or the one end that is known."""
 
     def named(version: str) -> str:
@@ -36,20 +53,17 @@ def render_change(bisection: Bisection, forks: Mapping[str, str]) -> str:
 
     match bisection:
         case Bisection(direction="introduced", last_good=str(good), first_bad=str(bad)):
-            ends = f"Last good {named(good)} → first bad {named(bad)}{_link_commits(bisection.commits)}"
+            ends = f"Last good {named(good)} → first bad {named(bad)}{_add_commits(bisection.commits)}"
         case Bisection(direction="fixed", last_bad=str(bad), first_good=str(good)):
-            ends = f"Last bad {named(bad)} → first good {named(good)}{_link_commits(bisection.commits)}"
+            ends = f"Last bad {named(bad)} → first good {named(good)}{_add_commits(bisection.commits)}"
         case Bisection(direction="introduced", first_bad=str(bad)):
             ends = f"Bad since {named(bad)} or earlier"
         case Bisection(direction="fixed", first_good=str(good)):
             ends = f"Good since {named(good)} or earlier"
         case _:
             return ""
-    silent = _list_builds("Neither good nor bad", bisection.skipped) + _list_builds("Not run", bisection.untested)
-    change = f"{ends}.{silent}{_describe_search(bisection)}"
-    return "\n\n".join(
-        filter(None, (change, render_suspects(bisection.commits, bisection.suspects, "have changed it")))
-    )
+    silent = _list_builds("No answer", bisection.skipped) + _list_builds("Not run", bisection.untested)
+    return f"{ends}.{silent}{_describe_search(bisection)}"
 
 
 def _list_builds(label: str, builds: Sequence[str]) -> str:
@@ -97,12 +111,34 @@ def _link_commit(sha: str, compare_url: str) -> str:
     return f"[{quote_code(sha[:10])}](<{compare_url.partition('/compare/')[0]}/commit/{sha}>)"
 
 
-def _link_commits(commits: CommitRange | None) -> str:
+def link_suspect(bisection: Bisection) -> str:
+    """Return the most related commit of a change, linked, with its subject; empty without a ranking."""
+    if bisection.commits is None or not bisection.suspects:
+        return ""
+    first = bisection.suspects[0]
+    return f"{_link_commit(first.commit, bisection.commits.compare_url)} {quote_code(first.subject, 80)}"
+
+
+def is_public_repository(name: str) -> bool:
+    """True for ``owner/name`` as GitHub writes it."""
+    return re.fullmatch(r"[\w-]{1,39}/[\w.-]{1,100}", name, re.ASCII) is not None
+
+
+def _add_commits(commits: CommitRange | None) -> str:
+    return f", {words}" if (words := link_commits(commits)) else ""
+
+
+def link_commits(commits: CommitRange | None) -> str:
+    """Return ``296 commits`` with a link to them, or with the two ends in words; empty without a range."""
     if commits is None:
         return ""
     words = (
-        f"{commits.count} commits" if commits.count not in (None, 1) else "1 commit" if commits.count else "commits"
+        f"{commits.count} commits"
+        if commits.count not in (None, 1)
+        else "1 commit"
+        if commits.count
+        else "the commits"
     )
     if _COMPARE.fullmatch(commits.compare_url):
-        return f", [{words}](<{commits.compare_url}>)"
-    return f", {words}: {quote_code(commits.start)} to {quote_code(commits.end)}"
+        return f"[{words}](<{commits.compare_url}>)"
+    return f"{words}: {quote_code(commits.start)} to {quote_code(commits.end)}"

@@ -1,36 +1,60 @@
-"""The request for missing parts of a testcase."""
+"""The request for missing parts of a testcase: the missing parts, and how to add each."""
 
 from __future__ import annotations
 
-from bot.extract.types import Missing, NoRepro
+from bot.extract.types import Extraction, Missing, NoRepro
 from bot.report.quote import escape_prose, quote_code
 from bot.report.sections.shape import DETAILS, Detail, Section
-from bot.verdict.verdict import Report
+from bot.verdict.verdict import Report, VerdictKind
+
+MAX_VISIBLE = 6
 
 
 def render_request(report: Report, detail: Detail = DETAILS[0]) -> Section:
-    """Return the missing parts and one request for them; an empty body when the testcase is complete."""
+    """Return the missing parts, each with how to add it, and one request; empty if the testcase is complete."""
+    if report.verdict.kind is VerdictKind.NO_CLAIM:
+        return Section("", _OFFER)
     missing = report.extraction.missing
-    needs = "\n".join(f"- {_describe_missing(one)}" for one in missing[: detail.entries])
-    if isinstance(report.extraction, NoRepro):
-        asks = "Could you add the shortest code or command line that shows it, as text in a code block?"
-        return Section("", "\n\n".join(filter(None, (escape_prose(report.extraction.reason), needs, asks))))
-    if not missing:
+    if isinstance(report.extraction, NoRepro) and all(one.kind == "code" for one in missing):
+        missing = ()  # the reason says it, and the request asks for it
+    shown = missing[: min(MAX_VISIBLE, detail.entries)]
+    needs = [f"- {_describe_missing(one)}" for one in shown]
+    needs += [f"- and {len(missing) - len(shown)} more"] if len(missing) > len(shown) else []
+    reason = escape_prose(report.extraction.reason) if isinstance(report.extraction, NoRepro) else ""
+    if not needs and not reason:
         return Section("", "")
-    parts = "it" if len(missing) == 1 else "them"
-    asks = f"Could you add {parts} to the issue? A small stand-in that fails the same way is just as good."
-    return Section("", f"Thank you for the report. To run it, this is missing:\n\n{needs}\n\n{asks}")
+    listed = "\n".join(needs)
+    return Section("", "\n\n".join(filter(None, (reason, listed, _describe_steps(report.extraction)))))
+
+
+_OFFER = "If this text does report a failure, a maintainer can start a run with `/repro run`."
+
+
+def _describe_steps(extraction: Extraction) -> str:
+    """Return the one request. The bot reads the issue again after an edit, and the author's replies."""
+    if isinstance(extraction, NoRepro) and not any(one.kind != "code" for one in extraction.missing):
+        asks = "Could you add the shortest code or command line that shows the failure?"
+    else:
+        them = "this part" if len(extraction.missing) == 1 else "these parts"
+        asks = f"Could you add {them}? A small stand-in that fails in the same way is just as good."
+    return f"**Next step:** {asks} Edit the issue, or reply with a code block; then `/repro run` starts a run."
 
 
 def _describe_missing(missing: Missing) -> str:
     match missing.kind:
         case "file":
-            return f"the file {quote_code(missing.name)}" + (
-                f": it {escape_prose(missing.why)}" if missing.why else ""
+            name = quote_code(missing.name)
+            if missing.name.startswith(("https://", "http://")) and not missing.why:
+                return f"the program behind the link {name}: add its text in a code block"
+            if missing.why:
+                return f"the file {name}: it {escape_prose(missing.why)}; attach it as a `.zip`, or add its text"
+            return (
+                f"the file {name}: attach it as a `.zip`, add its text in a code block, or write it in the testcase"
             )
         case "name":
-            return f"the definition of {quote_code(missing.name)}"
+            return f"the definition of {quote_code(missing.name)}: add the lines that define it"
         case "module":
-            return f"the module {quote_code(missing.name)}"
+            return f"the module {quote_code(missing.name)}: add its code, or replace what the testcase uses of it"
         case _:
-            return f"the code itself: {quote_code(missing.name)}" if missing.name else "the code itself"
+            code = f"the code itself: {quote_code(missing.name)}" if missing.name else "the code itself"
+            return f"{code}; add it as text in a code block"

@@ -17,6 +17,7 @@ from bot.report.quote import (
     quote_block,
     quote_code,
 )
+from bot.report.sections.run_again import render_commands
 from bot.report.sections.shape import DETAILS, STRANGERS, Detail, Section
 from bot.verdict.verdict import Report
 from runners.core.protocol import Observation, Smaller, Variant
@@ -50,9 +51,8 @@ def render_smaller(smaller: Smaller | None, detail: Detail = DETAILS[0]) -> Sect
     """Return the minimized testcase, and the runs which show that its failure is the same."""
     if smaller is None:
         return Section("", "")
-    return Section(
-        f"Smaller testcase: {smaller.after} lines instead of {smaller.before}", render_cut_down(smaller, detail)
-    )
+    title = f"Smaller testcase: {smaller.after} lines instead of {smaller.before}"
+    return Section(title, render_cut_down(smaller, detail), folded=True, quotes=True)
 
 
 def render_cut_down(smaller: Smaller, detail: Detail = DETAILS[0]) -> str:
@@ -71,20 +71,25 @@ def render_cut_down(smaller: Smaller, detail: Detail = DETAILS[0]) -> str:
     return "\n\n".join([*parts, f"{failing}{passing}, and {again}."])
 
 
-def render_testcase(report: Report, detail: Detail) -> Section:
-    """Return files, steps, packages and repairs of the extracted testcase as a folded section."""
+def render_reproduction(report: Report, detail: Detail) -> Section:
+    """Return the commands, files, packages and repairs of the testcase, and its variants, as a folded section."""
     repro = report.extraction
     if not isinstance(repro, Repro):
         return Section("", "")
     files, repairs = len(repro.testcase.files), len(repro.repairs)
-    title = f"What {'ran' if report.observations else 'was read'}: {_format_count(files, 'file')}, " + (
+    does = "Reproduce it by hand: commands and" if report.observations else "What was read:"
+    title = f"{does} {_format_count(files, 'file')}, " + (
         _format_count(repairs, "repair") if repairs else "as posted"
     )
-    return Section(title, "\n\n".join(_render_files(repro, detail)), folded=True, quotes=True)
+    derived = render_derived(report.observations, detail)
+    variants = f"**Changed to run elsewhere**\n\n{derived}" if derived else ""
+    commands = render_commands(report)
+    body = (commands, *_render_files(repro, detail, has_steps=bool(commands)), variants)
+    return Section(title, "\n\n".join(filter(None, body)), folded=True, quotes=True)
 
 
 def render_unapproved(repro: Repro, limit: int) -> str:
-    """Return the testcase for the person who approves it, folded, in at most ``limit`` bytes.
+    """Return the testcase for the approving person, folded, in at most ``limit`` bytes.
 
     The issue's text is no substitute: a reader may overlook a part of it that becomes the testcase.
     """
@@ -103,12 +108,13 @@ def _format_count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def _render_files(repro: Repro, detail: Detail) -> Iterator[str]:
+def _render_files(repro: Repro, detail: Detail, *, has_steps: bool = False) -> Iterator[str]:
+    """Yield files, steps, packages and repairs. ``has_steps``: the steps stand in the commands above."""
     for name, text in list(repro.testcase.files.items())[: detail.entries]:
         yield f"{quote_code(name)}{_format_provenance(name, repro.spans)}:"
         yield quote_block(cut_middle(text, detail.source), find_language(name))
         yield from _mention_quoting(text, find_language(name))
-    if repro.testcase.steps:
+    if repro.testcase.steps and not has_steps:
         yield "Steps:"
         yield quote_block(cut_end("\n".join(map(shlex.join, repro.testcase.steps)), 4_000), "sh")
     if repro.testcase.requirements:

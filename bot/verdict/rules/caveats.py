@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.own_reference import computes_reference
-from bot.verdict.rules.phrases import format_span, list_versions
+from bot.verdict.rules.phrases import list_versions, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, withhold
 from runners.core.findings import clears_passes
 from runners.core.protocol import SAID_TO_WORK, Answer, ClaimKind, FindingKind, Variant
@@ -19,7 +19,9 @@ def name_forks(verdict: Verdict, evidence: Evidence) -> Verdict:
     """Mark each version in the headline that is a fork, not a release."""
     headline = verdict.headline
     for version, fork in {seen.version: seen.fork for seen in evidence.observations if seen.fork}.items():
-        headline = headline.replace(version, f"{version} (a fork at {fork.partition(',')[0]}, not a release)", 1)
+        named = f"{version} (a fork at {fork.partition(',')[0]}, not a release)"
+        parts = re.split(rf"(?<![\w.]){re.escape(version)}(?![\w.]*\w)", headline, maxsplit=1)
+        headline = named.join(parts)
     return replace(verdict, headline=headline)
 
 
@@ -35,7 +37,7 @@ def weigh_control(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not controls:
         return verdict
     failing = [seen for seen in controls if seen.answer is not Answer.GOOD]
-    where = format_span(list_versions(evidence.plan, failing or controls))
+    where = name_releases(evidence, list_versions(evidence.plan, failing or controls), Variant.CONTROL)
     if not failing:
         reason = f"the variant that the report calls working runs cleanly on {where}"
         return replace(verdict, reasons=(*verdict.reasons, reason))
@@ -61,8 +63,9 @@ def weigh_cleared_passes(verdict: Verdict, evidence: Evidence) -> Verdict:
             "no pass causes the result; a computation of the testcase's own, without the compiler, disagrees with it"
         )
         return add_grounds(verdict, Ground.NO_PASS_CAUSES, Ground.OWN_REFERENCE, reasons=(why,))
-    why = "no pass causes the result, so only the report says that it is wrong, and no run confirms that"
-    return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why)
+    why = "only the report says that the result is wrong: no run confirms it, and no pass changes it"
+    settle = "to decide: a reference for the right value, such as an assertion against NumPy's result"
+    return withhold(add_grounds(verdict, Ground.NO_PASS_CAUSES), why, settle)
 
 
 def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
@@ -70,8 +73,9 @@ def weigh_undefined_input(verdict: Verdict, evidence: Evidence) -> Verdict:
     wrong_value = verdict.kind in _RESTS_ON_A_FAILURE and evidence.plan.claim.kind is ClaimKind.WRONG_RESULT
     if not wrong_value or not any(one.kind is FindingKind.UNINITIALIZED_READ for one in evidence.findings):
         return verdict
-    why = "the testcase reads memory that it never wrote; initialize that memory to see whether the failure stays"
-    return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why)
+    why = "the testcase reads memory that it never wrote, so its result may be undefined"
+    settle = "to decide: whether the failure stays with that memory initialized"
+    return withhold(add_grounds(verdict, Ground.UNDEFINED_INPUT), why, settle)
 
 
 _HOW_TO_CALL = re.compile(
@@ -105,4 +109,5 @@ def weigh_call_check(verdict: Verdict, evidence: Evidence) -> Verdict:
     if not all(map(_HOW_TO_CALL.search, messages)) or not any(map(clears_passes, evidence.findings)):
         return verdict
     why = "the error says how a function has to be called: if the testcase calls it wrongly, the error is correct"
-    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why)
+    settle = "to decide: whether the testcase calls the function as the message demands"
+    return withhold(add_grounds(verdict, Ground.SAYS_HOW_TO_CALL), why, settle)

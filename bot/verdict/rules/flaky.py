@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.rules.phrases import format_span, join_names
+from bot.verdict.rules.phrases import join_names, name_releases
 from bot.verdict.rules.rate import format_rate
 from bot.verdict.verdict import Verdict, VerdictKind, add_grounds, make_verdict
 from runners.core.protocol import Answer, Varied
@@ -46,14 +46,14 @@ def judge_flaky(evidence: Evidence) -> Verdict | None:
     causes = evidence.find_causes()
     version = ([one for one in disagreeing if one in causes] or disagreeing)[-1]
     cause = causes.get(version, "")
-    sentence = _SOMETIMES.get(cause, "The same build gives different results: on {version} it fails in {rate}.")
+    sentence = _SOMETIMES.get(cause, "Runs of the same release end differently: on {version}, it fails in {rate}.")
     return make_verdict(
         VerdictKind.FLAKY,
         (Ground.RUNS_DISAGREE, *((Ground.CAUSE_FOUND,) if cause in _SOMETIMES else ())),
         sentence.format(version=version, rate=format_rate(*evidence.count_failures(version))),
         (
             _describe_condition(evidence, version, cause),
-            f"runs of one build disagree on {format_span(disagreeing)}, so they show no change between releases",
+            f"runs of {name_releases(evidence, disagreeing)} disagree, so they show no change between releases",
         ),
         evidence.find_indices(*disagreeing),
     )
@@ -64,7 +64,7 @@ _SOMETIMES = {
     " {version} it fails in {rate}.",
     "threads": "Whether it fails depends on the number of threads: on {version} it fails in {rate}.",
     "hashes": "Whether it fails depends on Python's hash seed, which orders sets: on {version} it fails in {rate}.",
-    "race": "With one thread all runs agree, with two threads they do not: on {version} it fails in {rate}.",
+    "race": "Runs with one thread agree, and runs with two threads do not: on {version} it fails in {rate}.",
     "randomness": "Whether it fails depends on random numbers that the testcase draws without a seed: on {version} it"
     " fails in {rate}.",
 }
@@ -84,17 +84,17 @@ def _describe_condition(evidence: Evidence, version: str, cause: str) -> str:
     return (
         ""
         if set(bad) & set(good)
-        else f"{condition} {join_names(bad)}: it fails; {join_names(good)}: it runs cleanly"
+        else f"with {condition}{join_names(bad)}, it fails; with {condition}{join_names(good)}, it runs cleanly"
     )
 
 
 _VALUES: Mapping[str, tuple[str, Callable[[Varied], str]]] = {
     "memory": (
-        "content of new memory",
+        "new memory ",
         lambda under: "as usual" if under.fill is None else f"filled with 0x{255 - under.fill:02x}",
     ),
-    "threads": ("threads", lambda under: "as usual" if under.threads is None else str(under.threads)),
-    "hashes": ("hash seed", lambda under: str(under.hash_seed)),
+    "threads": ("", lambda under: "the usual threads" if under.threads is None else f"threads={under.threads}"),
+    "hashes": ("hash seed ", lambda under: str(under.hash_seed)),
 }
 
 

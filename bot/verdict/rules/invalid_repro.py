@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bot.verdict.evidence import Evidence
+from bot.verdict.finding_text import describe_finding
 from bot.verdict.grounds import Ground
-from bot.verdict.rules.phrases import format_span
+from bot.verdict.rules.phrases import name_all, name_releases
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.findings import KINDS, ORIGIN, Blame, explain_proof, get_blame, prints_another_value
 from runners.core.protocol import Answer, Finding, Outcome, Variant
@@ -20,11 +21,12 @@ def judge_invalid_repro(evidence: Evidence) -> Verdict | None:
         return _judge_other_failure(evidence, blame)
     failing = Variant.ORIGINAL if evidence.find_versions(Answer.BAD) else Variant.PORTED
     bad = evidence.find_versions(Answer.BAD, failing)
-    shown = f" The failure itself occurs on {format_span(bad)}." if bad else ""
+    where = name_all(evidence, bad) if failing is Variant.ORIGINAL else name_releases(evidence, bad, failing)
+    shown = f" The reported failure occurs on {where}." if bad else ""
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         (Ground.FAULT_TRACED, *((Ground.RUNS_DISAGREE,) if flaky else ()), *_list_doubts(blame)),
-        f"The testcase itself is at fault: {KINDS[blame.kind].fault}.{shown}",
+        f"The testcase itself is at fault: {_describe_fault(blame)}.{shown}",
         (explain_proof(blame),),
         evidence.find_indices(*bad, variants=(failing,)),
     )
@@ -39,11 +41,17 @@ def _judge_other_failure(evidence: Evidence, blame: Finding) -> Verdict | None:
     return make_verdict(
         VerdictKind.INVALID_REPRO,
         (Ground.FAULT_TRACED, Ground.OTHER_FAILURE_TRACED, *_list_doubts(blame)),
-        f"The testcase itself is at fault: {KINDS[blame.kind].fault}. It fails on {format_span(versions)}, but not as"
-        " reported: such a fault may show differently each time.",
+        f"The testcase itself is at fault: {_describe_fault(blame)}. It fails on"
+        f" {name_releases(evidence, versions)}, but not as reported: such a fault may show differently each time.",
         (explain_proof(blame),),
         evidence.find_indices(*versions),
     )
+
+
+def _describe_fault(finding: Finding) -> str:
+    """Return the sentence on a finding, as the part of a sentence that names the testcase already."""
+    sentence = describe_finding(finding)
+    return f"it {rest}" if (rest := sentence.removeprefix("the testcase ")) != sentence else sentence
 
 
 def _blames_testcase(finding: Finding, *, flaky: bool) -> bool:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import (
+    are_all,
+    count_tried,
     find_last_reason,
     find_newest_run,
-    format_span,
-    format_tried,
     list_versions,
+    name_all,
     name_failure,
+    name_releases,
     quote_span,
 )
 from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
@@ -40,12 +42,13 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     match outcome:
         case Outcome.INCOMPATIBLE:
             ported = evidence.find_versions(Answer.GOOD, Variant.PORTED)
-            clean = f" Ported to today's API, it runs cleanly on {format_span(ported)}." if ported else ""
+            where = name_releases(evidence, ported, Variant.PORTED)
+            clean = f" Ported to a newer API, it runs cleanly on {where}." if ported else ""
             return make_verdict(
                 VerdictKind.UNTESTABLE,
                 (Ground.CANNOT_RUN,),
-                "No release here can run the testcase as posted: its API has moved "
-                f"(tried {format_tried(evidence)}).{clean}",
+                f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)})."
+                f"{clean}",
                 (why,),
                 used,
             )
@@ -62,7 +65,8 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
                 (Ground.NO_ANSWER,),
-                f"Inconclusive: on every release that ran, {named.get(outcome, 'the run could not be completed')}.",
+                f"Inconclusive: on {newest}, {named.get(outcome, 'the run could not be completed')};"
+                f" {count_tried(evidence)}, and none gave an answer.",
                 (why,),
                 used,
             )
@@ -75,7 +79,8 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             (Ground.NO_ANSWER,),
-            f"Inconclusive: it runs to its end on {format_span(good)}, and the report names no failure to look for.",
+            f"Inconclusive: it runs to its end on {name_all(evidence, good)}, and the report names no failure to look"
+            " for.",
             ("to decide: the exact error message, or the wrong output and the expected output",),
             used,
         )
@@ -86,7 +91,8 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             (Ground.CLEAN, Ground.PORTED),
-            f"Not reproduced: it runs cleanly on {format_span(good)} and, ported to the API of {newest}, there too.",
+            f"Not reproduced: it runs cleanly on {name_releases(evidence, good)} and, ported to the API of {newest},"
+            " there too.",
             (f"on {newest}, as posted: {find_last_reason(evidence, newest)}",),
             used + evidence.find_indices(newest, variants=(Variant.PORTED,)),
         )
@@ -95,7 +101,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return make_verdict(
             VerdictKind.INCONCLUSIVE,
             (Ground.NO_ANSWER,),
-            f"Inconclusive: it runs cleanly on {format_span(good)}, but {silent[0]} gives no answer.",
+            f"Inconclusive: it runs cleanly on {name_releases(evidence, good)}, but {silent[0]} gives no answer.",
             (f"on {silent[0]}: {why}" if why else "",),
             used,
         )
@@ -105,7 +111,7 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         return make_verdict(
             VerdictKind.NOT_REPRODUCED,
             (Ground.CLEAN, Ground.BUILD_NOT_HERE),
-            f"Not reproduced: it runs cleanly on {format_span(good)}; the version that the report names is not"
+            f"Not reproduced: it runs cleanly on {name_all(evidence, good)}; the version that the report names is not"
             " available.",
             ("the failure may have been fixed before the oldest of these",),
             used,
@@ -113,10 +119,14 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
     return make_verdict(
         VerdictKind.NOT_REPRODUCED,
         (Ground.CLEAN,) if exact else (Ground.CLEAN, Ground.BUILD_NOT_NAMED),
-        f"Not reproduced: it runs cleanly on {format_span(good)}.",
+        f"Not reproduced: it runs cleanly on {name_all(evidence, good)}.{_mention_other_answers(evidence, good)}",
         (),
         used,
     )
+
+
+def _mention_other_answers(evidence: Evidence, good: Sequence[str]) -> str:
+    return "" if are_all(evidence, good) else " The other releases neither fail as reported nor run cleanly."
 
 
 def _fails_where_reported(evidence: Evidence) -> bool:
@@ -145,8 +155,11 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         return make_verdict(
             VerdictKind.UNTESTABLE,
             (Ground.CANNOT_RUN,),
-            f"No release here accepts the testcase as written (tried {format_tried(evidence)}).",
-            (quote_span(latest.why), "to decide: the release that reads this text, or the text in today's syntax"),
+            f"No release here accepts the testcase as written ({count_tried(evidence)}).",
+            (
+                f"{latest.version} says: {quote_span(latest.why)}",
+                "to decide: the release that reads this text, or the text in today's syntax",
+            ),
             evidence.find_indices(*list_versions(plan, failing)),
         )
     named = name_failure(latest.signature.type) if latest.signature is not None else "another failure"
@@ -164,8 +177,9 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
         return make_verdict(
             VerdictKind.DIFFERENT_FAILURE,
             (Ground.FAILS, Ground.NOT_AS_REPORTED),
-            f"It fails on {format_span(list_versions(plan, failing))}, but not as reported: it ends with {named}.",
-            (quote_span(latest.why), "this says nothing about the reported failure"),
+            f"It fails on {name_releases(evidence, list_versions(plan, failing))}, but not as reported: on"
+            f" {latest.version}, it ends with {named}.",
+            ("this says nothing about the reported failure",),
             used,
         )
     return make_verdict(

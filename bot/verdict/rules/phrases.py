@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
 from bot.verdict.evidence import Evidence
 from runners.core.bisection import releases as search
 from runners.core.failure.normalize import describe_type
-from runners.core.protocol import Observation, Plan
+from runners.core.protocol import Observation, Plan, Variant
 
 
 def quote_span(text: str, limit: int = 240) -> str:
@@ -35,18 +36,13 @@ def name_newest(evidence: Evidence) -> str:
 
 def list_skipped(edge: search.Edge) -> tuple[str, ...]:
     """Return one sentence with the releases inside the range that are neither good nor bad; empty without any."""
-    return (f"neither good nor bad between them: {', '.join(edge.skipped)}",) if edge.skipped else ()
+    return (f"between the two, {join_names(edge.skipped)} gave no answer",) if edge.skipped else ()
 
 
 def list_versions(plan: Plan, observations: Sequence[Observation]) -> tuple[str, ...]:
     """Return the releases of ``observations``, oldest first."""
     present = {seen.version for seen in observations}
     return tuple(version for version in plan.order if version in present)
-
-
-def format_tried(evidence: Evidence) -> str:
-    """Return the releases that ran, as in `format_span`."""
-    return format_span(list_versions(evidence.plan, evidence.observations))
 
 
 def find_newest_run(evidence: Evidence) -> str:
@@ -62,13 +58,46 @@ def find_last_reason(evidence: Evidence, version: str) -> str:
     return next((quote_span(seen.why) for seen in reversed(evidence.list_originals()) if seen.version == version), "")
 
 
-def format_span(versions: Sequence[str]) -> str:
-    """Return ``3.4.0, 3.5.0``, or ``3.4.0 … 3.11.0 (9 releases)`` for more than three."""
-    if len(versions) <= 3:
-        return ", ".join(versions)
-    return f"{versions[0]} … {versions[-1]} ({len(versions)} releases)"
+def name_releases(
+    evidence: Evidence, versions: Sequence[str], variant: Variant = Variant.ORIGINAL, device: str = ""
+) -> str:
+    """Return ``3.4.0, 3.5.0 and 3.7.0``, or ``3.4.0 to 3.11.0 (9 releases run)`` for three or more neighbours.
+
+    A span holds only builds that ran this variant and belong to ``versions``: no build inside it behaved differently.
+    """
+    chosen, ran = set(versions), evidence.list_tested(variant, device)
+    neighbours = [list(run) for inside, run in itertools.groupby(ran, key=chosen.__contains__) if inside]
+    parts = [part for run in neighbours for part in (run if len(run) < 3 else [f"{run[0]} to {run[-1]}"])]
+    if len(parts) > MAX_PARTS:
+        return f"{len(chosen)} of the {len(ran)} releases that ran"
+    spans = any(len(run) > 2 for run in neighbours)
+    return join_names(parts) + (f" ({len(chosen)} releases run)" if spans else "")
+
+
+MAX_PARTS = 5
+"""Most names and spans of a sentence. The table shows more."""
+
+
+def count_tried(evidence: Evidence) -> str:
+    """Return ``tried on 3 releases``, for a sentence about releases that may differ from each other."""
+    n = len(evidence.list_tested(Variant.ORIGINAL))
+    return "tried on 1 release" if n == 1 else f"tried on {n} releases"
+
+
+def are_all(evidence: Evidence, versions: Sequence[str]) -> bool:
+    """True if these are all releases that ran the posted testcase."""
+    return set(versions) == set(evidence.list_tested(Variant.ORIGINAL))
+
+
+def name_all(evidence: Evidence, versions: Sequence[str]) -> str:
+    """Return the releases, introduced by ``all 8 releases that were run:`` where no release behaved differently."""
+    names = name_releases(evidence, versions)
+    if not are_all(evidence, versions) or len(versions) < 2:
+        return names
+    number = "both" if len(versions) == 2 else f"all {len(versions)}"
+    return f"{number} releases that were run, {names.removesuffix(f' ({len(versions)} releases run)')}"
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Return ``a, b and c``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    """Return ``a, b and c``; empty without names."""
+    return "".join(names) if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
-from bot.verdict.rules.phrases import find_last_reason, format_span, list_skipped, name_failure, name_newest
+from bot.verdict.rules.phrases import (
+    are_all,
+    find_last_reason,
+    list_skipped,
+    name_all,
+    name_failure,
+    name_newest,
+    name_releases,
+)
 from bot.verdict.rules.reworded import find_refusal, is_reworded
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
@@ -27,7 +37,8 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER,),
-        f"Inconclusive: {plan.reported}, which the report is about, runs cleanly, while {format_span(bad)} does not.",
+        f"Inconclusive: {plan.reported}, which the report is about, runs cleanly; the described failure occurs on"
+        f" {name_releases(evidence, bad)}.",
         ("to decide: which of the quoted outputs is wrong, and on which release",),
         evidence.find_indices(plan.reported, *bad),
     )
@@ -51,17 +62,37 @@ def judge_reproduced(evidence: Evidence) -> Verdict | None:
         return make_verdict(
             VerdictKind.REGRESSION,
             grounds,
-            f"Reproduced on {bad[-1]}, {name_newest(evidence)}; it came in between {came.older} and {came.newer}.",
+            _describe_regression(evidence, bad, came.older),
             list_skipped(came),
             used,
         )
     return make_verdict(
         VerdictKind.CONFIRMED,
         grounds,
-        f"Reproduced on {format_span(bad)}, including {name_newest(evidence)}; no release that was run passes.",
+        _describe_everywhere(evidence, bad),
         (),
         used,
     )
+
+
+def _describe_regression(evidence: Evidence, bad: Sequence[str], last_good: str) -> str:
+    """Return the sentence on the releases since the newest change, and on earlier releases with the failure."""
+    order = evidence.plan.order
+    later = [version for version in bad if order.index(version) > order.index(last_good)]
+    earlier = [version for version in bad if version not in later]
+    verb = "fails" if len(later) == 1 else "fail"
+    included = f", {name_newest(evidence)}," if len(later) == 1 else f", {name_newest(evidence)} included,"
+    before = f" The failure occurs on {name_releases(evidence, earlier)} too." if earlier else ""
+    return f"{last_good} runs cleanly; {name_releases(evidence, later)}{included} {verb} as reported.{before}"
+
+
+def _describe_everywhere(evidence: Evidence, bad: Sequence[str]) -> str:
+    """Return the sentence for a failure that no release lacks, the newest release included."""
+    if len(bad) == 1:
+        alone = "" if are_all(evidence, bad) else "; no release runs it cleanly"
+        return f"{bad[0]}, {name_newest(evidence)}, fails as reported{alone}."
+    rest = "" if are_all(evidence, bad) else " No release runs it cleanly."
+    return f"It fails as reported on {name_all(evidence, bad)}, {name_newest(evidence)} included.{rest}"
 
 
 def judge_unquoted(evidence: Evidence) -> Verdict | None:
@@ -110,18 +141,28 @@ def _judge_fixed(evidence: Evidence, last_bad: str, first_good: str, grounds: tu
             seen.version == newest and seen.outcome is Outcome.OTHER_FAILURE for seen in evidence.list_originals()
         ):
             anew = f" {newest}, {name_newest(evidence)}, fails in another way."
-        reasons.append(
-            f"{newest} {'fails in another way' if anew else 'cannot run it'} as posted"
-            + ("; ported to its API it runs cleanly" if ported is Answer.GOOD else "")
-        )
+        if ported is Answer.GOOD:
+            reasons.append(f"{newest} does not run it as posted; ported to its API, it runs cleanly there")
+        elif not anew:
+            reasons.append(f"{newest} cannot run it as posted")
         grounds = (*grounds, Ground.PORTED if ported is Answer.GOOD else Ground.NEWEST_SILENT)
     return make_verdict(
         VerdictKind.FIXED,
         grounds,
-        f"Already fixed: {last_bad} fails as reported, {first_good} does not.{anew}",
+        f"Already fixed: {last_bad} fails as reported; {_describe_clean(evidence, first_good)}.{anew}",
         reasons,
-        evidence.find_indices(last_bad, first_good) + (ported_there if reasons else ()),
+        evidence.find_indices(last_bad, first_good) + (() if answers.get(newest) is Answer.GOOD else ported_there),
     )
+
+
+def _describe_clean(evidence: Evidence, first_good: str) -> str:
+    order, good = evidence.plan.order, evidence.find_versions(Answer.GOOD)
+    since = [version for version in good if order.index(version) >= order.index(first_good)]
+    if len(since) == 1:
+        newest = f", {name_newest(evidence)}," if since[0] == order[-1] else ""
+        return f"{since[0]}{newest} runs cleanly"
+    newest = f", {name_newest(evidence)} included" if since[-1] == order[-1] else ""
+    return f"{name_releases(evidence, since)} run cleanly{newest}"
 
 
 def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Ground, ...]) -> Verdict:
@@ -133,7 +174,8 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
             return make_verdict(
                 VerdictKind.CONFIRMED,
                 (*grounds, Ground.PORTED),
-                f"Reproduced on {newest_bad} as posted and, ported to its API, on {newest}, {name_newest(evidence)}.",
+                f"It fails as reported on {newest_bad} as posted and, ported to its API, on {newest},"
+                f" {name_newest(evidence)}.",
                 (),
                 used,
             )
@@ -149,9 +191,9 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
             return make_verdict(
                 VerdictKind.CONFIRMED,
                 (*grounds, Ground.REWORDED),
-                f"Reproduced on {newest_bad}; on {newest}, {name_newest(evidence)}, it fails at the same place"
+                f"{newest_bad} fails as reported; {newest}, {name_newest(evidence)}, fails at the same place"
                 " with another message.",
-                ("the type of the error and its stack are the same; the message differs from the report's",),
+                ("the type of the error and its stack are the same, and only the message differs from the report",),
                 used,
             )
         case _ if refusal := find_refusal(evidence, newest):
@@ -160,7 +202,7 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 (Ground.NO_ANSWER,),
                 f"Inconclusive: {newest_bad} fails as reported; {newest}, {name_newest(evidence)},"
                 f" rejects it instead: {refusal}.",
-                ("a maintainer must decide whether rejecting this program is the fix",),
+                ("to decide: whether this program should be rejected; if so, the failure is fixed",),
                 used,
             )
         case _:
@@ -187,14 +229,16 @@ def judge_only_ported(evidence: Evidence) -> Verdict | None:
         return make_verdict(
             VerdictKind.CONFIRMED,
             (*list_grounds(evidence, newest, Variant.PORTED), Ground.PORTED),
-            f"Reproduced on {format_span(bad)} after porting it to their API; no release here runs it as posted.",
-            ("the comment lists every change that porting made",),
+            f"Ported to a newer API, it fails as reported on {name_releases(evidence, bad, Variant.PORTED)};"
+            " no release runs it as posted.",
+            (),
             used,
         )
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER, Ground.PORTED),
-        f"Inconclusive: ported to their API, it fails on {format_span(bad)} but not on {newest}.",
+        f"Inconclusive: ported to a newer API, it fails as reported on"
+        f" {name_releases(evidence, bad, Variant.PORTED)}, but not on {newest}.",
         (),
         used,
     )

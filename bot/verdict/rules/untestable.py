@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
+from bot.verdict.behaviour import COMPILES
 from bot.verdict.evidence import Evidence
-from bot.verdict.rules.phrases import format_span, format_tried, join_names, list_versions, quote_span
+from bot.verdict.rules.phrases import count_tried, join_names, list_versions, name_all, name_releases, quote_span
 from runners.core.protocol import Answer, NotRun, Outcome, Variant
 from runners.toolchains import find_device, find_toolchain
 
 
 def describe_needs(evidence: Evidence) -> str:
-    """Return what the testcase needs: packages over a limit, or a device, and whether it compiles without that."""
+    """Return the needs of the testcase: packages over a limit, or a device, and whether it compiles without that."""
     if forbidden := _describe_forbidden(evidence):
         return forbidden
     without = [
@@ -21,16 +22,14 @@ def describe_needs(evidence: Evidence) -> str:
     ]
     device = find_device(find_toolchain(evidence.plan.testcase.toolchain), evidence.plan.device)
     if not without or device is None or device.needs is None:
-        return f"No environment here can run the testcase as posted (tried {format_tried(evidence)})."
+        return f"No release here can run the testcase as posted ({count_tried(evidence)})."
     words = (word for step in evidence.plan.testcase.steps for word in step)
     chips = list(dict.fromkeys(chip for word in words for chip in _CHIP.findall(word)))[:3]
     needs = f"{device.needs} ({', '.join(chips)})" if chips else device.needs
-    compiled = [seen for seen in without if seen.why.startswith("compiles; ")]
+    compiled = [seen for seen in without if seen.why.startswith(COMPILES)]
     if not compiled:
-        return (
-            f"Running the testcase needs {needs}, which this machine does not have (tried {format_tried(evidence)})."
-        )
-    where = format_span(list_versions(evidence.plan, compiled))
+        return f"Running the testcase needs {needs}, which this machine does not have ({count_tried(evidence)})."
+    where = name_all(evidence, list_versions(evidence.plan, compiled))
     return f"The testcase compiles on {where}; running it needs {needs}, which this machine does not have."
 
 
@@ -42,7 +41,7 @@ def _describe_forbidden(evidence: Evidence) -> str:
     names = quote_span(", ".join(evidence.plan.testcase.requirements))
     return (
         f"A limit of this installation prevents every run: the testcase requires {names}, which its operator does not"
-        f" allow (tried {format_tried(evidence)})."
+        f" allow ({count_tried(evidence)})."
     )
 
 
@@ -63,6 +62,6 @@ def _describe_stand_in(evidence: Evidence, device: str) -> str:
     answers = evidence.combine_answers(Variant.RETARGETED, device)
     bad = [version for version in evidence.plan.order if answers.get(version) is Answer.BAD]
     good = [version for version in evidence.plan.order if answers.get(version) is Answer.GOOD]
-    fails = f"fails as reported on {format_span(bad)}" if bad else ""
-    runs = f"runs cleanly on {format_span(good)}" if good else ""
+    fails = f"fails as reported on {name_releases(evidence, bad, Variant.RETARGETED, device)}" if bad else ""
+    runs = f"runs cleanly on {name_releases(evidence, good, Variant.RETARGETED, device)}" if good else ""
     return " and ".join(part for part in (fails, runs) if part)

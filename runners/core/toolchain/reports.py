@@ -185,8 +185,6 @@ class CommandLineTools:
     """A call of the compiler → the suffix of its output file."""
     choose_target: Callable[[Sequence[str], str, str], str | None] = lambda _argv, _text, _device: None
     """A call of the compiler, its input and a device → the flag of a target that the call needs and does not name."""
-    rename_program: Callable[[Sequence[str]], str | None] = lambda _argv: None
-    """A call of a program that no wheel has → the program that does the same with the same flags."""
     run_module: Callable[[str, str, str], Step] | None = None
     """Device, module and function → the most ordinary run of a function without arguments."""
     entry_points: Callable[[str], tuple[tuple[str, bool], ...]] = lambda _text: ()

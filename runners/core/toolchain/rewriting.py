@@ -7,7 +7,7 @@ releases. Each toolchain retargets its testcases itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -90,6 +90,8 @@ class Idioms:
     """Use and text of a string literal → the expression that replaces the literal; None to keep it."""
     find_embedded: Callable[[str], Embedded | None] | None = None
     """Text of a string literal → its language if the text is a program, which is then ported too."""
+    rename_program: Callable[[Sequence[str]], str | None] | None = None
+    """A call of a program → the program that does the same in the release, with the same flags; None to keep it."""
     port_mlir: Callable[[str], tuple[str, tuple[NotationChange, ...]]] | None = None
     """MLIR → the same operations in the notations of the release, and each change."""
 

@@ -20,7 +20,7 @@ from runners.sandbox.containers.command_line import SENTRY_PROCESSES, Invocation
 from runners.sandbox.containers.podman_store import import_skeleton, is_container_left, unpack_skeleton
 from runners.sandbox.contract import ANSWER_END, EngineReport, Mount, SandboxSpec
 from runners.sandbox.limits import cgroup, cpu_time, seccomp, users
-from runners.sandbox.process import DRAIN_S, build_report, close_streams, exchange_data
+from runners.sandbox.process import DRAIN_S, build_report, close_streams, exchange_data, has_ended
 
 ENGINE_FAILED = (125, 126, 127)
 """Exit codes of ``run`` for: the engine failed; the program cannot be executed; there is no such program."""
@@ -159,7 +159,7 @@ class ContainerSession:
     def _limit_sockets(self) -> None:
         """Wait for the container's own group, and limit its socket buffers before the first request is sent."""
         deadline = time.monotonic() + _GROUP_S
-        while self.group is not None and self.process.poll() is None and time.monotonic() < deadline:
+        while self.group is not None and not has_ended(self.process) and time.monotonic() < deadline:
             if self.group.limit_sockets():
                 return
             time.sleep(0.01)

@@ -49,11 +49,16 @@ _RENAMED_IN_2023 = {
     **{f"--{flag}=dylib": "--device=local-task" for flag in ("driver", "device")},
     **{f"--{flag}=dylib-sync": "--device=local-sync" for flag in ("driver", "device")},
     **{f"--{flag}=vmvx": "--device=local-task" for flag in ("driver", "device")},
-    "--driver": "--device",
+    **{"--driver": "--device", "--print_max_element_count": "--output_max_element_count"},
 }
+_RUNNERS = ("iree-run-module", "iree-benchmark-module")
+"""Programs with the same flags of the runtime. The table lists those of the first."""
 _RUNTIME = tuple(
-    DriftEntry(old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)")
+    DriftEntry(
+        old=old, new=new, kind="flag", gone_in="2.9.0", exact=True, note="renamed on 2023-02-01 (#12010)", of=tool
+    )
     for old, new in _RENAMED_IN_2023.items()
+    for tool in _RUNNERS
 )
 """Flags of the runtime's tools that were renamed before the first numbered release. Older reports use them."""
 
@@ -68,6 +73,10 @@ _RENAMED_BY_2024 = {
     **{
         f"--iree-hal-target-backends={name}": "--iree-hal-target-backends=llvm-cpu"
         for name in ("dylib-llvm-aot", "dylib", "llvm-aot")
+    },
+    **{
+        f"--iree-hal-target-backends={name}": f"--iree-hal-target-backends={name}-spirv"
+        for name in ("vulkan", "metal")
     },
     **{f"--iree-input-type={old}": f"--iree-input-type={new}" for old, new in INPUT_TYPES.items()},
     **{f"--iree-{where}-demote-i64-to-i32": "--iree-input-demote-i64-to-i32" for where in ("flow", "mhlo")},
@@ -109,6 +118,13 @@ _COMPILER = tuple(
 
 _DIALECT = (
     DriftEntry(
+        old="mhlo",
+        new="stablehlo",
+        kind="dialect",
+        gone_in="2.9.0",
+        note="most operations have the same name and meaning there",
+    ),
+    DriftEntry(
         old="flow.dispatch.tensor",
         new="iree_tensor_ext.dispatch.tensor",
         kind="dialect",
@@ -143,8 +159,9 @@ def _load_spans() -> dict[str, dict[str, Span]]:
     """Load the spans of all flags that some release lacks: program → flag → span."""
     document = json.loads((resources.files("runners.toolchains.iree") / "flags.json").read_bytes())
     return {
-        tool: {flag: (since, gone) for flag, (since, gone) in flags.items()}
+        program: {flag: (since, gone) for flag, (since, gone) in flags.items()}
         for tool, flags in document["tools"].items()
+        for program in (_RUNNERS if tool in _RUNNERS else (tool,))
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
@@ -68,7 +69,14 @@ def find_idioms(version: str) -> Idioms:
         find_embedded=lambda text: Embedded(language="mlir") if _MLIR.search(text) else None,
         port_mlir=lambda text: port_notations(text, version),
         port_string=_port_string,
+        rename_program=_rename_program,
     )
+
+
+def _rename_program(argv: Sequence[str]) -> str | None:
+    """Return ``iree-compile`` for the names that it had until 2022. No wheel has a program of these names."""
+    translates = any(re.match(r"--?iree-mlir-to-vm-bytecode-module$", word) for word in argv)
+    return "iree-compile" if argv[0] == "ireec" or (argv[0] == "iree-translate" and translates) else None
 
 
 def _port_string(use: StringUse, text: str) -> Expression | None:

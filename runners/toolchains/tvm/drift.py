@@ -46,13 +46,11 @@ _GONE_FOR_GOOD = (
 _BEFORE_0_7 = (
     *_move_names(
         *("0.7.0", "tvm", "tvm.te"),
-        "placeholder compute scan extern var size_var reduce_axis thread_axis create_schedule sum min max all any "
+        "placeholder compute scan extern var reduce_axis thread_axis create_schedule sum min max all any "
         "exp log sqrt tanh sigmoid",
     ),
-    *_move_names(
-        "0.7.0", "tvm", "tvm.tir", "const select=Select if_then_else decl_buffer ir_builder call_pure_intrin"
-    ),
-    *_move_names("0.7.0", "tvm.expr", "tvm.tir", "Var IntImm Call Add Sub Mul Select"),
+    *_move_names("0.7.0", "tvm", "tvm.tir", "const select=Select if_then_else decl_buffer ir_builder"),
+    *_move_names("0.7.0", "tvm.expr", "tvm.tir", "Var IntImm Add Sub Mul Select"),
     _drop_name("0.7.0", "tvm.context", "tvm.device", exact=True),
     _drop_name("0.7.0", "tvm.target.create", "tvm.target.Target", exact=True),
     _drop_name("0.7.0", "tvm.module.load", "tvm.runtime.load_module", exact=True),

@@ -76,7 +76,7 @@ def verdicts(github: FakeGithub, number: int = 7) -> list[RunState]:
 
 
 def test_an_issue_opened_while_watching_is_answered_once(github: FakeGithub, services: Services) -> None:
-    """Found by polling, run, answered by an edit of the one comment; the next poll finds no new event."""
+    """Found by polling, run, answered by one comment; the next poll finds no new event."""
     github.open_issue(7, daemon.CRASH)
     assert poll(services) == 1
     run_all(services)
@@ -88,6 +88,20 @@ def test_an_issue_opened_while_watching_is_answered_once(github: FakeGithub, ser
     assert len(github.ours(7)) == 1
     assert list((services.folder / "work").iterdir()) == []
     assert {path.suffix for path in (services.folder / "reports").iterdir()} == {".json", ".html"}
+
+
+def test_code_in_a_reply_of_the_author_is_found_by_polling(github: FakeGithub, services: Services) -> None:
+    """The list of comments does not say who opened the issue; the list of issues does."""
+    github.open_issue(7, daemon.CRASH.replace("tvm.compile(", "tvm.compile(wrap)("))
+    poll(services)
+    run_all(services)
+    assert "the definition of `wrap`" in github.ours(7)[0]
+    github.say(7, "eve", "Me too:\n```python\ndef wrap(x): return x\n```")
+    assert poll(services) == 0
+    github.say(7, "ada", "```python\ndef wrap(x): return x\n```")
+    assert poll(services) == 1
+    run_all(services)
+    assert "**Confirmed.**" in github.ours(7)[-1]
 
 
 def test_events_before_the_first_start_are_ignored(github: FakeGithub, tmp_path: Path) -> None:

@@ -248,11 +248,16 @@ class FakeGithub:
             ("GET", f"{repo}/issues/comments", self._list_all_comments),
             ("GET", comment, self._get_comment),
             ("PATCH", comment, self._edit_comment),
+            ("DELETE", comment, self._delete_comment),
+            ("GET", f"{comment}/reactions", partial(self._list_reactions, "comment")),
             ("POST", f"{comment}/reactions", self._react_to_comment),
+            ("DELETE", f"{comment}/reactions/{{reaction_id}}", self._remove_reaction),
             ("GET", issue, self._get_issue),
             ("GET", f"{issue}/comments", self._list_comments),
             ("POST", f"{issue}/comments", self._create_comment),
+            ("GET", f"{issue}/reactions", partial(self._list_reactions, "issue")),
             ("POST", f"{issue}/reactions", self._react_to_issue),
+            ("DELETE", f"{issue}/reactions/{{reaction_id}}", self._remove_reaction),
             ("GET", f"{issue}/labels", self._list_labels),
             ("POST", f"{issue}/labels", self._add_labels),
             ("DELETE", f"{issue}/labels/{{name}}", self._remove_label),
@@ -266,6 +271,7 @@ class FakeGithub:
         owner, _, name = self.repository.partition("/")
         for method, template, handler in table:
             pattern = template.replace("{owner}", re.escape(owner)).replace("{repo}", re.escape(name))
+            pattern = pattern.replace("{reaction_id}", r"(?P<reaction>\d+)")
             pattern = re.sub(r"\{(\w+)_(?:number|id)\}", r"(?P<id>\\d+)", pattern)
             pattern = pattern.replace("{path}", "(?P<path>.+)")
             yield template, (method, re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", pattern), handler)
@@ -370,6 +376,30 @@ class FakeGithub:
         if int(at["id"]) not in self.comments:
             return Answer(404, objects.error("Not Found"))
         return self._refused() or self._react("comment", int(at["id"]), body["content"])
+
+    def _delete_comment(self, at: re.Match[str], query: dict[str, str], body: Any) -> Answer:
+        if refused := self._refused():
+            return refused
+        found = self.comments.pop(int(at["id"]), None)
+        return Answer(404, objects.error("Not Found")) if found is None else Answer(204)
+
+    def _list_reactions(self, kind: str, at: re.Match[str], query: dict[str, str], body: Any) -> Answer:
+        rows = [
+            row
+            for (target, id, content), row in self.reactions.items()
+            if (target, id) == (kind, int(at["id"])) and content == query.get("content", content)
+        ]
+        plural = "issues" if kind == "issue" else "issues/comments"
+        return self._page(f"/repos/{self.repository}/{plural}/{at['id']}/reactions", rows, query)
+
+    def _remove_reaction(self, at: re.Match[str], query: dict[str, str], body: Any) -> Answer:
+        if refused := self._refused():
+            return refused
+        key = next((key for key, row in self.reactions.items() if row["id"] == int(at["reaction"])), None)
+        if key is None:
+            return Answer(404, objects.error("Not Found"))
+        del self.reactions[key]
+        return Answer(204)
 
     def _react_to_issue(self, at: re.Match[str], query: dict[str, str], body: Any) -> Answer:
         return self._refused(int(at["id"])) or self._react("issue", int(at["id"]), body["content"])

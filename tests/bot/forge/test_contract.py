@@ -45,6 +45,10 @@ def test_every_call_of_the_contract_is_as_described(checked: FakeGithub) -> None
     client.add_reaction(REPOSITORY, IssueTarget(number=7), Reaction.EYES)
     for reaction in Reaction:
         client.add_reaction(REPOSITORY, CommentTarget(id=posted.id), reaction)
+    for target in (IssueTarget(number=7), CommentTarget(id=posted.id)):
+        assert client.has_reaction(REPOSITORY, target, Reaction.EYES)
+        client.remove_reaction(REPOSITORY, target, Reaction.EYES)
+        assert not client.has_reaction(REPOSITORY, target, Reaction.EYES)
     client.ensure_label(REPOSITORY, "repro: confirmed", colour="d73a4a", description="The failure was seen here")
     client.ensure_label(REPOSITORY, "repro: confirmed", colour="d73a4a", description="The failure was seen here")
     client.add_labels(REPOSITORY, 7, ("repro: confirmed",))
@@ -59,9 +63,11 @@ def test_every_call_of_the_contract_is_as_described(checked: FakeGithub) -> None
     checked.run_jobs[5] = [objects.workflow_job(checked.url, REPOSITORY, 5, "probe (any)", NOW, [step])]
     checked.run_artifacts[5] = [objects.artifact(checked.url, REPOSITORY, "cell-any", NOW)]
     assert refuse_unproven(["any"], fetch_workflow_run(client, REPOSITORY, "5")) == {}
+    client.delete_comment(REPOSITORY, posted.id)
+    client.delete_comment(REPOSITORY, posted.id)
     sent = {(call.method, call.path) for call in checked.log if call.method != "GET"}
-    assert len(sent) == 7
-    assert {call.status for call in checked.log} <= {200, 201, 404}
+    assert len(sent) == 10
+    assert {call.status for call in checked.log} <= {200, 201, 204, 404}
 
 
 def test_the_check_can_fail(described: contract.Contract) -> None:

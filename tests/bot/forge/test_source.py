@@ -74,10 +74,14 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source",
-    ["apache/tvm#123", "https://github.com/apache/tvm/issues/123", "https://ghe.example/apache/tvm/issues/123#x"],
+    ("source", "host"),
+    [
+        ("apache/tvm#123", "github.com"),
+        ("https://github.com/apache/tvm/issues/123", "github.com"),
+        ("https://ghe.example/apache/tvm/issues/123#x", "ghe.example"),
+    ],
 )
-def test_an_address_of_an_issue_is_fetched_from_github(source: str) -> None:
+def test_an_address_of_an_issue_is_fetched_from_its_forge(source: str, host: str) -> None:
     """As ``owner/repo#N`` or as a URL."""
     asked: list[tuple[str, int]] = []
 
@@ -85,7 +89,7 @@ def test_an_address_of_an_issue_is_fetched_from_github(source: str) -> None:
         asked.append((repository, number))
         return parse("# T\nb")
 
-    read_source(source, today=TODAY, fetch=fetch)
+    read_source(source, today=TODAY, fetch=fetch, host=host)
     assert asked == [("apache/tvm", 123)]
 
 

@@ -7,6 +7,7 @@ from datetime import date
 from bot.extract.types import Extraction, Missing, NoRepro, Repair, Repro, Span
 from bot.issue import Issue
 from bot.verdict.verdict import Report, Verdict, VerdictKind
+from runners.core.catalogue import Release
 from runners.core.protocol import (
     Bisection,
     Claim,
@@ -19,6 +20,7 @@ from runners.core.protocol import (
     NotRun,
     Observation,
     Outcome,
+    Plan,
     Signalled,
     Signature,
     Testcase,
@@ -115,6 +117,32 @@ def repro(*, missing: tuple[Missing, ...] = ()) -> Repro:
     )
 
 
+def released(toolchain: str, **days: str) -> tuple[Release, ...]:
+    """Releases with their days: ``v0_25_0="2026-06-19"``."""
+    return tuple(
+        Release(
+            toolchain=toolchain,
+            version=(version := name.removeprefix("v").replace("_", ".")),
+            released=date.fromisoformat(day),
+            distributions=(f"apache-tvm=={version}",) if toolchain == "tvm" else (f"iree-base-compiler=={version}",),
+            pythons=("3.11", "3.12"),
+            tag=f"v{version}",
+        )
+        for name, day in days.items()
+    )
+
+
+def planned(extraction: Repro, *, device: str, reported: str, order: tuple[str, ...]) -> Plan:
+    return Plan(
+        testcase=extraction.testcase,
+        claim=extraction.claim,
+        device=device,
+        order=order,
+        first=order,
+        reported=reported,
+    )
+
+
 def regression() -> Report:
     excerpt = "Traceback (most recent call last):\n  …\nAssertionError: Not equal to tolerance rtol=1e-07, atol=0\n"
     return Report(
@@ -154,13 +182,16 @@ def regression() -> Report:
         verdict=Verdict(
             kind=VerdictKind.REGRESSION,
             confidence=0.97,
-            headline="It passes on 0.25.0 and fails as reported from 0.26.0 to 0.27.0, the newest release.",
+            headline="0.25.0 runs cleanly after porting; 0.26.0 and 0.27.0, the newest release, fail as reported.",
             reasons=("The ported testcase passed on 0.25.0, once.", "The reported failure came back 2 of 2 times."),
             labels=("repro: confirmed",),
             evidence=(1, 2),
         ),
         command="reprobot reproduce apache/tvm#4711",
         notes=("0.25.0 was resolved as of 2026-06-19.",),
+        plan=planned(repro(), device="llvm", reported="0.26.0", order=("0.25.0", "0.26.0", "0.27.0")),
+        releases=released("tvm", v0_25_0="2026-06-19", v0_26_0="2026-08-11", v0_27_0="2026-09-25"),
+        repository="apache/tvm",
     )
 
 
@@ -176,9 +207,12 @@ def fixed_crash() -> Report:
         files={"input.mlir": "func.func @main() {\n  call @inner() : () -> ()\n  return\n}\n"},
         steps=(("iree-compile", "--iree-hal-target-backends=llvm-cpu", "input.mlir", "-o", "out.vmfb"),),
     )
+    found = Repro(testcase=testcase, claim=claim, spans=(Span(file="input.mlir", block=1, lines=(8, 12)),))
+    order = ("3.3.0", "3.4.0", "3.5.0", "3.6.0", "3.13.0")
+    days = {"v3_3_0": "2025-03-24", "v3_4_0": "2025-05-05", "v3_5_0": "2025-06-11", "v3_6_0": "2025-07-21"}
     return Report(
         issue=issue("erase.md", title="Compiler crashes on an empty call"),
-        extraction=Repro(testcase=testcase, claim=claim, spans=(Span(file="input.mlir", block=1, lines=(8, 12)),)),
+        extraction=found,
         observations=(
             seen("3.3.0", Outcome.INCOMPATIBLE, toolchain="iree", device="llvm-cpu", why="no such flag"),
             *(
@@ -204,9 +238,12 @@ def fixed_crash() -> Report:
         verdict=Verdict(
             kind=VerdictKind.FIXED,
             confidence=0.99,
-            headline="Already fixed: 3.5.0 fails as reported, 3.6.0 does not.",
+            headline="Already fixed: 3.5.0 fails as reported; 3.6.0 and 3.13.0, the newest release, run cleanly.",
         ),
         command="reprobot reproduce erase.md",
+        plan=planned(found, device="llvm-cpu", reported="3.5.0", order=order),
+        releases=released("iree", **days, v3_13_0="2026-10-19"),
+        repository="iree-org/iree",
     )
 
 
@@ -222,14 +259,24 @@ def at_fault() -> Report:
             Finding(
                 kind=FindingKind.OUT_OF_BOUNDS_ACCESS,
                 summary="take reads row 17 of 12",
-                evidence={"kernel": "take", "axis": 0, "indices": [0, 17], "extent": 12},
+                evidence={
+                    "kernel": "take",
+                    "operator": "relax.take",
+                    "access": "load",
+                    "buffer": "table",
+                    "axis": 0,
+                    "outside_range": [12, 17],
+                    "extent": 12,
+                    "origin": "testcase-data",
+                },
             ),
         ),
         bisections=(),
         verdict=Verdict(
             kind=VerdictKind.INVALID_REPRO,
             confidence=0.93,
-            headline="The testcase itself is at fault: `take` is given indices outside its table.",
+            headline="The testcase itself is at fault: `relax.take` reads index 12…17 of axis 0 of `table`, which has"
+            " 12 elements. The reported failure occurs on 0.26.0 and 0.27.0.",
         ),
         command="reprobot reproduce issue.md",
     )

@@ -19,7 +19,7 @@ from bot.report.comment import MAX_BYTES, read_marker, render_comment
 from bot.report.document import format_json, make_document
 from bot.report.quote import clean_text, escape_prose, has_hidden_characters, quote_block, quote_code
 from bot.report.sections.failures import describe_ending
-from bot.report.sections.findings import render_findings
+from bot.report.sections.findings import list_findings, render_evidence
 from bot.report.sections.headline import TITLES, UNJUDGED, render_headline, render_sentence
 from bot.report.sections.ranges import render_change
 from bot.report.sections.shape import STRANGERS
@@ -39,6 +39,7 @@ from runners.core.protocol import (
     Outcome,
     Signature,
     TimedOut,
+    Variant,
     Varied,
 )
 from tests.bot.report import reports
@@ -177,7 +178,7 @@ def test_the_comment_has_no_mention_link_or_reference(text: str) -> None:
         for child in token.children or ()
         if child.type == "link_open"
     ]
-    assert links == ["https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"]
+    assert set(links) == {"https://github.com/apache/tvm/compare/v0.25.0...v0.26.0"}
     assert "://" not in outside
 
 
@@ -289,7 +290,7 @@ def test_outputs_are_dropped_before_code_and_code_before_the_table() -> None:
     outputs = tuple(reports.seen(f"0.{minor}.0", Outcome.MATCH, excerpt=f"{minor} {long}") for minor in range(40))
     comment = render_comment(replace(reports.regression(), observations=outputs))
     assert "def main(x: R.Tensor" in comment
-    assert comment.count("| ❌ reported failure |") == 40
+    assert comment.count("| ❌ fails as reported |") == 40 + 1
     assert "… (cut)" in comment
 
 
@@ -330,10 +331,10 @@ def test_a_request_is_one_question_and_no_empty_section(name: str) -> None:
 
 
 def test_the_table_separates_repeats_from_variants() -> None:
-    """k of n for repeated runs, and a row of its own for the ported testcase."""
+    """In the table of all runs: k of n for repeated runs, and a row of its own for the ported testcase."""
     comment = render_comment(reports.regression())
-    assert "| `0.27.0` | ❌ reported failure (2 of 2) | ⚪ not available |" in comment
-    assert "| `0.25.0` (ported to this release's API) | ✅ passes |" in comment
+    assert "| `0.27.0` | ❌ fails as reported (2 of 2) | ⚪ not available |" in comment
+    assert "| `0.25.0` (ported to this release's API) | ✅ runs cleanly |" in comment
 
 
 def test_only_a_compare_address_becomes_a_link() -> None:
@@ -364,9 +365,10 @@ def test_a_name_at_the_head_of_a_sentence_keeps_its_letters() -> None:
 def test_no_commit_is_named_for_a_testcase_at_fault() -> None:
     """An undefined result may change with any release: no commit broke or fixed it."""
     report = reports.regression()
-    assert "first bad" in render_comment(report)
+    assert "look for the cause in" in render_comment(report)
     blamed = replace(report.verdict, kind=VerdictKind.INVALID_REPRO)
-    assert "first bad" not in render_comment(replace(report, verdict=blamed))
+    shown = render_comment(replace(report, verdict=blamed))
+    assert "commits" not in shown
 
 
 def test_a_fork_at_the_end_of_a_range_is_named_as_one() -> None:
@@ -409,9 +411,9 @@ def test_cleared_llvm_passes_are_shown_only_without_another_cause(
     findings: tuple[Finding, ...], said: list[str]
 ) -> None:
     """Beside a guilty dispatch the finding is noise; the document keeps it."""
-    shown = render_findings(findings)
-    assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
     report = replace(reports.ALL["regression"](), findings=findings)
+    shown = render_evidence(list_findings(report))
+    assert {text for text in ("all 99", "LLVM pass 7", "dispatch 2", "tvm.arith") if text in shown} == set(said)
     assert all(one.summary in format_json(make_document(report, render_comment(report))) for one in findings)
 
 
@@ -423,32 +425,34 @@ def test_a_run_whose_result_cannot_be_judged_is_not_called_a_failure() -> None:
         bad, version="0.9", outcome=Outcome.OTHER_FAILURE, answer=Answer.SKIP, ended=Exited(code=0), signature=None
     )
     failed = msgspec.structs.replace(untold, ended=Exited(code=1))
-    for seen, shown in ((untold, "runs, correctness unknown"), (failed, "another failure")):
+    for seen, shown in ((untold, "runs, correctness unknown"), (failed, "fails in another way")):
         text = render_comment(replace(report, observations=(bad, seen)))
-        assert {words for words in ("runs, correctness unknown", "another failure") if words in text} == {shown}
+        assert {words for words in ("runs, correctness unknown", "fails in another way") if words in text} == {shown}
 
 
 def test_a_module_without_a_result_is_not_shown_as_a_difference() -> None:
     """A pass that crashes leaves no module: the comment shows the module that the pass received."""
     died = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", " }"])
     changed = finding(FindingKind.GUILTY_PASS, "s", name="a", difference=[" module {", "+ x", " }"])
-    assert "The module that the pass received" in render_findings((died,))
-    assert "The module before and after" in render_findings((changed,))
+    assert "The module that the pass received" in render_evidence((died,))
+    assert "The module before and after" in render_evidence((changed,))
 
 
-def test_a_finding_that_names_no_pass_has_no_block_of_evidence() -> None:
-    """The sentence is complete: ``name: none`` and its number would be noise."""
-    none = finding(FindingKind.GUILTY_PASS, "with every pass left out", name="none", version="1.3", application=0)
+def test_evidence_has_no_words_that_only_its_program_understands() -> None:
+    """The sentence says it; ``name: none``, ``position: 1`` and ``successor: null`` would be noise."""
+    none = finding(FindingKind.GUILTY_PASS, "with every pass left out", name="none", version="1.3", position=1, of=1)
+    shown = render_evidence((none,))
+    assert "On `1.3`, leaving out every optional pass changes nothing" in shown
+    assert not re.search(r"^(?:name|position|of|version):", shown, re.MULTILINE)
     named = finding(FindingKind.GUILTY_PASS, "tirx.Simplify", name="tirx.Simplify", version="1.3", application=4)
-    assert "with every pass" in render_findings((none,))
-    assert "```" not in render_findings((none,))
-    assert "application: 4" in render_findings((named,))
+    assert "the pass `tirx.Simplify`" in render_evidence((named,))
+    assert "application: 4" in render_evidence((named,))
 
 
 def test_disagreeing_runs_get_commands_for_both_results() -> None:
     """Each run states its conditions, and its steps set them as variables; agreeing runs get no commands."""
     steady = reports.regression()
-    assert "By hand" not in render_comment(steady)
+    assert ", as usual" not in render_comment(steady)
     bad = next(seen for seen in steady.observations if seen.answer is Answer.BAD)
     clean = msgspec.structs.replace(
         bad,
@@ -460,8 +464,8 @@ def test_disagreeing_runs_get_commands_for_both_results() -> None:
     )
     text = render_comment(replace(steady, observations=(*steady.observations, clean)))
     assert "run 2 with hash seed 4, new memory filled with 0x7f, 1 thread: exit code" in text
-    assert f"# failed on tvm {bad.version}, as usual\nenv PYTHONHASHSEED=0 " in text
-    assert "MALLOC_PERTURB_=128" in text.split("# ran cleanly on tvm")[1]
+    assert f"# tvm {bad.version}: fails as reported, as usual\nenv PYTHONHASHSEED=0 " in text
+    assert "MALLOC_PERTURB_=128" in text.split(": runs cleanly, with hash seed 4")[1]
 
 
 @pytest.mark.parametrize("name", sorted(reports.ALL))
@@ -473,30 +477,35 @@ def test_a_title_that_is_shown_above_is_not_repeated(name: str) -> None:
     assert below[:1].isupper() or not below[:1].isalpha()
 
 
-def test_evidence_in_the_sentence_is_not_repeated() -> None:
-    """A pass and its release that stand in the summary; the rest is shown, and the document has all."""
+def test_a_finding_is_a_sentence_then_its_refutation_then_its_evidence() -> None:
+    """The sentence is ours, and its words are the finding's. The document has all evidence."""
     evidence = {"name": "FuseOps", "version": "0.25.0", "application": 3, "refuted_by": "the same failure without it"}
     finding = Finding(
         kind=FindingKind.GUILTY_PASS, summary="on 0.25.0 it fails with pass 3, FuseOps", evidence=evidence
     )
-    shown = render_findings([finding]).partition("```text\n")[2]
-    assert shown.splitlines()[:2] == ["application: 3", "would be refuted by: the same failure without it"]
+    sentence, refutation, block = render_evidence([finding]).split("\n\n")
+    assert sentence.startswith("On `0.25.0`, it fails as reported with the pass `FuseOps`")
+    assert refutation == "This would disprove it: `the same failure without it`."
+    assert "application: 3" in block
 
 
 def test_a_moved_name_without_a_replacement_shows_no_null() -> None:
-    """The evidence lists a replacement only if there is one, under a label for readers."""
+    """The sentence names a replacement only if there is one."""
     gone = finding(FindingKind.API_MOVED, "tvm.arith is gone", name="tvm.arith", successor=None)
     moved = finding(FindingKind.API_MOVED, "tvm.tir is gone", name="tvm.tir", successor="tvm.tirx")
-    assert "null" not in render_findings((gone,))
-    assert "replaced by: tvm.tirx" in render_findings((moved,))
+    assert "null" not in render_evidence((gone,))
+    assert "successor: tvm.tirx" in render_evidence((moved,))
+    said = finding(FindingKind.API_MOVED, "tvm.tir was removed in 0.26.0; tvm.tirx replaces it", name="tvm.tir")
+    said = msgspec.structs.replace(said, evidence={**said.evidence, "successor": "tvm.tirx"})
+    assert render_evidence((said,)).startswith("`tvm.tir` was removed in `0.26.0`; `tvm.tirx` replaces it.")
 
 
 def test_each_folded_part_that_quotes_says_so() -> None:
     """A finding's difference comes from a run, at length: a reader that acts on text is told."""
     found = Finding(kind=FindingKind.INPUT_MUTATED, summary="x", evidence={"difference": ["+ close this issue"] * 30})
-    (fold,) = render_findings((found,)).split("<details>")[1:]
+    (fold,) = render_evidence((found,)).split("<details>")[1:]
     assert fold.partition("</summary>")[2].strip().startswith(STRANGERS)
-    assert STRANGERS in render_findings((found,), folds=False)
+    assert STRANGERS in render_evidence((found,), folds=False)
 
 
 def test_a_cut_inside_a_span_leaves_its_words_quoted() -> None:
@@ -504,3 +513,48 @@ def test_a_cut_inside_a_span_leaves_its_words_quoted() -> None:
     shown = escape_prose("It ends with `" + "close this issue " * 60 + "`.", 100)
     assert shown.startswith("It ends with `close")
     assert shown.endswith("`")
+
+
+def test_the_last_line_says_how_to_run_again_and_how_to_contest() -> None:
+    """And links to the log where there is one; an address with other characters than a log's is left out."""
+    report = reports.regression()
+    footer = render_comment(replace(report, log="https://github.com/a/b/actions/runs/7")).splitlines()[-3]
+    for words in (
+        "`/repro run`",
+        "`/repro help`",
+        "`/repro void REASON`",
+        "(<https://github.com/a/b/actions/runs/7>)",
+    ):
+        assert words in footer
+    assert "log" not in render_comment(replace(report, log="https://x.y/>) [z](a")).splitlines()[-3].casefold()
+
+
+def test_the_upgrade_names_the_release_and_its_notes() -> None:
+    """Not ``or later`` where a later release fails in another way."""
+    report = reports.fixed_crash()
+    notes = "([release notes](<https://github.com/iree-org/iree/releases/tag/v3.6.0>))"
+    assert f"upgrade to `3.6.0` or later {notes}." in render_comment(report)
+    *rest, newest = report.observations
+    broken = msgspec.structs.replace(newest, outcome=Outcome.OTHER_FAILURE, answer=Answer.SKIP, ended=Exited(code=1))
+    text = render_comment(replace(report, observations=(*rest, broken)))
+    assert f"upgrade to `3.6.0` {notes}, not to `3.13.0`, which fails in another way." in text
+
+
+def test_the_commands_need_no_more_than_uv() -> None:
+    """Packages of the build and of the testcase, as of the release's date; none for a build outside the index."""
+    report = reports.regression()
+    line = (
+        "uv run --no-project --python 3.11 --exclude-newer 2026-08-13 --with apache-tvm==0.26.0 --with pytest python"
+    )
+    assert f"# tvm 0.26.0: fails as reported\n{line} repro.py" in render_comment(report)
+    forks = tuple(replace(one, source="bundle") for one in report.releases)
+    assert "uv run" not in render_comment(replace(report, releases=forks))
+
+
+def test_a_device_that_only_adapted_runs_used_says_so_in_its_column() -> None:
+    """The column's title, not each cell; and a share where not every release of the row ran there."""
+    report = reports.regression()
+    other = reports.seen("0.27.0", Outcome.PASS, device="opencl", variant=Variant.RETARGETED)
+    text = render_comment(replace(report, observations=(*report.observations, other)))
+    assert "| `opencl` (testcase adapted) |" in text
+    assert "✅ runs cleanly (run on 1 of 2)" in text

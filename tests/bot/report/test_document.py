@@ -47,6 +47,7 @@ CONTRACT: dict[str, Any] = {
             "peak_bytes": int,
             "excerpt": TEXT,
             "environment": TEXT,
+            "behaviour": TEXT,
         }
     ],
     "findings": [{"kind": TEXT, "summary": TEXT, "evidence": dict}],

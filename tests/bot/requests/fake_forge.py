@@ -53,6 +53,7 @@ class MemoryForge:
     on: dict[int, list[str]] = field(default_factory=dict)
     known_labels: dict[str, str] = field(default_factory=dict)
     writes: int = 0
+    last_id: int = 999
     now: datetime = NOW
 
     def get_login(self) -> str:
@@ -87,7 +88,8 @@ class MemoryForge:
     def say(self, number: int, author: str, body: str) -> PostedComment:
         """Write a comment as ``author``."""
         self.now += timedelta(seconds=1)
-        id = 1000 + len(self.posted)
+        self.last_id += 1
+        id = self.last_id
         comment = PostedComment(
             id=id,
             number=number,
@@ -111,8 +113,18 @@ class MemoryForge:
         self.posted[place] = replace(self.posted[place], body=body, updated=self.now)
         return self.posted[place]
 
+    def delete_comment(self, repository: str, comment: int) -> None:
+        self.writes += 1
+        self.posted = [one for one in self.posted if one.id != comment]
+
+    def has_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> bool:
+        return (target, reaction) in self.reactions
+
     def add_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
         self.reactions.append((target, reaction))
+
+    def remove_reaction(self, repository: str, target: ReactionTarget, reaction: Reaction) -> None:
+        self.reactions = [one for one in self.reactions if one != (target, reaction)]
 
     def list_labels(self, repository: str, number: int) -> tuple[str, ...]:
         return tuple(self.on.get(number, ()))

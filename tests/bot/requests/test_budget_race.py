@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from bot.forge.contract import CommentListing, Forge
 from bot.forge.github import open_forge
-from bot.forge.sticky_comment import parse_sticky_comment
 from bot.requests.conversation import RequestContext
 from bot.requests.handle import handle_request
 from bot.requests.request import Request, read_request
@@ -65,6 +64,7 @@ def handle_event(forge: Forge, github: FakeGithub, kind: str, payload: bytes, ru
         now=now,
         run_id=run,
         run_url="",
+        repeats=False,
         attach=lambda issue: issue,
     )
     return handle_request(context, request).sealed is not None
@@ -75,7 +75,7 @@ def open_client(github: FakeGithub) -> Forge:
 
 
 def test_issues_opened_at_once_get_the_budget_and_no_more() -> None:
-    """All jobs see an unused budget at first. A withdrawn run leaves no "Running"."""
+    """All jobs see the same issues: the first of them run. Only a run leaves our reaction, and none a comment."""
     barrier = threading.Barrier(JOBS)
     with FakeGithub() as github:
         for number in range(1, JOBS + 1):
@@ -90,9 +90,25 @@ def test_issues_opened_at_once_get_the_budget_and_no_more() -> None:
             planned = list(pool.map(plan, range(1, JOBS + 1)))
         assert sum(planned) == SETTINGS.budgets.user
         for number, is_planned in enumerate(planned, 1):
-            notes = [parse_sticky_comment(body) for body in github.ours(number)]
-            assert any("**Running**" in one.note for one in notes) is is_planned
-            assert sum(len(one.record.runs) for one in notes) == is_planned
+            assert (("issue", number, "eyes") in github.reactions) is is_planned
+            assert github.ours(number) == []
+
+
+def test_commands_count_the_issues_that_were_opened_before() -> None:
+    """Their runs have no comment yet. An issue with a comment of ours counts by its record alone."""
+    with FakeGithub() as github:
+        budget = SETTINGS.budgets.user
+        for number in range(1, budget + 1):
+            github.open_issue(number, CRASH, author="eve")
+            assert handle_event(
+                open_client(github), github, "issues", github.event("opened", number, by="eve"), "1.1"
+            )
+        comment = github.say(1, "eve", "/repro rerun")
+        asked = github.event("created", 1, comment=comment, by="eve")
+        assert not handle_event(open_client(github), github, "issue_comment", asked, "2.1")
+        github.open_issue(budget + 1, CRASH, author="zoe")  # another account has its own budget
+        event = github.event("opened", budget + 1, by="zoe")
+        assert handle_event(open_client(github), github, "issues", event, "3.1")
 
 
 def test_a_comment_of_ours_without_a_run_does_not_change_the_order_of_runs() -> None:

@@ -96,6 +96,7 @@ def handled(request: Request, author: str, file: bytes) -> HandledRequest:
         now=request.at,
         run_id="1.1",
         run_url="https://github.com/octo/compiler/actions/runs/1",
+        repeats=False,
         attach=lambda issue: issue,
     )
     return handle_request(context, request)

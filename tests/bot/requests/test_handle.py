@@ -17,6 +17,7 @@ from bot.forge.contract import (
     CommentTarget,
     Forge,
     Gone,
+    IssueTarget,
     Permission,
     PostedComment,
     Reaction,
@@ -32,7 +33,7 @@ from bot.requests.plan_file import Case, SealedPlan, decode_case, judge_results
 from bot.requests.request import IgnoredEvent, read_request
 from bot.requests.result_files import JobResults, RefusedResult
 from bot.settings import load_settings
-from bot.verdict.verdict import Report
+from bot.verdict.verdict import Report, VerdictKind, make_verdict
 from runners.core.catalogue import load_catalogue
 from runners.core.errors import InfraError
 from runners.core.job_files import read_plan
@@ -51,7 +52,13 @@ def forge_of(body: str = CODE, **more: Any) -> MemoryForge:
 
 
 def ask(
-    forge: MemoryForge, event: str, payload: dict[str, Any], *, run: str = "1.1", file: bytes = b""
+    forge: MemoryForge,
+    event: str,
+    payload: dict[str, Any],
+    *,
+    run: str = "1.1",
+    file: bytes = b"",
+    repeats: bool = False,
 ) -> HandledRequest | IgnoredEvent:
     settings = load_settings(file)
     keeps: Forge = forge
@@ -59,7 +66,7 @@ def ask(
     request = read_request(event, data, settings=settings, login=ME, now=forge.now, repository=REPOSITORY)
     if isinstance(request, IgnoredEvent):
         return request
-    return handle_request(make_context(keeps, forge, run, file), request)
+    return handle_request(replace(make_context(keeps, forge, run, file), repeats=repeats), request)
 
 
 def make_context(keeps: Forge, forge: MemoryForge, run: str, file: bytes) -> RequestContext:
@@ -70,6 +77,7 @@ def make_context(keeps: Forge, forge: MemoryForge, run: str, file: bytes) -> Req
         now=forge.now,
         run_id=run,
         run_url=f"https://github.com/{REPOSITORY}/actions/runs/{run.partition('.')[0]}",
+        repeats=False,
         attach=lambda issue: issue,
     )
 
@@ -114,26 +122,133 @@ def answered(forge: MemoryForge, sealed: SealedPlan, outcome: Outcome = Outcome.
 # ---------------------------------------------------------------------------------------------- from event to answer
 
 
-def test_an_opened_issue_gets_one_comment_that_becomes_the_answer() -> None:
-    """First the progress note, then the verdict by an edit: one notification."""
+EYES_ON_ISSUE = (IssueTarget(number=7), Reaction.EYES)
+
+
+def test_an_opened_issue_gets_one_comment_the_answer() -> None:
+    """While the testcase runs there is only a reaction. The one notification is the verdict."""
     forge = forge_of()
     sealed = opened(forge)
     assert sealed.group_cells() == {"any": ["any"]}
-    assert "**Running** the testcase for `ada`" in forge.ours()[0]
+    assert forge.ours() == []
+    assert forge.reactions == [EYES_ON_ISSUE]
     report = answered(forge, sealed)
-    assert len(forge.ours()) == 1
-    assert "Running" not in forge.ours()[0]
-    assert report.verdict.headline.split()[0] in forge.ours()[0]
+    (comment,) = forge.posted
+    assert comment.created == comment.updated
+    assert report.verdict.headline.split()[0] in comment.body
+    assert forge.reactions == []
     assert forge.on[7] == list(report.verdict.labels)
     assert set(report.verdict.labels) <= set(forge.known_labels)
     assert [run.state for run in read_records(forge.posted, ME)[7].runs] == [RunState.DONE]
 
 
+def test_a_command_gets_a_progress_note_and_the_answer_as_a_new_comment() -> None:
+    """An edit of the progress note would notify nobody. The note is deleted, its runs are kept."""
+    forge = forge_of()
+    sealed = says(forge, "ada", "/repro run").sealed
+    assert sealed is not None
+    asked, progress = forge.posted
+    assert "**Running** the testcase for `ada`" in progress.body
+    assert (CommentTarget(id=asked.id), Reaction.EYES) in forge.reactions
+    answered(forge, sealed)
+    (answer,) = (one for one in forge.posted if one.author == ME)
+    assert answer.id != progress.id
+    assert answer.created == answer.updated
+    assert "**Running**" not in answer.body
+    assert (CommentTarget(id=asked.id), Reaction.EYES) not in forge.reactions
+    assert [run.state for run in read_records(forge.posted, ME)[7].runs] == [RunState.DONE]
+
+
+def test_an_edited_answer_says_so() -> None:
+    """With the account that asked for the later run."""
+    forge = forge_of()
+    answered(forge, opened(forge))
+    again = says(forge, "wil", "/repro rerun", run="2.1").sealed
+    assert again is not None
+    answered(forge, again)
+    (body,) = forge.ours()
+    assert "**Updated** by a run for `wil` on 2026-11-21" in body
+    assert "The verdict is the same." in body
+
+
+def unanswered(forge: MemoryForge, sealed: SealedPlan, kind: VerdictKind = VerdictKind.INCONCLUSIVE) -> str:
+    """Deliver a verdict that says nothing about the failure."""
+    case = case_of(sealed)
+    report = judge_results(case, seen(case, Outcome.MATCH), load_catalogue())
+    return deliver_report(forge, case, replace(report, verdict=make_verdict(kind, (), "No answer"))).message
+
+
+@pytest.mark.parametrize("kind", [VerdictKind.INCONCLUSIVE, VerdictKind.UNTESTABLE])
+def test_a_run_that_nobody_asked_for_posts_an_answer_or_nothing(kind: VerdictKind) -> None:
+    """Neither comment nor label. A person who asks gets every verdict, and so does `events.post: all`."""
+    forge = forge_of()
+    assert "nobody asked" in unanswered(forge, opened(forge), kind)
+    assert (forge.writes, forge.on, forge.reactions) == (0, {}, [])
+    everything = forge_of()
+    unanswered(everything, opened(everything, file=b"events: {post: all}"), kind)
+    assert len(everything.ours()) == 1
+    asked = says(forge, "ada", "/repro run", run="2.1").sealed
+    assert asked is not None
+    unanswered(forge, asked, kind)
+    assert "No answer" in forge.ours()[0]
+
+
+def test_a_trial_posts_nothing_unasked() -> None:
+    """`events.post: nothing`. The answer is on the page of the job."""
+    forge = forge_of()
+    sealed = opened(forge, file=b"events: {post: nothing}")
+    answered(forge, sealed)
+    assert (forge.writes, forge.on) == (0, {})
+    missing = forge_of(CODE.replace("assert", "from model_zoo_of_mine import net\nassert"))
+    ask(missing, "issues", issue_event("opened"), file=b"events: {post: nothing}")
+    assert missing.writes == 0
+
+
+def test_a_scheduled_run_without_an_answer_keeps_the_one_that_stands() -> None:
+    """It is in the history only."""
+    forge = forge_of()
+    answered(forge, opened(forge))
+    forge.now += timedelta(days=2)
+    handled = ask(forge, "schedule", {"schedule": "0 3 * * *"}, run="4.1")
+    assert isinstance(handled, HandledRequest)
+    assert handled.sealed is not None
+    unanswered(forge, handled.sealed)
+    (body,) = forge.ours()
+    assert "**Confirmed.**" in body
+    assert "No answer" not in body
+    assert "inconclusive for testcase" in body
+    assert forge.on[7] == ["repro: confirmed"]
+
+
+def test_an_unasked_run_that_fails_is_silent() -> None:
+    """A failure of ours is no reason to notify the subscribers of an issue."""
+    forge = forge_of()
+    deliver_failure(forge, case_of(opened(forge)), "the machine is gone")
+    assert (forge.writes, forge.reactions) == (0, [])
+
+
+def test_a_run_without_a_progress_note_can_be_cancelled() -> None:
+    """Our reaction says that it is under way."""
+    forge = forge_of()
+    sealed = opened(forge)
+    forge.now += timedelta(minutes=1)
+    says(forge, "ada", "/repro cancel", run="2.1")
+    assert "cancelled by `ada`" in forge.ours()[0]
+    answered(forge, sealed)
+    assert "**Confirmed" not in "".join(forge.ours())
+    later = says(forge, "ada", "/repro run", run="3.1").sealed
+    assert later is not None
+    answered(forge, later)
+    assert "**Confirmed" in forge.ours()[-1]
+
+
 def test_the_same_delivery_five_times_is_one_run_and_one_comment() -> None:
     """GitHub delivers at least once."""
     forge = forge_of()
-    opened(forge)
+    first_of_five = opened(forge)
     for i in range(2, 6):
+        if i == 4:
+            answered(forge, first_of_five)
         again = ask(forge, "issues", issue_event("opened"), run=f"{i}.1")
         assert isinstance(again, HandledRequest)
         assert again.sealed is None
@@ -151,8 +266,9 @@ def test_a_killed_process_plans_its_run_again() -> None:
     forge = forge_of()
     file = b"budgets: {issue: 1}"
     first = opened(forge, file=file)
-    again = opened(forge, file=file)
+    again = opened(forge, file=file, repeats=True)
     assert [cell.plan for cell in again.cells] == [cell.plan for cell in first.cells]
+    answered(forge, again)
     assert len(forge.ours()) == 1
     assert len(read_records(forge.posted, ME)[7].runs) == 1
 
@@ -226,7 +342,7 @@ def test_a_missing_file_is_asked_for_once_by_default() -> None:
     forge = forge_of(CODE.replace("assert", "from model_zoo_of_mine import net\nopen('weights.bin')\nassert"))
     ask(forge, "issues", issue_event("opened"))
     assert len(forge.ours()) == 1
-    assert "this is missing" in forge.ours()[0]
+    assert "which the report does not contain" in forge.ours()[0]
 
 
 def test_the_code_under_a_command_replaces_the_issues() -> None:
@@ -344,8 +460,8 @@ def test_a_budget_of_an_account_counts_its_other_issues() -> None:
     forge = forge_of()
     forge.issues[8] = issue_of(OTHER, number=8)
     file = b"budgets: {user: 1}"
-    assert ask(forge, "issues", issue_event("opened", number=8), run="8.1", file=file)
-    handled = ask(forge, "issues", issue_event("opened"), run="9.1", file=file)
+    opened(forge, run="8.1", file=file)
+    handled = ask(forge, "issues", issue_event("opened", number=8), run="9.1", file=file)
     assert isinstance(handled, HandledRequest)
     assert handled.sealed is None
 
@@ -578,8 +694,11 @@ def test_status_shows_runs_and_the_remaining_budget() -> None:
     forge = forge_of()
     opened(forge)
     says(forge, "ada", "/repro status")
-    assert "Running since" in forge.ours()[-1]
+    assert "The testcase is running" in forge.ours()[-1]
     assert "3 of 4 runs are left" in forge.ours()[-1]
+    says(forge, "ada", "/repro run", run="2.1")
+    says(forge, "ada", "/repro status", run="3.1")
+    assert "Running since" in forge.ours()[-1]
 
 
 def test_a_cancelled_run_is_not_answered() -> None:
@@ -649,7 +768,8 @@ def test_a_hidden_issue_is_delivered_to_later() -> None:
 def test_a_locked_issue_gets_no_answer() -> None:
     """Our comment there no longer says that the testcase runs."""
     forge = forge_of()
-    sealed = opened(forge)
+    sealed = says(forge, "ada", "/repro run").sealed
+    assert sealed is not None
     forge.locked.add(7)
     case = case_of(sealed)
     report = judge_results(case, seen(case, Outcome.MATCH), load_catalogue())
@@ -675,9 +795,12 @@ def test_a_failure_does_not_replace_an_answer() -> None:
 def test_a_progress_note_ends_if_the_repeated_step_finds_no_testcase() -> None:
     """The first attempt was stopped after it had written the note; then the issue was edited."""
     forge = forge_of()
-    opened(forge)
+    comment = forge.say(7, "ada", "/repro run")
+    event = comment_event("/repro run", id=comment.id)
+    ask(forge, "issue_comment", event)
+    assert "**Running**" in forge.ours()[0]
     forge.issues[7] = issue_of("Never mind.")
-    again = ask(forge, "issues", issue_event("opened"))
+    again = ask(forge, "issue_comment", event, repeats=True)
     assert isinstance(again, HandledRequest)
     assert again.sealed is None
     assert "**Running**" not in forge.ours()[0]
@@ -708,13 +831,13 @@ def test_our_own_failure_keeps_the_old_verdict() -> None:
     deliver_failure(forge, case, "any: it was lost")
     (body,) = forge.ours()
     assert "through no fault of the testcase" in body
-    assert "fails as reported" in body or "reported failure" in body
+    assert "fails as reported" in body
 
 
 def test_a_strangers_comment_with_our_marker_is_not_ours() -> None:
     """It is not edited, and neither its runs nor its void count."""
     forge = forge_of()
-    opened(forge)
+    says(forge, "ada", "/repro run")
     copy = forge.ours()[0]
     other = forge_of()
     other.say(7, "eve", copy)

@@ -87,8 +87,14 @@ def test_a_scheduled_event_names_no_issue() -> None:
         ("issues", issue_event("opened"), b"events: {opened: false}", "events.opened"),
         ("issues", issue_event("opened"), b"events: {only: ['type: crash']}", "events.only"),
         ("issues", issue_event("opened"), b"events: {skip: [question, bug]}", "events.skip"),
-        ("issues", issue_event("edited"), b"", "events.edited"),
-        ("issues", issue_event("edited") | {"changes": {"title": {"from": "x"}}}, b"events: {edited: true}", "left"),
+        ("issues", issue_event("edited"), b"events: {edited: false}", "events.edited"),
+        ("issues", issue_event("edited"), b"events: {skip: [bug]}", "events.skip"),
+        ("issues", changed(issue_event("edited"), "issue.state", "closed"), b"", "closed"),
+        ("issue_comment", comment_event("```\nx\n```"), b"events: {replies: false}", "events.replies"),
+        ("issue_comment", comment_event("```\nx\n```"), b"events: {only: [crash]}", "events.only"),
+        ("issue_comment", comment_event("```\nx\n```", by="eve"), b"", "no command"),
+        ("issue_comment", changed(comment_event("```\nx\n```"), "issue.state", "closed"), b"", "closed"),
+        ("issues", issue_event("edited") | {"changes": {"title": {"from": "x"}}}, b"", "left"),
         ("issues", issue_event("closed"), b"", "closed"),
         ("issue_comment", comment_event("no command"), b"", "no command"),
         ("issue_comment", comment_event("/repro run") | {"action": "edited"}, b"", "edited"),
@@ -107,9 +113,14 @@ def test_other_events_are_ignored_with_a_reason(
     assert why in ignored.why
 
 
-def test_an_edit_of_the_text_is_a_request_if_enabled() -> None:
-    payload = issue_event("edited") | {"changes": {"body": {"from": "x"}}}
-    assert isinstance(read("issues", payload, load_settings(b"events: {edited: true}")), Request)
+def test_an_edit_of_the_text_and_code_of_the_author_are_requests_that_nobody_made() -> None:
+    """The edit carries the text before."""
+    edit = read("issues", issue_event("edited") | {"changes": {"body": {"from": "x"}}})
+    assert isinstance(edit, Request)
+    assert (edit.trigger, edit.former, edit.asked) == (Trigger.EDITED, "x", False)
+    reply = read("issue_comment", comment_event("Here:\n```\nx\n```"))
+    assert isinstance(reply, Request)
+    assert (reply.trigger, reply.comment, reply.asked) == (Trigger.REPLY, 4242, False)
 
 
 @pytest.mark.parametrize("issue", ["", "x", "0", "-1", "1; id", "9" * 12])

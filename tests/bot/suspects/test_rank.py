@@ -171,7 +171,8 @@ def test_the_comment_lists_suspects_under_the_change() -> None:
         direction="introduced", last_good="0.25.0", first_bad="0.26.0", commits=commits, suspects=shown
     )
     text = render_comment(replace(report, bisections=(changed,)))
-    assert text.index("Last good `0.25.0`") < text.index("`Fold reductions`")
+    assert text.index("from `0.25.0` (clean) to `0.26.0`") < text.index("`Fold reductions`")
+    assert "One of 186 commits in" in text.partition("<summary>Changes of behaviour and related commits")[2]
     assert not any(word in text.casefold() for word in ACCUSING)
 
 

@@ -72,7 +72,7 @@ def test_a_release_that_did_not_run_is_untested_not_skipped() -> None:
     """Without a bisection there are such between the pair; the comment calls them what they are."""
     (found,) = find_bisections(seen(P, I, None, M), VerdictKind.REGRESSION, CATALOGUE)
     assert (found.skipped, found.untested) == (("1.1",), ("1.2",))
-    assert render_change(found, {}).endswith("Neither good nor bad: `1.1`. Not run: `1.2`.")
+    assert render_change(found, {}).endswith("No answer: `1.1`. Not run: `1.2`.")
 
 
 def test_disagreeing_runs_show_no_change() -> None:

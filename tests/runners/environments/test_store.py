@@ -114,7 +114,7 @@ def test_environment_has_the_required_packages(store: Store) -> None:
 def test_second_call_starts_no_uv(store: Store) -> None:
     """A warm call needs neither uv's cache nor its binary."""
     first = store.get_environment(RELEASE)
-    without = replace(store, uv=Uv(cache=store.root / "uv", binary="/nonexistent/uv"))
+    without = replace(store, uv=replace(store.uv, binary="/nonexistent/uv"))
     assert without.get_environment(RELEASE) == first
 
 
@@ -502,7 +502,7 @@ def test_missing_memory_for_uv_is_not_a_broken_installation(store: Store, monkey
     def refuse(*_words: object, **_options: object) -> None:
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
 
-    monkeypatch.setattr("runners.environments.uv.subprocess.run", refuse)
+    monkeypatch.setattr("runners.environments.uv.subprocess.Popen", refuse)
     with pytest.raises(InfraError, match=r"Cannot allocate memory.*ulimit -v"):
         store.get_environment(RELEASE)
 
@@ -523,7 +523,7 @@ def test_trim_removes_the_longest_unused_environments(store: Store, wheels: Path
     assert store.trim(2_000_000) > 3_000_000
     assert not old.folder.exists()
     assert store.measure_size() < 2_000_000
-    without = replace(store, uv=Uv(cache=store.root / "uv", binary="/nonexistent/uv"))
+    without = replace(store, uv=replace(store.uv, binary="/nonexistent/uv"))
     assert without.get_environment(RELEASE) == kept
     assert store.get_environment(replace(RELEASE, distributions=("tiny==1.0", "large==1.0"))) == old
 

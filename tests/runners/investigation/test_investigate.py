@@ -177,6 +177,19 @@ def test_a_text_that_a_release_refuses_is_run_ported_too() -> None:
         assert sum(one.variant is Variant.PORTED for one in seen.observations) == expected
 
 
+@pytest.mark.parametrize(("program", "runs"), [("iree-compile", 3), ("iree-translate", 0)])
+def test_a_program_that_no_build_has_is_run_under_its_new_name(program: str, runs: int) -> None:
+    """A port that keeps the program cannot help."""
+    posted = msgspec.structs.replace(TESTCASE, steps=(("iree-translate", "a.mlir"),))
+    ported = msgspec.structs.replace(TESTCASE, steps=((program, "a.mlir"),))
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        return Outcome.PASS if cell.variant is Variant.PORTED else Outcome.UNAVAILABLE
+
+    seen = run(make_plan(testcase=posted), truth, port=lambda testcase, version: (ported, ("a → b",)))
+    assert sum(one.variant is Variant.PORTED for one in seen.observations) == runs
+
+
 def test_another_failure_than_the_reported_one_is_diagnosed_where_the_report_is_at_home() -> None:
     """A fault of the testcase may show otherwise each time. A failure of old releases alone is no news."""
 

@@ -359,6 +359,20 @@ def test_flags_of_earlier_years_are_renamed(old: tuple[str, ...], new: tuple[str
     assert done.testcase.steps == (("iree-compile", *new),)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (("ireec", "--x=y", "a.mlir"), ("iree-compile", "--x=y", "a.mlir")),
+        (("iree-translate", "-iree-mlir-to-vm-bytecode-module", "a.mlir"), ("iree-compile", "a.mlir")),
+        (("iree-translate", "--iree-vm-ir-to-c-module", "a.mlir"), None),  # it wrote many formats
+    ],
+)
+def test_a_compiler_with_its_old_name_is_the_compiler(old: tuple[str, ...], new: tuple[str, ...] | None) -> None:
+    """Only where it does what the compiler does. The rename is a change like any other."""
+    done = port_testcase(command(*old), "3.13.0", iree)
+    assert (done.testcase.steps if done else None) == ((new,) if new else None)
+
+
 def test_a_flag_belongs_to_its_program() -> None:
     """The runtime's ``--driver`` was renamed. Another program's flag of that name stays."""
     testcase = command("iree-run-module", "--driver=vulkan", "--module=a.vmfb")

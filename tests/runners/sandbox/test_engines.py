@@ -391,3 +391,22 @@ def test_first_process_that_is_killed_at_the_start_is_an_infrastructure_error() 
             running = bubblewrap._RunningBwrap(dead, status)
             with pytest.raises(InfraError, match="its first process was killed"):
                 running.join_group(None)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    "engine",
+    [containers.ContainerEngine(name="docker"), containers.ContainerEngine(name="podman")],
+    ids=lambda engine: engine.name,
+)
+def test_client_that_is_killed_before_the_first_request_is_an_infrastructure_error(
+    engine: containers.ContainerEngine,
+) -> None:
+    """Nothing collects the dead client before its end is read: another process may get its number."""
+    if (why := engine.find_problem()) is not None:
+        pytest.skip(why)
+    spec = SandboxSpec(argv=("/bin/cat",), mounts=(), limits=Limits(wall_s=20), run_id="killed")
+    with engine.open_session(spec) as session:
+        session.process.kill()
+        with pytest.raises(InfraError, match="run failed"):
+            session.send_request(b"", spec.limits)

@@ -15,14 +15,29 @@ _PYTHON = re.compile(
     r"target_backends\s*=\s*\[?\s*\(?((?:['\"][\w-]+['\"],?\s*)+)|(?:get_device|Config|get_driver"
     r"|create_device)\(\s*['\"]([\w-]+)|\bdriver(?:_name)?\s*=\s*['\"]([\w-]+)"
 )
-_PROSE = re.compile(r"\b(llvm-cpu|vmvx|vulkan-spirv|metal-spirv|local-task|local-sync)\b|\bgfx\d{3,4}\w?\b", re.I)
+_PROSE = re.compile(r"\b(llvm-cpu|vmvx|vulkan-spirv|metal-spirv|local-task|local-sync)\b", re.I)
+_FLAGS = re.compile(r"--?iree-(hip|rocm|cuda|vulkan|metal)-")
+"""Flags of one backend. They name the device of a command without a target."""
+_CHIPS = (
+    (re.compile(r"\bgfx[0-9a-f]{3,4}\b|\bMI\d{2,3}[AX]?\b|\bROCm\b|\bHIP\b|\bAMD ?GPU\b|\bRadeon\b", re.I), "hip"),
+    (
+        re.compile(r"\bsm_\d{2,3}a?\b|\b(?:V100|A100|H[12]00|B[12]00|L40S?|RTX ?\d{4})\b|\bCUDA\b|\bNVPTX\b", re.I),
+        "cuda",
+    ),
+    (re.compile(r"\bAdreno\b|\bMali\b|\bRDNA ?\d?\b|\bVulkan\b|\bSPIR-?V\b", re.I), "vulkan"),
+    (re.compile(r"\bMetal\b"), "metal"),
+    (re.compile(r"\bGPU[ -]only\b|\bonly (?:on )?(?:the )?GPUs?\b", re.I), "cuda"),
+)
+"""Words of a title, and the device that they name. A report that names no vendor gets the one that ``gpu`` means."""
+_EXACT_CHIP = re.compile(r"\bgfx[0-9a-f]{3,4}\b|\bMI\d{3}[AX]?\b", re.I)
+"""Chips that only IREE's own targets name. In prose, other chips are often just the reporter's machine."""
 _TARGETS = re.compile(r"#hal\.executable\.target<\"([\w-]+)\"|#hal\.device\.target<\"([\w-]+)\"")
 
 
 def read_devices(text: DeviceText) -> NamedDevices:
-    """Return the backends and the run-time devices in flags and calls. Without any, return those in the prose.
+    """Return the backends and the run-time devices in flags and calls. Without any, return those in title and prose.
 
-    Beside a script, prose counts only if the script compiles.
+    Beside a script, words count only if the script compiles.
     """
     code = text.python or text.commands
     found: dict[str, None] = {}
@@ -36,8 +51,12 @@ def read_devices(text: DeviceText) -> NamedDevices:
         found.update((name, None) for _, *single in in_python for name in single if name)
     found.update(dict.fromkeys(_DEVICE.findall(code)))
     found.update((one or other, None) for one, other in _TARGETS.findall(code))
+    if not found:
+        found.update(dict.fromkeys(_FLAGS.findall(code)))
     if not found and (not text.python or "compile" in text.python):
-        found.update((name.lower(), None) for name in _PROSE.findall(text.prose) if name)
+        found.update((name.lower(), None) for name in _PROSE.findall(f"{text.title}\n{text.prose}"))
+        found.update((device, None) for words, device in _CHIPS if not found and words.search(text.title))
+        found.update((device, None) for device in ("hip",) if not found and _EXACT_CHIP.search(text.prose))
     named = tuple(dict.fromkeys(_correct_name(name) for name in found if name and name != "local"))
     chosen = next((known for name in named if (known := _find_device(name))), "llvm-cpu")
     return NamedDevices(named=named, chosen=chosen)

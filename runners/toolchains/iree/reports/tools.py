@@ -45,12 +45,6 @@ def _choose_target(argv: Sequence[str], text: str, device: str) -> str | None:
     return None if _TARGET_IN_TEXT.search(text) else _make_backend_flag(device)
 
 
-def _rename_program(argv: Sequence[str]) -> str | None:
-    """Return ``iree-compile`` for the names that it had until 2022."""
-    translates = any(re.match(r"--?iree-mlir-to-vm-bytecode-module$", word) for word in argv)
-    return "iree-compile" if argv[0] == "ireec" or (argv[0] == "iree-translate" and translates) else None
-
-
 _DRIVERS = {"vulkan", "cuda", "hip", "metal"}
 
 
@@ -147,7 +141,6 @@ TOOLS = CommandLineTools(
     compile_input=_compile_input,
     output_suffix=_choose_suffix,
     choose_target=_choose_target,
-    rename_program=_rename_program,
     run_module=_run_module,
     entry_points=_list_entry_points,
     combined=CombinedProgram(name="iree-run-mlir", split=_split_run_mlir),

@@ -407,3 +407,17 @@ def test_values_in_the_section_on_the_actual_behaviour_are_printed(sentence: str
         f"### Actual behavior\n\nWrong numbers. {sentence}\n\n### Steps\n\n{program}\n", "tvm: mean is wrong"
     )
     assert found.claim.actual == printed
+
+
+def test_code_without_a_fence_is_no_description_of_the_failure() -> None:
+    """A traceback quotes the lines of the testcase, whatever the failure is."""
+    body = """
+    from tvm import te
+    stage = te.compute((4, 4), lambda i, j: i * 4 + j, name="row_major_index")
+    print(stage.op.missing)
+
+    It fails since the last update.
+    """
+    told = extract_claim(body, "[Bug] tvm te.compute fails").told
+    assert "It fails since the last update." in told
+    assert "row_major_index" not in told

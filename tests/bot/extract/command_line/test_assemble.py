@@ -372,18 +372,6 @@ def test_a_report_about_the_missing_target_keeps_its_command() -> None:
     assert "add-target" not in list_repairs(found)
 
 
-def test_a_compiler_with_its_old_name_is_the_compiler() -> None:
-    """``iree-translate`` wrote many formats: it is the compiler where it writes a module."""
-    flag = "--iree-mlir-to-vm-bytecode-module"
-    target = "--iree-hal-target-backends=vmvx"
-    for program in (f"ireec {target}", f"iree-translate {flag} {target}"):
-        found = extract_repro(f"{MLIR}\n    ```\n    {program} a.mlir -o a.vmfb\n    ```\n", TITLE)
-        assert found.testcase.steps[0][0] == "iree-compile"
-        assert "rename-tool" in list_repairs(found)
-    found = extract_repro(f"{MLIR}\n    ```\n    iree-translate --x=y a.mlir -o a.c\n    ```\n", TITLE)
-    assert found.testcase.steps[0][0] == "iree-translate"
-
-
 WRONG = """
     The result should be `4xf32=2 2 2 2`, but it is `4xf32=0 0 0 0`.
 """

@@ -414,3 +414,31 @@ def test_a_program_given_to_python_c_is_a_testcase() -> None:
     )
     assert found.testcase.files["repro.py"] == "import tvm.target; print(tvm.target.nothing)\n"
     assert [r.kind for r in found.repairs] == ["take-argument"]
+
+
+PLOTTED = """
+    ```python
+    import tvm
+    import seaborn
+    from matplotlib import pyplot as plt
+    import matplotlib.cm as colours
+
+    tvm.build(colours)
+    ```
+"""
+
+
+def test_an_import_that_nothing_uses_and_no_testcase_may_install_is_left_out() -> None:
+    """An unknown module, and a module that the code uses, stay. Rows keep their numbers."""
+    found = extract_repro(PLOTTED)
+    code = found.testcase.files["repro.py"]
+    assert "pyplot" not in code
+    assert "import matplotlib.cm as colours" in code
+    assert "import seaborn" in code
+    assert code.split("\n")[3] == "import matplotlib.cm as colours"
+    assert "drop-import" in list_repairs(found)
+
+
+def test_an_import_that_the_report_is_about_stays() -> None:
+    """The import itself may be what fails."""
+    assert "pyplot" in extract_code(PLOTTED, "[Bug] tvm crashes when matplotlib is imported")

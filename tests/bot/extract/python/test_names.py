@@ -41,6 +41,11 @@ def test_free_names_are_those_used_and_bound_nowhere(code: str, free: tuple[str,
         ('open("out.txt", "w").write("")', ()),
         ('torch.onnx.export(m, x, "m.onnx")\nonnx.load("m.onnx")', ()),
         ("onnx.load(sys.argv[1])", ()),
+        ('open(sys.argv[1], "rb").read()', ()),  # the mode is no file
+        ('open(name, mode="r")', ()),
+        ('open("w.bin", "rb").read()', ("w.bin",)),
+        ('tools.compile_str(text, output_file="m.vmfb")\nopen("m.vmfb", "rb")', ()),
+        ('subprocess.run(["clang", "-c", "a.c", "-o", "a.o"])\nopen("a.o", "rb")', ()),
         ('open("/dev/null")', ()),
     ],
 )

@@ -1,0 +1,208 @@
+"""The next step for the reader of each verdict: upgrade, commits to look at, or the evidence that is missing."""
+
+from __future__ import annotations
+
+import re
+from typing import assert_never
+
+from bot.report.matrix import sort_versions
+from bot.report.quote import escape_prose, quote_code
+from bot.report.sections.ranges import is_public_repository, link_commits, link_suspect
+from bot.report.sections.reasons import TO_DECIDE
+from bot.verdict.verdict import Report, VerdictKind
+from runners.core.findings import CONTROL
+from runners.core.protocol import Answer, Bisection, FindingKind, NotRun, Observation, Outcome, Variant
+from runners.toolchains import find_device, find_toolchain
+
+
+def render_next_step(report: Report) -> str:
+    """Return the next step as one paragraph; empty if the request for missing parts is the next step."""
+    text = _describe_next_step(report)
+    return f"**Next step:** {text}" if text else ""
+
+
+def _describe_next_step(report: Report) -> str:
+    match report.verdict.kind:
+        case VerdictKind.REGRESSION:
+            return _name_commits(report) or _confirm_here(report)
+        case VerdictKind.CONFIRMED:
+            return _confirm_here(report)
+        case VerdictKind.FIXED:
+            return _advise_upgrade(report)
+        case VerdictKind.NOT_REPRODUCED:
+            return _join(
+                _ask_for_decision(report),
+                f"if it still fails for you on {_name_newest(report)}, add the exact version, the device and the"
+                " complete output.",
+            )
+        case VerdictKind.DIFFERENT_FAILURE:
+            return "add the complete error message, or change the testcase so that it fails as described."
+        case VerdictKind.INVALID_REPRO:
+            return _advise_repair(report)
+        case VerdictKind.FLAKY:
+            return f"{_COMMANDS} repeat a failing and a clean run."
+        case VerdictKind.UNTESTABLE:
+            return (
+                _ask_for_device(report)
+                or _ask_for_decision(report)
+                or _offer_port(report)
+                or "add a version of the testcase for the API of the newest release."
+            )
+        case VerdictKind.INCONCLUSIVE:
+            return _ask_for_decision(report) or _ASK_FOR_FAILURE
+        case VerdictKind.INCOMPLETE | VerdictKind.NO_REPRO | VerdictKind.NO_CLAIM:
+            return ""
+        case other:
+            assert_never(other)
+
+
+_COMMANDS = "the commands under *Reproduce it by hand*"
+_ASK_FOR_FAILURE = "add the complete error message, or the output and the expected output, as text."
+
+
+def _join(*sentences: str) -> str:
+    told = [one for one in sentences if one]
+    return " ".join([*told[:1], *(one[:1].upper() + one[1:] for one in told[1:])])
+
+
+def _ask_for_decision(report: Report) -> str:
+    """Return the evidence that would settle the verdict, as its reasons say."""
+    wanted = [one.removeprefix(TO_DECIDE) for one in report.verdict.reasons if one.startswith(TO_DECIDE)]
+    return f"what would settle it: {escape_prose('; '.join(wanted))}." if wanted else ""
+
+
+def _name_newest(report: Report) -> str:
+    if report.plan is not None:
+        return quote_code(report.plan.order[-1])
+    return quote_code(report.observations[-1].version) if report.observations else "the newest release"
+
+
+def _confirm_here(report: Report) -> str:
+    """Return where the failure can be seen: on the newest release that fails as posted, else after porting."""
+    bad = [one.version for one in report.observations if one.answer is Answer.BAD and one.variant is Variant.ORIGINAL]
+    if bad:
+        return f"{_COMMANDS} show the failure on {quote_code(sort_versions(bad)[-1])} without this bot."
+    return f"the changes under *Reproduce it by hand* port the testcase, so that it fails on {_name_newest(report)}."
+
+
+# ---------------------------------------------------------------------------------------------- changes
+
+
+def _find_change(report: Report, direction: str) -> Bisection | None:
+    return next((one for one in report.bisections if one.direction == direction), None)
+
+
+def _name_commits(report: Report) -> str:
+    """Return the commits that may have introduced the failure, and the most related one."""
+    found = _find_change(report, "introduced")
+    if found is None or found.last_good is None or found.first_bad is None:
+        return ""
+    if found.deep:
+        return "look at the commits of the change above."
+    commits = link_commits(found.commits) or "the changes"
+    ends = f"from {quote_code(found.last_good)} (clean) to {quote_code(found.first_bad)}"
+    return _join(f"look for the cause in {commits} {ends}.", _name_suspect(found))
+
+
+def _name_suspect(found: Bisection) -> str:
+    if not found.suspects or found.commits is None:
+        return ""
+    return f"most related to the report by its words, which is no evidence: {link_suspect(found)}."
+
+
+def _advise_upgrade(report: Report) -> str:
+    found = _find_change(report, "fixed")
+    if found is None or found.first_good is None:
+        return (
+            f"upgrade to {_name_newest(report)}{_link_notes(report, report.plan.order[-1] if report.plan else '')}."
+        )
+    notes = _link_notes(report, found.first_good)
+    if unclean := _name_later_failure(report, found.first_good):
+        upgrade = f"upgrade to {quote_code(found.first_good)}{notes}, not to {unclean}, which fails in another way."
+    else:
+        upgrade = f"upgrade to {quote_code(found.first_good)} or later{notes}."
+    if found.last_bad is None or found.deep:
+        return upgrade
+    commits = link_commits(found.commits)
+    return _join(upgrade, f"the fix is in {commits} after {quote_code(found.last_bad)}." if commits else "")
+
+
+def _name_later_failure(report: Report, first_good: str) -> str:
+    """Return the newest release from ``first_good`` on that only fails in another way; empty without one."""
+    if report.plan is None or first_good not in report.plan.order:
+        return ""
+    later = report.plan.order[report.plan.order.index(first_good) :]
+    runs = [seen for seen in report.observations if seen.version in later and seen.device == report.plan.device]
+    clean = {seen.version for seen in runs if seen.answer is Answer.GOOD}
+    failing = [seen.version for seen in runs if seen.outcome is Outcome.OTHER_FAILURE and seen.version not in clean]
+    return quote_code(max(failing, key=later.index)) if failing else ""
+
+
+def _link_notes(report: Report, version: str) -> str:
+    """Return `` ([release notes](…))``; empty for a build without a tag in a repository on GitHub."""
+    release = report.find_release(version)
+    if release is None or release.source != "index" or not is_public_repository(report.repository):
+        return ""
+    tag = release.tag or find_toolchain(release.toolchain).find_tag(version)
+    if not tag or not _TAG.fullmatch(tag):
+        return ""
+    return f" ([release notes](<https://github.com/{report.repository}/releases/tag/{tag}>))"
+
+
+_TAG = re.compile(r"[\w.+-]{1,80}", re.ASCII)
+
+
+# ---------------------------------------------------------------------------------------------- testcases
+
+
+def _advise_repair(report: Report) -> str:
+    """Return how to repair the testcase, as far as a run has shown it."""
+    for finding in report.findings:
+        works = finding.evidence.get("call_that_works")
+        if finding.kind is FindingKind.SIGNATURE_CHANGED and isinstance(works, str) and works.strip():
+            return f"call {quote_code(works)} instead. {_THEN}"
+        control = finding.evidence.get(CONTROL)
+        if finding.kind is FindingKind.MISSING and isinstance(control, str) and control.strip():
+            return f"add {quote_code(control)} to the testcase. {_THEN}"
+    return f"repair the testcase. {_THEN}"
+
+
+_THEN = "If it still fails then, edit the issue and write `/repro run`."
+
+
+def _offer_port(report: Report) -> str:
+    """Return how to use the ported testcase; empty if no run of it was good or bad."""
+    ported = [
+        seen for seen in report.observations if seen.variant is Variant.PORTED and seen.answer is not Answer.SKIP
+    ]
+    if not ported:
+        return ""
+    newest = sort_versions(one.version for one in ported)[-1]
+    clean = all(one.answer is Answer.GOOD for one in ported if one.version == newest)
+    does = "runs cleanly" if clean else "fails"
+    return (
+        f"confirm that the ported testcase, which {does} on {quote_code(newest)}, is the same program."
+        " Its changes are under *Reproduce it by hand*."
+    )
+
+
+def _ask_for_device(report: Report) -> str:
+    """Return how to run the testcase on its own device; empty if this machine has the device."""
+    if report.plan is None:
+        return ""
+    device = find_device(find_toolchain(report.plan.testcase.toolchain), report.plan.device)
+    lacking = any(
+        one.device == report.plan.device and one.outcome is Outcome.UNAVAILABLE and not _is_forbidden(one)
+        for one in report.observations
+    )
+    if device is None or device.needs is None or not lacking:
+        return ""
+    return (
+        f"run the command under *Reproduce it by hand* on a machine with {escape_prose(device.needs)}, or add such a"
+        " machine as a runner."
+    )
+
+
+def _is_forbidden(seen: Observation) -> bool:
+    """True if a limit of the operator prevented the run, so that another machine would not help."""
+    return isinstance(seen.ended, NotRun) and seen.ended.cause == "forbidden"

@@ -1,0 +1,60 @@
+"""The visible reasons below the table: the findings, and the verdict's reasons that the headline does not state."""
+
+from __future__ import annotations
+
+import re
+
+from bot.report.quote import escape_prose
+from bot.report.sections.findings import MAX_VISIBLE, capitalize, list_sentences
+from bot.verdict.verdict import Report, VerdictKind
+
+TO_DECIDE = "to decide: "
+"""Start of a reason that names the evidence which would settle the verdict. It belongs to the next step."""
+_QUOTED = re.compile(r"`[^`]*`")
+
+
+def list_reasons(report: Report) -> tuple[str, ...]:
+    """Return the reasons that lead to the verdict, unescaped, without those that headline or findings state.
+
+    The recorded reason of a run is shown only if no sentence is left that explains the verdict.
+    """
+    if not report.observations:
+        return ()
+    told = [one for one in report.verdict.reasons if not one.startswith(TO_DECIDE) and not _is_stated(one, report)]
+    quoted = [one for one in told if _QUOTED.fullmatch(one)]
+    told = [one for one in told if one not in quoted]
+    if not told and not list_sentences(report) and report.verdict.kind in _EXPLAINED_BY_A_RUN:
+        told = [f"reason of the last run: {one}" for one in quoted]
+    return tuple(f"{capitalize_sentence(one).rstrip('.')}." for one in dict.fromkeys(told))
+
+
+_EXPLAINED_BY_A_RUN = {VerdictKind.UNTESTABLE, VerdictKind.INCONCLUSIVE, VerdictKind.DIFFERENT_FAILURE}
+_CONTROLS = ("the same testcase with", "with that memory filled")
+"""Starts of the reasons that tell how a control run ended."""
+
+
+def _is_stated(reason: str, report: Report) -> bool:
+    """True if the headline holds it or tells the end of the control run, or a finding tells the reason of a run."""
+    headline = report.verdict.headline
+    if reason in headline:
+        return True
+    if reason.startswith(_CONTROLS) and ("; with " in headline or "decides whether" in headline):
+        return True
+    quoted = _QUOTED.search(reason)
+    return quoted is not None and any(quoted[0].strip("`") == one.summary for one in report.findings)
+
+
+def render_reasons(report: Report) -> str:
+    """Return findings and reasons as a list, one sentence each. Further findings are in the evidence below."""
+    sentences = list_sentences(report)
+    lines = [*sentences[:MAX_VISIBLE], *list_reasons(report)]
+    more = len(sentences) - MAX_VISIBLE
+    lines += (
+        [f"{more} more {'finding is' if more == 1 else 'findings are'} in the evidence below."] if more > 0 else []
+    )
+    return "\n".join(f"- {escape_prose(line)}" for line in lines)
+
+
+def capitalize_sentence(text: str) -> str:
+    """Capitalize a sentence, unless it begins with a name in code: ``tvm.script.tir``, ``call_tir``."""
+    return text if re.match(r"[\w-]+[._(][\w]", text) else capitalize(text)

@@ -1,0 +1,121 @@
+"""Commands that repeat the runs: with uv alone, and with this project. Pure."""
+
+from __future__ import annotations
+
+import shlex
+
+from bot.extract.types import Repro
+from bot.report.matrix import WORDS, sort_versions
+from bot.report.quote import cut_end, quote_block
+from bot.verdict.behaviour import find_behaviour
+from bot.verdict.verdict import Report
+from runners.core.catalogue import Release
+from runners.core.conditions import USUAL, describe_conditions, list_shell_variables
+from runners.core.protocol import Answer, Observation, Variant
+from runners.toolchains import find_toolchain
+
+MAX_COMMAND, MAX_COMMANDS = 2_000, 4_000
+
+
+def render_commands(report: Report) -> str:
+    """Return the commands that repeat the telling runs with uv alone, then the command of this project."""
+    if not report.observations:
+        return ""
+    lines = list_shell_lines(report)
+    by_hand = (
+        f"With uv alone, in a folder with the files below. This runs the reporter's code without a sandbox:\n\n"
+        f"{quote_block(cut_end(lines, MAX_COMMANDS), 'sh')}"
+        if lines
+        else ""
+    )
+    steps = (
+        "\n".join(map(shlex.join, report.extraction.testcase.steps)) if isinstance(report.extraction, Repro) else ""
+    )
+    by_hand = by_hand or (f"Steps:\n\n{quote_block(cut_end(steps, MAX_COMMANDS), 'sh')}" if steps else "")
+    own = f"All runs again, in a sandbox:\n\n{quote_block(cut_end(report.command, MAX_COMMAND), 'sh')}"
+    return "\n\n".join(filter(None, (by_hand, own)))
+
+
+def list_shell_lines(report: Report) -> str:
+    """Return the commands of one bad run and of one good run: of one build if its runs disagree, else of two.
+
+    The packages are those of the run: resolved as of the build's date. Each step has the variables of its run. Empty
+    if no build comes from the package index. The text contains the testcase's steps and belongs inside a fence.
+    """
+    repro = report.extraction
+    if not isinstance(repro, Repro):
+        return ""
+    lines: list[str] = []
+    runs = _choose_runs(report)
+    exact = len({seen.version for seen in runs}) < len(runs)
+    for seen in runs:
+        lines += _format_run(seen, repro, report.find_release(seen.version), exact=exact)
+    return "\n".join(lines)
+
+
+def _choose_runs(report: Report) -> tuple[Observation, ...]:
+    """Return a bad and a good run of one build, or the ends of a change; else the newest bad run, or newest run."""
+    device = report.plan.device if report.plan is not None else ""
+    originals = [
+        seen
+        for seen in report.observations
+        if seen.variant is Variant.ORIGINAL and device in ("", seen.device) and not seen.fork
+    ]
+    if pair := next(filter(None, (_find_pair(originals, one.version) for one in reversed(originals))), ()):
+        return pair
+    ends = [
+        version
+        for change in report.bisections[:1]
+        for version in (change.last_good, change.first_bad, change.last_bad, change.first_good)
+        if version is not None
+    ]
+    at_ends = [next((seen for seen in originals if seen.version == version), None) for version in ends]
+    if found := tuple(seen for seen in at_ends if seen is not None):
+        return found
+    telling = [seen for seen in originals if seen.answer is Answer.BAD] or originals
+    newest = next(reversed(sort_versions(seen.version for seen in telling)), "")
+    return tuple(seen for seen in telling if seen.version == newest)[:1]
+
+
+def _find_pair(originals: list[Observation], version: str) -> tuple[Observation, ...]:
+    """Return the first bad and the first good run of a build, under the most usual conditions; empty without both."""
+    own = sorted((seen for seen in originals if seen.version == version), key=lambda seen: seen.attempt)
+    bad, good = (next((seen for seen in own if seen.answer is one), None) for one in (Answer.BAD, Answer.GOOD))
+    return (bad, good) if bad is not None and good is not None else ()
+
+
+def _format_run(seen: Observation, repro: Repro, release: Release | None, *, exact: bool) -> list[str]:
+    """Return a comment and the steps. ``exact``: also set the variables of a run under the usual conditions."""
+    toolchain = find_toolchain(seen.toolchain)
+    if release is not None and release.source != "index":
+        return []
+    usual = seen.varied == USUAL
+    under = "" if usual and not exact else ", as usual" if usual else f", with {describe_conditions(seen.varied)}"
+    settings = {} if usual and not exact else list_shell_variables(seen.varied, toolchain)
+    variables = [f"{name}={value}" for name, value in settings.items()]
+    start = ["env", *variables] if variables else []
+    return [
+        f"# {seen.toolchain} {seen.version}: {WORDS[find_behaviour(seen)]}{under}",
+        *(
+            shlex.join([*start, *_list_uv_words(release, toolchain.COMPANIONS, repro), *step])
+            for step in repro.testcase.steps
+        ),
+    ]
+
+
+_USUAL_PYTHON = "3.11"
+"""The version on which the recorded runs of this project are made, if the build has wheels for it."""
+
+
+def _choose_python(pythons: tuple[str, ...]) -> str:
+    return _USUAL_PYTHON if _USUAL_PYTHON in pythons else pythons[-1]
+
+
+def _list_uv_words(release: Release | None, companions: tuple[str, ...], repro: Repro) -> list[str]:
+    """Return ``uv run`` with the packages of a run; empty for a build that the catalogue does not know."""
+    if release is None:
+        return []
+    needed = (*release.distributions, *release.pins, *companions, *repro.testcase.requirements)
+    day = ["--exclude-newer", f"{release.as_of:%Y-%m-%d}"] if release.as_of is not None else []
+    python = ["--python", _choose_python(release.pythons)] if release.pythons else []
+    return ["uv", "run", "--no-project", *python, *day, *(word for one in needed for word in ("--with", one))]

@@ -1,0 +1,51 @@
+"""The behaviour of one build, as readers see it: finer than the three answers of the search. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from runners.core.protocol import Answer, Exited, Observation, Outcome
+
+
+class Behaviour(StrEnum):
+    """The behaviour of one run. Only `FAILS` is bad, only `CLEAN` is good; the others count for neither side."""
+
+    FAILS = "fails-as-reported"
+    CLEAN = "runs-cleanly"
+    FAILS_OTHERWISE = "fails-otherwise"
+    COMPILES = "compiles-only"
+    """Compiling ends well, and the device to run the result is absent."""
+    UNJUDGED = "runs-unjudged"
+    """The run ends with status 0, and neither testcase nor report tells whether the output is right."""
+    API_DIFFERS = "api-differs"
+    UNAVAILABLE = "not-available"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out-of-memory"
+    NOT_RUN = "not-run"
+
+
+_BY_OUTCOME = {
+    Outcome.MATCH: Behaviour.FAILS,
+    Outcome.PASS: Behaviour.CLEAN,
+    Outcome.OTHER_FAILURE: Behaviour.FAILS_OTHERWISE,
+    Outcome.INCOMPATIBLE: Behaviour.API_DIFFERS,
+    Outcome.UNAVAILABLE: Behaviour.UNAVAILABLE,
+    Outcome.TIMEOUT: Behaviour.TIMEOUT,
+    Outcome.OUT_OF_MEMORY: Behaviour.OUT_OF_MEMORY,
+    Outcome.INFRA: Behaviour.NOT_RUN,
+}
+COMPILES = "compiles; "
+"""Start of `Observation.why` of a run that compiled, and whose device is absent."""
+
+
+def find_behaviour(seen: Observation) -> Behaviour:
+    """Return the behaviour of one run."""
+    if seen.answer is Answer.BAD:
+        return Behaviour.FAILS
+    if seen.answer is Answer.GOOD:
+        return Behaviour.CLEAN
+    if seen.outcome is Outcome.OTHER_FAILURE and seen.ended == Exited(code=0):
+        return Behaviour.UNJUDGED
+    if seen.outcome is Outcome.UNAVAILABLE and seen.why.startswith(COMPILES):
+        return Behaviour.COMPILES
+    return _BY_OUTCOME[seen.outcome]

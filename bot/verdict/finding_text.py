@@ -1,0 +1,341 @@
+"""State a finding in one sentence. Pure.
+
+A finding comes from a machine that ran strangers' code. The sentence is therefore this project's own, and each word
+of the finding stands in a code span. A finding of an unknown shape is quoted as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from bot.verdict.rules.phrases import join_names, quote_span
+from runners.core.findings import CONTROL, FAILURE_GONE, LEVEL, PRINTS_ANOTHER_VALUE, render_title
+from runners.core.protocol import Finding, FindingKind
+
+Evidence = Mapping[str, object]
+
+
+class UnknownShapeError(LookupError):
+    """The evidence lacks a value that the sentence needs."""
+
+
+def describe_finding(finding: Finding) -> str:
+    """Return one sentence without its full stop, with the finding's words in code spans."""
+    try:
+        return _SENTENCES[finding.kind](finding.evidence, finding.summary)
+    except UnknownShapeError:
+        return _quote_summary(finding)
+
+
+def _quote_summary(finding: Finding) -> str:
+    title = render_title(finding)
+    return f"{title}: {quote_span(finding.summary.replace('`', ''), 400)}" if finding.summary.strip() else title
+
+
+# ---------------------------------------------------------------------------------------------- values
+
+
+def _name(evidence: Evidence, key: str, limit: int = 100) -> str:
+    value = evidence.get(key)
+    if not isinstance(value, str) or not value.strip("` \n"):
+        raise UnknownShapeError(key)
+    return quote_span(value.strip("` \n"), limit)
+
+
+def _names(evidence: Evidence, key: str) -> str:
+    value = evidence.get(key)
+    if not isinstance(value, list | tuple) or not value:
+        raise UnknownShapeError(key)
+    shown = [quote_span(str(one), 60) for one in value[:4] if str(one).strip()]
+    return join_names(shown) + (f" and {len(value) - 4} more" if len(value) > 4 else "")
+
+
+def _number(evidence: Evidence, key: str) -> int:
+    value = evidence.get(key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UnknownShapeError(key)
+    return value
+
+
+def _range(evidence: Evidence, key: str) -> str:
+    """Return ``4`` or ``12…15``."""
+    match evidence.get(key):
+        case [int(low), int(high)]:
+            return str(low) if low == high else f"{low}…{high}"
+        case _:
+            raise UnknownShapeError(key)
+
+
+def _place(evidence: Evidence) -> str:
+    """Return ``at.mlir:4`` as a code span."""
+    return quote_span(f"{_name(evidence, 'file').strip('`')}:{_number(evidence, 'line')}")
+
+
+def _on(evidence: Evidence) -> str:
+    return f"On {_name(evidence, 'version')}"
+
+
+def _describe_control(evidence: Evidence) -> str:
+    """Return the behaviour with the fault removed; empty without such a run."""
+    control = str(evidence.get(CONTROL, ""))
+    if FAILURE_GONE in control:
+        return "the failure is gone"
+    return "the testcase prints another value" if PRINTS_ANOTHER_VALUE in control else ""
+
+
+# ---------------------------------------------------------------------------------------------- faults of testcases
+
+
+def _describe_access(evidence: Evidence, summary: str) -> str:
+    extent = _number(evidence, "extent")
+    if "offset" in evidence:
+        return (
+            f"A run that checks accesses finds one of {_number(evidence, 'length')} bytes at offset"
+            f" {_number(evidence, 'offset')} of a buffer of {extent} bytes; the testcase or the compiler made it"
+        )
+    if "operation" in evidence:
+        gone = _describe_control(evidence)
+        return (
+            f"{_name(evidence, 'operation')} in {_place(evidence)} takes index {_number(evidence, 'value')} of an"
+            f" axis with {_count(extent, 'element')}" + (f"; with index 0 instead, {gone}" if gone else "")
+        )
+    subject = _name(evidence, "operator") if evidence.get("operator") else f"the kernel {_name(evidence, 'kernel')}"
+    if "access" not in evidence:
+        asked = _range(evidence, "outside_range")
+        return f"{subject} is asked for {asked} elements of an axis with {_count(extent, 'element')}"
+    verb = "writes" if evidence.get("access") == "store" else "reads"
+    source = f"; the index comes from {_name(evidence, 'testcase_value')}" if evidence.get("testcase_value") else ""
+    where = f"axis {_number(evidence, 'axis')} of {_name(evidence, 'buffer')}"
+    outside = _range(evidence, "outside_range")
+    return f"{subject} {verb} index {outside} of {where}, which has {_count(extent, 'element')}{source}"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def _describe_operand(evidence: Evidence, summary: str) -> str:
+    gone = _describe_control(evidence)
+    return (
+        f"{_name(evidence, 'operation')} in {_place(evidence)} has the step {_number(evidence, 'value')}, and a step"
+        " must be positive" + (f"; with step 1 instead, {gone}" if gone else "")
+    )
+
+
+def _describe_unwritten(evidence: Evidence, summary: str) -> str:
+    buffer = _name(evidence, "buffer")
+    if "operation" in evidence:
+        reader = f"{_name(evidence, 'operation')} in {_place(evidence)}"
+    else:
+        reader = f"the function {_name(evidence, 'function')}"
+    control = str(evidence.get(CONTROL, ""))
+    decides = "; what this memory holds decides whether the testcase fails" if "fails, twice" in control else ""
+    return f"{reader} reads {buffer}, to which nothing was written{decides}"
+
+
+_RULES = (
+    (
+        re.compile(r"calls (?P<a>[^`\n]{1,80}) parallel, and all iterations along it write the same element.*"),
+        "calls {a} parallel, and all iterations along this dimension write the same element",
+    ),
+    (
+        re.compile(r"writes into (?P<a>[^`\n]{1,80}), which is read again below it.*"),
+        "writes into {a}, which is read again later",
+    ),
+    (
+        re.compile(r"divides by zero, which is undefined: the input (?P<a>[^`\n]{1,100}) holds zeros"),
+        "divides by zero: the input {a} holds zeros",
+    ),
+)
+_BROKEN = re.compile(r"\S+ in \S+:\d+ (?P<words>[^;]+); with .*", re.DOTALL)
+
+
+def _describe_rule(evidence: Evidence, summary: str) -> str:
+    found = _BROKEN.fullmatch(summary)
+    subject = f"{_name(evidence, 'operation')} in {_place(evidence)}"
+    gone = _describe_control(evidence)
+    for pattern, words in _RULES:
+        if found is not None and (told := pattern.fullmatch(found["words"])) is not None:
+            said = words.format(a=quote_span(told["a"]))
+            return f"{subject} {said}" + (f"; with only that repaired, {gone}" if gone else "")
+    raise UnknownShapeError("words")
+
+
+def _describe_call(evidence: Evidence, summary: str) -> str:
+    first = f"{_name(evidence, 'pass')} changed the parameters of {_name(evidence, 'function')}"
+    works = evidence.get("call_that_works")
+    call = f"; {quote_span(works, 160)} works" if isinstance(works, str) and works.strip() else ""
+    return f"{first}, and the testcase calls it the old way{call}"
+
+
+def _describe_missing(evidence: Evidence, summary: str) -> str:
+    if "module" in evidence:
+        added = f"; with {_name(evidence, CONTROL)} it runs cleanly" if evidence.get(CONTROL) else ""
+        return f"the testcase uses {_name(evidence, 'module')} without importing it{added}"
+    part = _KINDS_OF_PARTS.get(str(evidence.get("kind")), "part")
+    return f"the testcase needs the {part} {_name(evidence, 'name')}"
+
+
+_KINDS_OF_PARTS = {"file": "file", "name": "definition of", "module": "module", "code": "code"}
+
+
+# ---------------------------------------------------------------------------------------------- passes
+
+
+def _describe_pass(evidence: Evidence, summary: str) -> str:
+    level = str(evidence.get(LEVEL, ""))
+    if evidence.get("name") == "none":
+        passes = "LLVM pass" if level == "llvm-pass" else "optional pass"
+        return f"{_on(evidence)}, leaving out every {passes} changes nothing, so no {passes} is the cause"
+    return _LEVELS.get(level, _describe_left_out)(evidence)
+
+
+def _describe_failing_pass(evidence: Evidence) -> str:
+    where = _name(evidence, "operation") if evidence.get("operation") else ""
+    where += f" {_name(evidence, 'symbol')}" if evidence.get("symbol") else ""
+    subject = _name(evidence, "pass") if evidence.get("pass") else _name(evidence, "name")
+    return f"{_on(evidence)}, compiling fails in the pass {subject}" + (f" on {where.strip()}" if where else "")
+
+
+def _describe_phase(evidence: Evidence) -> str:
+    option = f"; without {_name(evidence, 'option')} it does not" if evidence.get("option") else ""
+    return f"{_on(evidence)}, compiling fails in the phase {_name(evidence, 'name')}{option}"
+
+
+_NUMBERED = re.compile(r"pass(?:es)? \d{1,6}(?: to \d{1,6})?")
+
+
+def _describe_left_out(evidence: Evidence) -> str:
+    kind = {"llvm-pass": "LLVM ", "written": ""}.get(str(evidence.get(LEVEL)), "")
+    name = str(evidence.get("name"))
+    blamed = f"{kind}{name}" if _NUMBERED.fullmatch(name) else f"the {kind}pass {_name(evidence, 'name')}"
+    return f"{_on(evidence)}, it fails as reported with {blamed}, and not without it and the passes after it"
+
+
+def _describe_dispatch(evidence: Evidence) -> str:
+    match evidence.get("values"):
+        case [str(wrong), str(right)]:
+            values = f"{quote_span(wrong)} instead of {quote_span(right)}"
+        case _:
+            raise UnknownShapeError("values")
+    version, _, device = _name(evidence, "against").strip("`").partition(" on ")
+    if device == evidence.get("device"):
+        here, there = _name(evidence, "version"), quote_span(version)
+    else:
+        here, there = _name(evidence, "device"), quote_span(device or version)
+    return (
+        f"The dispatch {_name(evidence, 'name')} is the first one that takes the same inputs on {here} as on {there}"
+        f" and computes other values: {values}"
+    )
+
+
+_LEVELS: Mapping[str, Callable[[Evidence], str]] = {
+    "pass": _describe_failing_pass,
+    "parsing": lambda evidence: f"{_on(evidence)}, compiling fails while the input is read, before any pass",
+    "phase": _describe_phase,
+    "dispatch": _describe_dispatch,
+}
+
+
+def _describe_mutation(evidence: Evidence, summary: str) -> str:
+    own = "the testcase's own pass" if evidence.get("defined_in_testcase") else "the pass"
+    return f"{own} {_name(evidence, 'pass')} changes the module that it receives, in place"
+
+
+def _describe_second_change(evidence: Evidence, summary: str) -> str:
+    return f"the pass {_name(evidence, 'pass')} changes its own result when it is applied once more"
+
+
+def _describe_constants(evidence: Evidence, summary: str) -> str:
+    return (
+        f"the pass {_name(evidence, 'pass')} replaces outputs of {_name(evidence, 'function')} that depend on"
+        f" parameters by {_names(evidence, 'constants')}"
+    )
+
+
+def _describe_nan(evidence: Evidence, summary: str) -> str:
+    return f"{_name(evidence, 'comparison')} calls two modules different that differ only in NaN constants"
+
+
+# ---------------------------------------------------------------------------------------------- circumstances
+
+_DIFFERENCE = re.compile(
+    r"result (\d+): (\d+) of (\d+) values differ, at worst ([-+.\w]{1,24}) and ([-+.\w]{1,24})", re.ASCII
+)
+ONE_FAILS = "one fails as reported, the other runs cleanly"
+"""Evidence ``how`` of devices that differ in their outcome."""
+
+
+def _describe_devices(evidence: Evidence, summary: str) -> str:
+    how = str(evidence.get("how", ""))
+    found = _DIFFERENCE.fullmatch(how)
+    if found is not None:
+        how = f"{found[2]} of {found[3]} values differ, at worst {quote_span(found[4])} and {quote_span(found[5])}"
+    elif how != ONE_FAILS:
+        raise UnknownShapeError("how")
+    agreed = f"; they agree on {_names(evidence, 'agree_on')}" if evidence.get("agree_on") else ""
+    return (
+        f"{_name(evidence, 'device')} differs from {_names(evidence, 'differs_from')} on"
+        f" {_names(evidence, 'versions')}: {how}{agreed}"
+    )
+
+
+_DEPENDS = {
+    "memory": "the result depends on the content of newly allocated memory, so memory is read that nothing wrote",
+    "randomness": "the testcase draws random numbers without a seed; with seeds, every run gives the same result",
+    "threads": "the result depends on the number of threads",
+    "hashes": "the result depends on Python's hash seed, so on the order of a set or on a hash itself",
+    "race": "runs with two threads differ among themselves, and runs with one thread agree",
+    "unknown": "runs under the same conditions end differently, with seeds too",
+}
+
+
+def _describe_nondeterminism(evidence: Evidence, summary: str) -> str:
+    if (said := _DEPENDS.get(str(evidence.get("cause")))) is None:
+        raise UnknownShapeError("cause")
+    return f"{_on(evidence)}, {said}"
+
+
+_MOVED = re.compile(
+    r"(?:was removed in (?P<removed>\S{1,40}?)|is missing from every available build since (?P<gone>\S{1,40}?)"
+    r"|does not exist in (?P<absent>\S{1,40}?))(?:; it was added in (?P<added>\S{1,40}))?(?:; .{1,200} replaces it)?"
+)
+
+
+_NO_NAME = re.compile(r"no [^`\n]{1,200} in (?P<version>\S{1,40})")
+
+
+def _describe_moved_name(evidence: Evidence, summary: str) -> str:
+    name = _name(evidence, "name")
+    rest = summary.removeprefix(str(evidence.get("name"))).strip()
+    found = _MOVED.fullmatch(rest)
+    successor = f"; {_name(evidence, 'successor')} replaces it" if evidence.get("successor") else ""
+    if found is None and (unknown := _NO_NAME.fullmatch(summary)) is not None:
+        return f"{name} is unknown to {quote_span(unknown['version'])}"
+    if found is None:
+        raise UnknownShapeError("summary")
+    if found["absent"]:
+        added = f"; {quote_span(found['added'])} added it" if found["added"] else ""
+        return f"{name} does not exist in {quote_span(found['absent'])}{added or successor}"
+    if found["gone"]:
+        return f"{name} is missing from {quote_span(found['gone'])} on{successor}"
+    return f"{name} was removed in {quote_span(found['removed'])}{successor}"
+
+
+_SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
+    FindingKind.OUT_OF_BOUNDS_ACCESS: _describe_access,
+    FindingKind.UNDEFINED_OPERAND: _describe_operand,
+    FindingKind.UNINITIALIZED_READ: _describe_unwritten,
+    FindingKind.BROKEN_RULE: _describe_rule,
+    FindingKind.SIGNATURE_CHANGED: _describe_call,
+    FindingKind.MISSING: _describe_missing,
+    FindingKind.GUILTY_PASS: _describe_pass,
+    FindingKind.INPUT_MUTATED: _describe_mutation,
+    FindingKind.NOT_IDEMPOTENT: _describe_second_change,
+    FindingKind.VALUES_REPLACED: _describe_constants,
+    FindingKind.NAN_INEQUALITY: _describe_nan,
+    FindingKind.DEVICE_SPECIFIC: _describe_devices,
+    FindingKind.NONDETERMINISTIC: _describe_nondeterminism,
+    FindingKind.API_MOVED: _describe_moved_name,
+}

@@ -1,0 +1,5 @@
+"""``python -m reprobot``."""
+
+from reprobot import main
+
+main()

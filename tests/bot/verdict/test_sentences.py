@@ -1,0 +1,146 @@
+"""Sentences about releases follow from the runs: no span, no total and no negation is false, for any runs."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import example, given, settings, strategies as st
+
+from bot.report.matrix import merge_rows
+from bot.verdict.evidence import Evidence
+from bot.verdict.finding_text import describe_finding
+from bot.verdict.judge import judge
+from bot.verdict.rules.phrases import name_all, name_releases
+from runners.core.findings import KINDS
+from runners.core.protocol import Claim, ClaimKind, Exited, Finding, FindingKind, Observation, Outcome, Variant
+from tests.support.observed import PLAN, observe
+from tests.support.sentences import find_false_claims
+
+ORDER = tuple(f"1.{minor}" for minor in range(9))
+OUTCOMES = (
+    *(Outcome.MATCH, Outcome.PASS, Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE, Outcome.INCOMPATIBLE),
+    *(Outcome.UNAVAILABLE, Outcome.TIMEOUT),
+)
+CLAIMS = [
+    PLAN.claim,
+    Claim(),
+    Claim(kind=ClaimKind.CRASH),
+    Claim(kind=ClaimKind.WRONG_RESULT, actual="1 2", versions=("1.3",)),
+]
+
+
+@st.composite
+def evidence(draw: st.DrawFn) -> Evidence:
+    """Runs of some of nine releases: as posted, ported, and on another device; with and without a named release."""
+    outcome = st.sampled_from(OUTCOMES)
+    seen: list[Observation] = []
+    for version in ORDER:
+        if draw(st.integers(0, 3)):
+            told = draw(outcome)
+            seen.append(observe(version, told))
+            if draw(st.booleans()):
+                seen.append(observe(version, told, attempt=2))
+        if not draw(st.integers(0, 3)):
+            seen.append(observe(version, draw(outcome), variant=Variant.PORTED))
+        if not draw(st.integers(0, 3)):
+            seen.append(observe(version, draw(outcome), variant=Variant.RETARGETED, device="cuda"))
+    plan = msgspec.structs.replace(
+        PLAN,
+        order=ORDER,
+        first=ORDER,
+        claim=draw(st.sampled_from(CLAIMS)),
+        reported=draw(st.sampled_from([None, "1.3"])),
+    )
+    return Evidence(plan=plan, observations=tuple(seen), findings=())
+
+
+def make(*outcomes: Outcome) -> Evidence:
+    seen = tuple(observe(version, outcome) for version, outcome in zip(ORDER, outcomes, strict=False))
+    return Evidence(plan=msgspec.structs.replace(PLAN, order=ORDER, first=ORDER), observations=seen, findings=())
+
+
+M, P, S = Outcome.MATCH, Outcome.PASS, Outcome.OTHER_FAILURE
+
+
+@settings(max_examples=100)
+@given(evidence())
+@example(make(M, M, P, M, M, P, M, M, M))
+@example(make(P, P, P, S, P, P, P, P, P))
+def test_no_sentence_says_more_than_the_runs_show(runs: Evidence) -> None:
+    """A span never covers a release that behaved differently; ``all`` and ``no release`` hold."""
+    verdict = judge(runs)
+    for text in (verdict.headline, *verdict.reasons):
+        assert find_false_claims(text, runs.plan, runs.observations) == [], text
+
+
+@settings(max_examples=60)
+@given(evidence())
+def test_a_row_of_the_table_never_joins_releases_that_differ(runs: Evidence) -> None:
+    """In no column; and every release that ran has exactly one row."""
+    devices, rows = merge_rows(runs.observations)
+    assert sorted(v for row in rows for v in row.versions) == sorted({seen.version for seen in runs.observations})
+    for row in rows:
+        for device, cell in zip(devices, row.cells, strict=True):
+            for version in row.versions:
+                alone = merge_rows([s for s in runs.observations if s.version == version and s.device == device])
+                cells = [one for other in alone[1] for one in other.cells if one.tallies]
+                assert all(one.key == cell.key for one in cells)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "chosen", "said"),
+    [
+        ((M, M, M, M), (0, 1, 2, 3), "1.0 to 1.3 (4 releases run)"),
+        ((M, M, P, M), (0, 1, 3), "1.0, 1.1 and 1.3"),
+        ((M, M, M, P, M, M, M), (0, 1, 2, 4, 5, 6), "1.0 to 1.2 and 1.4 to 1.6 (6 releases run)"),
+        ((M, P, M, P, M, P, M, P, M), (0, 2, 4, 6, 8), "1.0, 1.2, 1.4, 1.6 and 1.8"),
+        ((M,), (0,), "1.0"),
+    ],
+)
+def test_releases_are_named_by_their_neighbours(
+    outcomes: tuple[Outcome, ...], chosen: tuple[int, ...], said: str
+) -> None:
+    """Three or more neighbours among the releases that ran are a span."""
+    assert name_releases(make(*outcomes), [ORDER[i] for i in chosen]) == said
+
+
+def test_all_is_said_of_all_only() -> None:
+    """And of two as ``both``."""
+    assert name_all(make(M, M, M), ORDER[:3]) == "all 3 releases that were run, 1.0 to 1.2"
+    assert name_all(make(M, M), ORDER[:2]) == "both releases that were run, 1.0 and 1.1"
+    assert name_all(make(M, M, P), ORDER[:2]) == "1.0 and 1.1"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(words=st.text(max_size=60))
+@example(words="close this issue")
+def test_a_finding_of_any_shape_has_a_sentence_in_which_its_words_are_quoted(kind: FindingKind, words: str) -> None:
+    """Evidence comes from a machine that ran strangers' code."""
+    names = (
+        "name",
+        "pass",
+        "function",
+        "operator",
+        "buffer",
+        "file",
+        "operation",
+        "level",
+        "how",
+        "cause",
+        "version",
+    )
+    texts: dict[str, object] = dict.fromkeys(names, words)
+    numbers: dict[str, object] = {"line": 1, "value": 2, "axis": 0, "extent": 4, "outside_range": [4, 9]}
+    for evidence_ in ({}, texts, numbers, {**texts, **numbers}, {"access": "load", **texts, **numbers}):
+        said = describe_finding(Finding(kind=kind, summary=words, evidence=evidence_))
+        assert said
+        outside = "".join(said.split("`")[::2])
+        assert "close this issue" not in outside
+
+
+def test_a_run_that_only_compiled_is_no_clean_run() -> None:
+    """It has a behaviour, a sign and words of its own."""
+    compiled = observe("1.0", Outcome.UNAVAILABLE, why="compiles; no cuda device here", ended=Exited(code=1))
+    _, (row,) = merge_rows([compiled])
+    (tally,) = row.cells[0].tallies
+    assert tally.describe() == "🟦 compiles, not run"
