@@ -13,7 +13,7 @@ import threading
 import traceback
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -24,7 +24,7 @@ from bot.daemon.steps import RunPlan
 from bot.forge.payloads import replace_surrogates
 from bot.issue import Issue
 from bot.report.files import Outputs, write_report
-from bot.requests.plan_file import judge_results, plan_issue
+from bot.requests.plan_file import SealedPlan, judge_results, plan_issue
 from bot.requests.result_files import read_results
 from bot.settings import Settings
 from bot.tracker.cost import SweepSummary, format_time
@@ -73,6 +73,9 @@ class TrackerSweep:
     log: Callable[[str], None]
     jobs: int = 1
     budget: SweepBudget = SweepBudget()
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    """Held to read, plan and judge: runs alone go on side by side. msgspec 0.22 ends the process with SIGSEGV if two
+    threads are the first to read one type, and Python would run only one of them at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,15 +314,42 @@ def _keep_traceback(sweep: TrackerSweep, issue: TrackedIssue) -> None:
 
 
 def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
-    issue = replace_surrogates(sweep.attach(sweep.source.fetch_issue(task.issue)))
-    text = digest_text(issue)
-    reason = task.reason
-    if task.row is not None and not reason:
-        if task.row.fingerprint.text == text:
-            return Answered(task=task, row=msgspec.structs.replace(task.row, issue=task.issue), reason="")
-        reason = TEXT
-    report, cost = _make_report(sweep, task.issue, issue)
-    name = _name_report(sweep.source.name, task.issue.id)
+    fetched = sweep.attach(sweep.source.fetch_issue(task.issue))
+    with sweep.turn:
+        issue = replace_surrogates(fetched)
+        text = digest_text(issue)
+        reason = task.reason
+        if task.row is not None and not reason:
+            if task.row.fingerprint.text == text:
+                return Answered(task=task, row=msgspec.structs.replace(task.row, issue=task.issue), reason="")
+            reason = TEXT
+        planned = plan_issue(issue, sweep.settings, sweep.catalogue, workers=1)
+        plan = None if isinstance(planned, Report) else read_plan(planned.data, planned.sha256)
+    folder = sweep.out / "work" / _name_report(sweep.source.name, task.issue.id)
+    if plan is not None and isinstance(planned, SealedPlan):
+        shutil.rmtree(folder, ignore_errors=True)  # of a sweep that was killed: its runs are in the ledger
+        folder.mkdir(parents=True)
+        (folder / "plan.json").write_bytes(planned.data)
+        sweep.run_plan(folder, plan, planned.sha256)
+    with sweep.turn:
+        report, cost = _judge_runs(sweep, planned, folder)
+        row = _write_answer(sweep, task.issue, report, text, cost, began)
+    shutil.rmtree(folder, ignore_errors=True)
+    return Answered(task=task, row=row, reason=reason)
+
+
+def _judge_runs(sweep: TrackerSweep, planned: Report | SealedPlan, folder: Path) -> tuple[Report, Cost]:
+    """Return the report on the runs in the folder; without a testcase, the report that says so."""
+    if isinstance(planned, Report):
+        return planned, Cost()
+    results = read_results(folder / "results", planned.cells, planned.sha256)
+    return judge_results(planned.case, results, sweep.catalogue), results.seen.cost
+
+
+def _write_answer(
+    sweep: TrackerSweep, tracked: TrackedIssue, report: Report, text: str, cost: Cost, began: float
+) -> IssueRow:
+    name = _name_report(sweep.source.name, tracked.id)
     folder = sweep.out / REPORTS
     folder.mkdir(parents=True, exist_ok=True)
     write_report(
@@ -327,9 +357,9 @@ def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
         Outputs(json=folder / f"{name}.json", html=folder / f"{name}.html", comment=folder / f"{name}.md"),
     )
     row = make_row(
-        task.issue,
+        tracked,
         report,
-        _make_fingerprint(sweep, text, ""),
+        Fingerprint(text=text),
         page=f"{REPORTS}/{name}.html",
         answered=sweep.now().isoformat(timespec="seconds"),
         work=Work(
@@ -339,27 +369,7 @@ def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
             seconds=round(sweep.clock() - began, 1),
         ),
     )
-    return Answered(
-        task=task,
-        row=msgspec.structs.replace(row, fingerprint=_make_fingerprint(sweep, text, row.toolchain)),
-        reason=reason,
-    )
-
-
-def _make_report(sweep: TrackerSweep, tracked: TrackedIssue, issue: Issue) -> tuple[Report, Cost]:
-    """Run the issue's testcase and return the report; without a testcase, return the report that says so."""
-    planned = plan_issue(issue, sweep.settings, sweep.catalogue, workers=1)
-    if isinstance(planned, Report):
-        return planned, Cost()
-    folder = sweep.out / "work" / _name_report(sweep.source.name, tracked.id)
-    shutil.rmtree(folder, ignore_errors=True)  # of a sweep that was killed: its runs are in the ledger
-    folder.mkdir(parents=True)
-    (folder / "plan.json").write_bytes(planned.data)
-    sweep.run_plan(folder, read_plan(planned.data, planned.sha256), planned.sha256)
-    results = read_results(folder / "results", planned.cells, planned.sha256)
-    report = judge_results(planned.case, results, sweep.catalogue)
-    shutil.rmtree(folder, ignore_errors=True)
-    return report, results.seen.cost
+    return msgspec.structs.replace(row, fingerprint=_make_fingerprint(sweep, text, row.toolchain))
 
 
 def _name_report(tracker: str, id: str) -> str:

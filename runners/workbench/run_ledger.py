@@ -40,6 +40,9 @@ CREATE TABLE runs (
 CREATE INDEX runs_by_testcase ON runs (testcase);
 """,
 )
+_DECODER = msgspec.json.Decoder(Recording)
+"""Made at import, before threads start: msgspec 0.22 ends the process with SIGSEGV if two threads are the first to
+read one type."""
 _COLUMNS = "key, environment, engine, image, driver, guest, ordinal, version, testcase, date, fresh, limits, result"
 
 
@@ -151,7 +154,7 @@ def _decode_line(number: int, line: bytes) -> Recording:
     try:
         if len(line) > MAX_LINE:
             raise msgspec.DecodeError(f"longer than {MAX_LINE:,} bytes")
-        return msgspec.json.decode(line, type=Recording)
+        return _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"line {number} is no recorded run: {str(error)[:200]}") from None
 

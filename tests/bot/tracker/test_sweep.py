@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -223,6 +225,27 @@ def test_issues_run_at_once(world: World) -> None:
             together.wait()
 
     world.fails = wait
+    assert world.sweep().failed == 0
+
+
+def test_only_runs_go_side_by_side(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that read one type of msgspec for the first time end the process with SIGSEGV."""
+    inside = threading.Lock()
+
+    def alone(real: Callable[..., object]) -> Callable[..., object]:
+        def call(*values: object, **named: object) -> object:
+            assert inside.acquire(blocking=False)
+            try:
+                time.sleep(0.01)
+                return real(*values, **named)
+            finally:
+                inside.release()
+
+        return call
+
+    for name in ("replace_surrogates", "plan_issue", "read_plan", "read_results", "judge_results", "write_report"):
+        monkeypatch.setattr(sweeping, name, alone(getattr(sweeping, name)))
+    world.jobs = 3
     assert world.sweep().failed == 0
 
 
