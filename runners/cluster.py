@@ -61,7 +61,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def run_on_cluster(address: str, plan: bytes, digest: str, cell: JobCell) -> CellResult:
-    """Run a cell on the next free worker. A worker that dies loses nothing but time.
+    """Run a cell on the next free worker. A worker that dies costs only time.
 
     Raises:
         UserError: the package is missing.

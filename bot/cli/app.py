@@ -561,7 +561,7 @@ def run_sweep(
     post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
     closed: Annotated[bool, typer.Option("--closed", help="Same as --state all.", hidden=True)] = False,
 ) -> None:
-    """Run the testcases of a whole tracker, and write a dashboard. Runs again only what can have changed.
+    """Run the testcases of a whole tracker, and write a dashboard. Makes only the runs whose result can have changed.
 
     Writes files only, unless --post is given. A stopped sweep goes on where it was.
     """
@@ -605,7 +605,7 @@ def run_import(
     ledger: LedgerArgument,
     lines: Annotated[Path, typer.Argument(metavar="LINES", help="File that `ledger export` wrote.")],
 ) -> None:
-    """Add recorded runs to a ledger. Runs that the ledger has stay. Verdicts rest on them: import what you trust."""
+    """Add recorded runs to a ledger. Runs that it has stay. Verdicts rest on runs: import trusted runs only."""
     from bot.cli import tracker
 
     tracker.import_runs(ledger, lines)

@@ -100,7 +100,7 @@ def open_local_workbench(
 def prepare_bench(options: RunOptions, catalogue: Catalogue, sink: Sink) -> Callable[[], Workbench]:
     """Begin to open the workbench with these options, beside the reading of the issue. Return how to get it.
 
-    A machine without a sandbox is an error only for the caller who asks for the workbench.
+    A machine without a sandbox is an error only when the workbench is requested.
     """
     opener = ThreadPoolExecutor(1)
     opening = opener.submit(

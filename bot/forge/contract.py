@@ -220,7 +220,7 @@ class Forge(Protocol):
 
 
 class TrackerReader(Protocol):
-    """What a sweep over a tracker reads. Raises as `Forge` does."""
+    """The part of a forge that a sweep over a tracker reads. Raises as `Forge` does."""
 
     def fetch_issue(self, repository: str, number: int) -> Issue:
         """Return the issue with its first comments."""

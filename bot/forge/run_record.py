@@ -50,7 +50,7 @@ class RecordedRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     cause: _Short = ""
     """The event that caused the run (``comment-4242``): an event that is delivered twice is one run."""
     unasked: bool = False
-    """True if an opened issue or the schedule caused the run. It posts an answer or nothing."""
+    """True if an opened issue or the schedule caused the run. It posts one answer at most."""
     verdict: _Short = ""
     url: Annotated[str, msgspec.Meta(max_length=200)] = ""
     """Address of the run's log."""
@@ -82,7 +82,7 @@ class IssueRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     approvals: tuple[RecordedApproval, ...] = ()
     """The last ``MAX_APPROVALS``, oldest first. Only an account that may approve adds one."""
     idle: datetime | None = None
-    """Time of the last turn on the schedule that found nothing to run."""
+    """Time of the last turn on the schedule that had no run to make."""
     cancelled: datetime | None = None
     """Runs that began before this time are cancelled, also a run that no comment of ours records."""
 

@@ -21,7 +21,7 @@ CHAR_WIDTH = 7.4
 """Width of a character of a label, in the picture's units: to keep labels apart."""
 
 SHAPES = {Behaviour.FAILS: "cross", Behaviour.CLEAN: "circle", Behaviour.COMPILES: "square"}
-"""Shapes beside colours, for readers who do not tell the colours apart. All other behaviours are a ring."""
+"""Shapes beside colours, for readers that do not tell the colours apart. All other behaviours are a ring."""
 CLASSES = {Behaviour.FAILS: "bad", Behaviour.CLEAN: "good", Behaviour.COMPILES: "compiles"}
 
 

@@ -154,7 +154,7 @@ def _load_sticky_comment(comments: Sequence[PostedComment], login: str) -> Stick
 
 
 def find_target(request: Request, number: int) -> ReactionTarget:
-    """Return what our reactions are put on: the comment that holds the request, else the issue."""
+    """Return the target of our reactions: the comment that holds the request, else the issue."""
     return IssueTarget(number=number) if request.comment is None else CommentTarget(id=request.comment)
 
 

@@ -44,7 +44,7 @@ class Delivery:
 
 
 SILENT = frozenset({VerdictKind.UNTESTABLE, VerdictKind.INCONCLUSIVE})
-"""Verdicts that say nothing about the failure. A run that nobody asked for does not post them by default."""
+"""Verdicts without a statement about the failure. An unasked run does not post them by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ def _deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
 def deliver_failure(forge: Forge, case: Case, why: str) -> Delivery:
     """Post that there is no answer, through no fault of the testcase. An earlier answer stays as it is.
 
-    Nothing is posted if nobody asked for the run and we have no comment on the issue.
+    An unasked run without a comment on the issue is not posted.
     """
     current = _load_current(forge, case)
     _remove_eyes(forge, case)
@@ -178,7 +178,7 @@ def _load_current(forge: Forge, case: Case) -> _CurrentIssue | Delivery:
 
 
 def _is_silent(case: Case, report: Report) -> bool:
-    """True if this answer is not posted: nobody asked for the run, and the settings want no such answer."""
+    """True if this answer is not posted: the run was not requested, and the settings want no such answer."""
     assert case.run is not None
     match case.settings.events.post:
         case UnaskedAnswers.ALL:
@@ -203,7 +203,7 @@ def _is_superseded(record: IssueRecord, id: str, at: datetime) -> bool:
 
 
 def _note_update(case: Case, before: StickyComment, answer: StickyComment) -> str:
-    """Return the note that an answer was edited: nobody is notified of an edit. Empty for a new comment."""
+    """Return the note that an answer was edited, because the forge does not notify of edits; empty for a new one."""
     assert case.run is not None
     if before.verdict != answer.verdict:
         return ""

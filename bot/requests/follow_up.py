@@ -1,4 +1,4 @@
-"""Decide whether an edit of an issue or a reply of its author brings another testcase. Nobody asked for a run.
+"""Decide whether an edit of an issue or a reply of its author brings another testcase. The run was not requested.
 
 The code of an edit or a reply is often a workaround, a variant, or the old code in another format. So such an event
 starts a run only if the issue's testcase changed, or if our answer was that the testcase does not settle the matter.

@@ -172,7 +172,7 @@ def find_due_issue(forge: Forge, repository: str, settings: Settings, *, now: da
 
 
 def _find_last_turn(forge: Forge, repository: str, number: int, login: str) -> datetime | None:
-    """Return the time of the last run, or of a later turn that found nothing to run; None before the first run."""
+    """Return the time of the last run, or of a later turn without a run; None before the first run."""
     record = read_records(forge.list_comments(repository, number), login).get(number)
     if record is None or not record.runs:
         return None
@@ -180,7 +180,7 @@ def _find_last_turn(forge: Forge, repository: str, number: int, login: str) -> d
 
 
 def _record_idle_turn(conversation: IssueConversation) -> None:
-    """Record that the schedule found nothing to run here. Else the same issue is the next one for ever.
+    """Record that the schedule had no run to make here. Else the same issue is the next one for ever.
 
     An issue without a run has no turn: it gets no comment from this.
     """

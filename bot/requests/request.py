@@ -162,7 +162,7 @@ def _read_former_text(read: Event) -> str | None:
 
 
 def _check_labels(issue: EventIssue, events: Events) -> str:
-    """Return why an event that nobody asks a run with is ignored; empty if it is not."""
+    """Return why an event without a request is ignored; empty if it is not ignored."""
     labels = set(issue.label_names)
     if events.only and not labels & set(events.only):
         return "the issue has none of the labels in events.only"

@@ -28,7 +28,7 @@ class WithoutCode(StrEnum):
 
 
 class UnaskedAnswers(StrEnum):
-    """What a run may post that nobody asked for: a run on opening an issue, or a scheduled one."""
+    """The answers that an unasked run may post: a run on opening an issue, or a scheduled run."""
 
     ANSWERS = "answers"
     """Verdicts that say something about the failure: all but ``untestable`` and ``inconclusive``."""

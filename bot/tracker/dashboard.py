@@ -1,6 +1,6 @@
 """Write a tracker's dashboard: a static page, and the same rows as JSON, CSV and Markdown.
 
-The page loads nothing: its data, style and script are in the file, so that it works from a disk and from any host.
+The page has no external assets: its data, style and script are in the file. It works from a disk and from any host.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def make_data(
 
 
 def _list_releases(toolchain: str, rows: Sequence[IssueRow], catalogue: Catalogue) -> list[str]:
-    """Return the builds that a row ran, oldest first, nightlies left out unless nothing else ran."""
+    """Return the builds that a row ran, oldest first, nightlies left out unless only nightlies ran."""
     ran = {version for row in rows for version in row.cells}
     return [build.version for build in catalogue.list_releases(toolchain, prereleases=True) if build.version in ran]
 

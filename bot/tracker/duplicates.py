@@ -1,6 +1,6 @@
 """Find issues that behave alike: the same failure, on the same releases, with the same guilty pass. Pure.
 
-Likeness is a suggestion for a maintainer. Nothing is posted or closed because of it: two faults may fail alike.
+Likeness is a suggestion for a maintainer. It closes no issue and posts no comment: two faults may fail alike.
 """
 
 from __future__ import annotations

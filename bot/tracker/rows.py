@@ -1,4 +1,4 @@
-"""The row of one issue: what a sweep keeps about it, and what the dashboard shows. Pure."""
+"""The row of one issue: the facts that a sweep keeps, and that the dashboard shows. Pure."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def _make_fingerprint(sweep: TrackerSweep, text: str, toolchain: str) -> Fingerp
 
 
 def sweep_tracker(sweep: TrackerSweep, issues: Sequence[TrackedIssue], tasks: Sequence[Task]) -> SweepSummary:
-    """Carry out the tasks, as far as the budget reaches, and return what was done."""
+    """Carry out the tasks, as far as the budget reaches, and return the results."""
     began, cpu = sweep.clock(), sweep.read_cpu()
     number = sweep.state.begin_sweep(sweep.now())
     progress = _Progress(sweep, len(tasks), began)
@@ -239,7 +239,7 @@ class _Crew:
 
 
 class _Progress:
-    """The work of one sweep so far, and what is left of its budget."""
+    """The work of one sweep so far, and the rest of its budget."""
 
     def __init__(self, sweep: TrackerSweep, total: int, began: float) -> None:
         self._sweep, self._total, self._began = sweep, total, began

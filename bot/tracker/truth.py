@@ -1,6 +1,6 @@
-"""Compare verdicts with what became of the issues. Pure.
+"""Compare verdicts with the later fate of the issues. Pure.
 
-A closed issue is decided: its maintainers hold that nothing is left to fix. An open issue decides nothing: it may be
+A closed issue is decided: its maintainers hold that no fault is left. An open issue decides nothing: it may be
 fixed without anybody having closed it.
 """
 

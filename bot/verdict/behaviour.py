@@ -8,7 +8,7 @@ from runners.core.protocol import Answer, Exited, Observation, Outcome
 
 
 class Behaviour(StrEnum):
-    """What one run did. Only `FAILS` is bad, only `CLEAN` is good; the others count for neither side."""
+    """The behaviour of one run. Only `FAILS` is bad, only `CLEAN` is good; the others count for neither side."""
 
     FAILS = "fails-as-reported"
     CLEAN = "runs-cleanly"

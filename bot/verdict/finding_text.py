@@ -77,7 +77,7 @@ def _on(evidence: Evidence) -> str:
 
 
 def _describe_control(evidence: Evidence) -> str:
-    """Return what happens with the fault removed; empty without such a run."""
+    """Return the behaviour with the fault removed; empty without such a run."""
     control = str(evidence.get(CONTROL, ""))
     if FAILURE_GONE in control:
         return "the failure is gone"

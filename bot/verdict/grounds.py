@@ -16,7 +16,7 @@ import msgspec
 
 
 class Ground(StrEnum):
-    """One piece of evidence. The first seven are what a verdict rests on."""
+    """One piece of evidence. A verdict rests on one of the first seven."""
 
     FAILS = "fails"
     RUNS_DISAGREE = "runs-disagree"
@@ -50,7 +50,7 @@ class Ground(StrEnum):
 
 
 BASES = frozenset(list(Ground)[:7])
-"""What a verdict rests on: each verdict has one of these, except a search along builds that the caller named."""
+"""The grounds that a verdict rests on. Each verdict has one of them, except after a search along named builds."""
 IN_FAVOUR = frozenset({Ground.CAUSE_FOUND, Ground.OWN_REFERENCE})
 """Grounds that strengthen a verdict. All others beside ``BASES`` weaken it."""
 

@@ -224,7 +224,7 @@ def _make_filler(build: Build) -> Callable[[str], str]:
 def find_wheel_problem(wheels: Sequence[Path]) -> str:
     """Return why the wheels would fill the disk; empty if they would not.
 
-    The contents are unpacked into nothing, because a wheel's list of contents may understate their lengths. A sparse
+    The contents are unpacked and discarded, because a wheel's list of contents may understate their lengths. A sparse
     file takes no disk in the sandbox, but its copy does: the length counts.
     """
     if len(wheels) > MOST_WHEELS or sum(wheel.stat().st_size for wheel in wheels) > MOST_WHEEL_BYTES:

@@ -33,7 +33,7 @@ _NOT_LOADED = "failed to map segment from shared object"
 def explain_shortage(error: BaseException) -> InfraError | None:
     """Return the error of a machine that has too little memory, too few processes or no disk; None for others.
 
-    Any statement can meet such a shortage, so the entry points explain it, and nothing below them.
+    Any statement can meet such a shortage, so only the entry points explain it.
     """
     if isinstance(error, ImportError) and _NOT_LOADED in str(error):
         error = MemoryError()

@@ -122,7 +122,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     packages: tuple[PackageSource, ...] = ()
     requirements: RequirementsConfig = RequirementsConfig()
     wheel_gib: Positive = 16.0
-    """Limit of what one wheel of an index may take on disk. The largest known ones (PyTorch with CUDA) take 3."""
+    """Limit of the disk space of one wheel from an index. The largest known ones (PyTorch with CUDA) take 3."""
     store_gib: Annotated[float, msgspec.Meta(gt=0)] = 20.0
     """Limit of the store on disk; the longest unused environments are removed. All releases of IREE and TVM take
     13."""

@@ -83,7 +83,7 @@ class Uv:
     offline: bool = False
     options: tuple[str, ...] = ()
     most_bytes: int = 16 * 1024**3
-    """Limit of what one wheel may take on disk, downloaded and unpacked."""
+    """Limit of the disk space of one wheel, downloaded and unpacked."""
     excluded: tuple[str, ...] = ()
     """Packages that no resolution contains, although others require them."""
 
@@ -203,7 +203,7 @@ class Uv:
 def _wait_within(
     process: subprocess.Popen[str], stdin: str, cache: Path, most_bytes: int
 ) -> subprocess.CompletedProcess[str]:
-    """Wait for uv. If uv writes more than ``most_bytes``, kill it and remove what it was unpacking.
+    """Wait for uv. If uv writes more than ``most_bytes``, kill it and remove the unpacked part.
 
     A wheel's own list of contents may understate their lengths, and uv unpacks while it downloads: only what uv has
     written tells the size in time. uv may write for `_LOOK_S` more than it should.

@@ -21,7 +21,7 @@ from runners.sandbox.contract import Engine, SessionEngine
 from runners.sandbox.process import Stopped, defer_interrupts
 
 SESSION_BYTES = 512 * 1024**2
-"""Memory set aside for one idle session: three times what a session with TVM imported holds."""
+"""Memory set aside for one idle session: three times the memory of a session with TVM imported."""
 SHARE = 4
 """Idle sessions hold at most this part of the memory that is available: one fourth."""
 FEWEST, MOST = 2, 32

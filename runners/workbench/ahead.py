@@ -20,7 +20,7 @@ from runners.core.runs import Execute, RunRequest, RunResult
 
 
 class Withdrawn(InfraError):
-    """Nothing waits any more for a run that was to be made early."""
+    """No caller waits any more for a run that was to be made early."""
 
 
 class Slots:

@@ -42,7 +42,6 @@ def make_tools(
     With ``ahead`` and ``background``, runs and the diagnosis may begin before their turn.
     """
     toolchain = find_toolchain(plan.testcase.toolchain)
-    execute = execute if ahead is None else ahead.execute
     execute_early = execute if ahead is None else ahead.execute_early
     diagnosed: list[Failure] = []
 

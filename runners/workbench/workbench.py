@@ -68,7 +68,7 @@ class Workbench(Machine):
             ahead = RunsAhead(runs, Slots(plan.budget.workers), background)
             tools = make_tools(
                 plan,
-                runs,
+                ahead.execute,
                 executor,
                 self.progress,
                 stand_ins=self.list_stand_ins(find_toolchain(plan.testcase.toolchain)),
@@ -89,7 +89,7 @@ class Workbench(Machine):
         return make_run(self, environment, request)
 
     def find_surroundings(self, request: RunRequest) -> Surroundings | RunResult | None:
-        """Return what a run here depends on beside its request; a result if it cannot be run here.
+        """Return the conditions of a run beside its request; a result if the run is impossible here.
 
         None for a GPU: its model and driver decide a run, and are not recorded.
         """

@@ -73,7 +73,7 @@ _CODE = (Kind.PYTHON, Kind.DEFINITIONS)
 def _collect_told(source: ClaimSource) -> str:
     """Return the words in which the report may describe its failure: all but code, and the environment.
 
-    Code without a fence stands in the prose. A traceback quotes its lines, whatever the failure is.
+    Code without a fence stands in the prose. A traceback quotes its lines for any failure.
     """
     prose = (p.text for p in source.document.prose if classify_heading(p.section) is not IssueSection.ENVIRONMENT)
     quoted = (p.text for p in source.pieces if p.kind not in _CODE and p.text.strip() not in source.code)

@@ -31,7 +31,7 @@ def add_imports(code: str, names: ModuleNames, toolchain: str, age: ReportAge) -
 
 
 def leave_out_imports(code: str, mentioned: frozenset[str]) -> tuple[str, tuple[Repair, ...]]:
-    """Leave out imports of packages that no testcase may install, where the code uses nothing of them.
+    """Leave out imports of packages that no testcase may install, where the code does not use them.
 
     Such a package is often one that draws a picture. An import that the report mentions stays: the import itself may
     fail. The rows of the code keep their numbers.

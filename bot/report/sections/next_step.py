@@ -66,7 +66,7 @@ def _join(*sentences: str) -> str:
 
 
 def _ask_for_decision(report: Report) -> str:
-    """Return what would settle the verdict, as its reasons say."""
+    """Return the evidence that would settle the verdict, as its reasons say."""
     wanted = [one.removeprefix(TO_DECIDE) for one in report.verdict.reasons if one.startswith(TO_DECIDE)]
     return f"what would settle it: {escape_prose('; '.join(wanted))}." if wanted else ""
 
@@ -78,7 +78,11 @@ def _name_newest(report: Report) -> str:
 
 
 def _confirm_here(report: Report) -> str:
-    return f"{_COMMANDS} show the failure on {_name_newest(report)} without this bot."
+    """Return where the failure can be seen: on the newest release that fails as posted, else after porting."""
+    bad = [one.version for one in report.observations if one.answer is Answer.BAD and one.variant is Variant.ORIGINAL]
+    if bad:
+        return f"{_COMMANDS} show the failure on {quote_code(sort_versions(bad)[-1])} without this bot."
+    return f"the changes under *Reproduce it by hand* port the testcase, so that it fails on {_name_newest(report)}."
 
 
 # ---------------------------------------------------------------------------------------------- changes
@@ -94,7 +98,7 @@ def _name_commits(report: Report) -> str:
     if found is None or found.last_good is None or found.first_bad is None:
         return ""
     if found.deep:
-        return "look at the commits of the change below."
+        return "look at the commits of the change above."
     commits = link_commits(found.commits) or "the changes"
     ends = f"from {quote_code(found.last_good)} (clean) to {quote_code(found.first_bad)}"
     return _join(f"look for the cause in {commits} {ends}.", _name_suspect(found))

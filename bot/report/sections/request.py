@@ -1,4 +1,4 @@
-"""The request for missing parts of a testcase: exactly what is missing, and how to add it."""
+"""The request for missing parts of a testcase: the missing parts, and how to add each."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from bot.extract.types import Repro
-from bot.report.matrix import WORDS
+from bot.report.matrix import WORDS, sort_versions
 from bot.report.quote import cut_end, quote_block
 from bot.verdict.behaviour import find_behaviour
 from bot.verdict.verdict import Report
@@ -54,7 +54,7 @@ def list_shell_lines(report: Report) -> str:
 
 
 def _choose_runs(report: Report) -> tuple[Observation, ...]:
-    """Return a bad and a good run, the ends of a change or of disagreeing runs first; else the newest run."""
+    """Return a bad and a good run of one build, or the ends of a change; else the newest bad run, or newest run."""
     device = report.plan.device if report.plan is not None else ""
     originals = [
         seen
@@ -72,8 +72,9 @@ def _choose_runs(report: Report) -> tuple[Observation, ...]:
     at_ends = [next((seen for seen in originals if seen.version == version), None) for version in ends]
     if found := tuple(seen for seen in at_ends if seen is not None):
         return found
-    newest = report.plan.order[-1] if report.plan is not None else (originals[-1].version if originals else "")
-    return tuple(seen for seen in originals if seen.version == newest)[:1]
+    telling = [seen for seen in originals if seen.answer is Answer.BAD] or originals
+    newest = next(reversed(sort_versions(seen.version for seen in telling)), "")
+    return tuple(seen for seen in telling if seen.version == newest)[:1]
 
 
 def _find_pair(originals: list[Observation], version: str) -> tuple[Observation, ...]:

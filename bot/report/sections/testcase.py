@@ -89,7 +89,7 @@ def render_reproduction(report: Report, detail: Detail) -> Section:
 
 
 def render_unapproved(repro: Repro, limit: int) -> str:
-    """Return the testcase for the person who approves it, folded, in at most ``limit`` bytes.
+    """Return the testcase for the approving person, folded, in at most ``limit`` bytes.
 
     The issue's text is no substitute: a reader may overlook a part of it that becomes the testcase.
     """

@@ -94,7 +94,7 @@ MAX_EVENTS, MAX_MARKS = 7, 12
 def render_timeline(report: Report) -> str:
     """Return the timeline as one line: each period of equal outcomes with a sign per release, and the report's day.
 
-    Empty if there is nothing to put in order: one period, and no known day of the report.
+    Empty if there is no order to show: one period, and no known day of the report.
     """
     builds = list_dated_builds(report)
     close = bool(builds) and (builds[-1].day - builds[0].day).days < 400

@@ -12,7 +12,7 @@ from runners.toolchains import find_device, find_toolchain
 
 
 def describe_needs(evidence: Evidence) -> str:
-    """Return what the testcase needs: packages over a limit, or a device, and whether it compiles without that."""
+    """Return the needs of the testcase: packages over a limit, or a device, and whether it compiles without that."""
     if forbidden := _describe_forbidden(evidence):
         return forbidden
     without = [

@@ -7,7 +7,7 @@ from runners.core.toolchain.failures import FailureVocabulary
 
 
 def is_rejected(seen: Observation, vocabulary: FailureVocabulary) -> bool:
-    """True if the build refused to read the text. Such a run shows nothing of the reported failure."""
+    """True if the build refused to read the text. Such a run is no evidence about the reported failure."""
     if seen.outcome is Outcome.INCOMPATIBLE:
         return True
     message = seen.signature.message if seen.signature is not None else ""

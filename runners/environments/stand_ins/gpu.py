@@ -52,7 +52,7 @@ def needs_stand_ins(names: Iterable[str]) -> bool:
 def add_stand_ins(site: Path) -> tuple[str, ...]:
     """Write a stand-in for each GPU library that the packages in ``site`` link and lack. Return their names.
 
-    A build for CPUs links none, so nothing is written.
+    A build for CPUs links none, so no file is written.
 
     Raises:
         InfraError: there is no C compiler.

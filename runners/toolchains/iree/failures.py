@@ -31,7 +31,9 @@ FAILURES = FailureVocabulary(
     harness_lines=(re.compile(r"EXEC @|result\[\d+\]: "),),
     rejections=(
         re.compile(r"does not refer to a registered pass or pass pipeline|is not registered|Dialect `.+' not found"),
-        re.compile(r"custom op '.+' is unknown|unregistered (?:dialect|operation)|dialect '.+' is unknown"),
+        re.compile(
+            r"custom op '.+' (?:is unknown|expected )|unregistered (?:dialect|operation)|dialect '.+' is unknown"
+        ),
         re.compile(r"^(?:expected|unexpected|invalid|unknown|undefined|use of undeclared) (?!error|result|output)"),
         re.compile(r"op (?:expected \d+ (?:operands?|results?|regions?)|requires attribute|attribute '.+' failed)"),
         re.compile(r"^For \w+= argument, expected one of"),  # an enumeration of the Python interface

@@ -1,7 +1,7 @@
 """Notations of MLIR that releases of IREE no longer read, and the notations that replaced them. Pure.
 
 Each rule writes the same operation in its later form. A rule that would need a value, a type or an attribute that the
-old form does not give leaves the text as it is: the release then refuses the text, and nothing wrong is run.
+old form does not give leaves the text as it is: the release then refuses the text, and no wrong text is run.
 Names that moved as whole words are in ``drift.py``.
 """
 

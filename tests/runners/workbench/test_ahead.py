@@ -5,14 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
 
+from runners.core.catalogue import load_catalogue
 from runners.core.progress import Silent
 from runners.core.protocol import Exited, Limits, Outcome, Signature, Testcase, TestcaseKind
 from runners.core.runs import RunRequest, RunResult
 from runners.core.toolchain.diagnosis import Failure
+from runners.environments.store import Store
+from runners.probe.canary import Canaries
+from runners.sandbox.contract import Engine
+from runners.workbench import Workbench
 from runners.workbench.ahead import RunsAhead, Slots, Withdrawn
 from runners.workbench.tools import make_tools
 from tests.support.observed import PLAN, observe
@@ -147,6 +155,29 @@ def test_diagnosis_that_another_replaces_makes_no_further_run(machine: Machine, 
     with pytest.raises(Withdrawn):
         early.result(WAIT_S)
     assert machine.started.count("early") == 1
+
+
+def test_every_run_of_a_plan_knows_the_day_of_the_report(tmp_path: Path) -> None:
+    """Runs in their turn and runs before it: the day chooses the versions of large packages."""
+    days: list[date | None] = []
+
+    class Dated(Workbench):
+        def execute(self, request: RunRequest) -> RunResult:
+            days.append(self.day)
+            return RunResult(ended=Exited(code=0))
+
+    bench = Dated(
+        engine=cast("Engine", None),
+        store=cast("Store", None),
+        catalogue=load_catalogue(),
+        progress=Silent(),
+        run_id="days",
+        canaries=Canaries(tmp_path),
+    )
+    day = date(2024, 5, 1)
+    seen = bench.run(msgspec.structs.replace(PLAN, testcase=TESTCASE, device="cpu", day=day))
+    assert {one.attempt for one in seen.observations} == {1, 2}
+    assert set(days) == {day}
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

@@ -1,0 +1,32 @@
+"""A refusal to read a text is told from a failure of the compiler."""
+
+from __future__ import annotations
+
+import pytest
+
+from runners.core.failure.rejection import is_rejected
+from runners.core.protocol import Outcome, Signature
+from runners.toolchains import iree
+from tests.support.observed import observe
+
+
+@pytest.mark.parametrize(
+    ("message", "rejected"),
+    [
+        ("custom op 'memref.expand_shape' expected 'output_shape'", True),
+        ("custom op 'addf' is unknown (tried 'func.addf' as well)", True),
+        ("Dialect `mhlo' not found for custom op 'mhlo.abs'", True),
+        ("For output_format= argument, expected one of: A, B", True),
+        ("failed to legalize operation 'tensor.insert' that was explicitly marked illegal", False),
+        ("expected output shape of 4", False),
+    ],
+)
+def test_the_message_of_a_parser_is_a_refusal(message: str, rejected: bool) -> None:
+    """Messages of passes are failures."""
+    seen = observe("3.13.0", Outcome.OTHER_FAILURE, signature=Signature(type="mlir-error", message=message))
+    assert is_rejected(seen, iree.FAILURES) is rejected
+
+
+def test_a_missing_name_is_a_refusal_and_a_clean_run_is_none() -> None:
+    assert is_rejected(observe("3.13.0", Outcome.INCOMPATIBLE), iree.FAILURES)
+    assert not is_rejected(observe("3.13.0", Outcome.PASS), iree.FAILURES)
