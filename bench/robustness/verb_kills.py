@@ -122,10 +122,13 @@ class Trial:
         with suppress(subprocess.TimeoutExpired):
             command.wait(self.chance.uniform(0, self.longest_s))
             return ""
-        below = [pid for pid in self.find_ours() if pid != command.pid]
+        below = self._find_below(command)
+        while aim != "command" and not below and command.poll() is None:  # on a busy machine it may still be starting
+            time.sleep(0.01)
+            below = self._find_below(command)
+        if command.poll() is not None:
+            return ""
         victims = {"command": [command.pid], "all": [command.pid, *below]}.get(aim) or below
-        if not victims:  # the command has not started a process yet
-            aim, victims = "command", [command.pid]
         if aim == "below":
             victims = [self.chance.choice(victims)]
         name = "all" if aim == "all" else _read_name(victims[0])
@@ -134,6 +137,9 @@ class Trial:
                 os.kill(pid, signal.SIGKILL)
         self.hits.append(name if aim != "command" else "command")
         return aim
+
+    def _find_below(self, command: subprocess.Popen[bytes]) -> list[int]:
+        return [pid for pid in self.find_ours() if pid != command.pid]
 
     def wait(self, command: subprocess.Popen[bytes]) -> int:
         """Wait for the end of a command. A command that hangs is a fault, and is killed."""
