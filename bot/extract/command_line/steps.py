@@ -127,7 +127,7 @@ def _add_target(work: Workspace, argv: list[str]) -> list[str]:
     """
     text = "\n".join(work.files[word] for word in argv if word in work.files)
     flag = work.tools.choose_target(argv, text, work.device) if text else None
-    if flag is None or "no HAL devices defined" in work.output:
+    if flag is None or (work.tools.no_target and work.tools.no_target in work.output):
         return argv
     work.add_repair("add-target", f"{flag}, because the command names no target")
     return [argv[0], flag, *argv[1:]]

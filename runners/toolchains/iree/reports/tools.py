@@ -141,6 +141,7 @@ TOOLS = CommandLineTools(
     compile_input=_compile_input,
     output_suffix=_choose_suffix,
     choose_target=_choose_target,
+    no_target="no HAL devices defined",
     run_module=_run_module,
     entry_points=_list_entry_points,
     combined=CombinedProgram(name="iree-run-mlir", split=_split_run_mlir),
