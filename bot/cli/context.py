@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from bot.forge.source import read_source
 from bot.issue import Issue, is_remote
 from runners.core.catalogue import Catalogue
 from runners.core.errors import UserError
-from runners.core.progress import Sink
+from runners.core.progress import Held, Sink
 from runners.core.requirements import parse_allowance
 from runners.environments.config import read_config
 from runners.environments.store import default_root
@@ -102,12 +103,20 @@ def prepare_bench(options: RunOptions, catalogue: Catalogue, sink: Sink) -> Call
 
     A machine without a sandbox is an error only when the workbench is requested.
     """
+    held = Held()
     opener = ThreadPoolExecutor(1)
     opening = opener.submit(
-        open_local_workbench, options.sandbox, catalogue, sink, allow=options.allowed, history=options.history
+        open_local_workbench, options.sandbox, catalogue, held, allow=options.allowed, history=options.history
     )
     opener.shutdown(wait=False)
-    return opening.result
+
+    def get_bench() -> Workbench:
+        with sink.stage("choosing a sandbox"):
+            bench = opening.result()
+        held.release(sink)
+        return replace(bench, progress=sink)
+
+    return get_bench
 
 
 def open_named_log(history: Path | None) -> CommitLog | None:

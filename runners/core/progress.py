@@ -32,3 +32,18 @@ class Silent:
 
     def cell(self, cell: Cell, observation: Observation | None) -> None:
         pass
+
+
+class Held(Silent):
+    """A sink that keeps its lines for `release`: work that begins early does not speak before its result is wanted."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def say(self, message: str) -> None:
+        self._lines.append(message)
+
+    def release(self, sink: Sink) -> None:
+        """Report the lines to ``sink``."""
+        for line in self._lines:
+            sink.say(line)
