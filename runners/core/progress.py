@@ -35,7 +35,7 @@ class Silent:
 
 
 class Held(Silent):
-    """A sink that keeps its lines for `release`: work that begins early does not speak before its result is wanted."""
+    """A sink that keeps its lines for `release`: early work does not speak before its result is wanted."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
