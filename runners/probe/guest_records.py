@@ -79,13 +79,17 @@ class Records:
     spent: str
 
 
+_RECORD_LINES = msgspec.json.Decoder(_RecordLine)
+"""Made at import: msgspec 0.22 ends the process if two threads are the first to use a type."""
+
+
 def read_records(data: bytes) -> Records:
     """Read JSON lines up to the first that is not a record. A blank line ends a reply and is skipped."""
     started, steps, end, error, broken = False, [], None, None, None
     spent = "it ended without a word"
     for line in filter(None, data.splitlines()):
         try:
-            record = msgspec.json.decode(line, type=_RecordLine)
+            record = _RECORD_LINES.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as reason:
             if end is None:
                 broken = str(reason)
@@ -137,10 +141,13 @@ def build_record(step: StepRecord, facts: GuestFacts, *, script: str) -> Record:
     )
 
 
+_CLAIM_LINES = msgspec.json.Decoder(_ClaimLine)
+
+
 def _read_claims(text: str) -> Iterable[_ClaimLine]:
     for line in text.splitlines()[:MAX_LINES]:
         try:
-            yield msgspec.json.decode(line, type=_ClaimLine)
+            yield _CLAIM_LINES.decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             continue
 

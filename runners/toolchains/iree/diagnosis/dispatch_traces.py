@@ -92,15 +92,19 @@ def _read_number(word: str) -> float:
         return float("nan")
 
 
+_LINES, _TRACES = msgspec.json.Decoder(_Line), msgspec.json.Decoder(_Trace)
+"""Made at import: msgspec 0.22 ends the process if two threads are the first to use a type."""
+
+
 def read_trace(claims: str) -> Trace | None:
     """Decode a claim; None if the claim is malformed or too large."""
     try:
-        claimed = msgspec.json.decode(claims.partition("\n")[0], type=_Line)
+        claimed = _LINES.decode(claims.partition("\n")[0])
         unpacking = zlib.decompressobj()
         data = unpacking.decompress(base64.b64decode(claimed.data, validate=True), MAX_TRACE_BYTES)
         if claimed.kind != "dispatch-trace" or not unpacking.eof:
             return None
-        claim = msgspec.json.decode(data, type=_Trace)
+        claim = _TRACES.decode(data)
         tensors = [TracedTensor(kind, digest, words) for kind, digest, words in claim.tensors]
         dispatches = tuple(
             Dispatch(one.name, tuple(tensors[at] for at in one.inputs), tuple(tensors[at] for at in one.outputs))
