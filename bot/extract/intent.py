@@ -186,8 +186,14 @@ def _collect_points(parsed: ParsedIssue, claim: Claim) -> Iterator[tuple[Intent,
         yield Intent.FAILURE, 1
     if claim.versions:
         yield Intent.FAILURE, 1
-    if any(piece.kind in (Kind.PYTHON, Kind.MLIR) for piece in parsed.pieces):
+    kinds = {piece.kind for piece in parsed.pieces}
+    if kinds & {Kind.PYTHON, Kind.MLIR}:
         yield Intent.FAILURE, 1
+    if {Kind.MLIR, Kind.SHELL} <= kinds:
+        yield (
+            Intent.FAILURE,
+            3,
+        )  # a command and its input: every error is of the compiler, also an error of its linker
 
 
 def _match(marks: tuple[Mark, ...], texts: Iterable[str]) -> Iterator[tuple[Intent, int]]:

@@ -93,7 +93,8 @@ def classify_text(text: str) -> Kind:
         return Kind.MLIR
     if trace is not None:
         return Kind.TRACEBACK
-    if diagnostic is None and len(_MLIR_OP.findall(text)) >= max(1, text.count("\n") // 3):
+    # An error that quotes operations of IR is output: the header of its exception tells.
+    if not has_failure(text) and len(_MLIR_OP.findall(text)) >= max(1, text.count("\n") // 3):
         return Kind.FRAGMENT
     return Kind.OUTPUT
 

@@ -19,6 +19,21 @@ Traceback (most recent call last):
 tvm.error.InternalError: Check failed: (n > 0) is false: no axis
 ```"""
 
+LINKED = """```mlir
+func.func @f(%x: tensor<4xbf16>) -> tensor<4xbf16> {
+  %0 = math.exp %x : tensor<4xbf16>
+  return %0 : tensor<4xbf16>
+}
+```
+
+```
+iree-compile a.mlir --iree-hal-target-backends=llvm-cpu -o a.vmfb
+```
+
+```
+ld.lld: error: undefined symbol: __truncsfbf2
+```"""
+
 
 def _read(title: str, body: str, *labels: str) -> Intent:
     issue = Issue(
@@ -31,6 +46,7 @@ def _read(title: str, body: str, *labels: str) -> Intent:
 @pytest.mark.parametrize(
     ("intent", "title", "body", "labels"),
     [
+        (Intent.FAILURE, "A fused exp of bf16 needs a symbol that is not there", LINKED, ()),
         (Intent.QUESTION, "How do I print the generated source?", "I could not find a function for this.", ()),
         (Intent.QUESTION, "[Question] Tuning without a GPU", "Is there a way to tune on a CPU only?", ("question",)),
         (Intent.FEATURE, "Add a cost model for convolutions", "It would be nice to have one.", ("enhancement",)),

@@ -54,3 +54,15 @@ def test_a_list_of_packages_is_not_what_the_program_prints() -> None:
         "tvm: wrong sum",
     )
     assert found.claim.actual == "sum 3.5"
+
+
+def test_an_error_that_quotes_operations_is_the_failure() -> None:
+    """The operations belong to the message: the block is output, and its exception is the reported one."""
+    printed = (
+        '```txt\n  File "src/tir/verify.cc", line 9, in Verify\n'
+        "tvm.error.InternalError: 2 uses come before their values\n"
+        "  %7 = fadd float %3, %9\n  %9 = fmul float %1, %2\n```"
+    )
+    found = extract_repro(f"```python\nimport tvm\ntvm.compile(None)\n```\n\n{printed}\n", "An `InternalError`")
+    assert found.claim.signature is not None
+    assert found.claim.signature.message == "2 uses come before their values"
