@@ -205,6 +205,9 @@ def _is_superseded(record: IssueRecord, id: str, at: datetime) -> bool:
 def _note_update(case: Case, before: StickyComment, answer: StickyComment) -> str:
     """Return the note that an answer was edited, because the forge does not notify of edits; empty for a new one."""
     assert case.run is not None
+    known = before.record.find_run(case.run.id)
+    if known is not None and known.state is RunState.DONE:
+        return before.note  # this delivery repeats a delivery that a fault of the forge cut short
     if before.verdict != answer.verdict:
         return ""
     asker = f" for {quote_code(case.run.by)}" if case.run.by else ""

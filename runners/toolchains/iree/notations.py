@@ -435,7 +435,7 @@ _IREE = (
     ),
     _make_rename(
         *("attributes {iree.module.export}", "no attribute: public functions are exported"),
-        *(r"[ \t]*\battributes[ \t]*\{[ \t]*iree\.module\.export[ \t]*\}", ""),
+        *(r"(?<![ \t])[ \t]*\battributes[ \t]*\{[ \t]*iree\.module\.export[ \t]*\}", ""),
     ),
 )
 
