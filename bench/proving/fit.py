@@ -64,8 +64,8 @@ def read_rows(results: Path) -> list[Row]:
 
 
 def _weighs(grounds: Sequence[str]) -> bool:
-    """True for an answer that leans to a verdict on evidence."""
-    return bool(grounds) and not {Ground.NO_ANSWER, Ground.NOTHING_TO_RUN} & set(grounds)
+    """True for an answer that leans to a verdict on runs. Answers without a confidence are left out."""
+    return bool(grounds) and not {Ground.NO_ANSWER, Ground.NOTHING_TO_RUN, Ground.CANNOT_RUN} & set(grounds)
 
 
 def fit_weights(rows: Sequence[Row]) -> dict[str, float]:
