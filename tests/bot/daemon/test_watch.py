@@ -400,6 +400,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_fault_at_any_request_loses_and_doubles_nothing(kind: str, tmp_path: Path) -> None:
     """In the end the issue looks as without the fault: one answer, one reply, one run, the same labels.
