@@ -76,7 +76,10 @@ def test_a_bug_older_than_every_release_is_seen_on_a_fork_and_gone_since(name: s
     assert ("0.27.0.post1", "good") in answers
     assert "bitblas 0.0.1.dev13" in document["comment"]
     assert "tilelang 0.1.7" in document["comment"]
-    assert "Last bad `0.17.dev0` (fork `a077796b`) → first good `0.22.0` (fork `3a32b763`)" in document["comment"]
+    assert (
+        "0.17.dev0 \\(a fork at a077796b, not a release\\) fails as reported; 0.22.0 \\(a fork at"
+        in document["comment"]
+    )
 
 
 def test_without_network_and_store_one_sentence_is_said(tmp_path: Path) -> None:

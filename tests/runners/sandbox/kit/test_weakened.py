@@ -349,8 +349,9 @@ def weak(build):
     return built
 for module in (bubblewrap, running):
     module.build_command_line = weak(module.build_command_line)
-engine.run(SandboxSpec(argv=("/usr/bin/env", "sleep", "7919"), mounts=(), limits=Limits(wall_s=100), run_id="orphan"))
-"""
+argv = ("/usr/bin/env", "sleep", "SLEEP")
+engine.run(SandboxSpec(argv=argv, mounts=(), limits=Limits(wall_s=100), run_id="orphan"))
+""".replace("SLEEP", str(SLEEP))
 """A host whose guest ignores its input: a plain ``sleep`` instead of the supervisor. Arguments: engine, OLD>NEW
 words."""
 
