@@ -52,12 +52,12 @@ _BEFORE_0_7 = (
     *_move_names("0.7.0", "tvm", "tvm.tir", "const select=Select if_then_else decl_buffer ir_builder"),
     *_move_names("0.7.0", "tvm.expr", "tvm.tir", "Var IntImm Add Sub Mul Select"),
     _drop_name("0.7.0", "tvm.context", "tvm.device", exact=True),
-    _drop_name("0.7.0", "tvm.target.create", "tvm.target.Target", exact=True),
+    _drop_name("0.25.0", "tvm.target.create", "tvm.target.Target", exact=True),
     _drop_name("0.7.0", "tvm.module.load", "tvm.runtime.load_module", exact=True),
     _drop_name("0.7.0", "topi", "tvm.topi", "module", exact=True),
     _drop_name("0.7.0", "tvm.relay.Module", "tvm.IRModule", exact=True),
-    _drop_name("0.7.0", "tvm.relay.build_config", "tvm.transform.PassContext", exact=True),
-    _drop_name("0.8.0", "tvm.contrib.graph_runtime", "tvm.contrib.graph_executor", "module", exact=True),
+    _drop_name("0.20.0", "tvm.relay.build_config", "tvm.transform.PassContext", exact=True),
+    _drop_name("0.20.0", "tvm.contrib.graph_runtime", "tvm.contrib.graph_executor", "module", exact=True),
 )
 """Names of 2018 to 2021. Only forks have most of their successors too."""
 

@@ -224,7 +224,11 @@ def test_the_canary_runs(store: Store, name: str, version: str) -> None:
 def test_drift_matches_the_wheels(store: Store, version: str) -> None:
     """Removed names are missing, and exact successors exist, from the release that introduced them."""
     entries = [e for e in TOOLCHAINS["tvm"].DRIFT if e.old.startswith("tvm.") and not e.listed]
-    names = sorted({name for e in entries for name in (e.old, e.new) if name})
+    successors = build_names(version, entries).find_successor
+    exact = [e.new for e in entries if e.exact and e.new and not e.is_too_new(version)]
+    names = sorted(
+        {*(name for e in entries for name in (e.old, e.new) if name), *filter(None, map(successors, exact))}
+    )
     testcase = Testcase(
         kind=TestcaseKind.PYTHON,
         toolchain="tvm",
@@ -235,8 +239,6 @@ def test_drift_matches_the_wheels(store: Store, version: str) -> None:
     assert seen.ended == Exited(code=0), seen.steps
     there = set(json.loads(seen.steps[-1].stdout.splitlines()[-1]))
     assert not [e.old for e in entries if e.affects(version) and e.old in there]
-    successors = build_names(version, entries).find_successor
-    exact = [e.new for e in entries if e.exact and e.new and not e.is_too_new(version)]
     assert not [new for new in exact if successors(new) not in {*there, None}]  # None: gone later, nothing is ported
 
 
