@@ -138,11 +138,6 @@ class Ledger:
             (until.timestamp(), why[:2000], key),
         )
 
-    def read_note(self, key: str) -> str | None:
-        """Return the last note on an event; None if the event is unknown or has no note."""
-        rows = self._select("SELECT said FROM events WHERE key = ?", (key,))
-        return rows[0][0] if rows else None
-
     def read_position(self, name: str) -> ReadPosition | None:
         rows = self._select("SELECT since, etag FROM cursors WHERE name = ?", (name,))
         return ReadPosition(since=datetime.fromtimestamp(rows[0][0], UTC), etag=rows[0][1]) if rows else None
