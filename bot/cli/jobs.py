@@ -23,7 +23,7 @@ from bot.forge.workflow_run import refuse_unproven
 from bot.report.files import Outputs, save_report, write_file
 from bot.report.quote import escape_prose
 from bot.requests.conversation import HandledRequest, RequestContext
-from bot.requests.deliver import deliver_failure, deliver_report
+from bot.requests.deliver import deliver_failure, deliver_report, render_failure
 from bot.requests.handle import handle_request
 from bot.requests.plan_file import SealedPlan, decode_case, judge_results, plan_issue
 from bot.requests.request import IgnoredEvent, read_request
@@ -130,6 +130,7 @@ def run_report(
         report = judge_results(case, read_results(results, job.cells, sha256, refused), open_local_catalogue())
     except (InfraError, UserError) as error:
         actions.set_outputs(step, {"verdict": "", "comment-url": ""})
+        actions.add_summary(step, render_failure(str(error)))
         if forge is not None:
             terminal.print_message(deliver_failure(forge, case, str(error)).message)
         raise

@@ -117,6 +117,11 @@ def deliver_failure(forge: Forge, case: Case, why: str) -> Delivery:
     return Delivery(url=url, message="no answer: the run did not come to an end")
 
 
+def render_failure(why: str) -> str:
+    """Return one line of Markdown that says that a run failed through our fault. The reason may quote a guest."""
+    return f"The run did not come to an end, through no fault of the testcase: {escape_prose(why, 500)}"
+
+
 def abandon_run(forge: Forge, repository: str, number: int, run_id: str, why: str) -> None:
     """Post that the run did not come to an end, if our comment reports the run as under way."""
     login = forge.get_login()
@@ -136,8 +141,7 @@ def _post_failure(forge: Forge, repository: str, number: int, run_id: str, curre
     if run is None or run.state is not RunState.RUNNING:
         return ""
     record = current.sticky.record.end_run(run_id, RunState.FAILED)
-    note = f"> The run did not come to an end, through no fault of the testcase: {escape_prose(why, 500)}\n>\n"
-    note += "> `/repro rerun` tries it once more."
+    note = f"> {render_failure(why)}\n>\n> `/repro rerun` tries it once more."
     return publish_comment(
         forge, repository, number, replace(current.sticky, record=record, note=note, code=""), login=current.login
     ).url
