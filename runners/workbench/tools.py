@@ -48,10 +48,17 @@ def make_tools(
     def look_for_cause(failure: Failure) -> Diagnosis:
         diagnosed.append(failure)
 
+        def is_current() -> bool:
+            return diagnosed[-1] is failure
+
         def execute_diagnosis(request: RunRequest) -> RunResult:
-            if diagnosed[-1] is not failure:
+            if not is_current():
                 raise Withdrawn("the diagnosis of another failure took its place")
             return execute_early(request)
+
+        def expect(request: RunRequest) -> None:
+            if ahead is not None:
+                ahead.expect(request, wanted=is_current)
 
         return diagnose_failure(
             failure,
@@ -61,9 +68,10 @@ def make_tools(
                 progress,
                 plan,
                 failure.seen.varied,
-                expect=(lambda request: None) if ahead is None else ahead.expect,
+                expect=expect,
             ),
             lambda version, testcase, setup: run_under(execute_diagnosis, plan, version, testcase, setup),
+            expect_under=lambda version, testcase, setup: expect(_make_rerun_request(plan, version, testcase, setup)),
             executor=background,
         )
 
@@ -147,7 +155,12 @@ def make_means(
 
 def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, setup: Setup) -> Rerun | None:
     """Run a testcase once under chosen conditions; under `AS_IT_IS` with addresses of its own."""
-    request = RunRequest(
+    result = execute(_make_rerun_request(plan, version, testcase, setup))
+    return record_rerun(setup, result.ended, result.steps)
+
+
+def _make_rerun_request(plan: Plan, version: str, testcase: Testcase, setup: Setup) -> RunRequest:
+    return RunRequest(
         version=version,
         device=plan.device,
         testcase=testcase,
@@ -157,8 +170,6 @@ def run_under(execute: Execute, plan: Plan, version: str, testcase: Testcase, se
         may_fork=setup != AS_IT_IS,
         fresh=setup.fresh,
     )
-    result = execute(request)
-    return record_rerun(setup, result.ended, result.steps)
 
 
 def double_time(limits: Limits) -> Limits:
