@@ -243,9 +243,12 @@ def bisect_releases(
     """Run the releases that the search chooses, until the search ends or no run gives an answer."""
     while state.plan.bisect and not state.is_exhausted:
         answers = state.combine_answers(configuration)
-        if len(answers) >= HOPELESS and all(answer is Answer.SKIP for answer in answers.values()):
+        most = state.plan.budget.workers
+        if all(answer is Answer.SKIP for answer in answers.values()):
+            most = min(most, HOPELESS - len(answers))
+        if most <= 0:
             return
-        wanted = releases.choose_probes(state.plan.order, answers) or _list_gaps(state, answers)
+        wanted = releases.choose_probes(state.plan.order, answers, most=most) or _list_gaps(state, answers)
         if not wanted:
             return
         state.run(configuration, wanted)
