@@ -26,6 +26,7 @@ from runners.core.protocol import (
     Variant,
     Varied,
 )
+from runners.core.runs import Tell
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
 from runners.investigation.bisect_builds import BuildSupply
 
@@ -62,6 +63,8 @@ class Tools:
     """Take note of a run that will be asked for: it may begin now."""
     background: Executor | None = None
     """Threads for work that begins before its turn; None if no work does."""
+    tell: Tell | None = None
+    """Takes the runs on which the answer rests, before the diagnosis."""
     compare: Callable[[ComparedRun, ComparedRun], tuple[Finding, ...]] = lambda _bad, _good: ()
     """A run with a wrong result and a run with another result → findings about where they part."""
     is_rejected: Callable[[Observation], bool] = lambda seen: seen.outcome is Outcome.INCOMPATIBLE

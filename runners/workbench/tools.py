@@ -15,7 +15,7 @@ from runners.core.conditions import USUAL
 from runners.core.failure.rejection import is_rejected
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Finding, Limits, Observation, Plan, Testcase, Variant, Varied
-from runners.core.runs import Execute, RunRequest, RunResult
+from runners.core.runs import Execute, RunRequest, RunResult, Tell
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
@@ -36,6 +36,7 @@ def make_tools(
     between_releases: BuildSearch | None = None,
     ahead: RunsAhead | None = None,
     background: Executor | None = None,
+    tell: Tell | None = None,
 ) -> Tools:
     """Return the effects of an investigation of a plan. ``stand_ins`` are the stand-in devices of this machine.
 
@@ -88,6 +89,7 @@ def make_tools(
         compare=compare,
         expect=(lambda cell, attempt: None) if ahead is None else _make_expect(ahead),
         background=background,
+        tell=tell,
         executor=executor,
         progress=progress,
         stand_ins=tuple(stand_ins),
