@@ -28,17 +28,18 @@ def diagnose_failure(
     *,
     expect_under: ExpectUnder = lambda _version, _testcase, _setup: None,
     executor: Executor | None = None,
+    native: bool = False,
 ) -> Diagnosis:
     """Return the control runs and findings for one failure.
 
     ``diagnosers`` are the toolchain's own. ``run_under`` runs the testcase under chosen conditions, in a thread of
     ``executor`` beside the diagnosers, which do not depend on these reruns. ``expect_under`` takes note of reruns
-    that follow.
+    that follow. ``native`` is as in `check_nondeterminism`.
     """
     if executor is None:
-        reruns = check_nondeterminism(failure, run_under, expect_under)
+        reruns = check_nondeterminism(failure, run_under, expect_under, native=native)
         return _join_findings(_run_diagnosers(failure, diagnosers, means), reruns)
-    pending = executor.submit(check_nondeterminism, failure, run_under, expect_under)
+    pending = executor.submit(check_nondeterminism, failure, run_under, expect_under, native=native)
     found = _run_diagnosers(failure, diagnosers, means)
     return _join_findings(found, pending.result())
 

@@ -150,9 +150,13 @@ class _Series:
 
 
 def check_nondeterminism(
-    failure: Failure, run_under: RunUnder, expect_under: ExpectUnder = lambda _version, _testcase, _setup: None
+    failure: Failure,
+    run_under: RunUnder,
+    expect_under: ExpectUnder = lambda _version, _testcase, _setup: None,
+    *,
+    native: bool = False,
 ) -> tuple[Finding, ...]:
-    """Rerun a failure that could differ from run to run. Seven runs if it never does, a second or two in all."""
+    """Rerun a failure that could differ from run to run. See `rerun_varied`."""
     failing, clean = failure.seen, failure.clean
     could_differ = failing.signature is not None and failing.signature.type in COULD_DIFFER
     if not could_differ and clean is None:
@@ -166,7 +170,7 @@ def check_nondeterminism(
 
     seen = () if clean is None else (failing.varied.hash_seed, clean.varied.hash_seed)
     hash_seeds = tuple(dict.fromkeys((*seen, *HASH_SEEDS)))[: len(HASH_SEEDS)]
-    reruns = rerun_varied(run, expect=expect, unsteady=failure.is_flaky, hash_seeds=hash_seeds)
+    reruns = rerun_varied(run, expect=expect, unsteady=failure.is_flaky, hash_seeds=hash_seeds, native=native)
     found = describe_cause(reruns, failing.version)
     return () if found is None else (found,)
 
@@ -177,15 +181,17 @@ def rerun_varied(
     expect: Callable[[Setup], None] = lambda _setup: None,
     unsteady: bool = False,
     hash_seeds: Sequence[int] = HASH_SEEDS,
+    native: bool = False,
 ) -> Reruns:
     """Rerun the testcase as few times as the answer allows: seven if the result never changes, six of them forks.
 
     ``expect`` takes note of runs that follow. ``unsteady``: runs were seen to differ, so a few that agree do not end
-    the search. ``hash_seeds`` are those under which they differed.
+    the search. ``hash_seeds`` are those under which they differed. ``native``: no program reads a seed or a number of
+    threads (`runners.core.conditions.is_native`), so four runs are enough if the result never changes.
     """
     series = _Series(run, expect)
     orders = [with_hash_seed(seed) for seed in hash_seeds]
-    cause = _find_cause(series, unsteady, orders)
+    cause = _find_native_cause(series, unsteady) if native else _find_cause(series, unsteady, orders)
     confirmed = cause is not None and _confirm_cause(series, cause, orders)
     return Reruns(runs=tuple(series.runs), cause=cause if confirmed else None)
 
@@ -216,6 +222,17 @@ def _find_cause(series: _Series, unsteady: bool, orders: Sequence[Setup]) -> Cau
     return _examine_unexplained(series)
 
 
+def _find_native_cause(series: _Series, unsteady: bool) -> Cause | None:
+    """Ask about the content of memory, the only condition that such programs see."""
+    times = 5 if unsteady else 3
+    if _has_different(series.find_steady(FILLED, 1)) and _has_different(series.find_steady(FILLED, times)):
+        return "memory"
+    series.collect_results(UNSEEDED, 2)
+    if not unsteady and len({run.result for run in series.runs}) <= 1:
+        return None
+    return _name_unexplained(series)
+
+
 def _confirm_cause(series: _Series, cause: Cause, orders: Sequence[Setup]) -> bool:
     """True if each deciding setup gives its result in a fresh sandbox too.
 
@@ -243,6 +260,12 @@ def _examine_unexplained(series: _Series) -> Cause | None:
     times = count_needed_runs(several, LUCK) if len(set(several)) > 1 else None
     if times is not None and series.find_steady(THREADED[:1], times) is not None:
         return "race"
+    return _name_unexplained(series)
+
+
+def _name_unexplained(series: _Series) -> Cause | None:
+    """Name the failure unexplained if runs under the same conditions end in different ways."""
+    series.collect_results(AS_IT_IS, 3)
     kinds = {str(run.ended) for run in series.runs if run.setup == AS_IT_IS}
     # Output alone may differ for reasons that are not results, such as an unknown format of a clock.
     return "unknown" if len(kinds) > 1 else None

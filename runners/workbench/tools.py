@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from runners.core.conditions import USUAL
+from runners.core.conditions import USUAL, is_native
 from runners.core.failure.rejection import is_rejected
 from runners.core.progress import Sink
 from runners.core.protocol import Cell, Finding, Limits, Observation, Plan, Testcase, Variant, Varied
@@ -74,6 +74,7 @@ def make_tools(
             lambda version, testcase, setup: run_under(execute_diagnosis, plan, version, testcase, setup),
             expect_under=lambda version, testcase, setup: expect(_make_rerun_request(plan, version, testcase, setup)),
             executor=background,
+            native=is_native(failure.testcase, toolchain.GUEST),
         )
 
     def compare(bad: ComparedRun, good: ComparedRun) -> tuple[Finding, ...]:

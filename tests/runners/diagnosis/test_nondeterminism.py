@@ -77,6 +77,25 @@ def test_a_cause_that_a_fresh_sandbox_does_not_show_is_not_named(decide: Callabl
     assert rerun_varied(runner(lambda setup: prints("another" if setup.fresh else decide(setup)))).cause is None
 
 
+@pytest.mark.parametrize(
+    ("decide", "cause", "runs"),
+    [
+        (lambda _setup: "same", None, 4),
+        (lambda setup: setup.varied.fill, "memory", 8),
+        (lambda _setup: next(NUMBERS), None, 8),
+        (lambda setup: setup.varied.threads, None, 4),
+    ],
+)
+def test_native_programs_are_not_asked_about_conditions_that_they_cannot_read(
+    decide: Callable[[Setup], object], cause: str | None, runs: int
+) -> None:
+    """Neither Python's hash seed nor the seeds of its generators nor OpenMP's threads reach `iree-compile`."""
+    found = rerun_varied(runner(lambda setup: prints(decide(setup))), native=True)
+    assert (found.cause, len(found.runs)) == (cause, runs)
+    ends = rerun_varied(runner(lambda setup: prints("x", next(NUMBERS) % 2)), native=True, unsteady=True)
+    assert ends.cause == "unknown"
+
+
 def test_a_failure_known_to_be_flaky_is_rerun_longer() -> None:
     """A failure of one run in three may give equal results by luck. It is rerun until a result differs, or no cause
     is named."""
