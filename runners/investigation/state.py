@@ -163,6 +163,16 @@ class InvestigationState:
                 self._expect_reruns([future.result() for future in pending if future.done()])
         self.seen.extend([future.result() for future in pending])
 
+    def run_each(self, configurations: Sequence[tuple[Configuration, str]]) -> None:
+        """Run several configurations, each on its own build, in this order. They may begin together."""
+        for configuration, version in configurations if len(configurations) > 1 and not self.is_exhausted else ():
+            number = 1 + self.count_runs(configuration, version)
+            under = choose_conditions(number, memory=self._depends_on_memory(self.seen))
+            cell = configure_cell(self.plan, configuration, version)
+            self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
+        for configuration, version in configurations:
+            self.run(configuration, [version])
+
     def _expect_reruns(self, ended: Sequence[Observation]) -> None:
         """Announce the reruns that the answers so far make certain. None for a hang: each costs the time limit."""
         if self.is_exhausted or self.plan.claim.kind is ClaimKind.HANG:

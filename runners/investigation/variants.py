@@ -16,6 +16,7 @@ def run_ported(state: InvestigationState) -> None:
     moved = {seen.version for seen in state.seen if state.tools.is_rejected(seen)}
     absent = {seen.version for seen in state.seen if seen.outcome is Outcome.UNAVAILABLE}
     wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved | absent)
+    configurations = []
     for version in wanted:
         assert version is not None
         ported = state.tools.port(plan.testcase, version)
@@ -24,7 +25,8 @@ def run_ported(state: InvestigationState) -> None:
             configuration = Configuration(
                 variant=Variant.PORTED, testcase=testcase, device=plan.device, changes=changes
             )
-            state.run(configuration, [version])
+            configurations.append((configuration, version))
+    state.run_each(configurations)
 
 
 def _list_programs(testcase: Testcase) -> list[str]:
@@ -76,9 +78,8 @@ def run_on_stand_ins(state: InvestigationState) -> None:
     if failing is None or state.plan.devices or state.plan.claim.kind not in DEPENDS_ON_VALUES:
         return
     there = {seen.device for seen in state.seen if seen.version == failing.version}
-    for device in state.tools.stand_ins:
-        if device not in there and (configuration := _configure_retarget(state, device)) is not None:
-            state.run(configuration, [failing.version])
+    moved = [_configure_retarget(state, device) for device in state.tools.stand_ins if device not in there]
+    state.run_each([(configuration, failing.version) for configuration in moved if configuration is not None])
 
 
 def compare_results(state: InvestigationState) -> tuple[Finding, ...]:

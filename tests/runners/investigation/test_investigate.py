@@ -133,6 +133,25 @@ def test_the_answer_is_told_before_the_diagnosis() -> None:
     assert events == []
 
 
+def test_runs_on_stand_ins_begin_together() -> None:
+    """Every announced run is made, under the announced conditions."""
+    announced: list[tuple[Cell, int]] = []
+    made: list[tuple[Cell, int]] = []
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        made.append((cell, attempt))
+        return Outcome.MATCH
+
+    run(
+        make_plan(claim=Claim(kind=ClaimKind.WRONG_RESULT)), truth,
+        stand_ins=("cpu", "vulkan"), retarget=lambda testcase, device: testcase,
+        expect=lambda cell, attempt: announced.append((cell, attempt)),
+    )  # fmt: skip
+    moved = [(cell, attempt) for cell, attempt in announced if cell.variant is Variant.RETARGETED]
+    assert {cell.device for cell, _ in moved} == {"cpu", "vulkan"}
+    assert all(one in made for one in moved)
+
+
 def test_the_budget_is_kept() -> None:
     """There are never more runs than allowed, reruns included."""
     seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
