@@ -65,6 +65,8 @@ class Tools:
     """Threads for work that begins before its turn; None if no work does."""
     tell: Tell | None = None
     """Takes the runs on which the answer rests, before the diagnosis."""
+    finish_search: Callable[[], None] = lambda: None
+    """Take note that the runs on which the answer rests are made."""
     compare: Callable[[ComparedRun, ComparedRun], tuple[Finding, ...]] = lambda _bad, _good: ()
     """A run with a wrong result and a run with another result → findings about where they part."""
     is_rejected: Callable[[Observation], bool] = lambda seen: seen.outcome is Outcome.INCOMPATIBLE

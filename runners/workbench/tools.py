@@ -91,6 +91,7 @@ def make_tools(
         expect=(lambda cell, attempt: None) if ahead is None else _make_expect(ahead),
         background=background,
         tell=tell,
+        finish_search=(lambda: None) if ahead is None else ahead.finish_search,
         executor=executor,
         progress=progress,
         stand_ins=tuple(stand_ins),
