@@ -23,7 +23,7 @@ check: python $(READY) style  ## what runs in under a minute, without sandbox or
 	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)"
 
 fuzz: python $(READY)  ## the property tests of `make check` on newly drawn examples: for minutes, not for CI
-	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)" --hypothesis-profile=fuzz
+	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract)" --hypothesis-profile=fuzz
 
 accuracy: system $(READY)  ## every verdict of the corpus against the truth found by hand; takes some ten minutes
 	$(BIN)/python -m bench.accuracy --jobs 2
