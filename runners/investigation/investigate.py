@@ -35,6 +35,8 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
         run_controls(state)
         run_ported(state)
         run_retargeted(state)
+    if tools.tell is not None and cause.has_failure:
+        tools.tell(tuple(state.seen))
     with tools.progress.stage("diagnosis"):
         findings = cause.find()
         rerun_flaky(state, state.original, findings)
@@ -109,6 +111,11 @@ class CauseSearch:
     def __init__(self, state: InvestigationState) -> None:
         self._state = state
         self._early: tuple[Failure, Future[Diagnosis]] | None = None
+
+    @property
+    def has_failure(self) -> bool:
+        """True if there is a failure to diagnose."""
+        return _choose_failure(self._state) is not None
 
     def begin_early(self) -> None:
         """Begin if no further answer of the search can change which failure is diagnosed."""

@@ -115,6 +115,24 @@ def test_a_testcase_that_no_release_can_run_is_given_up() -> None:
     assert len(seen.observations) == HOPELESS
 
 
+def test_the_answer_is_told_before_the_diagnosis() -> None:
+    """All runs on which the verdict rests are there. Without a failure the verdict follows at once."""
+    events: list[str] = []
+
+    def diagnose(_failure: Failure) -> Diagnosis:
+        events.append("diagnosis")
+        return Diagnosis()
+
+    def tell(seen: tuple[Observation, ...]) -> None:
+        events.append(f"{len(seen)} runs")
+
+    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=diagnose, tell=tell)
+    assert events == [f"{len(seen.observations)} runs", "diagnosis"]
+    events.clear()
+    run(make_plan(), lambda *_: Outcome.PASS, diagnose=diagnose, tell=tell)
+    assert events == []
+
+
 def test_the_budget_is_kept() -> None:
     """There are never more runs than allowed, reruns included."""
     seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
