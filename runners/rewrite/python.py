@@ -8,6 +8,7 @@ only if it moved to another place than its import.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import libcst as cst
 from libcst import metadata
@@ -217,7 +218,7 @@ class _Rewriter(ScopedTransformer):
             return updated
         if ported.package:
             self.named.add(ported.package)
-        self.record_change(original, repr(text), ported.code)
+        self.record_change(original, repr(text), ported.code, notation=ported.notation)
         return cst.parse_expression(ported.code)
 
     def _port_embedded(self, original: cst.BaseExpression, text: str) -> cst.BaseExpression | None:
@@ -235,9 +236,7 @@ class _Rewriter(ScopedTransformer):
         start = self.get_metadata(metadata.PositionProvider, original).start.line - 1
         above = found.prelude.count("\n")
         self.changes += [
-            NameChange(line=start + change.line - above, old=change.old, new=change.new)
-            for change in changes
-            if change.line > above
+            replace(change, line=start + change.line - above) for change in changes if change.line > above
         ]
         return cst.parse_expression(_write_literal(original, ported))
 

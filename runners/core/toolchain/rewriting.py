@@ -42,6 +42,8 @@ class Expression:
 
     code: str
     package: str = ""
+    notation: bool = False
+    """True if the code has the meaning of the literal in an older release: another name of the same thing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

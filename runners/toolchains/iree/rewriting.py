@@ -83,13 +83,14 @@ def _port_string(use: StringUse, text: str) -> Expression | None:
     """Write the names of backends, drivers and input types of earlier years."""
     match use:
         case Argument(keyword="target_backends") if text in _OLD_BACKENDS:
-            return Expression(code='"llvm-cpu"')
+            return Expression(code='"llvm-cpu"', notation=True)
         case Argument(keyword="input_type") if text in INPUT_TYPES:
-            return Expression(code=repr(INPUT_TYPES[text]))
+            return Expression(code=repr(INPUT_TYPES[text]), notation=True)
         case Argument(function=function, keyword=keyword) if text in _OLD_DRIVERS and _names_driver(
             function, keyword
         ):
-            return Expression(code='"local-sync"' if text.endswith("-sync") else '"local-task"')
+            driver = "local-sync" if text.endswith("-sync") else "local-task"
+            return Expression(code=f'"{driver}"', notation=True)
         case _:
             return None
 

@@ -31,7 +31,7 @@ from runners.core.protocol import (
 )
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
 from runners.investigation.investigate import investigate_plan
-from runners.investigation.state import HOPELESS, Tools
+from runners.investigation.state import HOPELESS, Port, Tools
 from tests.support.observed import observe
 
 ORDER = tuple(f"3.{minor}.0" for minor in range(12))
@@ -143,7 +143,7 @@ def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
             return Outcome.MATCH
         return Outcome.INCOMPATIBLE if ORDER.index(cell.version) > 5 else Outcome.MATCH
 
-    seen = run(make_plan(), truth, port=lambda testcase, version: (ported, ("a → b",)))
+    seen = run(make_plan(), truth, port=lambda testcase, version: Port(testcase=ported, changes=("a → b",)))
     assert [(o.version, o.changes) for o in seen.observations if o.variant is Variant.PORTED] == [
         ("3.11.0", ("a → b",))
     ]
@@ -171,7 +171,7 @@ def test_a_text_that_a_release_refuses_is_run_ported_too() -> None:
         seen = run(
             make_plan(),
             truth,
-            port=lambda testcase, version: (ported, ("a → b",)),
+            port=lambda testcase, version: Port(testcase=ported, changes=("a → b",)),
             is_rejected=lambda seen, refused=refused: refused,
         )
         assert sum(one.variant is Variant.PORTED for one in seen.observations) == expected
@@ -186,7 +186,9 @@ def test_a_program_that_no_build_has_is_run_under_its_new_name(program: str, run
     def truth(cell: Cell, attempt: int) -> Outcome:
         return Outcome.PASS if cell.variant is Variant.PORTED else Outcome.UNAVAILABLE
 
-    seen = run(make_plan(testcase=posted), truth, port=lambda testcase, version: (ported, ("a → b",)))
+    seen = run(
+        make_plan(testcase=posted), truth, port=lambda testcase, version: Port(testcase=ported, changes=("a → b",))
+    )
     assert sum(one.variant is Variant.PORTED for one in seen.observations) == runs
 
 

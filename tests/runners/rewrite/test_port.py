@@ -431,6 +431,13 @@ def test_mlir_in_a_string_is_ported_with_the_names_of_its_backend() -> None:
     assert "stablehlo.negate" in text
     assert 'target_backends=["llvm-cpu"]' in text
     assert "input_type='stablehlo'" in text
+    assert done.is_notation_only
+
+
+def test_a_call_of_another_function_is_no_change_of_notation() -> None:
+    done = port_testcase(python("import tvm\ntvm.compile(1)\n"), "0.17.dev0", tvm)
+    assert done is not None
+    assert not done.is_notation_only
 
 
 @pytest.mark.parametrize(
