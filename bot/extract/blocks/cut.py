@@ -67,16 +67,15 @@ def _find_cut_in_code(piece: Piece, last: int) -> Cut | None:
             return None
     if opened == 0:
         return None
-    why = (
-        "a string is open" if opened < 0 else "one bracket is open" if opened == 1 else f"{opened} brackets are open"
-    )
+    brackets = "one bracket is open" if opened == 1 else f"{opened} brackets are open"
+    why = "a string is open" if opened < 0 else brackets
     return Cut(line=last, inside="program", why=why, piece=piece)
 
 
-_MLIR_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])')
+_MLIR_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])')
 _PYTHON_TOKEN = re.compile(
     r"(?P<quote>'''|\"\"\")(?:[^\\]|\\.)*?(?:(?P=quote)|(?P<unclosed>\Z))"
-    r"|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|#[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])",
+    r"|'(?:[^'\\\n]|\\.)*'?|\"(?:[^\"\\\n]|\\.)*\"?|#[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])",
     re.S,
 )
 

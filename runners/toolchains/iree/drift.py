@@ -132,6 +132,17 @@ _DIALECT = (
         introduced_in="3.4.0",
         exact=True,
     ),
+    *(
+        DriftEntry(
+            old=f"tensor.{op}",
+            new=f"linalg.{op}",
+            kind="op",
+            gone_in="3.3.0",
+            introduced_in="3.3.0",
+            exact=True,
+        )
+        for op in ("pack", "unpack")
+    ),
     DriftEntry(
         old="iree_linalg_ext.map_scatter",
         new="iree_linalg_ext.map_store",
