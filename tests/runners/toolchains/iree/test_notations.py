@@ -128,7 +128,8 @@ def test_operations_of_linalg_tensor_and_vector(old: str, new: str) -> None:
         (
             "scatter_dimension_numbers = {index_vector_dim = 1 : i64, inserted_window_dims = dense<> : tensor<0xi64>,"
             " scatter_dims_to_operand_dims = dense<0> : tensor<1xi64>}",
-            "scatter_dimension_numbers = #stablehlo.scatter<index_vector_dim = 1, scatter_dims_to_operand_dims = [0]>",
+            "scatter_dimension_numbers = #stablehlo.scatter<index_vector_dim = 1,"
+            " scatter_dims_to_operand_dims = [0]>",
         ),
     ],
 )
