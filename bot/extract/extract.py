@@ -14,7 +14,7 @@ from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
 from bot.extract.intent import read_intent
-from bot.extract.links import find_links
+from bot.extract.links import find_links, find_stored_files
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
 from bot.extract.python.assemble import MAIN_FILE
 from bot.extract.python.testcase import extract_python
@@ -159,9 +159,10 @@ def _is_self_contained(python: Repro) -> bool:
 def _explain_no_testcase(parsed: ParsedIssue) -> NoRepro:
     """Return the reason why there is no testcase. The reason names the kinds of text that were found instead."""
     kinds = {piece.kind for piece in parsed.pieces}
-    if links := [link for link in find_links(parsed.issue.body) if not link.shows_output]:
+    links = [link.url for link in find_links(parsed.issue.body) if not link.shows_output]
+    if links := [*links, *find_stored_files(parsed.issue.body)]:
         reason = "The program is behind a link only; please put it into the issue, or attach it as a file."
-        missing = tuple(Missing(kind="file", name=link.url, url=link.url) for link in links)
+        missing = tuple(Missing(kind="file", name=link, url=link) for link in links)
     else:
         if Kind.FRAGMENT in kinds:
             reason = (

@@ -24,6 +24,7 @@ from runners.core.protocol import (
     Observation,
     Outcome,
     Plan,
+    Signalled,
     Testcase,
     TestcaseKind,
     Variant,
@@ -131,6 +132,28 @@ def test_an_infrastructure_failure_is_tried_again_before_it_counts() -> None:
 
     seen = run(make_plan(order=ORDER[:1], first=ORDER[:1], reported=None), lambda *_: Outcome.PASS, run=hiccup)
     assert [observation.outcome for observation in seen.observations] == [Outcome.PASS, Outcome.PASS]
+
+
+@pytest.mark.parametrize(("crashes_at", "attempts"), [(2, 2), (3, 3), (None, 3)])
+def test_an_orderly_error_instead_of_a_crash_is_run_again(crashes_at: int | None, attempts: int) -> None:
+    """The newest release ends with an error in its first run. The crash may come back in the next."""
+
+    def observe_crash(cell: Cell, attempt: int) -> Observation:
+        newest = cell.version == ORDER[-1]
+        if newest and (crashes_at is None or attempt < crashes_at):
+            return probed(cell, attempt, Outcome.OTHER_FAILURE)
+        return msgspec.structs.replace(probed(cell, attempt, Outcome.MATCH), ended=Signalled(code=11))
+
+    seen = run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), lambda *_: Outcome.MATCH, run=observe_crash)
+    assert runs(seen).count(ORDER[-1]) == attempts
+
+
+def test_another_error_than_the_reported_one_is_not_run_again() -> None:
+    """An error does not depend on the content of memory."""
+    claim = Claim(kind=ClaimKind.ERROR)
+    others = {ORDER[-1]: Outcome.OTHER_FAILURE}
+    seen = run(make_plan(claim=claim), lambda cell, _: others.get(cell.version, Outcome.MATCH))
+    assert runs(seen).count(ORDER[-1]) == 1
 
 
 def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
