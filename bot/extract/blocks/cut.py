@@ -58,7 +58,7 @@ def _find_cut_in_code(piece: Piece, last: int) -> Cut | None:
     """Return the cut in a piece that reaches the end. A closed fence would have its closing line below the piece."""
     match piece.kind:
         case Kind.MLIR | Kind.FRAGMENT:
-            opened = _count_open(_MLIR_TOKEN, piece.text.partition("{-#")[0])  # resources follow a whole program
+            opened = _count_open(_MLIR_TOKEN, drop_open_resources(piece.text))
         case kind if kind in _PYTHON:
             opened = _count_open(_PYTHON_TOKEN, piece.text)
         case Kind.SHELL if why := _describe_open_command(piece.text):
@@ -70,6 +70,15 @@ def _find_cut_in_code(piece: Piece, last: int) -> Cut | None:
     brackets = "one bracket is open" if opened == 1 else f"{opened} brackets are open"
     why = "a string is open" if opened < 0 else brackets
     return Cut(line=last, inside="program", why=why, piece=piece)
+
+
+def drop_open_resources(text: str) -> str:
+    """Return MLIR without a section of resources that breaks off behind the program, unless the program reads them.
+
+    Such a section holds the pipeline of a crash reproducer, which a run does not need.
+    """
+    program, mark, resources = text.partition("{-#")
+    return program if mark and "#-}" not in resources and "dense_resource<" not in program else text
 
 
 _MLIR_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|//[^\n]*|(?P<open>[({\[])|(?P<close>[)}\]])')

@@ -54,7 +54,16 @@ def test_a_whole_program_without_a_closing_fence_is_run() -> None:
 
 def test_resources_that_break_off_behind_a_whole_program_are_not_missed() -> None:
     resources = '\n{-#\n  dialect_resources: {\n    builtin: {\n      w: "0x0800'
-    assert _judge(_HEAD + _MODULE + resources) is None
+    body = _HEAD + _MODULE + resources
+    assert _judge(body) is None
+    found = extract(make_issue(body, "[CPU] transpose fails", "iree-org/iree"))
+    assert isinstance(found, Repro)
+    assert found.testcase.files == {"swap.mlir": _MODULE + "\n"}
+
+
+def test_resources_that_break_off_are_missed_by_a_program_that_reads_them() -> None:
+    data = _MODULE.replace("tensor.empty() :", "arith.constant dense_resource<w> :")
+    assert _judge(f'{_HEAD}{data}\n{{-#\n  dialect_resources: {{ builtin: {{ w: "0x08') is VerdictKind.INCOMPLETE
 
 
 def test_an_open_bracket_above_the_end_is_the_reporters_own() -> None:
