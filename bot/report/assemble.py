@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.extract.types import Extraction, Missing, Repro
+from bot.extract.types import REST, Extraction, Missing, Repro
 from bot.issue import Issue, is_remote
 from bot.plan import RunOptions
 from bot.suspects.ranges import CommitHistory, RankedRanges, rank_ranges
@@ -129,9 +129,10 @@ def _list_software_devices(observations: Sequence[Observation]) -> tuple[str, ..
 
 
 def _make_missing_finding(item: Missing) -> Finding:
+    kind = "rest of" if item.kind == REST else item.kind
     return Finding(
         kind=FindingKind.MISSING,
-        summary=f"the testcase needs the {item.kind} {item.name}, which the report does not contain"
+        summary=f"the testcase needs the {kind} {item.name}, which the report does not contain"
         + (f": it {item.why}" if item.why else ""),
         evidence={"kind": item.kind, "name": item.name},
     )

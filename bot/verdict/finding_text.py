@@ -177,7 +177,7 @@ def _describe_missing(evidence: Evidence, summary: str) -> str:
     return f"the testcase needs the {part} {_name(evidence, 'name')}"
 
 
-_KINDS_OF_PARTS = {"file": "file", "name": "definition of", "module": "module", "code": "code"}
+_KINDS_OF_PARTS = {"file": "file", "name": "definition of", "module": "module", "code": "code", "rest": "rest of"}
 
 
 # ---------------------------------------------------------------------------------------------- passes

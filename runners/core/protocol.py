@@ -305,6 +305,8 @@ class Cell(Wire, frozen=True, kw_only=True):
     testcase: Testcase
     changes: tuple[Name, ...] = ()
     """The changes of a derived text, in words: ``tvm.tir → tvm.tirx``."""
+    notation_only: bool = False
+    """True if a ported text is the same program in another notation: it calls no API that moved."""
     varied: Varied = Varied()
     limits: Limits = Limits()
 
@@ -416,6 +418,8 @@ class Observation(Wire, frozen=True, kw_only=True):
     """Digest of the sandbox's image; empty for the host's own system."""
     changes: tuple[Name, ...] = ()
     """The changes of the cell's derived text."""
+    notation_only: bool = False
+    """True if the cell's ported text is the same program in another notation."""
     fork: Name = ""
     """For a build that is no release of the toolchain: the commit of the fork, and the wheel that carries it."""
     driver: Name = ""

@@ -48,13 +48,23 @@ class BuildSearch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """A testcase written for another release, and its changes in words."""
+
+    testcase: Testcase
+    changes: tuple[str, ...]
+    notation_only: bool = False
+    """True if it is the same program in another notation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     """The effects of an investigation, passed in so that its order can be tested without a compiler."""
 
     run: Callable[[Cell, int], Observation]
     """Run a cell, the given attempt (1-based). The testcase cannot make it raise."""
-    port: Callable[[Testcase, str], tuple[Testcase, tuple[str, ...]] | None]
-    """Testcase and release → the testcase ported to the release and the changes; None if no change is needed."""
+    port: Callable[[Testcase, str], Port | None]
+    """Testcase and release → the testcase ported to the release; None if no change is needed."""
     retarget: Callable[[Testcase, str], Testcase | None]
     """Testcase and device → the testcase for the device; None if it cannot be retargeted, or need not be."""
     diagnose: Callable[[Failure], Diagnosis]
@@ -84,6 +94,7 @@ class Configuration:
     testcase: Testcase
     device: str
     changes: tuple[str, ...] = ()
+    notation_only: bool = False
 
 
 class InvestigationState:
@@ -220,6 +231,7 @@ def configure_cell(plan: Plan, configuration: Configuration, version: str) -> Ce
         testcase=configuration.testcase,
         device=configuration.device,
         changes=configuration.changes,
+        notation_only=configuration.notation_only,
     )
 
 
@@ -231,6 +243,7 @@ def make_cell(
     testcase: Testcase | None = None,
     device: str | None = None,
     changes: tuple[str, ...] = (),
+    notation_only: bool = False,
     under: Varied = USUAL,
 ) -> Cell:
     """A cell of the plan. Its id has our own words and the release's, never the issue's."""
@@ -242,6 +255,7 @@ def make_cell(
         variant=variant,
         testcase=testcase or plan.testcase,
         changes=changes,
+        notation_only=notation_only,
         varied=under,
         limits=plan.limits,
     )

@@ -19,10 +19,15 @@ def run_ported(state: InvestigationState) -> None:
     for version in wanted:
         assert version is not None
         ported = state.tools.port(plan.testcase, version)
-        if ported is not None and (version in moved or _list_programs(ported[0]) != _list_programs(plan.testcase)):
-            testcase, changes = ported
+        if ported is None:
+            continue
+        if version in moved or _list_programs(ported.testcase) != _list_programs(plan.testcase):
             configuration = Configuration(
-                variant=Variant.PORTED, testcase=testcase, device=plan.device, changes=changes
+                variant=Variant.PORTED,
+                testcase=ported.testcase,
+                device=plan.device,
+                changes=ported.changes,
+                notation_only=ported.notation_only,
             )
             state.run(configuration, [version])
 
