@@ -18,6 +18,7 @@ from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.other_values import accept_other_values
+from bot.verdict.same_failure import match_same_failures
 from bot.verdict.verdict import Report
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError
@@ -69,7 +70,7 @@ def assemble_report(
         InfraError: no run gave an answer, and the infrastructure failed in at least half of them.
     """
     require_testcase_runs(seen.observations)
-    observations = accept_other_values(plan.claim, seen.observations)
+    observations = match_same_failures(plan, accept_other_values(plan.claim, seen.observations))
     evidence = Evidence(
         plan=plan,
         observations=observations,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import (
@@ -84,6 +85,15 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             ("to decide: the exact error message, or the wrong output and the expected output",),
             used,
         )
+    if (differing := _find_unexpected(evidence)) is not None:
+        return make_verdict(
+            VerdictKind.INCONCLUSIVE,
+            (Ground.NO_ANSWER,),
+            f"Inconclusive: {name_releases(evidence, good)} print what the report expects; {differing}, the closest"
+            " build to the report, prints something else.",
+            ("to decide: the wrong output as printed",),
+            used + evidence.find_indices(differing),
+        )
     newest = plan.order[-1]
     at_home = None if evidence.is_dated() else plan.reported
     silent = [v for v in (at_home, newest) if v is not None and v not in good]
@@ -123,6 +133,19 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         (),
         used,
     )
+
+
+def _find_unexpected(evidence: Evidence) -> str | None:
+    """Return the reported build, or the closest one, if it does not print the output that the report expects.
+
+    The report does not quote the wrong output, so this run neither matches nor passes.
+    """
+    claim, reported = evidence.plan.claim, evidence.plan.reported
+    if claim.kind is not ClaimKind.WRONG_RESULT or not claim.expected or claim.actual:
+        return None
+    runs = [seen for seen in evidence.list_originals() if seen.version == reported]
+    differs = bool(runs) and all(find_behaviour(seen) is Behaviour.UNJUDGED for seen in runs)
+    return reported if differs else None
 
 
 def _mention_other_answers(evidence: Evidence, good: Sequence[str]) -> str:
