@@ -37,6 +37,7 @@ class Ground(StrEnum):
     OTHER_VALUES = "other-values"
     PORTED = "ported"
     NEWEST_SILENT = "newest-silent"
+    REJECTED = "rejected"
     CONTROL_FAILS = "control-fails"
     DEPENDS_ON_CONDITION = "depends-on-condition"
     CAUSE_FOUND = "cause-found"
@@ -75,6 +76,7 @@ MEANINGS = {
     Ground.OTHER_VALUES: "a build counts as clean because its values are not those that the report calls wrong",
     Ground.PORTED: "the deciding run is of a testcase that was ported to another API",
     Ground.NEWEST_SILENT: "the newest release gives no answer",
+    Ground.REJECTED: "the newest release rejects the program on which another build crashes",
     Ground.CONTROL_FAILS: "the variant that the report calls working fails too",
     Ground.DEPENDS_ON_CONDITION: "the result depends on a condition outside the testcase",
     Ground.CAUSE_FOUND: "a diagnosis found why runs disagree",

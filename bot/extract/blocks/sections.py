@@ -118,7 +118,7 @@ _CUE_WORDS = (
     (
         Cue.EXPECTED,
         r"(?:^|\b)(?:expect(?:ed|s)?|should (?:be|print|give|return|have been)|desired|wanted)\b"
-        r"|\b(?:right|correct) (?:values?|results?|outputs?|answers?|numbers?) (?:is|are|would be)\b",
+        r"|\b(?:right|correct) (?:values?|results?|outputs?|answers?|numbers?)(?: (?:is|are|would be)\b|\W*$)",
     ),
     (
         Cue.OUTPUT,

@@ -94,6 +94,15 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             ("to decide: the wrong output as printed",),
             used + evidence.find_indices(differing),
         )
+    if _run_only_forks(evidence, good):
+        return make_verdict(
+            VerdictKind.UNTESTABLE,
+            (Ground.CANNOT_RUN,),
+            f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)}). It runs"
+            f" cleanly on {name_releases(evidence, good)}.",
+            (find_last_reason(evidence, plan.order[-1]) or "",),
+            used,
+        )
     newest = plan.order[-1]
     at_home = None if evidence.is_dated() else plan.reported
     silent = [v for v in (at_home, newest) if v is not None and v not in good]
@@ -133,6 +142,18 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         (),
         used,
     )
+
+
+def _run_only_forks(evidence: Evidence, good: Sequence[str]) -> bool:
+    """True if only forks ran the testcase, and no release has its API, not even after a port.
+
+    A fork stands for a release of its time, and not for today's: what it runs cleanly was perhaps never broken there.
+    """
+    forks = {seen.version for seen in evidence.observations if seen.fork}
+    ran = [seen for seen in evidence.list_originals() if seen.version not in forks]
+    ported = evidence.combine_answers(Variant.PORTED)
+    moved = bool(ran) and all(seen.outcome is Outcome.INCOMPATIBLE for seen in ran)
+    return moved and set(good) <= forks and Answer.GOOD not in ported.values()
 
 
 def _find_unexpected(evidence: Evidence) -> str | None:
