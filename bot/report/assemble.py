@@ -18,6 +18,7 @@ from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.other_values import accept_other_values
+from bot.verdict.same_failure import match_same_failures
 from bot.verdict.verdict import Report, Verdict
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError
@@ -108,7 +109,9 @@ def judge_so_far(asked: ReportInput, plan: Plan, observations: Sequence[Observat
 def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evidence:
     return Evidence(
         plan=plan,
-        observations=mark_costly_runs(plan, accept_other_values(plan.claim, seen.observations)),
+        observations=mark_costly_runs(
+            plan, match_same_failures(plan, accept_other_values(plan.claim, seen.observations))
+        ),
         findings=seen.findings,
         trail=seen.trail,
         left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),

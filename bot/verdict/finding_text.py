@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from bot.verdict.rules.phrases import join_names, quote_span
-from runners.core.findings import CONTROL, FAILURE_GONE, LEVEL, PRINTS_ANOTHER_VALUE, render_title
+from runners.core.findings import CONTROL, FAILURE_GONE, LEVEL, PRINTS_ANOTHER_VALUE, VOTE, Vote, render_title
 from runners.core.protocol import Finding, FindingKind
 
 Evidence = Mapping[str, object]
@@ -323,6 +323,21 @@ def _describe_moved_name(evidence: Evidence, summary: str) -> str:
     return f"{name} was removed in {quote_span(found['removed'])}{successor}"
 
 
+def _describe_reference(evidence: Evidence, summary: str) -> str:
+    source = "from the same module and arguments"
+    match evidence.get(VOTE):
+        case Vote.DIFFERS:
+            at = f" at {_name(evidence, 'at')}" if evidence.get("at") else ""
+            return (
+                f"{_on(evidence)}, {_name(evidence, 'function')} returns {_name(evidence, 'returned')}{at};"
+                f" NumPy computes {_name(evidence, 'expected')} {source}"
+            )
+        case Vote.AGREES:
+            return f"{_on(evidence)}, every compiled function returns what NumPy computes {source}"
+        case _:
+            raise UnknownShapeError(VOTE)
+
+
 _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.OUT_OF_BOUNDS_ACCESS: _describe_access,
     FindingKind.UNDEFINED_OPERAND: _describe_operand,
@@ -337,5 +352,6 @@ _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.NAN_INEQUALITY: _describe_nan,
     FindingKind.DEVICE_SPECIFIC: _describe_devices,
     FindingKind.NONDETERMINISTIC: _describe_nondeterminism,
+    FindingKind.REFERENCE: _describe_reference,
     FindingKind.API_MOVED: _describe_moved_name,
 }

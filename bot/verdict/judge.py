@@ -16,8 +16,8 @@ from bot.verdict.grounds import Ground
 from bot.verdict.rules.caveats import (
     name_forks,
     weigh_call_check,
-    weigh_cleared_passes,
     weigh_control,
+    weigh_references,
     weigh_undefined_input,
 )
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
@@ -97,7 +97,7 @@ def judge(evidence: Evidence) -> Verdict:
         name_costs,
         weigh_control,
         weigh_repeats,
-        weigh_cleared_passes,
+        weigh_references,
         weigh_undefined_input,
         weigh_call_check,
         distrust_clean_runs,

@@ -257,6 +257,7 @@ class FindingKind(StrEnum):
     NOT_IDEMPOTENT = "not-idempotent"
     GUILTY_PASS = "guilty-pass"
     NONDETERMINISTIC = "nondeterministic"
+    REFERENCE = "reference"
     API_MOVED = "api-moved"
     MISSING = "missing"
 
