@@ -6,7 +6,6 @@ import os
 import re
 import resource
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,23 +15,14 @@ from typing import Literal
 
 from bot.cli import terminal
 from bot.cli.context import get_now, open_local_catalogue, read_settings_file
-from bot.cli.daemon import (
-    attach_if_allowed,
-    check_repository,
-    lock_folder,
-    make_plan_runner,
-    make_services,
-    stop_on_signals,
-)
-from bot.daemon.feed import RECHECK, make_recheck
-from bot.daemon.ledger import open_ledger
-from bot.daemon.watch import watch_repositories
+from bot.cli.daemon import attach_if_allowed, check_repository, lock_folder, make_plan_runner
 from bot.forge.contract import Forge
 from bot.forge.github import GithubForge, open_forge, open_reader
 from bot.settings import load_settings
 from bot.tracker.cost import SweepSummary, describe_estimate, describe_summary, estimate_cost
 from bot.tracker.dashboard import write_dashboard
 from bot.tracker.due import TEXT
+from bot.tracker.post import Posting, post_answers
 from bot.tracker.rows import TrackedIssue
 from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selection
 from bot.tracker.state import TrackerState, open_tracker_state
@@ -93,9 +83,10 @@ def run_sweep(
     if post and folder is not None:
         raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
     forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
+    pause = _make_pause(time.monotonic(), budget.seconds)
     with lock_folder(out):
         kept = open_tracker_state(out / STATE)
-        sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, cluster, jobs, budget)
+        sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, cluster, jobs, budget, pause)
         issues, tasks = list_tasks(sweep, selection)
         terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
         if only_estimate:
@@ -104,11 +95,11 @@ def run_sweep(
                 (task.reason or TEXT for task in tasks), rows, jobs=sweep.jobs, remote=forge is not None
             )
             return _print_lines(describe_estimate(expected))
-        if post and forge is not None:
-            return _post_answers(forge, out, sweep.source.name, issues)
         summary = sweep_tracker(sweep, issues, tasks)
         write_dashboard(out, sweep.source.name, kept, summary, sweep.catalogue, now=get_now())
         _print_lines(describe_summary(summary))
+        if post and forge is not None:
+            _post_answers(forge, sweep, issues, pause)
         terminal.print_message(f"dashboard: {out / 'index.html'}")
         if summary.failed and not any(kind != "failed" for kind in summary.verdicts):
             raise InfraError("every issue failed: see the messages above")
@@ -146,10 +137,10 @@ def _open_sweep(
     cluster: str,
     jobs: int | None,
     budget: SweepBudget,
+    pause: Callable[[float], None],
 ) -> TrackerSweep:
     runs = ledger or out / "runs.sqlite"
     open_run_ledger(runs).close()  # a file that is no ledger is refused before any work
-    began = time.monotonic()
     source: IssueSource
     if forge is None:
         assert folder is not None
@@ -162,7 +153,7 @@ def _open_sweep(
             forge=forge,
             pages=state,
             count_requests=forge.count_requests,
-            pause=_make_pause(began, budget.seconds),
+            pause=pause,
             log=terminal.print_message,
             url=os.environ.get("GITHUB_SERVER_URL", "https://github.com"),
         )
@@ -207,17 +198,25 @@ def _print_lines(lines: tuple[str, ...]) -> None:
         terminal.print_message(line)
 
 
-def _post_answers(forge: Forge, out: Path, name: str, issues: list[TrackedIssue]) -> None:
-    """Recheck every issue once a day, as a scheduled run does."""
-    ledger = open_ledger(out / "ledger.sqlite")
-    stop, wake = threading.Event(), threading.Event()
-    for issue in (one for one in issues if not one.locked):
-        key, payload = make_recheck(name, int(issue.id))
-        ledger.add_event(f"{key}:{get_now():%Y-%m-%d}", RECHECK, payload, get_now())
-    ledger.close()
-    with stop_on_signals(stop, wake):
-        services = make_services(forge, out, (name,), frozenset())
-        watch_repositories(services, stop, wake, poll_s=60, jobs=1, drain=True)
+def _post_answers(
+    forge: Forge, sweep: TrackerSweep, issues: Sequence[TrackedIssue], pause: Callable[[float], None]
+) -> None:
+    """Edit the comments whose verdict changed, and write first answers."""
+    posting = Posting(
+        forge=forge,
+        repository=sweep.source.name,
+        settings=sweep.settings,
+        state=sweep.state,
+        out=sweep.out,
+        pause=pause,
+        now=sweep.now,
+        log=sweep.log,
+    )
+    count = post_answers(posting, [issue.id for issue in issues if not issue.locked])
+    terminal.print_message(
+        f"{count.created} comments written, {count.edited} edited"
+        + (f"; {count.postponed} issues are looked at again by the next sweep" if count.postponed else "")
+    )
 
 
 # ---------------------------------------------------------------------------------------------- the ledger of runs

@@ -63,6 +63,11 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     cells: dict[str, str] = {}
     """Release → `good`, `bad`, `mixed`, or the outcome of runs that are neither."""
     fixed_in: str = ""
+    """The first release with the fix."""
+    fixed_by: str = ""
+    """The commit of the fix, or the first build between releases that has it, as far as it was found."""
+    not_in: tuple[str, ...] = ()
+    """Releases of maintenance branches that were published after the fix and still fail."""
     regressed_in: str = ""
     why: str = ""
     """Why there is no run, or why the row failed."""
@@ -78,6 +83,12 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     """File of the report, relative to the dashboard."""
     answered: str = ""
     """Time of the answer, as ISO 8601."""
+    reason: str = ""
+    """Why the issue was answered: ``new issue``, ``new release``."""
+    posted: str = ""
+    """The verdict that our comment on the issue was last compared with; empty if it was never compared."""
+    foreign: bool = False
+    """True for an answer that another machine gave. It is shown, and never posted."""
     work: Work = Work()
 
 

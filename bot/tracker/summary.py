@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from bot.extract.types import Repro
 from bot.report.sections.headline import UNJUDGED
 from bot.tracker.rows import Fingerprint, IssueRow, TrackedIssue, Work
+from bot.verdict.landing import FixLanding, find_landing
 from bot.verdict.verdict import Report, VerdictKind
 from runners.core.protocol import Answer, FindingKind, Observation, Outcome, Signature, Variant, digest_of
 
@@ -21,6 +22,7 @@ def make_row(
     verdict = report.verdict
     repro = report.extraction if isinstance(report.extraction, Repro) else None
     device = repro.device if repro is not None else ""
+    landing = find_landing(report) or FixLanding()
     unjudged = verdict.kind in UNJUDGED or verdict.kind is VerdictKind.INCONCLUSIVE
     return IssueRow(
         issue=issue,
@@ -31,9 +33,10 @@ def make_row(
         toolchain=repro.testcase.toolchain if repro is not None else "",
         device=device,
         cells=_summarize_cells(report.observations, device),
-        fixed_in=next(
-            (one.first_good for one in report.bisections if one.direction == "fixed" and one.first_good), ""
-        ),
+        fixed_in=landing.release
+        or next((one.first_good for one in report.bisections if one.direction == "fixed" and one.first_good), ""),
+        fixed_by=landing.change,
+        not_in=landing.without,
         regressed_in=next(
             (one.first_bad for one in report.bisections if one.direction == "introduced" and one.first_bad), ""
         ),

@@ -22,8 +22,10 @@ import msgspec
 
 from bot.daemon.steps import RunPlan
 from bot.forge.payloads import replace_surrogates
+from bot.forge.sticky_comment import MAX_BODY_BYTES
 from bot.issue import Issue
-from bot.report.files import Outputs, write_report
+from bot.report.comment import render_comment
+from bot.report.files import Outputs, write_file, write_report
 from bot.requests.plan_file import SealedPlan, judge_results, plan_issue
 from bot.requests.result_files import read_results
 from bot.settings import Settings
@@ -98,7 +100,7 @@ def merge_answers(state: TrackerState, out: Path, others: Sequence[tuple[Tracker
     for other, folder in others:
         for id, row in other.list_rows().items():
             if (known := taken.get(id, rows.get(id))) is None or known.answered < row.answered:
-                taken[id] = row
+                taken[id] = msgspec.structs.replace(row, foreign=True)
                 _copy_report(row, folder, out)
     state.keep_rows(taken.values())
     return len(taken)
@@ -300,6 +302,7 @@ def answer_task(sweep: TrackerSweep, task: Task) -> Answered:
         verdict=FAILED,
         why=why[:500],
         answered=sweep.now().isoformat(timespec="seconds"),
+        posted=task.row.posted if task.row is not None else "",
         work=Work(seconds=round(sweep.clock() - began, 1)),
     )
     return Answered(task=task, row=row, reason=task.reason or TEXT)
@@ -333,7 +336,11 @@ def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
         sweep.run_plan(folder, plan, planned.sha256)
     with sweep.turn:
         report, cost = _judge_runs(sweep, planned, folder)
-        row = _write_answer(sweep, task.issue, report, text, cost, began)
+        row = msgspec.structs.replace(
+            _write_answer(sweep, task.issue, report, text, cost, began),
+            reason=reason,
+            posted=task.row.posted if task.row is not None else "",
+        )
     shutil.rmtree(folder, ignore_errors=True)
     return Answered(task=task, row=row, reason=reason)
 
@@ -352,10 +359,8 @@ def _write_answer(
     name = _name_report(sweep.source.name, tracked.id)
     folder = sweep.out / REPORTS
     folder.mkdir(parents=True, exist_ok=True)
-    write_report(
-        report,
-        Outputs(json=folder / f"{name}.json", html=folder / f"{name}.html", comment=folder / f"{name}.md"),
-    )
+    write_report(report, Outputs(json=folder / f"{name}.json", html=folder / f"{name}.html"))
+    write_file(folder / f"{name}.md", render_comment(report, MAX_BODY_BYTES))  # as it is posted, record not counted
     row = make_row(
         tracked,
         report,
