@@ -22,6 +22,7 @@ from bot.settings import load_settings
 from bot.tracker.cost import SweepSummary, describe_estimate, describe_summary, estimate_cost
 from bot.tracker.dashboard import write_dashboard
 from bot.tracker.due import TEXT
+from bot.tracker.fates import FateReader, refresh_fates
 from bot.tracker.post import Posting, post_answers
 from bot.tracker.rows import TrackedIssue
 from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selection
@@ -96,6 +97,7 @@ def run_sweep(
             )
             return _print_lines(describe_estimate(expected))
         summary = sweep_tracker(sweep, issues, tasks)
+        refresh_fates(FateReader(source=sweep.source, state=kept, now=get_now, log=sweep.log), issues)
         write_dashboard(out, sweep.source.name, kept, summary, sweep.catalogue, now=get_now())
         _print_lines(describe_summary(summary))
         if post and forge is not None:

@@ -23,6 +23,9 @@ class TrackedIssue(msgspec.Struct, frozen=True, kw_only=True):
     open: bool = True
     locked: bool = False
     created: datetime
+    closed: datetime | None = None
+    closed_as: str = ""
+    """The reason that the forge shows, such as ``completed`` or ``not_planned``; empty if there is none."""
     revision: str
     """Changes whenever the issue may have changed: the time of the last update, or the digest of the file."""
 
@@ -90,6 +93,28 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     foreign: bool = False
     """True for an answer that another machine gave. It is shown, and never posted."""
     work: Work = Work()
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict as it was given, for the comparison with what became of the issue."""
+
+    id: str
+    verdict: str
+    confidence: float
+    answered: str
+
+
+class Fate(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an issue, beyond what its list shows."""
+
+    id: str
+    commit: str = ""
+    """The commit that closed the issue; empty if none did."""
+    closed: datetime | None = None
+    """The closing that ``commit`` belongs to."""
+    voided: str = ""
+    """The verdict that a maintainer withdrew with ``/repro void``."""
+    voided_at: datetime | None = None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

@@ -102,7 +102,7 @@ def merge_answers(state: TrackerState, out: Path, others: Sequence[tuple[Tracker
             if (known := taken.get(id, rows.get(id))) is None or known.answered < row.answered:
                 taken[id] = msgspec.structs.replace(row, foreign=True)
                 _copy_report(row, folder, out)
-    state.keep_rows(taken.values())
+    state.keep_merged(tuple(taken.values()))
     return len(taken)
 
 
