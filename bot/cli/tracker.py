@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -9,15 +10,21 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import typer
+
 from bot.cli import terminal
 from bot.cli.context import get_now, open_local_catalogue, read_settings_file
 from bot.cli.daemon import attach_if_allowed, check_repository, lock_folder, make_plan_runner
+from bot.cli.shards import MAX_SHARDS, make_result_reader, write_plans
+from bot.forge import actions
 from bot.forge.contract import Forge
-from bot.forge.github import GithubForge, open_forge, open_reader
+from bot.forge.github import GithubForge, fetch_workflow_run, open_forge, open_reader
+from bot.forge.workflow_run import refuse_unproven
 from bot.settings import load_settings
 from bot.tracker.cost import SweepSummary, describe_estimate, describe_summary, estimate_cost
 from bot.tracker.dashboard import write_dashboard
@@ -27,13 +34,11 @@ from bot.tracker.post import Posting, post_answers
 from bot.tracker.rows import TrackedIssue
 from bot.tracker.sources import FolderSource, GithubSource, IssueSource, Selection
 from bot.tracker.state import TrackerState, open_tracker_state
-from bot.tracker.sweep import SweepBudget, TrackerSweep, list_tasks, merge_answers, sweep_tracker
+from bot.tracker.sweep import SweepBudget, Task, TrackerSweep, list_tasks, merge_answers, plan_tasks, sweep_tracker
 from runners.cluster import check_address
 from runners.core.errors import InfraError, UserError
 from runners.workbench.run_ledger import open_run_ledger
 
-MAX_SHARDS = 256
-"""Most jobs of a matrix on GitHub."""
 STATE = "tracker.sqlite"
 
 
@@ -74,6 +79,9 @@ def run_sweep(
     only_estimate: bool,
     settings_file: Path | None,
     post: bool,
+    plans: Path | None,
+    results: Path | None,
+    shards: int,
 ) -> None:
     """Answer the issues of a tracker, or merge the answers of other sweeps."""
     if merge:
@@ -88,6 +96,9 @@ def run_sweep(
     with lock_folder(out):
         kept = open_tracker_state(out / STATE)
         sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, cluster, jobs, budget, pause)
+        if results is not None:
+            reader = make_result_reader(results, shards, _refuse_shards(forge, shards))
+            sweep = replace(sweep, run_plan=reader)
         issues, tasks = list_tasks(sweep, selection)
         terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
         if only_estimate:
@@ -96,6 +107,8 @@ def run_sweep(
                 (task.reason or TEXT for task in tasks), rows, jobs=sweep.jobs, remote=forge is not None
             )
             return _print_lines(describe_estimate(expected))
+        if plans is not None:
+            return _write_plans(sweep, tasks, plans, shards)
         summary = sweep_tracker(sweep, issues, tasks)
         refresh_fates(FateReader(source=sweep.source, state=kept, now=get_now, log=sweep.log), issues)
         write_dashboard(out, sweep.source.name, kept, summary, sweep.catalogue, now=get_now())
@@ -105,6 +118,32 @@ def run_sweep(
         terminal.print_message(f"dashboard: {out / 'index.html'}")
         if summary.failed and not any(kind != "failed" for kind in summary.verdicts):
             raise InfraError("every issue failed: see the messages above")
+
+
+def _write_plans(sweep: TrackerSweep, tasks: Sequence[Task], plans: Path, shards: int) -> None:
+    """Write the plans of the issues that need runs, for other machines, and tell the next job about them."""
+    index, digest = write_plans(plan_tasks(sweep, tasks), plans, shards)
+    matrix = index.list_shards()
+    actions.set_outputs(
+        actions.read_step(os.environ),
+        {
+            "act": "true" if matrix else "false",
+            "sha256": digest,
+            "cells": json.dumps({"any": matrix}, separators=(",", ":")),
+            "shards": str(index.shards),
+        },
+    )
+    terminal.print_message(f"{len(index.plans)} plans in {len(matrix)} shards of {index.shards}: {plans}")
+    typer.echo(json.dumps({"sha256": digest, "shards": matrix, "of": index.shards}))
+
+
+def _refuse_shards(forge: GithubForge | None, shards: int) -> dict[str, str]:
+    """Return shard → reason for each shard whose artifact is not shown to be its own. Empty outside of a workflow."""
+    step = actions.read_step(os.environ)
+    if forge is None or not step.run_id:
+        return {}
+    run = fetch_workflow_run(forge, step.repository, step.run_id.partition(".")[0])
+    return refuse_unproven(map(str, range(1, shards + 1)), run)
 
 
 def _merge_sweeps(tracker: str, out: Path, folders: Sequence[Path]) -> None:

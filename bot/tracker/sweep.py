@@ -12,7 +12,7 @@ import shutil
 import threading
 import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -35,11 +35,11 @@ from bot.tracker.rows import FAILED, Change, Fingerprint, IssueRow, TrackedIssue
 from bot.tracker.sources import IssueSource, Selection
 from bot.tracker.state import TrackerState
 from bot.tracker.summary import make_row
-from bot.verdict.verdict import Report
+from bot.verdict.verdict import Report, VerdictKind
 from runners.core.catalogue import Catalogue
 from runners.core.errors import InfraError, ReprobotError, UserError
 from runners.core.job_files import read_plan
-from runners.core.protocol import Cost
+from runners.core.protocol import Cost, JobPlan
 
 REPORTS = "issues"
 """Folder of the reports, below the sweep's folder."""
@@ -131,6 +131,8 @@ class Answered:
 def list_tasks(sweep: TrackerSweep, selection: Selection) -> tuple[list[TrackedIssue], list[Task]]:
     """List the selected issues, and those of them that may need an answer.
 
+    Beside open issues stand the closed ones whose failure a sweep has found fixed: a release may bring it back.
+
     Raises:
         UserError: the tracker has issues, and none of them is selected.
     """
@@ -141,11 +143,27 @@ def list_tasks(sweep: TrackerSweep, selection: Selection) -> tuple[list[TrackedI
             break
     if not issues and sweep.source.has_issues():
         raise UserError(f"no issue of {sweep.source.name} is selected: try --state all, other labels or another date")
+    rows = sweep.state.list_rows()
+    issues += _list_fixed(selection, rows.values(), {issue.id for issue in issues})
     number, shards = selection.shard
     issues = issues[number - 1 :: shards]
-    rows = sweep.state.list_rows()
     tasks = (_make_task(sweep, issue, rows.get(issue.id)) for issue in issues)
     return issues, [task for task in tasks if task is not None]
+
+
+def _list_fixed(selection: Selection, rows: Iterable[IssueRow], listed: Set[str]) -> list[TrackedIssue]:
+    """Return the closed issues whose failure was fixed, where the selection is about the state now."""
+    if selection.state != "open" or selection.limit is not None or selection.since is not None:
+        return []
+    found = [
+        row.issue
+        for row in rows
+        if row.verdict == VerdictKind.FIXED
+        and not row.issue.open
+        and row.issue.id not in listed
+        and set(selection.labels) <= set(row.issue.labels)
+    ]
+    return sorted(found, key=lambda issue: (issue.created, issue.id), reverse=True)
 
 
 def _make_task(sweep: TrackerSweep, issue: TrackedIssue, row: IssueRow | None) -> Task | None:
@@ -316,7 +334,36 @@ def _keep_traceback(sweep: TrackerSweep, issue: TrackedIssue) -> None:
         sweep.log(traceback.format_exc())
 
 
-def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlannedTask:
+    """An issue that was read. ``planned`` is None if its answer stands."""
+
+    text: str
+    reason: str
+    planned: Report | SealedPlan | None
+    plan: JobPlan | None = None
+
+
+def plan_tasks(sweep: TrackerSweep, tasks: Sequence[Task]) -> dict[str, SealedPlan]:
+    """Return name → plan of each task that needs runs. An issue that cannot be read or planned is left out.
+
+    The names are those of the folders that `sweep_tracker` runs the plans in.
+    """
+    sealed = {}
+    for task in tasks:
+        try:
+            planned = _plan_task(sweep, task).planned
+        except ReprobotError as error:
+            sweep.log(f"{task.issue.id}: not planned: {error}")
+        except Exception:
+            _keep_traceback(sweep, task.issue)  # the sweep that reads the results makes a row of it
+        else:
+            if isinstance(planned, SealedPlan):
+                sealed[_name_report(sweep.source.name, task.issue.id)] = planned
+    return sealed
+
+
+def _plan_task(sweep: TrackerSweep, task: Task) -> _PlannedTask:
     fetched = sweep.attach(sweep.source.fetch_issue(task.issue))
     with sweep.turn:
         issue = replace_surrogates(fetched)
@@ -324,10 +371,19 @@ def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
         reason = task.reason
         if task.row is not None and not reason:
             if task.row.fingerprint.text == text:
-                return Answered(task=task, row=msgspec.structs.replace(task.row, issue=task.issue), reason="")
+                return _PlannedTask(text=text, reason="", planned=None)
             reason = TEXT
         planned = plan_issue(issue, sweep.settings, sweep.catalogue, workers=1)
         plan = None if isinstance(planned, Report) else read_plan(planned.data, planned.sha256)
+        return _PlannedTask(text=text, reason=reason, planned=planned, plan=plan)
+
+
+def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
+    read = _plan_task(sweep, task)
+    planned, plan = read.planned, read.plan
+    if planned is None:
+        assert task.row is not None
+        return Answered(task=task, row=msgspec.structs.replace(task.row, issue=task.issue), reason="")
     folder = sweep.out / "work" / _name_report(sweep.source.name, task.issue.id)
     if plan is not None and isinstance(planned, SealedPlan):
         shutil.rmtree(folder, ignore_errors=True)  # of a sweep that was killed: its runs are in the ledger
@@ -337,12 +393,12 @@ def _answer_issue(sweep: TrackerSweep, task: Task, began: float) -> Answered:
     with sweep.turn:
         report, cost = _judge_runs(sweep, planned, folder)
         row = msgspec.structs.replace(
-            _write_answer(sweep, task.issue, report, text, cost, began),
-            reason=reason,
+            _write_answer(sweep, task.issue, report, read.text, cost, began),
+            reason=read.reason,
             posted=task.row.posted if task.row is not None else "",
         )
     shutil.rmtree(folder, ignore_errors=True)
-    return Answered(task=task, row=row, reason=reason)
+    return Answered(task=task, row=row, reason=read.reason)
 
 
 def _judge_runs(sweep: TrackerSweep, planned: Report | SealedPlan, folder: Path) -> tuple[Report, Cost]:
