@@ -581,6 +581,12 @@ def run_sweep(
             help="With --plans, the most shards; with --results, the number that was printed.", min=1, max=256
         ),
     ] = 20,
+    duplicates: Annotated[
+        bool,
+        typer.Option(
+            "--duplicates", help="Minimise the testcases of issues that behave alike; run each on the other's builds."
+        ),
+    ] = False,
     closed: Annotated[bool, typer.Option("--closed", help="Same as --state all.", hidden=True)] = False,
 ) -> None:
     """Run the testcases of a whole tracker, and write a dashboard. Makes only the runs whose result can have changed.
@@ -604,6 +610,7 @@ def run_sweep(
         plans=plans,
         results=results,
         shards=shards,
+        duplicates=duplicates,
     )
 
 

@@ -24,9 +24,12 @@ from bot.cli.shards import MAX_SHARDS, make_result_reader, write_plans
 from bot.forge import actions
 from bot.forge.contract import Forge
 from bot.forge.github import GithubForge, fetch_workflow_run, open_forge, open_reader
+from bot.forge.payloads import replace_surrogates
 from bot.forge.workflow_run import refuse_unproven
+from bot.issue import Issue
 from bot.settings import load_settings
 from bot.tracker.cost import SweepSummary, describe_estimate, describe_summary, estimate_cost
+from bot.tracker.crosscheck import CrossChecker, confirm_duplicates
 from bot.tracker.dashboard import write_dashboard
 from bot.tracker.due import TEXT
 from bot.tracker.fates import FateReader, refresh_fates
@@ -82,6 +85,7 @@ def run_sweep(
     plans: Path | None,
     results: Path | None,
     shards: int,
+    duplicates: bool,
 ) -> None:
     """Answer the issues of a tracker, or merge the answers of other sweeps."""
     if merge:
@@ -91,6 +95,8 @@ def run_sweep(
     folder = Path(tracker) if Path(tracker).is_dir() else None
     if post and folder is not None:
         raise UserError(f"{tracker} is a folder, which takes no comments: leave out --post")
+    if duplicates and (results is not None or plans is not None):
+        raise UserError("--duplicates runs testcases: leave it out of the jobs that run none")
     forge = None if folder is not None else (open_forge(os.environ) if post else open_reader(os.environ))
     pause = _make_pause(time.monotonic(), budget.seconds)
     with lock_folder(out):
@@ -111,6 +117,8 @@ def run_sweep(
             return _write_plans(sweep, tasks, plans, shards)
         summary = sweep_tracker(sweep, issues, tasks)
         refresh_fates(FateReader(source=sweep.source, state=kept, now=get_now, log=sweep.log), issues)
+        if duplicates:
+            _confirm_duplicates(sweep)
         write_dashboard(out, sweep.source.name, kept, summary, sweep.catalogue, now=get_now())
         _print_lines(describe_summary(summary))
         if post and forge is not None:
@@ -118,6 +126,19 @@ def run_sweep(
         terminal.print_message(f"dashboard: {out / 'index.html'}")
         if summary.failed and not any(kind != "failed" for kind in summary.verdicts):
             raise InfraError("every issue failed: see the messages above")
+
+
+def _confirm_duplicates(sweep: TrackerSweep) -> None:
+    """Compare the issues that behave alike by runs of their minimised testcases."""
+    checker = CrossChecker(
+        settings=sweep.settings, catalogue=sweep.catalogue, run_plan=sweep.run_plan, folder=sweep.out / "work"
+    )
+
+    def fetch(issue: TrackedIssue) -> Issue:
+        return replace_surrogates(sweep.attach(sweep.source.fetch_issue(issue)))
+
+    count = confirm_duplicates(checker, sweep.state, fetch, sweep.log)
+    terminal.print_message(f"{count} pairs of issues that behave alike were compared by runs")
 
 
 def _write_plans(sweep: TrackerSweep, tasks: Sequence[Task], plans: Path, shards: int) -> None:

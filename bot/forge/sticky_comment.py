@@ -1,7 +1,8 @@
 """Our comment on an issue (a sticky comment): found by its marker and author, parsed, rendered, edited in place.
 
-The comment has five parts: a *note* above (running, updated, voided, superseded), the folded *code* that waits for
-approval, the *body* (a report), the folded *history* of runs, and two hidden lines, the record and the marker.
+The comment has six parts: a *note* above (running, updated, voided, superseded), the folded *code* that waits for
+approval, the *body* (a report), the issues with the *same* failure, the folded *history* of runs, and two hidden
+lines, the record and the marker.
 Anybody can write a comment with our marker, but only we can be its author.
 
 An edit sends no notification. So the first verdict is a new comment, which replaces the progress note, and a changed
@@ -36,6 +37,7 @@ MAX_BODY_BYTES = MAX_BYTES - 24_000
 _NOTE = ("<!-- reprobot:note -->", "<!-- reprobot:end-note -->")
 _CODE = ("<!-- reprobot:code -->", "<!-- reprobot:end-code -->")
 _VOID = ("<!-- reprobot:void -->", "<!-- reprobot:end-void -->")
+_SAME = ("<!-- reprobot:same -->", "<!-- reprobot:end-same -->")
 _HISTORY = ("<!-- reprobot:history -->", "<!-- reprobot:end-history -->")
 RUNNING = "running"
 """The verdict in the marker before the first answer."""
@@ -50,6 +52,8 @@ class StickyComment:
     """The testcase that waits for approval, folded. Body and code share ``MAX_BODY_BYTES``."""
     body: str = ""
     """The report without its marker."""
+    same: str = ""
+    """The issues that have the same failure, as a sweep has checked."""
     record: IssueRecord = field(default_factory=IssueRecord)
     verdict: str = RUNNING
     issue: str = ""
@@ -116,8 +120,11 @@ def parse_sticky_comment(text: str) -> StickyComment:
     rest, note = _cut_out(remove_record(lines), *_NOTE)
     rest, code = _cut_out(rest, *_CODE)
     rest, _ = _cut_out(rest, *_VOID)
+    rest, same = _cut_out(rest, *_SAME)
     rest, _ = _cut_out(rest, *_HISTORY)
-    return StickyComment(note=note, code=code, body=rest.strip(), record=record, verdict=verdict, issue=issue)
+    return StickyComment(
+        note=note, code=code, body=rest.strip(), same=same, record=record, verdict=verdict, issue=issue
+    )
 
 
 def _cut_out(text: str, start: str, end: str) -> tuple[str, str]:
@@ -129,7 +136,7 @@ def _cut_out(text: str, start: str, end: str) -> tuple[str, str]:
 
 def parse_report(text: str) -> StickyComment:
     """Return a rendered report, whose last line is its marker, as a comment without note or record."""
-    return replace(parse_sticky_comment(text), note="", code="", record=IssueRecord())
+    return replace(parse_sticky_comment(text), note="", code="", same="", record=IssueRecord())
 
 
 def render_sticky_comment(sticky: StickyComment) -> str:
@@ -140,7 +147,8 @@ def render_sticky_comment(sticky: StickyComment) -> str:
     code = _wrap_lines(_CODE, sticky.code) if has_room else ""  # a part of it could end inside a fence
     void = _wrap_lines(_VOID, _render_void(sticky.record.void)) if sticky.record.void is not None else ""
     history = _wrap_lines(_HISTORY, _render_history(sticky.record))
-    parts = [note, code, void, sticky.body, history, f"{encode_record(sticky.record)}\n{marker}"]
+    same = _wrap_lines(_SAME, sticky.same)
+    parts = [note, code, void, sticky.body, same, history, f"{encode_record(sticky.record)}\n{marker}"]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -95,7 +95,8 @@ def _deliver_report(forge: Forge, case: Case, report: Report) -> Delivery:
         return Delivery(url=url, message=f"nothing is posted ({report.verdict.kind}): nobody asked for this run")
     answer = parse_report(render_comment(replace(report, log=case.run.url), MAX_BODY_BYTES))
     note = _note_edit(case, current.state) or _note_update(case, current.sticky, answer)
-    sticky = replace(answer, record=record, note=note)
+    same = current.sticky.same if current.sticky.verdict == answer.verdict else ""
+    sticky = replace(answer, record=record, note=note, same=same)
     posted = publish_comment(forge, repository, number, sticky, login=current.login)
     update_labels(forge, repository, number, case.settings, report.verdict.kind)
     return Delivery(url=posted.url, message=f"answered: {report.verdict.kind}")

@@ -209,7 +209,8 @@
         ...cells.map(([version, code]) => make("li", { class: code }, `${version} ${WORDS[code]}`))));
     }
     if (row.like) {
-      parts.push(make("h3", {}, "Behaves like"), make("ul", {}, ...row.like.map((other) => make("li", {}, issueButton(other)))));
+      parts.push(make("h3", {}, "Behaves like"), make("ul", {}, ...row.like.map((other) =>
+        make("li", {}, issueButton(other), row.same?.includes(other) ? ": the same failure, by runs of both testcases" : ""))));
     }
     parts.push(make("p", { class: "bar" }, make("button", { type: "button", onclick: () => dialog.close() }, "Close")));
     dialog.replaceChildren(...parts);

@@ -46,7 +46,7 @@ MAX_FAILURE = 300
 COLUMNS = (
     *("id", "title", "url", "state", "labels", "verdict", "confidence", "headline", "toolchain", "fixed_in"),
     *("regressed_in", "why", "signature", "passes", "like", "answered", "runs", "runs_from_ledger", "seconds"),
-    *("fixed_by", "not_in", "reason"),
+    *("fixed_by", "not_in", "reason", "same"),
 )
 TRUTH_COLUMNS = ("id", "verdict", "confidence", "answered", "agrees", "fact", "commit")
 
@@ -86,7 +86,7 @@ def render_csv(rows: Iterable[IssueRow]) -> str:
             *(row.verdict, row.confidence, row.headline, row.toolchain, row.fixed_in, row.regressed_in, row.why),
             *(_describe_failure(row), " ".join(row.passes), " ".join(row.like), row.answered),
             *(work.made, work.reused, work.seconds),
-            *(row.fixed_by, " ".join(row.not_in), row.reason),
+            *(row.fixed_by, " ".join(row.not_in), row.reason, " ".join(row.same)),
         )
         writer.writerow([_disarm_formula(clean_text(value)) if isinstance(value, str) else value for value in values])
     return text.getvalue()
@@ -216,6 +216,7 @@ def _dump_row(row: IssueRow, releases: Sequence[str]) -> dict[str, Any]:
         "signature": clean_text(_describe_failure(row)),
         "passes": [clean_text(name) for name in row.passes],
         "like": list(row.like),
+        "same": list(row.same),
         "page": row.page,
         "answered": row.answered,
     }

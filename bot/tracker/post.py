@@ -86,7 +86,7 @@ def post_answers(posting: Posting, ids: Iterable[str]) -> PostCount:
             continue
         done = _try_to_post(posting, row)
         if done.is_settled:
-            posting.state.keep_rows([msgspec.structs.replace(row, posted=row.verdict)])
+            posting.state.keep_rows([msgspec.structs.replace(row, posted=name_answer(row))])
         if done.wrote or not done.is_settled:
             posting.log(f"{row.issue.id}: {done.message}")
         count = PostCount(
@@ -100,11 +100,16 @@ def post_answers(posting: Posting, ids: Iterable[str]) -> PostCount:
 def _is_new(row: IssueRow) -> bool:
     """True if the answer is a verdict of our own that was not posted. Another machine's text is never posted."""
     return (
-        row.posted != row.verdict
+        row.posted != name_answer(row)
         and row.verdict not in (FAILED, *NEVER_POSTED)
         and not row.foreign
         and bool(row.page)
     )
+
+
+def name_answer(row: IssueRow) -> str:
+    """Return the parts of an answer that a comment shows and a sweep may change: the verdict, and its duplicates."""
+    return " ".join((row.verdict, *row.same))
 
 
 def _try_to_post(posting: Posting, row: IssueRow) -> _Outcome:
@@ -137,9 +142,18 @@ def _post_answer(posting: Posting, row: IssueRow) -> _Outcome:
     record = read_records(comments, login).get(number, IssueRecord())
     if (reason := _find_objection(before, record, row, posting.now())) is not None:
         return reason
+    same = render_same(row)
+    if before.verdict == row.verdict:
+        if before.same == same:
+            return _Outcome(message="the comment has this answer")
+        sticky = replace(before, record=record, same=same)
+        publish_comment(forge, repository, number, sticky, login=login)
+        return _Outcome(message=f"edited: same failure as {', '.join(row.same) or 'no other issue'}", wrote="edited")
     record = record.add_run(_record_run(row))
     note = _render_note(before, row) if before.verdict != RUNNING else ""
-    publish_comment(forge, repository, number, replace(answer, record=record, note=note), login=login, in_place=True)
+    publish_comment(
+        forge, repository, number, replace(answer, record=record, note=note, same=same), login=login, in_place=True
+    )
     update_labels(forge, repository, number, posting.settings, VerdictKind(row.verdict))
     if before.verdict == RUNNING:
         return _Outcome(message=f"answered: {row.verdict}", wrote="created")
@@ -148,15 +162,25 @@ def _post_answer(posting: Posting, row: IssueRow) -> _Outcome:
 
 def _find_objection(before: StickyComment, record: IssueRecord, row: IssueRow, now: datetime) -> _Outcome | None:
     """Return why the comment stays as it is; None if it is to be written."""
-    if before.verdict == row.verdict:
-        return _Outcome(message="the comment has this verdict")
     if record.void is not None:
         return _Outcome(message="a maintainer voided the verdict: only a command asks for another")
     if any(run.state is RunState.RUNNING and run.at > now - STALE for run in record.runs):
         return _Outcome(message="a run is under way", is_settled=False)
-    if any(run.state is RunState.DONE and run.at > _read_time(row) for run in record.runs):
+    is_later = any(run.state is RunState.DONE and run.at > _read_time(row) for run in record.runs)
+    if is_later and before.verdict != row.verdict:
         return _Outcome(message="a later run has answered")
     return None
+
+
+def render_same(row: IssueRow) -> str:
+    """Return the line that names the issues with the same failure; empty if no check has shown one."""
+    if not row.same:
+        return ""
+    names = ", ".join(f"#{int(id)}" for id in row.same)
+    return (
+        f"> **Same failure as {names}.** Each testcase, minimised, was run on the builds of the other issue: they"
+        " fail alike, and pass on the same builds. Nothing is closed because of this."
+    )
 
 
 def _record_run(row: IssueRow) -> RecordedRun:

@@ -82,6 +82,8 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     """Compiler passes that a diagnosis found guilty."""
     like: tuple[str, ...] = ()
     """Ids of issues that behave alike, the most alike first."""
+    same: tuple[str, ...] = ()
+    """Those of ``like`` whose minimised testcase behaves as this issue's, each on the builds of both."""
     page: str = ""
     """File of the report, relative to the dashboard."""
     answered: str = ""
@@ -89,10 +91,21 @@ class IssueRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why the issue was answered: ``new issue``, ``new release``."""
     posted: str = ""
-    """The verdict that our comment on the issue was last compared with; empty if it was never compared."""
+    """The answer that our comment on the issue was last compared with; empty if it was never compared."""
     foreign: bool = False
     """True for an answer that another machine gave. It is shown, and never posted."""
     work: Work = Work()
+
+
+class PairCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The comparison of two issues by runs of their minimised testcases. It stands as long as ``key`` does."""
+
+    key: str
+    """Digest of everything that the outcome depends on."""
+    same: bool
+    why: str
+    builds: tuple[str, ...] = ()
+    """The builds on which both minimised testcases were good or bad."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from bot.forge.contract import IssuePage
-from bot.tracker.rows import FAILED, Answer, Change, Fate, IssueRow
+from bot.tracker.rows import FAILED, Answer, Change, Fate, IssueRow, PairCheck
 from runners.core.database import Database, open_database
 
 MIGRATIONS = (
@@ -24,6 +24,7 @@ CREATE TABLE answers (
     id TEXT NOT NULL, answered TEXT NOT NULL, answer BLOB NOT NULL, PRIMARY KEY (id, answered)
 ) STRICT;
 CREATE TABLE fates (id TEXT PRIMARY KEY, fate BLOB NOT NULL) STRICT;
+CREATE TABLE pairs (one TEXT NOT NULL, other TEXT NOT NULL, checked BLOB NOT NULL, PRIMARY KEY (one, other)) STRICT;
 CREATE TABLE positions (name TEXT PRIMARY KEY, at TEXT NOT NULL) STRICT;
 """,
 )
@@ -73,6 +74,18 @@ class TrackerState:
                     "INSERT OR REPLACE INTO issues (id, row) VALUES (?, ?)", (row.issue.id, msgspec.json.encode(row))
                 )
             self._keep_answers([row for row in rows if row.verdict != FAILED])
+
+    # ------------------------------------------------------------------------------------------ duplicates
+
+    def list_pair_checks(self) -> dict[tuple[str, str], PairCheck]:
+        """Return the comparisons of two issues, by their ids in order."""
+        rows = self._data.select("SELECT one, other, checked FROM pairs")
+        return {(one, other): msgspec.json.decode(checked, type=PairCheck) for one, other, checked in rows}
+
+    def keep_pair_check(self, pair: tuple[str, str], check: PairCheck) -> None:
+        self._data.change(
+            "INSERT OR REPLACE INTO pairs (one, other, checked) VALUES (?, ?, ?)", (*pair, msgspec.json.encode(check))
+        )
 
     # ------------------------------------------------------------------------------------------ truth
 

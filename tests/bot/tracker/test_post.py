@@ -249,3 +249,20 @@ def test_a_limit_beyond_the_budget_postpones(tracker: Tracker) -> None:
 
     tracker.post = post_limited  # type: ignore[method-assign]
     assert tracker.sweep_and_post() == PostCount(postponed=1)
+
+
+def test_a_confirmed_duplicate_is_named_and_withdrawn_again(tracker: Tracker) -> None:
+    """As an edit of one line: the verdict and its history stay. Nothing is closed."""
+    tracker.sweep_and_post()
+    row = tracker.world.state.list_rows()["1"]
+    tracker.world.state.keep_rows([msgspec.structs.replace(row, same=("2",))])
+    assert tracker.post() == PostCount(edited=1)
+    (named,) = tracker.github.ours(1)
+    assert "**Same failure as #2.**" in named
+    assert "**Confirmed.**" in named
+    assert tracker.post() == PostCount()
+    assert tracker.github.issues[1]["state"] == "open"
+    row = tracker.world.state.list_rows()["1"]
+    tracker.world.state.keep_rows([msgspec.structs.replace(row, same=())])
+    assert tracker.post() == PostCount(edited=1)
+    assert "Same failure" not in tracker.github.ours(1)[0]
