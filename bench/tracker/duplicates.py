@@ -74,6 +74,7 @@ CHECKS = (
 LATER_API = {"0.26.0": "relax.op.view_as", "0.27.0": "relax.op.fold_all"}
 """Names that the stand-in has since a release. A testcase that uses one cannot run before."""
 FIRST = "0.25.0"
+CHANGES = ("range", "message", "operator", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,17 +95,20 @@ class Fault:
 
 
 def draw_faults(rng: random.Random, count: int, releases: Sequence[str]) -> list[Fault]:
-    """Draw faults in families: an original, then relatives that differ in range, message or operator alone."""
-    faults: list[Fault] = []
+    """Draw faults in families: an original, then relatives that differ in range, message or operator alone.
+
+    No two faults have the same words on the same releases: seen from outside, these are one fault.
+    """
+    faults: dict[tuple[str, str, str], Fault] = {}
     taken: set[tuple[str, str]] = set()
     while len(faults) < count:
         one = _draw_fault(rng, releases, taken)
-        faults.append(one)
-        for change in rng.sample(("range", "message", "operator", "none"), 2):
-            relative = _vary_fault(rng, one, change, releases, taken)
-            if relative is not None and len(faults) < count:
-                faults.append(relative)
-    return faults
+        family = [one, *(_vary_fault(rng, one, change, releases, taken) for change in rng.sample(CHANGES, 2))]
+        for fault in family:
+            if fault is not None:
+                words = f"crash in {fault.operator}" if fault.crashes else fault.message
+                faults.setdefault((words, fault.since, fault.before), fault)
+    return list(faults.values())[:count]
 
 
 def _draw_fault(rng: random.Random, releases: Sequence[str], taken: set[tuple[str, str]]) -> Fault:

@@ -104,7 +104,7 @@ def run_sweep(
         sweep = _open_sweep(tracker, folder, forge, out, kept, settings_file, ledger, cluster, jobs, budget, pause)
         if results is not None:
             reader = make_result_reader(results, shards, _refuse_shards(forge, shards))
-            sweep = replace(sweep, run_plan=reader)
+            sweep = replace(sweep, run_plan=reader, is_elsewhere=True)
         issues, tasks = list_tasks(sweep, selection)
         terminal.print_message(f"{sweep.source.name}: {len(issues)} issues")
         if only_estimate:
@@ -182,6 +182,10 @@ def _merge_sweeps(tracker: str, out: Path, folders: Sequence[Path]) -> None:
             failed=0,
             unchanged=len(rows) - count,
             verdicts=dict(Counter(row.verdict for row in rows)),
+            runs_made=sum(row.work.made for row in rows),
+            runs_reused=sum(row.work.reused for row in rows),
+            run_s=sum(row.work.run_s for row in rows),
+            elsewhere_s=sum(row.work.seconds for row in rows),
         )
         name = Path(tracker).resolve().name if Path(tracker).is_dir() else tracker
         write_dashboard(out, name, state, summary, open_local_catalogue(), now=get_now())

@@ -71,7 +71,12 @@ def write_dashboard(
     write_file(out / "issues.json", format_json({"schema": 1, "tracker": name, "issues": msgspec.to_builtins(rows)}))
     write_file(out / "issues.csv", render_csv(rows))
     write_file(out / "index.md", render_markdown(name, rows))
-    write_file(out / "sweep.json", format_json({"schema": 1, "tracker": name, **msgspec.to_builtins(summary)}))
+    write_file(out / "sweep.json", format_json({"schema": 1, "tracker": name, **_dump_cost(summary)}))
+
+
+def _dump_cost(summary: SweepSummary) -> dict[str, Any]:
+    derived = {"core_hours": summary.core_hours, "issues_per_core_hour": summary.issues_per_core_hour}
+    return {**msgspec.to_builtins(summary), **derived}
 
 
 def render_csv(rows: Iterable[IssueRow]) -> str:

@@ -74,6 +74,8 @@ class TrackerSweep:
     measure_ledger: Callable[[], int]
     log: Callable[[str], None]
     jobs: int = 1
+    is_elsewhere: bool = False
+    """True if other machines have made the runs."""
     budget: SweepBudget = SweepBudget()
     turn: threading.Lock = field(default_factory=threading.Lock)
     """Held to read, plan and judge: runs alone go on side by side. msgspec 0.22 ends the process with SIGSEGV if two
@@ -221,6 +223,7 @@ def sweep_tracker(sweep: TrackerSweep, issues: Sequence[TrackedIssue], tasks: Se
         wall_s=round(sweep.clock() - began, 1),
         cpu_s=round(sweep.read_cpu() - cpu, 1),
         jobs=sweep.jobs,
+        elsewhere_s=round(progress.run_s, 1) if sweep.is_elsewhere else 0.0,
         requests=sweep.source.count_requests(),
         ledger_bytes=sweep.measure_ledger(),
     )
