@@ -388,6 +388,8 @@ class Plan(Wire, frozen=True, kw_only=True):
     """Continue the search from the regression range of releases to nightlies and commits, if builds are available."""
     trail: BuildRange | None = None
     """If set, search these builds only."""
+    diagnose: bool = True
+    """Look for the cause of a failure in further runs."""
     limits: Limits = Limits()
     budget: Budget = Budget()
 

@@ -154,7 +154,7 @@ class CauseSearch:
 
 def _choose_failure(state: InvestigationState) -> Failure | None:
     failing = state.find_failing() or state.find_otherwise_failing()
-    if failing is None:
+    if failing is None or not state.plan.diagnose:
         return None
     same = [one for one in state.seen if _get_configuration(one) == _get_configuration(failing)]
     clean = next((one for one in same if one.answer is Answer.GOOD), None)
