@@ -156,6 +156,16 @@ class CheckProgram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReproducerFormat:
+    """The MLIR that a crashing compiler writes for developers: a module and the passes that crash on it."""
+
+    flag: str
+    """The flag that runs the recorded passes."""
+    run: Callable[[str, str], Step | None]
+    """MLIR and its file name → the call that runs the recorded passes; None for other MLIR."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLineTools:
     """The programs of a compiler that reads MLIR and writes modules for a runner.
 
@@ -192,6 +202,7 @@ class CommandLineTools:
     entry_points: Callable[[str], tuple[tuple[str, bool], ...]] = lambda _text: ()
     """MLIR → its public functions: the name, and whether the function takes arguments."""
     combined: CombinedProgram | None = None
+    reproducers: ReproducerFormat | None = None
     check: CheckProgram | None = None
     result_header_patterns: tuple[str, ...] = ()
     """Lines that a runner prints above its results."""

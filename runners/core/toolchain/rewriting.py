@@ -92,6 +92,8 @@ class Idioms:
     """Text of a string literal → its language if the text is a program, which is then ported too."""
     rename_program: Callable[[Sequence[str]], str | None] | None = None
     """A call of a program → the program that does the same in the release, with the same flags; None to keep it."""
+    port_pipeline: Callable[[str], str] | None = None
+    """The text of a pass pipeline → the same pipeline in the release's syntax."""
     port_mlir: Callable[[str], tuple[str, tuple[NotationChange, ...]]] | None = None
     """MLIR → the same operations in the notations of the release, and each change."""
 

@@ -70,7 +70,24 @@ def find_idioms(version: str) -> Idioms:
         port_mlir=lambda text: port_notations(text, version),
         port_string=_port_string,
         rename_program=_rename_program,
+        port_pipeline=_anchor_pipeline,
     )
+
+
+_SHORT_ANCHOR = re.compile(r"(?<![\w.-])(func|module)\(")
+_ANCHORED = re.compile(r"\s*(?:builtin\.module|any)\s*\(")
+
+
+_ANCHORS = {"func": "func.func", "module": "builtin.module"}
+
+
+def _anchor_pipeline(pipeline: str) -> str:
+    """Name the operation that the pipeline runs on. Until October 2022, MLIR took the module for granted.
+
+    ``func(…)`` is the name of ``func.func(…)`` until March 2022, ``module(…)`` that of ``builtin.module(…)``.
+    """
+    text = _SHORT_ANCHOR.sub(lambda found: f"{_ANCHORS[found[1]]}(", pipeline)
+    return text if not text.strip() or _ANCHORED.match(text) else f"builtin.module({text})"
 
 
 def _rename_program(argv: Sequence[str]) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from runners.core.toolchain.guest import Step
 from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools
+from runners.toolchains.iree.reports.reproducers import REPRODUCERS
 
 _BACKENDS = {
     "llvm-cpu": "llvm-cpu",
@@ -145,6 +146,7 @@ TOOLS = CommandLineTools(
     run_module=_run_module,
     entry_points=_list_entry_points,
     combined=CombinedProgram(name="iree-run-mlir", split=_split_run_mlir),
+    reproducers=REPRODUCERS,
     check=CheckProgram(name="iree-check-module", return_checked=_return_checked_values, run_test=_make_test_step),
     result_header_patterns=("EXEC @", r"result\[\d+\]"),
     result_value_patterns=(r"(?:\d+x){0,8}[a-z]{1,4}\d{1,2}=",),
