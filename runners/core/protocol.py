@@ -244,6 +244,10 @@ SAID_TO_WORK = "what the report says works"
 """`Observation.changes` of a control that comes from the report. Our own controls list their changes."""
 
 
+GENERATED = " → generated data"
+"""The end of an entry of `Observation.changes` for data that the report leaves out and that was generated."""
+
+
 class FindingKind(StrEnum):
     OUT_OF_BOUNDS_ACCESS = "out-of-bounds-access"
     NAN_INEQUALITY = "nan-inequality"

@@ -201,6 +201,8 @@ class CommandLineTools:
     """Device, module and function → the most ordinary run of a function without arguments."""
     entry_points: Callable[[str], tuple[tuple[str, bool], ...]] = lambda _text: ()
     """MLIR → its public functions: the name, and whether the function takes arguments."""
+    missing_data: Callable[[str], tuple[str, ...]] = lambda _text: ()
+    """MLIR → its constants, as written, whose data the text does not give."""
     combined: CombinedProgram | None = None
     reproducers: ReproducerFormat | None = None
     check: CheckProgram | None = None

@@ -112,6 +112,9 @@ class Rewriting:
 
     idioms: Callable[[str], Idioms] = _no_idioms
     """Version → its idioms."""
+    supply_data: Callable[[Testcase], tuple[Testcase, tuple[str, ...]] | None] = lambda _testcase: None
+    """Testcase → the testcase with generated data in place of data that the report leaves out, and the changes in
+    words; None if no data is missing, or if the data cannot be generated."""
     retarget: Callable[[Testcase, str], Testcase | None] = _no_retargeting
     """Testcase, device → the testcase for that device, its inputs untouched.
 

@@ -9,6 +9,7 @@ import msgspec
 
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.rewriting import Argument, Embedded, Expression, Idioms, Rewriting, StringUse
+from runners.toolchains.iree.constant_data import supply_data
 from runners.toolchains.iree.drift import INPUT_TYPES
 from runners.toolchains.iree.notations import port_notations
 
@@ -116,7 +117,7 @@ def _names_driver(function: str, keyword: str) -> bool:
     return function.startswith("iree.runtime") and (named if not keyword else keyword in {"driver", "driver_name"})
 
 
-REWRITING = Rewriting(idioms=find_idioms, retarget=retarget_testcase)
+REWRITING = Rewriting(idioms=find_idioms, supply_data=supply_data, retarget=retarget_testcase)
 
 
 def _name_device(step: tuple[str, ...], runtime_device: str) -> tuple[str, ...]:

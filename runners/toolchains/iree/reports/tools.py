@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from runners.core.toolchain.guest import Step
 from runners.core.toolchain.reports import CheckProgram, CombinedProgram, CommandLineTools
+from runners.toolchains.iree.constant_data import list_missing_data
 from runners.toolchains.iree.reports.reproducers import REPRODUCERS
 
 _BACKENDS = {
@@ -145,6 +146,7 @@ TOOLS = CommandLineTools(
     no_target="no HAL devices defined",
     run_module=_run_module,
     entry_points=_list_entry_points,
+    missing_data=list_missing_data,
     combined=CombinedProgram(name="iree-run-mlir", split=_split_run_mlir),
     reproducers=REPRODUCERS,
     check=CheckProgram(name="iree-check-module", return_checked=_return_checked_values, run_test=_make_test_step),
