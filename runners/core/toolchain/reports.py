@@ -234,6 +234,10 @@ class TrackerDefaults:
     """Further devices to run every testcase on."""
 
 
+PLAIN_VARIABLES = {"OMP_NUM_THREADS": r"\d{1,3}", "PYTHONHASHSEED": r"\d{1,9}", "MALLOC_PERTURB_": r"\d{1,3}"}
+"""Variables that any testcase may set, and regular expressions for their values."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportVocabulary:
     """The knowledge of extraction about one compiler. A toolchain with an empty vocabulary must be named by hand."""
@@ -256,6 +260,9 @@ class ReportVocabulary:
     """Further operations of the compiler's dialects at the top level of a module."""
     native_marks: tuple[str, ...] = ()
     """Words at the beginning of a line that mark the compiler's own C++."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that a testcase may set, and a regular expression for their values. They can change what
+    the compiler prints and how it uses the processor, and open no file and no library."""
     commits: CommitWords = CommitWords()
     tracker: TrackerDefaults | None = None
     """None for a toolchain without a profile in the settings."""
