@@ -47,6 +47,12 @@ class Testcase(Wire, frozen=True, kw_only=True):
     files: dict[str, str]
     steps: tuple[tuple[str, ...], ...]
     requirements: tuple[Name, ...] = ()
+    variables: dict[Name, Name] | msgspec.UnsetType = msgspec.UNSET
+    """Environment variables of all steps, of those that the toolchain's vocabulary allows. Unset without any: then
+    the digest is that of a testcase from before this field existed."""
+
+    def list_variables(self) -> dict[str, str]:
+        return {} if isinstance(self.variables, msgspec.UnsetType) else self.variables
 
 
 class Signature(Wire, frozen=True, kw_only=True):
@@ -242,6 +248,10 @@ class Variant(StrEnum):
 
 SAID_TO_WORK = "what the report says works"
 """`Observation.changes` of a control that comes from the report. Our own controls list their changes."""
+
+
+GENERATED = " → generated data"
+"""The end of an entry of `Observation.changes` for data that the report leaves out and that was generated."""
 
 
 class FindingKind(StrEnum):

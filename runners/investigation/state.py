@@ -65,6 +65,9 @@ class Tools:
     """Run a cell, the given attempt (1-based). The testcase cannot make it raise."""
     port: Callable[[Testcase, str], Port | None]
     """Testcase and release → the testcase ported to the release; None if no change is needed."""
+    supply_data: Callable[[Testcase], tuple[Testcase, tuple[str, ...]] | None] = lambda _testcase: None
+    """Testcase → the testcase with generated data in place of data that the report leaves out, and the changes; None
+    if no data is missing."""
     retarget: Callable[[Testcase, str], Testcase | None]
     """Testcase and device → the testcase for the device; None if it cannot be retargeted, or need not be."""
     diagnose: Callable[[Failure], Diagnosis]

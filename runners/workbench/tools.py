@@ -84,6 +84,7 @@ def make_tools(
     return Tools(
         run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt, fresh=cell.variant is Variant.CONTROL),
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
+        supply_data=toolchain.REWRITING.supply_data,
         is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),
         retarget=_retarget,
         diagnose=look_for_cause,
