@@ -77,7 +77,8 @@ def assemble_report(
     found = find_bisections(evidence, verdict.kind, catalogue)
     ranked = RankedRanges(bisections=found)
     if history is not None:
-        query = make_query(asked.issue, asked.extraction)
+        repository = catalogue.get_listing(plan.testcase.toolchain).repository
+        query = make_query(asked.issue, asked.extraction, repository)
         ranked = rank_ranges(evidence, verdict.kind, found, query, catalogue, history)
     return Report(
         issue=asked.issue,

@@ -30,6 +30,7 @@ from runners.core.failure.exception_chain import read_chain, read_quoted_failure
 from runners.core.failure.normalize import make_readable, split_tokens
 from runners.core.failure.parse import NATIVE, is_relay, parse_signature
 from runners.core.failure.printed_output import Reading, find_other_values, read_output
+from runners.core.findings import Moved
 from runners.core.protocol import (
     Answer,
     Claim,
@@ -56,6 +57,11 @@ class Drift:
     successor: str | None
     """The replacement, if known."""
     why: str
+    moved: Moved = Moved.UNKNOWN
+    version: str = ""
+    """The build that ``moved`` is about; empty for a notation that is no longer accepted."""
+    added_in: str = ""
+    """For a name that is too new: the build that added the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
