@@ -141,11 +141,11 @@ def find_suspects(
     between = history.between(older, newer)
     if not between and history.between(newer, older):
         raise UserError(f"the range {start} … {end} is empty, the reverse is not: write --from {end} --to {start}")
-    query = make_query(issue, extract(issue, toolchain=toolchain))
+    repository = catalogue.get_listing(toolchain).repository
+    query = make_query(issue, extract(issue, toolchain=toolchain), repository)
     query = query if dated else replace(query, day=None)
     is_late = query.day is not None and history.day(newer) < query.day
     first, last = history.resolve(older), history.resolve(newer)
-    repository = catalogue.get_listing(toolchain).repository
     url = f"https://github.com/{repository}/compare/{first}...{last}" if repository else ""
     commits = CommitRange(start=first, end=last, count=len(between), compare_url=url)
     return commits, select_suspects(query, between, "introduced" if is_late else "fixed")

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.extract.types import Extraction, Missing, Repro
+from bot.extract.types import REST, Extraction, Missing, Repro
 from bot.issue import Issue, is_remote
 from bot.plan import RunOptions
 from bot.suspects.ranges import CommitHistory, RankedRanges, rank_ranges
@@ -18,9 +18,11 @@ from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.other_values import accept_other_values
+from bot.verdict.same_failure import match_same_failures
 from bot.verdict.verdict import Report, Verdict
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError
+from runners.core.failure.costs import mark_costly_runs
 from runners.core.protocol import Answer, Finding, FindingKind, Investigation, Observation, Outcome, Plan, Variant
 
 
@@ -75,7 +77,8 @@ def assemble_report(
     found = find_bisections(evidence, verdict.kind, catalogue)
     ranked = RankedRanges(bisections=found)
     if history is not None:
-        query = make_query(asked.issue, asked.extraction)
+        repository = catalogue.get_listing(plan.testcase.toolchain).repository
+        query = make_query(asked.issue, asked.extraction, repository)
         ranked = rank_ranges(evidence, verdict.kind, found, query, catalogue, history)
     return Report(
         issue=asked.issue,
@@ -107,7 +110,9 @@ def judge_so_far(asked: ReportInput, plan: Plan, observations: Sequence[Observat
 def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evidence:
     return Evidence(
         plan=plan,
-        observations=accept_other_values(plan.claim, seen.observations),
+        observations=mark_costly_runs(
+            plan, match_same_failures(plan, accept_other_values(plan.claim, seen.observations))
+        ),
         findings=seen.findings,
         trail=seen.trail,
         left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
@@ -128,9 +133,10 @@ def _list_software_devices(observations: Sequence[Observation]) -> tuple[str, ..
 
 
 def _make_missing_finding(item: Missing) -> Finding:
+    kind = "rest of" if item.kind == REST else item.kind
     return Finding(
         kind=FindingKind.MISSING,
-        summary=f"the testcase needs the {item.kind} {item.name}, which the report does not contain"
+        summary=f"the testcase needs the {kind} {item.name}, which the report does not contain"
         + (f": it {item.why}" if item.why else ""),
         evidence={"kind": item.kind, "name": item.name},
     )

@@ -20,7 +20,7 @@ from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure, Means
 from runners.diagnosis.diagnose import diagnose_failure
 from runners.diagnosis.nondeterminism import AS_IT_IS, Rerun, Setup, record_rerun
-from runners.investigation.state import BuildSearch, Tools, make_cell
+from runners.investigation.state import BuildSearch, Port, Tools, make_cell
 from runners.probe.observe import make_request, observe_cell
 from runners.toolchains import find_toolchain
 from runners.workbench.ahead import RunsAhead, Withdrawn
@@ -84,6 +84,7 @@ def make_tools(
     return Tools(
         run=lambda cell, attempt: observe_cell(execute, plan, cell, attempt, fresh=cell.variant is Variant.CONTROL),
         port=lambda testcase, version: _port_with_changes(testcase, version, toolchain),
+        supply_data=toolchain.REWRITING.supply_data,
         is_rejected=lambda seen: is_rejected(seen, toolchain.FAILURES),
         retarget=_retarget,
         diagnose=look_for_cause,
@@ -103,16 +104,14 @@ def _make_expect(ahead: RunsAhead) -> Callable[[Cell, int], None]:
     return lambda cell, attempt: ahead.expect(make_request(cell, attempt))
 
 
-def _port_with_changes(
-    testcase: Testcase, version: str, toolchain: Toolchain
-) -> tuple[Testcase, tuple[str, ...]] | None:
+def _port_with_changes(testcase: Testcase, version: str, toolchain: Toolchain) -> Port | None:
     from runners.rewrite.testcase import port_testcase  # its parser takes 0.15 s, which few plans need
 
     ported = port_testcase(testcase, version, toolchain)
     if ported is None:
         return None
     changes = dict.fromkeys(f"{change.old} → {change.new}"[:500] for change in ported.substitutions)
-    return ported.testcase, tuple(changes)
+    return Port(testcase=ported.testcase, changes=tuple(changes), notation_only=ported.is_notation_only)
 
 
 def _retarget(testcase: Testcase, device: str) -> Testcase | None:
