@@ -251,7 +251,7 @@ def test_generated_data_stands_for_missing_data_unless_values_matter(kind: Claim
         make_plan(claim=Claim(kind=kind)),
         truth,
         port=lambda testcase, version: (
-            (testcase, ("a → b",)) if testcase == SUPPLIED and version == "3.0.0" else None
+            Port(testcase=testcase, changes=("a → b",)) if testcase == SUPPLIED and version == "3.0.0" else None
         ),
         supply_data=lambda testcase: (SUPPLIED, ("w → generated data",)),
     )
