@@ -21,6 +21,7 @@ from bot.verdict.other_values import accept_other_values
 from bot.verdict.verdict import Report
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError
+from runners.core.failure.costs import mark_costly_runs
 from runners.core.protocol import Answer, Finding, FindingKind, Investigation, Observation, Outcome, Plan, Variant
 
 
@@ -69,7 +70,7 @@ def assemble_report(
         InfraError: no run gave an answer, and the infrastructure failed in at least half of them.
     """
     require_testcase_runs(seen.observations)
-    observations = accept_other_values(plan.claim, seen.observations)
+    observations = mark_costly_runs(plan, accept_other_values(plan.claim, seen.observations))
     evidence = Evidence(
         plan=plan,
         observations=observations,

@@ -22,6 +22,7 @@ from bot.verdict.rules.caveats import (
 )
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
 from bot.verdict.rules.invalid_repro import judge_invalid_repro
+from bot.verdict.rules.measured import judge_measured, name_costs
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
 from bot.verdict.rules.partial_code import distrust_clean_runs, distrust_other_values
 from bot.verdict.rules.phrases import join_names, quote_span
@@ -88,10 +89,12 @@ def judge(evidence: Evidence) -> Verdict:
         or judge_reproduced(evidence)
         or judge_only_ported(evidence)
         or judge_unquoted(evidence)
+        or judge_measured(evidence)
         or judge_not_reproduced(evidence)
     )
     for add_caveat in (
         name_forks,
+        name_costs,
         weigh_control,
         weigh_repeats,
         weigh_cleared_passes,

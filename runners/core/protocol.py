@@ -66,6 +66,8 @@ class ClaimKind(StrEnum):
     ERROR = "error"
     WRONG_RESULT = "wrong-result"
     HANG = "hang"
+    SLOW = "slow"
+    MEMORY = "memory"
     UNKNOWN = "unknown"
 
 

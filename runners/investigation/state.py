@@ -11,6 +11,7 @@ import msgspec
 
 from runners.core.bisection import releases
 from runners.core.conditions import COULD_DIFFER, USUAL, choose_conditions
+from runners.core.failure.costs import mark_costly_runs
 from runners.core.progress import Sink
 from runners.core.protocol import (
     Answer,
@@ -114,7 +115,7 @@ class InvestigationState:
 
     def combine_answers(self, configuration: Configuration) -> dict[str, Answer]:
         """One answer for each build that was run."""
-        return releases.combine_answers(self.seen, configuration.variant, configuration.device)
+        return releases.combine_answers(self._mark_seen(), configuration.variant, configuration.device)
 
     def list_answered(self, configuration: Configuration) -> list[str]:
         """Releases that answered good or bad, oldest first."""
@@ -123,7 +124,9 @@ class InvestigationState:
 
     def find_disagreeing(self, configuration: Configuration) -> tuple[str, ...]:
         """Releases whose runs disagree, oldest first."""
-        return releases.find_disagreeing(self.plan.order, self.seen, configuration.variant, configuration.device)
+        return releases.find_disagreeing(
+            self.plan.order, self._mark_seen(), configuration.variant, configuration.device
+        )
 
     def find_failing(self) -> Observation | None:
         """The failure on the newest release and the testcase's own device, as posted rather than ported."""
@@ -185,6 +188,10 @@ class InvestigationState:
                 self._expected.add((version, number))
                 under = choose_conditions(number, memory=memory)
                 self.tools.expect(msgspec.structs.replace(cell, varied=under), number)
+
+    def _mark_seen(self) -> Sequence[Observation]:
+        """Return the runs, with those that took too much as failing. The records themselves stay as they are."""
+        return mark_costly_runs(self.plan, self.seen)
 
     def count_runs(self, configuration: Configuration, version: str) -> int:
         return self._count_cell(configure_cell(self.plan, configuration, version), self.seen)
