@@ -13,6 +13,7 @@ from bot.extract.blocks.pieces import Kind
 from bot.extract.command_line.find import find_commands
 from bot.extract.command_line.shell import parse_commands
 from bot.extract.command_line.testcase import extract_commands, extract_plain_compile
+from bot.extract.environment import add_variables
 from bot.extract.intent import read_intent
 from bot.extract.links import find_links, find_stored_files
 from bot.extract.parsed_issue import MAX_BODY_BYTES, ParsedIssue, add_replies, make_claim, read_pieces
@@ -45,7 +46,7 @@ def extract(issue: Issue, *, toolchain: str | None = None, allowed: Mapping[str,
         found = _add_replies(parsed, found, allowed)
     intent = read_intent(parsed, found.claim)
     if isinstance(found, Repro):
-        return replace(found, intent=intent, day=issue.created)
+        return replace(add_variables(parsed, found), intent=intent, day=issue.created)
     return replace(found, intent=intent)
 
 

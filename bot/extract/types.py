@@ -21,6 +21,8 @@ class Intent(StrEnum):
     DOCUMENTATION = "documentation"
     BUILD = "build"
     """Building the compiler from source, installing it, or its continuous integration."""
+    MOVED = "moved"
+    """A name that the compiler has renamed or removed on purpose."""
 
 
 DESCRIPTIONS = {
@@ -30,6 +32,7 @@ DESCRIPTIONS = {
     Intent.TRACKING: "tracks work",
     Intent.DOCUMENTATION: "is about the documentation",
     Intent.BUILD: "is about a build or a CI job",
+    Intent.MOVED: "is about a name that the compiler has renamed or removed",
 }
 """Predicates of the sentence "The text …"."""
 

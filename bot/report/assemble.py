@@ -18,7 +18,8 @@ from bot.verdict.bisections import find_bisections
 from bot.verdict.evidence import Evidence
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.other_values import accept_other_values
-from bot.verdict.verdict import Report
+from bot.verdict.same_failure import match_same_failures
+from bot.verdict.verdict import Report, Verdict
 from runners.core.catalogue import Catalogue, Release
 from runners.core.errors import InfraError
 from runners.core.failure.costs import mark_costly_runs
@@ -70,20 +71,14 @@ def assemble_report(
         InfraError: no run gave an answer, and the infrastructure failed in at least half of them.
     """
     require_testcase_runs(seen.observations)
-    observations = mark_costly_runs(plan, accept_other_values(plan.claim, seen.observations))
-    evidence = Evidence(
-        plan=plan,
-        observations=observations,
-        findings=seen.findings,
-        trail=seen.trail,
-        left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
-        only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
-    )
+    evidence = _make_evidence(asked, plan, seen)
+    observations = evidence.observations
     verdict = judge(evidence)
     found = find_bisections(evidence, verdict.kind, catalogue)
     ranked = RankedRanges(bisections=found)
     if history is not None:
-        query = make_query(asked.issue, asked.extraction)
+        repository = catalogue.get_listing(plan.testcase.toolchain).repository
+        query = make_query(asked.issue, asked.extraction, repository)
         ranked = rank_ranges(evidence, verdict.kind, found, query, catalogue, history)
     return Report(
         issue=asked.issue,
@@ -99,6 +94,29 @@ def assemble_report(
         plan=plan,
         releases=_list_releases(catalogue, plan.testcase.toolchain, observations),
         repository=catalogue.get_listing(plan.testcase.toolchain).repository or "",
+    )
+
+
+def judge_so_far(asked: ReportInput, plan: Plan, observations: Sequence[Observation]) -> Verdict:
+    """Return the verdict on the runs before the diagnosis, whose findings may change it.
+
+    Raises:
+        InfraError: as in `assemble_report`.
+    """
+    require_testcase_runs(observations)
+    return judge(_make_evidence(asked, plan, Investigation(observations=tuple(observations))))
+
+
+def _make_evidence(asked: ReportInput, plan: Plan, seen: Investigation) -> Evidence:
+    return Evidence(
+        plan=plan,
+        observations=mark_costly_runs(
+            plan, match_same_failures(plan, accept_other_values(plan.claim, seen.observations))
+        ),
+        findings=seen.findings,
+        trail=seen.trail,
+        left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
+        only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
     )
 
 

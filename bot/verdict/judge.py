@@ -16,11 +16,12 @@ from bot.verdict.grounds import Ground
 from bot.verdict.rules.caveats import (
     name_forks,
     weigh_call_check,
-    weigh_cleared_passes,
     weigh_control,
+    weigh_references,
     weigh_undefined_input,
 )
 from bot.verdict.rules.flaky import judge_build_range, judge_flaky, weigh_repeats
+from bot.verdict.rules.generated_data import judge_generated_data
 from bot.verdict.rules.invalid_repro import judge_invalid_repro
 from bot.verdict.rules.measured import judge_measured, name_costs
 from bot.verdict.rules.not_reproduced import judge_not_reproduced
@@ -87,6 +88,7 @@ def judge(evidence: Evidence) -> Verdict:
         or judge_flaky(evidence)
         or judge_contradicted(evidence)
         or judge_reproduced(evidence)
+        or judge_generated_data(evidence)
         or judge_only_ported(evidence)
         or judge_unquoted(evidence)
         or judge_measured(evidence)
@@ -97,7 +99,7 @@ def judge(evidence: Evidence) -> Verdict:
         name_costs,
         weigh_control,
         weigh_repeats,
-        weigh_cleared_passes,
+        weigh_references,
         weigh_undefined_input,
         weigh_call_check,
         distrust_clean_runs,

@@ -42,6 +42,8 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
         run_controls(state)
         run_ported(state)
         run_retargeted(state)
+    if tools.tell is not None and cause.has_failure:
+        tools.tell(tuple(state.seen))
     with tools.progress.stage("diagnosis"):
         findings = cause.find()
         rerun_flaky(state, state.original, findings)
@@ -117,6 +119,11 @@ class CauseSearch:
         self._state = state
         self._early: tuple[Failure, Future[Diagnosis]] | None = None
 
+    @property
+    def has_failure(self) -> bool:
+        """True if there is a failure to diagnose."""
+        return _choose_failure(self._state) is not None
+
     def begin_early(self) -> None:
         """Begin if no further answer of the search can change which failure is diagnosed."""
         state, background = self._state, self._state.tools.background
@@ -147,7 +154,7 @@ class CauseSearch:
 
 def _choose_failure(state: InvestigationState) -> Failure | None:
     failing = state.find_failing() or state.find_otherwise_failing()
-    if failing is None:
+    if failing is None or not state.plan.diagnose:
         return None
     same = [one for one in state.seen if _get_configuration(one) == _get_configuration(failing)]
     clean = next((one for one in same if one.answer is Answer.GOOD), None)

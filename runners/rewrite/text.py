@@ -47,7 +47,30 @@ def _port_step(
     if renamed is not None:
         changes.append(NameChange(line=number, old=step[0], new=renamed, notation=True))
         program = (renamed,)
-    return (*program, *_port_words(step[1:], _select_flags(flags, program), number, changes))
+    words = [_port_pipeline(word, idioms, number, changes) for word in _join_pipeline(step[1:])]
+    return (*program, *_port_words(words, _select_flags(flags, program), number, changes))
+
+
+def _join_pipeline(words: Sequence[str]) -> list[str]:
+    """Write a pipeline and its flag as one word."""
+    joined: list[str] = []
+    for word in words:
+        if joined and _use_two_dashes(joined[-1]) == _PIPELINE:
+            joined[-1] = f"{joined[-1]}={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def _port_pipeline(word: str, idioms: Idioms, number: int, changes: list[NameChange]) -> str:
+    name, equals, value = word.partition("=")
+    if idioms.port_pipeline is None or not equals or _use_two_dashes(name) != _PIPELINE:
+        return word
+    new = idioms.port_pipeline(value)
+    if new == value:
+        return word
+    changes.append(NameChange(line=number, old=value, new=new))
+    return f"{name}={new}"
 
 
 def _select_flags(flags: Sequence[Rename], program: Sequence[str]) -> dict[str, Rename]:

@@ -33,6 +33,8 @@ class Workspace:
     """Functions of the input that were check tests. Rewritten, they return the checked values."""
     repairs: list[Repair] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
+    makes_modules: bool = True
+    """False if a crash reproducer stands in for the input: then no step makes the module that later calls run."""
     steps: list[tuple[str, ...]] = field(default_factory=list)
 
     def add_file(self, name: str, piece: Piece) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.verdict.behaviour import Behaviour, find_behaviour
 from bot.verdict.evidence import Evidence
 from bot.verdict.grounds import Ground
 from bot.verdict.rules.phrases import (
@@ -87,6 +88,24 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
             ("to decide: the exact error message, or the wrong output and the expected output",),
             used,
         )
+    if (differing := _find_unexpected(evidence)) is not None:
+        return make_verdict(
+            VerdictKind.INCONCLUSIVE,
+            (Ground.NO_ANSWER,),
+            f"Inconclusive: {name_releases(evidence, good)} print what the report expects; {differing}, the closest"
+            " build to the report, prints something else.",
+            ("to decide: the wrong output as printed",),
+            used + evidence.find_indices(differing),
+        )
+    if _run_only_forks(evidence, good):
+        return make_verdict(
+            VerdictKind.UNTESTABLE,
+            (Ground.CANNOT_RUN,),
+            f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)}). It runs"
+            f" cleanly on {name_releases(evidence, good)}.",
+            (find_last_reason(evidence, plan.order[-1]) or "",),
+            used,
+        )
     newest = plan.order[-1]
     at_home = None if evidence.is_dated() else plan.reported
     silent = [v for v in (at_home, newest) if v is not None and v not in good]
@@ -155,6 +174,31 @@ def _judge_clean_port(evidence: Evidence) -> Verdict | None:
         ("the failure may have been fixed before the oldest of these releases",),
         evidence.find_indices(*good, variants=(Variant.PORTED,)),
     )
+
+
+def _run_only_forks(evidence: Evidence, good: Sequence[str]) -> bool:
+    """True if only forks ran the testcase, and no release has its API, not even after a port.
+
+    A fork stands for a release of its time, and not for today's: what it runs cleanly was perhaps never broken there.
+    """
+    forks = {seen.version for seen in evidence.observations if seen.fork}
+    ran = [seen for seen in evidence.list_originals() if seen.version not in forks]
+    ported = evidence.combine_answers(Variant.PORTED)
+    moved = bool(ran) and all(seen.outcome is Outcome.INCOMPATIBLE for seen in ran)
+    return moved and set(good) <= forks and Answer.GOOD not in ported.values()
+
+
+def _find_unexpected(evidence: Evidence) -> str | None:
+    """Return the reported build, or the closest one, if it does not print the output that the report expects.
+
+    The report does not quote the wrong output, so this run neither matches nor passes.
+    """
+    claim, reported = evidence.plan.claim, evidence.plan.reported
+    if claim.kind is not ClaimKind.WRONG_RESULT or not claim.expected or claim.actual:
+        return None
+    runs = [seen for seen in evidence.list_originals() if seen.version == reported]
+    differs = bool(runs) and all(find_behaviour(seen) is Behaviour.UNJUDGED for seen in runs)
+    return reported if differs else None
 
 
 def _mention_other_answers(evidence: Evidence, good: Sequence[str]) -> str:

@@ -110,6 +110,8 @@ class Idioms:
     """Text of a string literal → its language if the text is a program, which is then ported too."""
     rename_program: Callable[[Sequence[str]], str | None] | None = None
     """A call of a program → the program that does the same in the release, with the same flags; None to keep it."""
+    port_pipeline: Callable[[str], str] | None = None
+    """The text of a pass pipeline → the same pipeline in the release's syntax."""
     port_mlir: Callable[[str], tuple[str, tuple[NotationChange, ...]]] | None = None
     """MLIR → the same operations in the notations of the release, and each change."""
 
@@ -128,6 +130,9 @@ class Rewriting:
 
     idioms: Callable[[str], Idioms] = _no_idioms
     """Version → its idioms."""
+    supply_data: Callable[[Testcase], tuple[Testcase, tuple[str, ...]] | None] = lambda _testcase: None
+    """Testcase → the testcase with generated data in place of data that the report leaves out, and the changes in
+    words; None if no data is missing, or if the data cannot be generated."""
     retarget: Callable[[Testcase, str], Testcase | None] = _no_retargeting
     """Testcase, device → the testcase for that device, its inputs untouched.
 

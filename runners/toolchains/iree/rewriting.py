@@ -17,6 +17,7 @@ from runners.core.toolchain.rewriting import (
     Rewriting,
     StringUse,
 )
+from runners.toolchains.iree.constant_data import supply_data
 from runners.toolchains.iree.drift import INPUT_TYPES
 from runners.toolchains.iree.notations import port_notations
 
@@ -91,7 +92,24 @@ def find_idioms(version: str) -> Idioms:
         port_string=_port_string,
         rename_program=_rename_program,
         implied=_IMPLIED,
+        port_pipeline=_anchor_pipeline,
     )
+
+
+_SHORT_ANCHOR = re.compile(r"(?<![\w.-])(func|module)\(")
+_ANCHORED = re.compile(r"\s*(?:builtin\.module|any)\s*\(")
+
+
+_ANCHORS = {"func": "func.func", "module": "builtin.module"}
+
+
+def _anchor_pipeline(pipeline: str) -> str:
+    """Name the operation that the pipeline runs on. Until October 2022, MLIR took the module for granted.
+
+    ``func(…)`` is the name of ``func.func(…)`` until March 2022, ``module(…)`` that of ``builtin.module(…)``.
+    """
+    text = _SHORT_ANCHOR.sub(lambda found: f"{_ANCHORS[found[1]]}(", pipeline)
+    return text if not text.strip() or _ANCHORED.match(text) else f"builtin.module({text})"
 
 
 def _rename_program(argv: Sequence[str]) -> str | None:
@@ -121,7 +139,7 @@ def _names_driver(function: str, keyword: str) -> bool:
     return function.startswith("iree.runtime") and (named if not keyword else keyword in {"driver", "driver_name"})
 
 
-REWRITING = Rewriting(idioms=find_idioms, retarget=retarget_testcase)
+REWRITING = Rewriting(idioms=find_idioms, supply_data=supply_data, retarget=retarget_testcase)
 
 
 def _name_device(step: tuple[str, ...], runtime_device: str) -> tuple[str, ...]:

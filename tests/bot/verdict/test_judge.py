@@ -284,6 +284,31 @@ def test_a_ported_run_decides_only_where_the_original_cannot() -> None:
     assert "port" in verdict.headline
 
 
+@pytest.mark.parametrize(
+    ("with_data", "kind"),
+    [
+        ((M, M), VerdictKind.CONFIRMED),
+        ((M, P), VerdictKind.FIXED),
+        ((P, P), VerdictKind.INCONCLUSIVE),
+        ((M, S), VerdictKind.INCONCLUSIVE),
+        ((P, M), VerdictKind.CONFIRMED),
+    ],
+)
+def test_runs_with_generated_data_decide_only_if_they_fail_as_reported(
+    with_data: tuple[Outcome, Outcome], kind: VerdictKind
+) -> None:
+    """A clean run may owe itself to the generated values. The missing data is named."""
+    made = {"variant": Variant.PORTED, "changes": ("dense_resource<w> → generated data",)}
+    runs = [
+        observe(version, outcome, attempt=attempt, **made)
+        for version, outcome in zip((ORDER[0], ORDER[-1]), with_data, strict=True)
+        for attempt in (1, 2)
+    ]
+    verdict = judge(evidence((S, S, S, S), *runs))
+    assert verdict.kind is kind
+    assert "`dense_resource<w>`" in verdict.headline
+
+
 def test_a_report_without_a_failure_to_look_for_is_never_not_reproduced() -> None:
     """Without a claimed failure, a clean run refutes no claim."""
     plan = msgspec.structs.replace(PLAN, claim=Claim())

@@ -116,6 +116,24 @@ def test_a_testcase_that_no_release_can_run_is_given_up() -> None:
     assert len(seen.observations) == HOPELESS
 
 
+def test_the_answer_is_told_before_the_diagnosis() -> None:
+    """All runs on which the verdict rests are there. Without a failure the verdict follows at once."""
+    events: list[str] = []
+
+    def diagnose(_failure: Failure) -> Diagnosis:
+        events.append("diagnosis")
+        return Diagnosis()
+
+    def tell(seen: tuple[Observation, ...]) -> None:
+        events.append(f"{len(seen)} runs")
+
+    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=diagnose, tell=tell)
+    assert events == [f"{len(seen.observations)} runs", "diagnosis"]
+    events.clear()
+    run(make_plan(), lambda *_: Outcome.PASS, diagnose=diagnose, tell=tell)
+    assert events == []
+
+
 def test_the_budget_is_kept() -> None:
     """There are never more runs than allowed, reruns included."""
     seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
@@ -198,6 +216,50 @@ def test_a_text_that_a_release_refuses_is_run_ported_too() -> None:
             is_rejected=lambda seen, refused=refused: refused,
         )
         assert sum(one.variant is Variant.PORTED for one in seen.observations) == expected
+
+
+SUPPLIED = msgspec.structs.replace(TESTCASE, files={"a.py": "with data"})
+
+
+@pytest.mark.parametrize("kind", [ClaimKind.CRASH, ClaimKind.WRONG_RESULT])
+def test_generated_data_stands_for_missing_data_unless_values_matter(kind: ClaimKind) -> None:
+    """The runs are marked. A port of the testcase with data has both changes."""
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        return Outcome.PASS if cell.testcase == SUPPLIED else Outcome.OTHER_FAILURE
+
+    seen = run(
+        make_plan(claim=Claim(kind=kind)),
+        truth,
+        port=lambda testcase, version: (
+            (testcase, ("a → b",)) if testcase == SUPPLIED and version == "3.0.0" else None
+        ),
+        supply_data=lambda testcase: (SUPPLIED, ("w → generated data",)),
+    )
+    marked = {one.version: one.changes for one in seen.observations if one.variant is Variant.PORTED}
+    assert marked == (
+        {}
+        if kind is ClaimKind.WRONG_RESULT
+        else {
+            "3.5.0": ("w → generated data",),
+            "3.11.0": ("w → generated data",),
+            "3.0.0": ("w → generated data", "a → b"),
+        }
+    )
+
+
+@pytest.mark.parametrize(("with_data", "runs"), [(Outcome.MATCH, ["3.5.0", "3.11.0"]), (Outcome.PASS, ["3.5.0"])])
+def test_missing_data_that_is_the_cause_of_the_failure_is_not_generated(with_data: Outcome, runs: list[str]) -> None:
+    """A release that fails as reported without the data must do so with generated data, too."""
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        if cell.version != "3.11.0":
+            return with_data if cell.testcase == SUPPLIED else Outcome.MATCH
+        return Outcome.PASS if cell.testcase == SUPPLIED else Outcome.OTHER_FAILURE
+
+    plan = make_plan(claim=Claim(kind=ClaimKind.CRASH), order=(ORDER[5], ORDER[-1]), first=(ORDER[5], ORDER[-1]))
+    seen = run(plan, truth, supply_data=lambda testcase: (SUPPLIED, ("w → generated data",)))
+    assert [one.version for one in seen.observations if one.variant is Variant.PORTED] == runs
 
 
 @pytest.mark.parametrize(("program", "runs"), [("iree-compile", 3), ("iree-translate", 0)])

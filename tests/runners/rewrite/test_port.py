@@ -390,6 +390,27 @@ def test_passes_in_a_pipeline_are_renamed() -> None:
     assert done.testcase.steps[0][1] == pipeline.replace("iree-gpu-pack", "iree-codegen-gpu-pack")
 
 
+@pytest.mark.parametrize(
+    ("written", "ported"),
+    [
+        ("canonicalize,func(cse)", "builtin.module(canonicalize,func.func(cse))"),
+        ("func.func(cse)", "builtin.module(func.func(cse))"),
+        ("module(cse)", "builtin.module(cse)"),
+    ],
+)
+def test_a_pipeline_without_the_operation_that_it_runs_on_gets_one(written: str, ported: str) -> None:
+    """Until 2022, a pipeline ran on the module without saying so. No release here reads such a pipeline."""
+    for words in ((f"-pass-pipeline={written}",), ("--pass-pipeline", written)):
+        done = port_testcase(command("iree-opt", *words, "m.mlir"), "3.13.0", iree)
+        assert done is not None
+        assert done.testcase.steps[0][1:] == (f"--pass-pipeline={ported}", "m.mlir")
+
+
+@pytest.mark.parametrize("written", ["builtin.module(func.func(cse))", "any(cse)", ""])
+def test_a_pipeline_that_names_its_operation_stays(written: str) -> None:
+    assert port_testcase(command("iree-opt", f"--pass-pipeline={written}", "m.mlir"), "3.13.0", iree) is None
+
+
 def test_a_program_in_a_string_is_ported() -> None:
     """TVMScript for the parser. The quotes stay, and a change has the line of the file."""
     code = """\
