@@ -99,14 +99,16 @@ class Voter:
             def call(*args: Any, **words: Any) -> Any:
                 given = self._try(lambda: [self._read(one) for one in args])
                 returned = function(*args, **words)
-                self._try(lambda: self._judge_call(module, name, None if words else given, returned))
+                self._try(lambda: self._judge_call(module, name, None if words else given, args, returned))
                 return returned
 
             return call
 
         machine.__init__, machine.__getitem__ = initialize_vm, get_function
 
-    def _judge_call(self, module: Any, name: str, given: list[Any] | None, returned: Any) -> None:
+    def _judge_call(
+        self, module: Any, name: str, given: list[Any] | None, arguments: tuple[Any, ...], returned: Any
+    ) -> None:
         if self._differs or self._calls >= MAX_CALLS or time.monotonic() - self._began > MAX_SECONDS:
             return
         self._calls += 1
@@ -114,11 +116,14 @@ class Voter:
             self._withdraw("a call of a function without a known module")
             return
         value = self._read(returned)
+        left = tuple(map(self._read, arguments))  # a call keeps its arguments, unless the module says otherwise
         wide, own = (self._evaluate.evaluate_function(module, name, given, widen=wide) for wide in (True, False))
-        vote, where = self._compare.compare_values(value, wide, own)
+        vote, where = self._compare.compare_values(left, tuple(given), tuple(given), "arguments")
+        if vote == self._compare.SAME:
+            vote, where = self._compare.compare_values(value, wide, own)
         if vote == self._compare.DIFFERS:
             self._differs = True
-            summary = f"{name} returns {where.returned} at {where.path or 'its only element'}; NumPy computes"
+            summary = f"{name} leaves {where.returned} at {where.path or 'its only element'}; NumPy computes"
             summary += f" {where.expected} from the same module and arguments"
             told = {"function": name, "returned": where.returned, "expected": where.expected, "at": where.path}
             self._report(vote, summary, told)
