@@ -1,7 +1,8 @@
 """Compare what compiled Relax functions return with NumPy: ``launch.py tvm.reference.vote repro.py [ARGUMENT…]``.
 
 The testcase runs unmodified. Each call of a function that was built from a module is evaluated with NumPy from that
-module as it was before the passes that the testcase itself applied: passes keep the meaning of a module. The vote is
+module as it was before the passes that the testcase itself applied: passes keep the meaning of a module, unless they
+change its functions or parameters. The vote is
 ``differs`` if a call returned another value, and ``agrees`` if all calls were evaluated and returned the same.
 Anything else is no vote. A module that was translated from another format, such as ONNX, may be wrong itself: then no
 vote agrees.
@@ -60,6 +61,7 @@ class Voter:
         self._evaluate = importlib.import_module("runners.guest.tvm.reference.evaluate")
         self._compare = importlib.import_module("runners.guest.tvm.reference.compare")
         self._read = importlib.import_module("runners.guest.tvm.reference.arguments").read_value
+        self._signatures = importlib.import_module("runners.guest.tvm.pass_checks.signature").read_signatures
         relax = importlib.import_module("tvm.relax")
         passes = self._tvm.ir.transform.Pass
         passes.__call__ = self._follow(passes.__call__, position=1)
@@ -80,11 +82,15 @@ class Voter:
                 made = original(*args, **words)
             finally:
                 self._depth -= 1
-            if not self._depth and isinstance(given, self._tvm.IRModule):
+            if not self._depth and isinstance(given, self._tvm.IRModule) and self._has_same_functions(given, made):
                 self._origins[id(made)] = (made, self._origins.get(id(given), (None, given))[1])
             return made
 
         return call
+
+    def _has_same_functions(self, given: Any, made: Any) -> bool:
+        """True unless a pass changed functions or parameters: the same arguments then mean something else."""
+        return not isinstance(made, self._tvm.IRModule) or self._signatures(given) == self._signatures(made)
 
     def _watch_machine(self, machine: Any) -> None:
         initialize, get_item = machine.__init__, machine.__getitem__
