@@ -74,12 +74,16 @@ class Missing:
     """A part of the testcase that the issue does not give."""
 
     kind: str
-    """``file``, ``name``, ``module`` or ``code``."""
+    """``file``, ``name``, ``module``, ``code``, or `REST`."""
     name: str
     url: str = ""
     """The attachment or gist that offers the part; empty if there is none."""
     why: str = ""
     """Why ``url`` did not give the part: a clause after "it …", in our own words."""
+
+
+REST = "rest"
+"""The kind of the missing rest of a program or command that breaks off at the end of the description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,16 @@ VOTE = "vote"
 """Evidence of a reference: a `Vote`."""
 DIFFERENCE = "difference"
 """Evidence: lines of a diff."""
+RULE = "rule"
+"""Evidence of a broken rule: a value of `Rule`."""
+RULE_OF = "rule_of"
+"""Evidence of a broken rule: the dimensions, the argument or the input that the rule is about."""
+MOVED = "moved"
+"""Evidence of a moved name: a value of `Moved`."""
+MOVED_IN = "moved_in"
+"""Evidence of a moved name: the build that `MOVED` is about."""
+ADDED_IN = "added_in"
+"""Evidence of a moved name: the build that added the name, if the name is too new."""
 HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
 """Evidence that a guest cannot claim."""
 
@@ -49,6 +59,27 @@ class Vote(StrEnum):
 
     DIFFERS = "differs"
     AGREES = "agrees"
+
+
+class Rule(StrEnum):
+    """Rules of operations that a testcase may break."""
+
+    PARALLEL_WRITES = "parallel-writes"
+    LIVE_ARGUMENT = "live-argument"
+    ZERO_DIVISOR = "zero-divisor"
+
+
+class Moved(StrEnum):
+    """What is known about a name that a build does not have."""
+
+    REMOVED = "removed"
+    """The build of `MOVED_IN` removed the name."""
+    MISSING_SINCE = "missing-since"
+    """The build of `MOVED_IN` is the first one available that lacks the name."""
+    ABSENT = "absent"
+    """The build of `MOVED_IN` lacks the name, and other builds have it."""
+    UNKNOWN = "unknown"
+    """The build of `MOVED_IN` lacks the name. Other builds are not known."""
 
 
 class Settles(StrEnum):

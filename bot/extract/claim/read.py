@@ -155,6 +155,17 @@ _ERROR = _any_of(
     *("unsupported", "unimplemented", r"not (?:supported|implemented)", "invalid", r"refuse[sd]?\b", "reject"),
     *("out of memory", r"OOM\b", "recursion depth"),
 )
+_SLOW = _any_of(
+    *(r"slow(?:er|ness|down|s down|ed down)?\b(?! path)", r"(?:performance|perf|latency|speed|compile.time) regress"),
+    *(r"(?:compil\w*|build|run|execution|inference) times? (?:grow|grew|increase|double|went|go(?:es)? up)",),
+    r"tak(?:es?|ing) (?:too long|(?:\w+ ){0,2}\d+(?:\.\d+)? ?(?:x|times) (?:as long|longer))",
+    r"\d+(?:\.\d+)? ?(?:x|times) slower",
+)
+_MEMORY = _any_of(
+    *(r"memory leak", r"leaks? (?:\w+ )?memory", r"(?:peak|resident) (?:memory|RSS)", r"RSS\b"),
+    *(r"memory (?:usage|use|consumption|footprint)", r"(?:uses|using|consumes|needs|takes|allocates) \S+ ?[MG]i?B\b"),
+    r"too much memory",
+)
 _OUT_OF_MEMORY = _any_of("out of memory", r"OOM\b", "bad_alloc", "runs out of memory")
 
 
@@ -175,8 +186,8 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
         return ClaimKind.CRASH
     if _CUT_SHORT.search(quoted) and not _has_result_check(source.code):
         return ClaimKind.ERROR  # the words "expected" and "mismatch" around it belong to the message
-    for text in (title, _join_prose(source)):
-        for kind, pattern in _KINDS:
+    for text, kinds in ((title, _TITLE_KINDS), (_join_prose(source), _KINDS)):
+        for kind, pattern in kinds:
             if pattern.search(text):
                 return kind
     return ClaimKind.UNKNOWN
@@ -208,7 +219,11 @@ _KINDS = (
     (ClaimKind.WRONG_RESULT, _WRONG),
     (ClaimKind.CRASH, _CRASH),
     (ClaimKind.ERROR, _ERROR),
+    (ClaimKind.SLOW, _SLOW),
+    (ClaimKind.MEMORY, _MEMORY),
 )
+"""In prose, time and memory come last: reports of all kinds mention them."""
+_TITLE_KINDS = (*_KINDS[:2], (ClaimKind.SLOW, _SLOW), (ClaimKind.MEMORY, _MEMORY), *_KINDS[2:])
 
 
 def _classify_failure(source: ClaimSource, signature: Signature, quoted: str) -> ClaimKind:

@@ -30,6 +30,8 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
     good = evidence.find_versions(Answer.GOOD)
     if good:
         return _judge_clean(evidence, good)
+    if (clean_port := _judge_clean_port(evidence)) is not None:
+        return clean_port
     skips = evidence.count_skips()
     if not skips:
         return make_verdict(VerdictKind.INCONCLUSIVE, (Ground.NO_ANSWER,), "Inconclusive: nothing was run.")
@@ -141,6 +143,34 @@ def _judge_clean(evidence: Evidence, good: Sequence[str]) -> Verdict:
         f"Not reproduced: it runs cleanly on {name_all(evidence, good)}.{_mention_other_answers(evidence, good)}",
         (),
         used,
+    )
+
+
+def _judge_clean_port(evidence: Evidence) -> Verdict | None:
+    """Return the verdict where no release reads the posted text, and the newest runs the same program cleanly.
+
+    Only a change of notation counts. A port to another API may do something else: observed where a clean port of a
+    schedule lost the operation that failed.
+    """
+    plan = evidence.plan
+    vocabulary = find_toolchain(plan.testcase.toolchain).FAILURES
+    originals = evidence.list_originals()
+    refused = bool(originals) and all(is_rejected(seen, vocabulary) for seen in originals)
+    ported = [seen for seen in evidence.observations if seen.variant is Variant.PORTED]
+    answers = evidence.combine_answers(Variant.PORTED)
+    deciding = {plan.order[-1], plan.reported} if evidence.has_reported_release() else {plan.order[-1]}
+    clean = all(version is not None and answers.get(version) is Answer.GOOD for version in deciding)
+    same = all(seen.notation_only for seen in ported)
+    if plan.claim.kind is ClaimKind.UNKNOWN or not (refused and clean and same):
+        return None
+    good = evidence.find_versions(Answer.GOOD, Variant.PORTED)
+    where = name_releases(evidence, good, Variant.PORTED)
+    return make_verdict(
+        VerdictKind.NOT_REPRODUCED,
+        (Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE),
+        f"Not reproduced: in today's notation, it runs cleanly on {where}; no release here reads it as posted.",
+        ("the failure may have been fixed before the oldest of these releases",),
+        evidence.find_indices(*good, variants=(Variant.PORTED,)),
     )
 
 

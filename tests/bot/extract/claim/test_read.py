@@ -457,3 +457,20 @@ def test_output_is_read_from_comments_rows_and_spans(
 ) -> None:
     claim = extract_claim(OUTPUT.format(said=said, comment=comment, more=more), "[Bug] tvm: wrong result")
     assert (claim.actual, claim.expected) == (actual, expected)
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [
+        ("[Performance] Compiling a model became ten times slower", ClaimKind.SLOW),
+        ("Compile time regression with large constants", ClaimKind.SLOW),
+        ("Building takes 8x as long since the last release", ClaimKind.SLOW),
+        ("Memory leak when a module is loaded in a loop", ClaimKind.MEMORY),
+        ("Peak memory of a small program grows with every call", ClaimKind.MEMORY),
+        ("Wrong result on the slow path of softmax", ClaimKind.WRONG_RESULT),
+        ("Segfault, and slow before that", ClaimKind.CRASH),
+        ("Tuning never terminates and is slow", ClaimKind.HANG),
+    ],
+)
+def test_claims_about_time_and_memory_have_kinds_of_their_own(title: str, kind: ClaimKind) -> None:
+    assert extract_claim("```python\nimport tvm\nprint(tvm.__version__)\n```", title).kind is kind
