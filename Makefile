@@ -16,14 +16,13 @@ demo: system $(READY)  ## two issues, real compilers, two verdicts
 	$(BIN)/reprobot reproduce $(IREE_EXAMPLE)
 
 test: devices $(READY) style  ## everything: sandboxes and compilers too
-	$(BIN)/python -m pytest -n auto -m "not sandbox"
-	$(BIN)/python -m pytest -m sandbox
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 check: python $(READY) style  ## what runs in under a minute, without sandbox or compiler
 	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)"
 
 fuzz: python $(READY)  ## the property tests of `make check` on newly drawn examples: for minutes, not for CI
-	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract or thorough)" --hypothesis-profile=fuzz
+	$(BIN)/python -m pytest -n auto -m "not (sandbox or compilers or contract)" --hypothesis-profile=fuzz
 
 accuracy: system $(READY)  ## every verdict of the corpus against the truth found by hand; takes some ten minutes
 	$(BIN)/python -m bench.accuracy --jobs 2

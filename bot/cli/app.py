@@ -146,6 +146,7 @@ def run_reproduce(
             catalogue=catalogue,
             open_bench=context.prepare_bench(options, catalogue, sink),
             history=context.open_named_log(history),
+            say=sink.say,
         )
     _finish_report(report, json, html, comment)
 

@@ -68,6 +68,14 @@ def make_document(report: Report, comment: str) -> Json:
             "evidence": list(report.verdict.evidence),
             "grounds": [str(one) for one in report.verdict.grounds],
             "leaning": None if report.verdict.leaning is None else report.verdict.leaning.value,
+            "votes": [
+                {
+                    "reference": one.reference,
+                    "says": "wrong" if one.wrong else "right",
+                    "version": one.version or None,
+                }
+                for one in report.verdict.votes
+            ],
         },
         "command": report.command,
         "notes": list(report.notes),

@@ -12,7 +12,7 @@ from bot.extract.blocks.markdown import Document, Prose
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import IssueSection, classify_heading
 from bot.extract.claim.failure import find_signature, list_failure_pieces
-from bot.extract.claim.quoted_output import find_telling_line, read_quoted_output
+from bot.extract.claim.quoted_output import find_telling_line, read_comments, read_quoted_output
 from bot.extract.claim.versions import Passage, find_good_versions, find_versions
 from bot.extract.vocabulary import any_of, any_word, join_words, list_vocabularies, vocabulary_of
 from runners.core.failure.parse import NATIVE
@@ -47,6 +47,9 @@ def read_claim(source: ClaimSource) -> Claim:
         kind = ClaimKind.WRONG_RESULT  # the report is about the output of a run
     if kind is ClaimKind.HANG and actual and expected:
         kind = ClaimKind.WRONG_RESULT  # a run that hangs has no output to compare; the words mean something else
+    if kind is ClaimKind.WRONG_RESULT and not (actual and expected):
+        printed, wanted = read_comments(source.code, expected)
+        actual, expected = actual or printed, expected or wanted
     if kind in (ClaimKind.CRASH, ClaimKind.ERROR):
         actual = expected = ""
     if kind is ClaimKind.CRASH:
@@ -152,6 +155,17 @@ _ERROR = _any_of(
     *("unsupported", "unimplemented", r"not (?:supported|implemented)", "invalid", r"refuse[sd]?\b", "reject"),
     *("out of memory", r"OOM\b", "recursion depth"),
 )
+_SLOW = _any_of(
+    *(r"slow(?:er|ness|down|s down|ed down)?\b(?! path)", r"(?:performance|perf|latency|speed|compile.time) regress"),
+    *(r"(?:compil\w*|build|run|execution|inference) times? (?:grow|grew|increase|double|went|go(?:es)? up)",),
+    r"tak(?:es?|ing) (?:too long|(?:\w+ ){0,2}\d+(?:\.\d+)? ?(?:x|times) (?:as long|longer))",
+    r"\d+(?:\.\d+)? ?(?:x|times) slower",
+)
+_MEMORY = _any_of(
+    *(r"memory leak", r"leaks? (?:\w+ )?memory", r"(?:peak|resident) (?:memory|RSS)", r"RSS\b"),
+    *(r"memory (?:usage|use|consumption|footprint)", r"(?:uses|using|consumes|needs|takes|allocates) \S+ ?[MG]i?B\b"),
+    r"too much memory",
+)
 _OUT_OF_MEMORY = _any_of("out of memory", r"OOM\b", "bad_alloc", "runs out of memory")
 
 
@@ -172,8 +186,8 @@ def _classify_claim(source: ClaimSource, signature: Signature | None) -> ClaimKi
         return ClaimKind.CRASH
     if _CUT_SHORT.search(quoted) and not _has_result_check(source.code):
         return ClaimKind.ERROR  # the words "expected" and "mismatch" around it belong to the message
-    for text in (title, _join_prose(source)):
-        for kind, pattern in _KINDS:
+    for text, kinds in ((title, _TITLE_KINDS), (_join_prose(source), _KINDS)):
+        for kind, pattern in kinds:
             if pattern.search(text):
                 return kind
     return ClaimKind.UNKNOWN
@@ -205,7 +219,11 @@ _KINDS = (
     (ClaimKind.WRONG_RESULT, _WRONG),
     (ClaimKind.CRASH, _CRASH),
     (ClaimKind.ERROR, _ERROR),
+    (ClaimKind.SLOW, _SLOW),
+    (ClaimKind.MEMORY, _MEMORY),
 )
+"""In prose, time and memory come last: reports of all kinds mention them."""
+_TITLE_KINDS = (*_KINDS[:2], (ClaimKind.SLOW, _SLOW), (ClaimKind.MEMORY, _MEMORY), *_KINDS[2:])
 
 
 def _classify_failure(source: ClaimSource, signature: Signature, quoted: str) -> ClaimKind:

@@ -118,7 +118,7 @@ def render_suspects(commits: CommitRange | None, suspects: Sequence[Suspect], di
         f" {escape_prose(', '.join(one.why))}"
         for one in suspects[:5]
     )
-    ranked = "The order rests on words, dates and files alone and is not evidence against any commit."
+    ranked = "The order rests on names, words and dates, and is not evidence against any commit."
     return f"One of {count} in {span} may {did}; most related to the report:\n\n" + "\n".join(lines) + f"\n\n{ranked}"
 
 

@@ -15,9 +15,10 @@ from bot.verdict.rules.phrases import (
     name_newest,
     name_releases,
 )
-from bot.verdict.rules.reworded import find_refusal, is_reworded
+from bot.verdict.rules.reworded import find_diagnostic, find_refusal, is_reworded
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.bisection import releases as search
+from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.parse import NATIVE
 from runners.core.protocol import Answer, Claim, ClaimKind, Outcome, Variant
 
@@ -34,6 +35,8 @@ def judge_contradicted(evidence: Evidence) -> Verdict | None:
         return None
     if evidence.combine_answers().get(plan.reported) is not Answer.GOOD:
         return None
+    if plan.claim.kind in QUANTITIES:
+        return None  # "2 s with A, 25 s with B" names the good release as well
     return make_verdict(
         VerdictKind.INCONCLUSIVE,
         (Ground.NO_ANSWER,),
@@ -196,6 +199,15 @@ def _judge_without_newest(evidence: Evidence, newest_bad: str, grounds: tuple[Gr
                 ("the type of the error and its stack are the same, and only the message differs from the report",),
                 used,
             )
+        case _ if evidence.plan.claim.kind is ClaimKind.CRASH and (said := find_diagnostic(evidence, newest)):
+            return make_verdict(
+                VerdictKind.FIXED,
+                (*grounds, Ground.REJECTED),
+                f"Already fixed: {newest_bad} crashes as reported; {newest}, {name_newest(evidence)},"
+                f" rejects the program with a diagnostic instead: {said}.",
+                (),
+                used,
+            )
         case _ if refusal := find_refusal(evidence, newest):
             return make_verdict(
                 VerdictKind.INCONCLUSIVE,
@@ -257,6 +269,8 @@ def list_grounds(evidence: Evidence, version: str, variant: Variant = Variant.OR
 
 def _is_vague(claim: Claim) -> bool:
     """True if the report has no message, frames or output: only a kind of failure to match."""
+    if claim.kind in QUANTITIES:
+        return False  # the runs of the releases are compared with each other
     specific = claim.signature is not None and bool(claim.signature.message or claim.signature.frames)
     return not specific and not claim.actual
 

@@ -390,6 +390,27 @@ def test_passes_in_a_pipeline_are_renamed() -> None:
     assert done.testcase.steps[0][1] == pipeline.replace("iree-gpu-pack", "iree-codegen-gpu-pack")
 
 
+@pytest.mark.parametrize(
+    ("written", "ported"),
+    [
+        ("canonicalize,func(cse)", "builtin.module(canonicalize,func.func(cse))"),
+        ("func.func(cse)", "builtin.module(func.func(cse))"),
+        ("module(cse)", "builtin.module(cse)"),
+    ],
+)
+def test_a_pipeline_without_the_operation_that_it_runs_on_gets_one(written: str, ported: str) -> None:
+    """Until 2022, a pipeline ran on the module without saying so. No release here reads such a pipeline."""
+    for words in ((f"-pass-pipeline={written}",), ("--pass-pipeline", written)):
+        done = port_testcase(command("iree-opt", *words, "m.mlir"), "3.13.0", iree)
+        assert done is not None
+        assert done.testcase.steps[0][1:] == (f"--pass-pipeline={ported}", "m.mlir")
+
+
+@pytest.mark.parametrize("written", ["builtin.module(func.func(cse))", "any(cse)", ""])
+def test_a_pipeline_that_names_its_operation_stays(written: str) -> None:
+    assert port_testcase(command("iree-opt", f"--pass-pipeline={written}", "m.mlir"), "3.13.0", iree) is None
+
+
 def test_a_program_in_a_string_is_ported() -> None:
     """TVMScript for the parser. The quotes stay, and a change has the line of the file."""
     code = """\
@@ -431,6 +452,47 @@ def test_mlir_in_a_string_is_ported_with_the_names_of_its_backend() -> None:
     assert "stablehlo.negate" in text
     assert 'target_backends=["llvm-cpu"]' in text
     assert "input_type='stablehlo'" in text
+    assert done.is_notation_only
+
+
+def port_runtime(code: str) -> str:
+    testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="iree", files={"r.py": code}, steps=(("python", "r.py"),))
+    done = port_testcase(testcase, "3.13.0", iree)
+    return code if done is None else done.testcase.files["r.py"]
+
+
+def test_an_instance_that_was_implied_is_that_of_the_only_configuration() -> None:
+    """Other instances do not know its types."""
+    code = "import iree.runtime as rt\ncfg = rt.Config('local-task')\nm = rt.VmModule.from_flatbuffer(blob)\n"
+    assert "from_flatbuffer(cfg.vm_instance, blob)" in port_runtime(code)
+    twice = code.replace("cfg =", "other = rt.Config('local-sync')\ncfg =")
+    named = code.replace("(blob)", "(cfg.vm_instance, blob)")
+    assert [port_runtime(text) for text in (twice, named)] == [twice, named]
+
+
+@pytest.mark.parametrize(
+    ("code", "ported"),
+    [
+        (
+            "from iree.compiler import compile_str\nimport iree.compiler.api.driver\ncompile_str('')\n",
+            "from iree.compiler import compile_str\npass\ncompile_str('')\n",
+        ),
+        (
+            "import iree.compiler\nimport iree.compiler.api.driver\niree.compiler.compile_str('')\n",
+            "import iree.compiler\npass\niree.compiler.compile_str('')\n",
+        ),
+        ("import iree.compiler.api.driver\niree.compiler.compile_str('')\n", None),
+        ("import iree.compiler.api.driver as driver\ndriver.main()\n", None),
+    ],
+)
+def test_an_import_of_a_module_that_is_gone_is_left_out_if_nothing_uses_it(code: str, ported: str | None) -> None:
+    assert port_runtime(code) == (ported or code)
+
+
+def test_a_call_of_another_function_is_no_change_of_notation() -> None:
+    done = port_testcase(python("import tvm\ntvm.compile(1)\n"), "0.17.dev0", tvm)
+    assert done is not None
+    assert not done.is_notation_only
 
 
 @pytest.mark.parametrize(

@@ -421,3 +421,20 @@ def test_code_without_a_fence_is_no_description_of_the_failure() -> None:
     told = extract_claim(body, "[Bug] tvm te.compute fails").told
     assert "It fails since the last update." in told
     assert "row_major_index" not in told
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [
+        ("[Performance] Compiling a model became ten times slower", ClaimKind.SLOW),
+        ("Compile time regression with large constants", ClaimKind.SLOW),
+        ("Building takes 8x as long since the last release", ClaimKind.SLOW),
+        ("Memory leak when a module is loaded in a loop", ClaimKind.MEMORY),
+        ("Peak memory of a small program grows with every call", ClaimKind.MEMORY),
+        ("Wrong result on the slow path of softmax", ClaimKind.WRONG_RESULT),
+        ("Segfault, and slow before that", ClaimKind.CRASH),
+        ("Tuning never terminates and is slow", ClaimKind.HANG),
+    ],
+)
+def test_claims_about_time_and_memory_have_kinds_of_their_own(title: str, kind: ClaimKind) -> None:
+    assert extract_claim("```python\nimport tvm\nprint(tvm.__version__)\n```", title).kind is kind

@@ -1,0 +1,123 @@
+"""Decide which runs took too much time or memory, where a report claims that. Pure.
+
+A duration says nothing about another machine. The releases are therefore compared with each other. The claim
+holds for the releases on one side of a change if each of their runs took several times as much as any run on the
+other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from runners.core.protocol import Answer, ClaimKind, Observation, Outcome, Plan, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """A quantity of a run, and the difference between releases that counts."""
+
+    read: Callable[[Observation], float]
+    show: Callable[[float], str]
+    factor: float
+    """The least value on the worse side is at least this many times the greatest value on the better side."""
+    floor: float
+    """The least difference, in the unit of `read`."""
+    verb: str
+    more: str
+    """The end of the sentence ``no release takes 3 times … another``."""
+
+
+QUANTITIES = {
+    # Two runs of one build differ by up to 1.8 times on a machine with two processes per core (measured).
+    ClaimKind.SLOW: Quantity(
+        read=lambda seen: seen.seconds,
+        show=lambda value: f"{value:.1f} s",
+        factor=3,
+        floor=1.0,
+        verb="takes",
+        more="as long as",
+    ),
+    # A run in a warm process shares its imports: 86 and 147 MiB for one program (measured).
+    ClaimKind.MEMORY: Quantity(
+        read=lambda seen: float(seen.peak_bytes),
+        show=lambda value: f"{value / 2**20:.0f} MiB",
+        factor=2,
+        floor=256 * 2**20,
+        verb="uses",
+        more="as much memory as",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """The values of the clean runs of some releases, oldest release first."""
+
+    versions: tuple[str, ...]
+    least: float
+    greatest: float
+
+
+def measure_releases(plan: Plan, observations: Sequence[Observation]) -> tuple[Spread, ...]:
+    """Return the values of each release that ran the testcase to its end, oldest first; empty for other claims.
+
+    Runs that `mark_costly_runs` marked belong to it.
+    """
+    quantity = QUANTITIES.get(plan.claim.kind)
+    if quantity is None:
+        return ()
+    values: dict[str, list[float]] = {}
+    for seen in observations:
+        if _is_measured(plan, seen):
+            values.setdefault(seen.version, []).append(quantity.read(seen))
+    return tuple(
+        Spread(versions=(version,), least=min(values[version]), greatest=max(values[version]))
+        for version in plan.order
+        if version in values
+    )
+
+
+def mark_costly_runs(plan: Plan, observations: Sequence[Observation]) -> tuple[Observation, ...]:
+    """Return the observations, with the runs of the worse releases as the reported failure.
+
+    Nothing is marked for other claims, or without a clear change between two releases. A run that reached a limit is
+    the reported failure already.
+    """
+    quantity = QUANTITIES.get(plan.claim.kind)
+    if quantity is None or any(seen.answer is Answer.BAD for seen in observations):
+        return tuple(observations)
+    measured = measure_releases(plan, observations)
+    for i in range(1, len(measured)):
+        older, newer = join_spreads(measured[:i]), join_spreads(measured[i:])
+        worse, better = (newer, older) if newer.least > older.greatest else (older, newer)
+        difference = worse.least - better.greatest
+        if difference >= quantity.floor and worse.least >= quantity.factor * better.greatest:
+            return tuple(_mark(seen, plan, quantity, worse, better) for seen in observations)
+    return tuple(observations)
+
+
+def join_spreads(spreads: Sequence[Spread]) -> Spread:
+    """Return one spread over the releases of at least one spread."""
+    return Spread(
+        versions=tuple(version for one in spreads for version in one.versions),
+        least=min(one.least for one in spreads),
+        greatest=max(one.greatest for one in spreads),
+    )
+
+
+def _mark(seen: Observation, plan: Plan, quantity: Quantity, worse: Spread, better: Spread) -> Observation:
+    if seen.version not in worse.versions or not _is_measured(plan, seen):
+        return seen
+    limit = f"{quantity.show(better.greatest)} at most on {better.versions[0]}"
+    limit += f" to {better.versions[-1]}" if len(better.versions) > 1 else ""
+    why = f"{quantity.verb} {quantity.show(quantity.read(seen))}, and {limit}"
+    return msgspec.structs.replace(seen, outcome=Outcome.MATCH, answer=Answer.BAD, why=why)
+
+
+def _is_measured(plan: Plan, seen: Observation) -> bool:
+    """True for a run of the posted testcase to its end, on its own device. A port may cost time of its own."""
+    ended_well = seen.outcome is Outcome.PASS or (seen.outcome is Outcome.MATCH and seen.signature is None)
+    return ended_well and seen.variant is Variant.ORIGINAL and seen.device == plan.device
