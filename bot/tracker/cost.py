@@ -98,8 +98,8 @@ def describe_estimate(one: Estimate) -> tuple[str, ...]:
     source = f"from {one.measured} issues that ran before" if one.measured else "no issue ran before: usual figures"
     return (
         f"{one.due.total()} issues to answer ({why})",
-        f"about {one.runs} runs, {format_time(one.seconds)}, {one.core_hours:.1f} core-hours, {one.requests} requests"
-        f", {one.ledger_bytes / 2**20:.1f} MiB of the ledger ({source})",
+        f"about {one.runs} runs, {format_time(one.seconds)}, {one.core_hours:.1f} core-hours, "
+        f"{one.requests} requests, {one.ledger_bytes / 2**20:.1f} MiB of the ledger ({source})",
     )
 
 

@@ -22,9 +22,11 @@ from runners.core.findings import (
     PRINTS_ANOTHER_VALUE,
     RULE,
     RULE_OF,
+    VOTE,
     Moved,
     Rule,
-    VOTE, Vote, render_title,
+    Vote,
+    render_title,
 )
 from runners.core.protocol import Finding, FindingKind
 
