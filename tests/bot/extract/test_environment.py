@@ -45,9 +45,7 @@ def test_variables_that_the_failing_program_need_not_have_are_left_out(text: str
     assert read_variables(text) == {}
 
 
-@pytest.mark.parametrize(
-    "setting", ["MY_FLAG=x.so", "TVM_NUM_THREADS=$(id)", "TVM_LOG_DEBUG=a;b", "HTTP_PROXY=x"]
-)
+@pytest.mark.parametrize("setting", ["MY_FLAG=x.so", "TVM_NUM_THREADS=$(id)", "TVM_LOG_DEBUG=a;b", "HTTP_PROXY=x"])
 def test_other_variables_are_named_and_not_set(setting: str) -> None:
     found = extract_repro(f"```sh\n{setting.replace(';', chr(92) + ';')} python a.py\n```\n\n{PROGRAM}")
     assert found.testcase.list_variables() == {}
