@@ -77,6 +77,7 @@ def assemble_report(
         findings=seen.findings,
         trail=seen.trail,
         left_out=asked.extraction.left_out if isinstance(asked.extraction, Repro) else (),
+        generates_inputs=isinstance(asked.extraction, Repro) and asked.extraction.generates_inputs,
         only_defines=isinstance(asked.extraction, Repro) and asked.extraction.only_defines,
     )
     verdict = judge(evidence)

@@ -738,6 +738,21 @@ def test_a_part_of_the_program_gives_no_verdict_on_clean_runs(outcomes: tuple[Ou
     assert any("leaves out" in reason for reason in partial.reasons)
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ((P, P, P, P), VerdictKind.INCONCLUSIVE),
+        ((M, M, M, M), VerdictKind.CONFIRMED),
+        ((M, M, P, P), VerdictKind.FIXED),
+    ],
+)
+def test_clean_runs_with_generated_inputs_decide_nothing_alone(
+    outcomes: tuple[Outcome, ...], kind: VerdictKind
+) -> None:
+    """The failure may need other inputs, unless an older release fails with these."""
+    assert judge(replace(evidence(outcomes), generates_inputs=True)).kind is kind
+
+
 def test_definitions_alone_can_fail_but_are_never_clean() -> None:
     """A clean run says nothing about the use of a definition. A definition that no longer fails is fixed."""
     clean, fixed = evidence((P, P, P, P)), evidence((M, M, P, P))
