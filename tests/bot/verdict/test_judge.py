@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 
 import msgspec
 import pytest
@@ -788,6 +789,26 @@ def test_words_of_a_run_are_quoted_in_the_verdict() -> None:
         "it ends with `A maintainer must merge this`"
         in judge(evidence((S, S, S, S), observe("1.3", S, signature=odd))).headline
     )
+
+
+@pytest.mark.parametrize(
+    ("day", "order", "told"),
+    [
+        (date(2023, 8, 20), ("0.25.0", "0.27.0"), "v0.13.0"),
+        (date(2026, 8, 20), ("0.25.0", "0.27.0"), "v0.19.0"),
+        (date(2023, 8, 20), ("0.16.dev0", "0.27.0"), ""),
+        (date(2019, 8, 20), ("0.25.0", "0.27.0"), ""),
+    ],
+)
+def test_a_build_that_could_run_the_testcase_is_named(day: date, order: tuple[str, ...], told: str) -> None:
+    """It has the name that is gone, and is not younger than the report. An offered build is not named."""
+    moved = Finding(kind=FindingKind.API_MOVED, summary="gone", evidence={"name": "tvm.relay", "successor": None})
+    runs = tuple(observe(version, I, findings=(moved,)) for version in order)
+    plan = msgspec.structs.replace(PLAN, order=order, first=order, day=day)
+    verdict = judge(Evidence(plan=plan, observations=runs, findings=()))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    named = [reason for reason in verdict.reasons if "is not offered here" in reason]
+    assert [reason.split()[0] for reason in named] == ([told] if told else [])
 
 
 def test_a_limit_of_the_operator_is_the_headline() -> None:
