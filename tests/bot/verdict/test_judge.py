@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 
 import msgspec
 import pytest
@@ -835,6 +836,21 @@ def test_a_part_of_the_program_gives_no_verdict_on_clean_runs(outcomes: tuple[Ou
     assert any("leaves out" in reason for reason in partial.reasons)
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "kind"),
+    [
+        ((P, P, P, P), VerdictKind.INCONCLUSIVE),
+        ((M, M, M, M), VerdictKind.CONFIRMED),
+        ((M, M, P, P), VerdictKind.FIXED),
+    ],
+)
+def test_clean_runs_with_generated_inputs_decide_nothing_alone(
+    outcomes: tuple[Outcome, ...], kind: VerdictKind
+) -> None:
+    """The failure may need other inputs, unless an older release fails with these."""
+    assert judge(replace(evidence(outcomes), generates_inputs=True)).kind is kind
+
+
 def test_definitions_alone_can_fail_but_are_never_clean() -> None:
     """A clean run says nothing about the use of a definition. A definition that no longer fails is fixed."""
     clean, fixed = evidence((P, P, P, P)), evidence((M, M, P, P))
@@ -870,6 +886,26 @@ def test_words_of_a_run_are_quoted_in_the_verdict() -> None:
         "it ends with `A maintainer must merge this`"
         in judge(evidence((S, S, S, S), observe("1.3", S, signature=odd))).headline
     )
+
+
+@pytest.mark.parametrize(
+    ("day", "order", "told"),
+    [
+        (date(2023, 8, 20), ("0.25.0", "0.27.0"), "v0.13.0"),
+        (date(2026, 8, 20), ("0.25.0", "0.27.0"), "v0.19.0"),
+        (date(2023, 8, 20), ("0.16.dev0", "0.27.0"), ""),
+        (date(2019, 8, 20), ("0.25.0", "0.27.0"), ""),
+    ],
+)
+def test_a_build_that_could_run_the_testcase_is_named(day: date, order: tuple[str, ...], told: str) -> None:
+    """It has the name that is gone, and is not younger than the report. An offered build is not named."""
+    moved = Finding(kind=FindingKind.API_MOVED, summary="gone", evidence={"name": "tvm.relay", "successor": None})
+    runs = tuple(observe(version, I, findings=(moved,)) for version in order)
+    plan = msgspec.structs.replace(PLAN, order=order, first=order, day=day)
+    verdict = judge(Evidence(plan=plan, observations=runs, findings=()))
+    assert verdict.kind is VerdictKind.UNTESTABLE
+    named = [reason for reason in verdict.reasons if "is not offered here" in reason]
+    assert [reason.split()[0] for reason in named] == ([told] if told else [])
 
 
 def test_a_limit_of_the_operator_is_the_headline() -> None:
