@@ -32,11 +32,10 @@ def investigate_plan(plan: Plan, tools: Tools) -> Investigation:
     cause = CauseSearch(state)
     with tools.progress.stage("matrix"):
         state.run(state.original, plan.first)
-        cause.begin_early()
     with tools.progress.stage("bisection"):
-        bisect_releases(state, state.original, after_step=cause.begin_early)
+        bisect_releases(state, state.original, meanwhile=cause.begin_early)
     with tools.progress.stage("confirmation"):
-        confirm_answer(state, state.original)
+        confirm_answer(state, state.original, meanwhile=cause.begin_early)
         confirm_intermittent(state, state.original)
         confirm_other_failure(state, state.original)
         run_controls(state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from runners.core.bisection import releases
 from runners.core.protocol import SAID_TO_WORK, Answer, Exited, Finding, FindingKind, Outcome, Variant
@@ -18,9 +18,12 @@ ORDERLY = 3
 """Runs of the newest release that end with an error before the crash counts as gone there."""
 
 
-def confirm_answer(state: InvestigationState, configuration: Configuration) -> None:
-    """Rerun both sides of each change, and the newest release that answered."""
-    state.run(configuration, releases.list_deciding(state.plan.order, state.combine_answers(configuration)))
+def confirm_answer(
+    state: InvestigationState, configuration: Configuration, *, meanwhile: Callable[[], None] = lambda: None
+) -> None:
+    """Rerun both sides of each change, and the newest release that answered. ``meanwhile`` is as in `run`."""
+    deciding = releases.list_deciding(state.plan.order, state.combine_answers(configuration))
+    state.run(configuration, deciding, meanwhile=meanwhile)
 
 
 def confirm_intermittent(state: InvestigationState, configuration: Configuration) -> None:

@@ -165,8 +165,18 @@ class InvestigationState:
         ]
         return min(failing, key=lambda seen: home.index(seen.version), default=None)
 
-    def run(self, configuration: Configuration, versions: Iterable[str], *, vary: bool = True) -> None:
-        """Run builds side by side, as far as the budget reaches. With ``vary``, a rerun has other conditions."""
+    def run(
+        self,
+        configuration: Configuration,
+        versions: Iterable[str],
+        *,
+        vary: bool = True,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run builds side by side, as far as the budget reaches. With ``vary``, a rerun has other conditions.
+
+        ``meanwhile`` is called once the runs are on their way: work that it begins comes after them.
+        """
         left = 0 if self.is_exhausted else self.plan.budget.probes - len(self.seen)
         memory = self._depends_on_memory(self.seen)
         cells = [configure_cell(self.plan, configuration, version) for version in versions][:left]
@@ -177,6 +187,7 @@ class InvestigationState:
             for cell in cells
             for number in [1 + self._count_cell(cell, self.seen)]
         ]
+        meanwhile()
         if configuration is self.original:
             for _ in as_completed(pending):
                 self._expect_reruns([future.result() for future in pending if future.done()])
@@ -277,7 +288,7 @@ def make_cell(
 
 
 def bisect_releases(
-    state: InvestigationState, configuration: Configuration, *, after_step: Callable[[], None] = lambda: None
+    state: InvestigationState, configuration: Configuration, *, meanwhile: Callable[[], None] = lambda: None
 ) -> None:
     """Run the releases that the search chooses, until the search ends or no run gives an answer."""
     while state.plan.bisect and not state.is_exhausted:
@@ -290,8 +301,7 @@ def bisect_releases(
         wanted = releases.choose_probes(state.plan.order, answers, most=most) or _list_gaps(state, answers)
         if not wanted:
             return
-        state.run(configuration, wanted)
-        after_step()
+        state.run(configuration, wanted, meanwhile=meanwhile)
 
 
 def _list_gaps(state: InvestigationState, answers: Mapping[str, Answer]) -> tuple[str, ...]:

@@ -153,6 +153,24 @@ def test_runs_on_stand_ins_begin_together() -> None:
     assert all(one in made for one in moved)
 
 
+def test_an_early_diagnosis_lets_the_confirming_runs_begin_first() -> None:
+    """The verdict rests on these runs, and would wait for the diagnosis otherwise."""
+    events: list[str] = []
+
+    def truth(cell: Cell, attempt: int) -> Outcome:
+        events.append(f"{cell.version}, run {attempt}")
+        return Outcome.MATCH if ORDER.index(cell.version) < 8 else Outcome.PASS
+
+    def diagnose(_failure: Failure) -> Diagnosis:
+        events.append("diagnosis")
+        return Diagnosis()
+
+    run(make_plan(), truth, diagnose=diagnose, executor=Inline(), background=Inline())
+    confirming = [event for event in events if event.endswith("run 2")]
+    assert len(confirming) >= 2
+    assert events[events.index("diagnosis") - len(confirming) : events.index("diagnosis")] == confirming
+
+
 def test_the_budget_is_kept() -> None:
     """There are never more runs than allowed, reruns included."""
     seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
