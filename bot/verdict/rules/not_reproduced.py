@@ -18,7 +18,7 @@ from bot.verdict.rules.phrases import (
     name_releases,
     quote_span,
 )
-from bot.verdict.rules.untestable import describe_needs, describe_stand_ins
+from bot.verdict.rules.untestable import describe_needs, describe_stand_ins, name_build
 from bot.verdict.verdict import Verdict, VerdictKind, make_verdict
 from runners.core.failure.costs import QUANTITIES
 from runners.core.failure.rejection import is_rejected
@@ -53,7 +53,7 @@ def judge_not_reproduced(evidence: Evidence) -> Verdict:
                 (Ground.CANNOT_RUN,),
                 f"No release here can run the testcase as posted: its API has moved ({count_tried(evidence)})."
                 f"{clean}",
-                (why,),
+                (why, name_build(evidence)),
                 used,
             )
         case Outcome.UNAVAILABLE:
@@ -234,6 +234,7 @@ def _judge_other_failures(evidence: Evidence) -> Verdict:
             f"No release here accepts the testcase as written ({count_tried(evidence)}).",
             (
                 f"{latest.version} says: {quote_span(latest.why)}",
+                name_build(evidence),
                 "to decide: the release that reads this text, or the text in today's syntax",
             ),
             evidence.find_indices(*list_versions(plan, failing)),

@@ -108,6 +108,9 @@ class Idioms:
     """Use and text of a string literal → the expression that replaces the literal; None to keep it."""
     find_embedded: Callable[[str], Embedded | None] | None = None
     """Text of a string literal → its language if the text is a program, which is then ported too."""
+    flags_program: str = ""
+    """The program whose flags Python programs list as strings. A list that begins with a program's name is a call of
+    that program."""
     rename_program: Callable[[Sequence[str]], str | None] | None = None
     """A call of a program → the program that does the same in the release, with the same flags; None to keep it."""
     port_pipeline: Callable[[str], str] | None = None
