@@ -146,6 +146,7 @@ def run_reproduce(
             catalogue=catalogue,
             open_bench=context.prepare_bench(options, catalogue, sink),
             history=context.open_named_log(history),
+            say=sink.say,
         )
     _finish_report(report, json, html, comment)
 
@@ -395,10 +396,15 @@ def run_plan(
 def run_probe(
     plan: PlanOption,
     sha256: ShaOption,
-    cell: Annotated[str, typer.Option(help="Cell of the plan to run.", metavar="ID")],
+    cell: Annotated[
+        str, typer.Option(help="Cell of the plan to run; of the plans of a sweep, the shard.", metavar="ID")
+    ],
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Job 2: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token."""
+    """Job 2: run one cell of the plan in sandboxes and write results/<cell>.json. Refuses to hold a token.
+
+    If the plan is a folder, which `sweep --plans` wrote, run all plans of the shard that --cell names.
+    """
     from bot.cli import jobs
 
     jobs.run_probe(plan, sha256, cell, results)
@@ -558,7 +564,30 @@ def run_sweep(
         Path | None,
         typer.Option(help="Settings file, as .github/reprobot.yml; by default the repository's.", metavar="FILE"),
     ] = None,
-    post: Annotated[bool, typer.Option("--post", help="Also answer on the issues; needs a token.")] = False,
+    post: Annotated[
+        bool,
+        typer.Option("--post", help="Also write first answers on the issues, and edit changed ones; needs a token."),
+    ] = False,
+    plans: Annotated[
+        Path | None,
+        typer.Option(help="Only plan: write the plans into DIR, for `probe` on other machines.", metavar="DIR"),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Run nothing: take the result files that `probe` wrote for the plans.", metavar="DIR"),
+    ] = None,
+    shards: Annotated[
+        int,
+        typer.Option(
+            help="With --plans, the most shards; with --results, the number that was printed.", min=1, max=256
+        ),
+    ] = 20,
+    duplicates: Annotated[
+        bool,
+        typer.Option(
+            "--duplicates", help="Minimise the testcases of issues that behave alike; run each on the other's builds."
+        ),
+    ] = False,
     closed: Annotated[bool, typer.Option("--closed", help="Same as --state all.", hidden=True)] = False,
 ) -> None:
     """Run the testcases of a whole tracker, and write a dashboard. Makes only the runs whose result can have changed.
@@ -579,6 +608,10 @@ def run_sweep(
         only_estimate=estimate,
         settings_file=settings,
         post=post,
+        plans=plans,
+        results=results,
+        shards=shards,
+        duplicates=duplicates,
     )
 
 

@@ -21,6 +21,8 @@ class Intent(StrEnum):
     DOCUMENTATION = "documentation"
     BUILD = "build"
     """Building the compiler from source, installing it, or its continuous integration."""
+    MOVED = "moved"
+    """A name that the compiler has renamed or removed on purpose."""
 
 
 DESCRIPTIONS = {
@@ -30,6 +32,7 @@ DESCRIPTIONS = {
     Intent.TRACKING: "tracks work",
     Intent.DOCUMENTATION: "is about the documentation",
     Intent.BUILD: "is about a build or a CI job",
+    Intent.MOVED: "is about a name that the compiler has renamed or removed",
 }
 """Predicates of the sentence "The text …"."""
 
@@ -75,12 +78,16 @@ class Missing:
     """A part of the testcase that the issue does not give."""
 
     kind: str
-    """``file``, ``name``, ``module`` or ``code``."""
+    """``file``, ``name``, ``module``, ``code``, or `REST`."""
     name: str
     url: str = ""
     """The attachment or gist that offers the part; empty if there is none."""
     why: str = ""
     """Why ``url`` did not give the part: a clause after "it …", in our own words."""
+
+
+REST = "rest"
+"""The kind of the missing rest of a program or command that breaks off at the end of the description."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

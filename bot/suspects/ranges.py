@@ -6,12 +6,13 @@ A range lies between the two builds of a change, or leads to the likely fix of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Protocol
 
 import msgspec
 
+from bot.suspects.observed import Part, locate_parts, read_messages, read_parts
 from bot.suspects.rank import ReportQuery, select_suspects
 from bot.verdict.evidence import Evidence
 from bot.verdict.verdict import LikelyFix, VerdictKind
@@ -34,6 +35,8 @@ class CommitHistory(Protocol):
 
     def last_before(self, day: date, end: str) -> str | None: ...
 
+    def list_files(self, revision: str) -> Sequence[str]: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedRanges:
@@ -53,9 +56,11 @@ def rank_ranges(
     history: CommitHistory,
 ) -> RankedRanges:
     """Rank the commits of each bisection's range. If no build shows the failure, look for its likely fix."""
+    parts = read_parts(evidence)
+    observed = replace(query, text="\n".join((read_messages(evidence), query.text)))
     try:
         return RankedRanges(
-            bisections=tuple(_add_suspects(one, query, history) for one in bisections),
+            bisections=tuple(_add_suspects(one, observed, parts, history) for one in bisections),
             likely=_find_likely_fix(evidence, query, catalogue, history)
             if kind is VerdictKind.NOT_REPRODUCED
             else None,
@@ -64,12 +69,16 @@ def rank_ranges(
         return RankedRanges(bisections=bisections, notes=(f"the commits could not be ranked: {error}",))
 
 
-def _add_suspects(bisection: Bisection, query: ReportQuery, history: CommitHistory) -> Bisection:
+def _add_suspects(
+    bisection: Bisection, query: ReportQuery, parts: Sequence[Part], history: CommitHistory
+) -> Bisection:
     """Return the bisection with its suspects; unchanged if one of its ends was not observed."""
     commits = bisection.commits
     if commits is None:
         return bisection
     between = history.between(commits.start, commits.end)
+    failing = commits.start if bisection.direction == "fixed" else commits.end
+    query = replace(query, parts=locate_parts(parts, history.list_files(failing))) if parts else query
     return msgspec.structs.replace(
         bisection,
         commits=msgspec.structs.replace(commits, count=len(between)) if between else commits,

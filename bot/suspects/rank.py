@@ -1,8 +1,9 @@
-"""Rank the commits of a range by how related they are to a report: by words, dates and files. Pure.
+"""Rank the commits of a range by how related they are to a report and its runs: by words, dates and files. Pure.
 
 The score is BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) over subject, body and
 paths, with identifiers split into words. It is multiplied by priors that were measured to help (``bench/suspects``):
-the date of the report, a subject that speaks of a fix, and a subject that speaks of a chore.
+the date of the report, a subject that speaks of a fix, and a subject that speaks of a chore. Parts of the compiler
+that the runs showed (``observed.py``) count as words, and so do the files that define them.
 
 A user's error reaches the same scores as a bug. Only a change of behaviour between two builds is evidence, so the
 wording is "most related", and no commit is called a culprit.
@@ -23,6 +24,7 @@ import snowballstemmer
 
 from bot.extract.types import Extraction
 from bot.issue import Issue
+from bot.suspects.observed import Part
 from bot.suspects.related import SAME, WORDS_OF_PLATFORMS
 from runners.core.protocol import Commit, Suspect
 from runners.toolchains import TOOLCHAINS
@@ -47,6 +49,10 @@ class ReportQuery:
     text: str = ""
     """Message and frames of the failure, and prose. Its words count less than those of the title."""
     day: date | None = None
+    number: int | None = None
+    """The issue's number in the compiler's own tracker. None for other reports."""
+    parts: tuple[Part, ...] = ()
+    """The parts of the compiler that the runs showed, with their files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +66,12 @@ class Weights:
     subject: float = 2.0
     """A word of the subject counts as this many words of the body."""
     paths: float = 0.5
+    part: float = 4.0
+    """The whole name of a pass or function that the runs showed counts as this many words of the text."""
+    source: float = 4.0
+    """A commit that changes a file of a shown part counts as one with this many of the text's words."""
+    named: float = 20.0
+    """A commit that names the issue counts as one with this many of the text's words."""
     related: float = 1.0
     """Weight of a word that means the same in these compilers as a word of the report."""
     fixing: float = 1.4
@@ -84,14 +96,20 @@ class RankedCommit:
 # ------------------------------------------------------------------------------------------------- the report
 
 
-def make_query(issue: Issue, extraction: Extraction) -> ReportQuery:
-    """Return the report's words: its title, its failure, its prose, and the compiler's names in its code."""
+def make_query(issue: Issue, extraction: Extraction, repository: str | None = None) -> ReportQuery:
+    """Return the report's words: its title, its failure, its prose, and the compiler's names in its code.
+
+    ``repository`` is the compiler's: commits name issues of its tracker by number.
+    """
     claim = extraction.claim
     failure = [claim.signature.type, claim.signature.message, *claim.signature.frames[:8]] if claim.signature else []
     prose = _FENCE.sub("\n", issue.body[: 4 * MAX_TEXT])
     calls = sorted(set(_CALLED.findall(issue.body[: 4 * MAX_TEXT])))
     return ReportQuery(
-        title=issue.title, text="\n".join([*failure, prose[:MAX_TEXT], *calls[:40]]), day=issue.created
+        title=issue.title,
+        text="\n".join([*failure, prose[:MAX_TEXT], *calls[:40]]),
+        day=issue.created,
+        number=issue.number if repository and issue.repository == repository else None,
     )
 
 
@@ -157,26 +175,40 @@ def rank_commits(
 ) -> tuple[RankedCommit, ...]:
     """Return all commits, the most related first; commits of equal score keep their order."""
     sought = _weigh_words(query, weights)
-    names = dict((*_split_with_origin(query.text), *_split_with_origin(query.title)))
-    counts = [_count_words(commit, weights) for commit in commits]
+    observed = " ".join(part.name for part in query.parts)
+    names = dict((*_split_with_origin(observed), *_split_with_origin(query.text), *_split_with_origin(query.title)))
+    counts = [_count_words(commit, query, weights) for commit in commits]
     rarity = _compute_rarity(counts)
     mean = sum(sum(one.values()) for one in counts) / max(1, len(counts)) or 1.0
+    undone = _find_undone(commits)
     ranked = []
     for commit, frequencies in zip(commits, counts, strict=True):
         parts = _score_words(frequencies, sought, rarity, mean, weights)
         prior, reasons = _weigh_commit(commit, query, sought, direction, weights)
-        why = (_describe_shared(parts, names), *reasons) if parts else ()
+        prior = 0.0 if commit.sha in undone else prior
+        named = ("names the issue",) if _NAMED in parts else ()
+        shown = (*named, *_describe_sources(commit, query.parts), *_describe_shared(parts, names), *reasons)
+        why = shown if parts else ()
         ranked.append(RankedCommit(commit=commit, score=prior * sum(parts.values()), why=why))
     return tuple(sorted(ranked, key=lambda one: -one.score))
 
 
-def _describe_shared(parts: Mapping[str, float], names: Mapping[str, str]) -> str:
-    by_weight = [names.get(word, word) for word in sorted(parts, key=lambda word: -parts[word])]
+def _describe_sources(commit: Commit, parts: Sequence[Part]) -> tuple[str, ...]:
+    """Name the file that the commit changes of the first part with such a file."""
+    for part in parts:
+        if changed := next((path for path in commit.paths if path in part.files), ""):
+            return (f"changes `{changed.rpartition('/')[2]}` of {part.role} `{part.name}`",)
+    return ()
+
+
+def _describe_shared(parts: Mapping[str, float], names: Mapping[str, str]) -> tuple[str, ...]:
+    words = [word for word in parts if " " not in word]
+    by_weight = [names.get(word, word) for word in sorted(words, key=lambda word: -parts[word])]
     whole: list[str] = []
     for name in dict.fromkeys(by_weight):
         if len(whole) < 4 and not any(name.lower() in other.lower() for other in whole):
             whole.append(name)
-    return "in common: " + ", ".join(f"`{name}`" for name in whole)
+    return ("in common: " + ", ".join(f"`{name}`" for name in whole),) if whole else ()
 
 
 def _weigh_words(query: ReportQuery, weights: Weights) -> Mapping[str, float]:
@@ -184,10 +216,19 @@ def _weigh_words(query: ReportQuery, weights: Weights) -> Mapping[str, float]:
     weighed = {word: 1.0 + math.log(times) for word, times in Counter(split_words(query.text)).items()}
     for word in dict.fromkeys(split_words(query.title)):
         weighed[word] = weighed.get(word, 0.0) + weights.title
+    for part in query.parts:
+        for word in split_words(part.name)[:1]:
+            weighed[word] = weighed.get(word, 0.0) + (1.0 if part.is_dispatch else weights.part)
     for word, weight in tuple(weighed.items()):
         for same in _SAME.get(word, ()):
             weighed[same] = max(weighed.get(same, 0.0), weights.related * weight)
-    return weighed
+    sources = {_SOURCE + part.name: weights.source for part in query.parts if part.files}
+    return weighed | sources | {_NAMED: weights.named}
+
+
+_SOURCE = "file of "
+"""Beginning of a term that stands for the files of a part. No word contains a space, and both terms do."""
+_NAMED = "the issue"
 
 
 _SAME = {
@@ -197,8 +238,19 @@ _SAME = {
 }
 
 
-def _count_words(commit: Commit, weights: Weights) -> Mapping[str, float]:
-    counts: dict[str, float] = {}
+def _names_issue(commit: Commit, number: int | None) -> bool:
+    """True if the message names the issue by its number or address. Numbers of other repositories do not count."""
+    if number is None:
+        return False
+    named = re.compile(rf"(?<![\w/])#{number}\b|/issues/{number}\b", re.ASCII)
+    return named.search(f"{commit.subject}\n{commit.body}") is not None
+
+
+def _count_words(commit: Commit, query: ReportQuery, weights: Weights) -> Mapping[str, float]:
+    changed = frozenset(commit.paths)
+    counts = {_SOURCE + part.name: 1.0 for part in query.parts if part.files & changed}
+    if _names_issue(commit, query.number):
+        counts[_NAMED] = 1.0
     paths = "\n".join(commit.paths[:60])
     for text, weight in ((commit.subject, weights.subject), (commit.body, 1.0), (paths, weights.paths)):
         for word, times in Counter(split_words(text)).items():
@@ -239,7 +291,7 @@ _CHORE = re.compile(
     re.I,
 )
 _INERT = re.compile(
-    r"(?:^|/)(?:docs?|website|gallery|\.github|\.gitlab|ci|docker|jenkins|licenses)/|(?:^|/)[A-Z_]+$"
+    r"(?:^|/)(?:docs?|website|gallery|\.github|\.gitlab|ci|docker|jenkins|licenses|tests?|benchmarks?)/|(?:^|/)[A-Z_]+$"
     r"|\.(?:md|rst|png|svg|txt\.in|ipynb|gitignore|mailmap)$|(?:^|/)(?:CODEOWNERS|Jenkinsfile|\.pre-commit-config\.yaml)$"
 )
 """Paths of files that users of the compiler neither compile, import nor run."""
@@ -259,6 +311,24 @@ def _weigh_commit(
     if direction == "fixed" and _FIXING.search(commit.subject):
         return weights.fixing * timely, reasons
     return timely, reasons
+
+
+_REVERT = re.compile(r'\s*Revert "(?P<subject>.*?)(?:\s*\(#\d+\))?"')
+_PULL_REQUEST = re.compile(r"\s*\(#\d+\)\s*$")
+
+
+def _find_undone(commits: Sequence[Commit]) -> frozenset[str]:
+    """Return each commit that a later commit of the range reverts, and the revert. Together they change nothing."""
+    applied: dict[str, str] = {}
+    undone: set[str] = set()
+    for commit in commits:
+        subject = _PULL_REQUEST.sub("", commit.subject).strip()
+        revert = _REVERT.match(subject)
+        if revert is not None and (reverted := applied.pop(revert["subject"].strip(), "")):
+            undone |= {reverted, commit.sha}
+        else:
+            applied[subject] = commit.sha
+    return frozenset(undone)
 
 
 def _is_for_other_platforms(commit: Commit, sought: Mapping[str, float]) -> bool:

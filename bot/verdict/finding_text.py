@@ -1,19 +1,37 @@
 """State a finding in one sentence. Pure.
 
 A finding comes from a machine that ran strangers' code. The sentence is therefore this project's own, and each word
-of the finding stands in a code span. A finding of an unknown shape is quoted as a whole.
+of the finding stands in a code span. A finding of an unknown shape, such as an old record, is quoted as a whole.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import TypeVar, assert_never
 
 from bot.verdict.rules.phrases import join_names, quote_span
-from runners.core.findings import CONTROL, FAILURE_GONE, LEVEL, PRINTS_ANOTHER_VALUE, render_title
+from runners.core.findings import (
+    ADDED_IN,
+    CONTROL,
+    FAILURE_GONE,
+    LEVEL,
+    MOVED,
+    MOVED_IN,
+    PRINTS_ANOTHER_VALUE,
+    RULE,
+    RULE_OF,
+    VOTE,
+    Moved,
+    Rule,
+    Vote,
+    render_title,
+)
 from runners.core.protocol import Finding, FindingKind
 
 Evidence = Mapping[str, object]
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class UnknownShapeError(LookupError):
@@ -56,6 +74,13 @@ def _number(evidence: Evidence, key: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise UnknownShapeError(key)
     return value
+
+
+def _choice(evidence: Evidence, key: str, values: type[Choice]) -> Choice:
+    try:
+        return values(str(evidence.get(key)))
+    except ValueError as error:
+        raise UnknownShapeError(key) from error
 
 
 def _range(evidence: Evidence, key: str) -> str:
@@ -134,32 +159,18 @@ def _describe_unwritten(evidence: Evidence, summary: str) -> str:
     return f"{reader} reads {buffer}, to which nothing was written{decides}"
 
 
-_RULES = (
-    (
-        re.compile(r"calls (?P<a>[^`\n]{1,80}) parallel, and all iterations along it write the same element.*"),
-        "calls {a} parallel, and all iterations along this dimension write the same element",
-    ),
-    (
-        re.compile(r"writes into (?P<a>[^`\n]{1,80}), which is read again below it.*"),
-        "writes into {a}, which is read again later",
-    ),
-    (
-        re.compile(r"divides by zero, which is undefined: the input (?P<a>[^`\n]{1,100}) holds zeros"),
-        "divides by zero: the input {a} holds zeros",
-    ),
-)
-_BROKEN = re.compile(r"\S+ in \S+:\d+ (?P<words>[^;]+); with .*", re.DOTALL)
+_RULES = {
+    Rule.PARALLEL_WRITES: "calls {of} parallel, and all iterations along this dimension write the same element",
+    Rule.LIVE_ARGUMENT: "writes into {of}, which is read again later",
+    Rule.ZERO_DIVISOR: "divides by zero: the input {of} holds zeros",
+}
 
 
 def _describe_rule(evidence: Evidence, summary: str) -> str:
-    found = _BROKEN.fullmatch(summary)
     subject = f"{_name(evidence, 'operation')} in {_place(evidence)}"
     gone = _describe_control(evidence)
-    for pattern, words in _RULES:
-        if found is not None and (told := pattern.fullmatch(found["words"])) is not None:
-            said = words.format(a=quote_span(told["a"]))
-            return f"{subject} {said}" + (f"; with only that repaired, {gone}" if gone else "")
-    raise UnknownShapeError("words")
+    said = _RULES[_choice(evidence, RULE, Rule)].format(of=_name(evidence, RULE_OF))
+    return f"{subject} {said}" + (f"; with only that repaired, {gone}" if gone else "")
 
 
 def _describe_call(evidence: Evidence, summary: str) -> str:
@@ -177,7 +188,7 @@ def _describe_missing(evidence: Evidence, summary: str) -> str:
     return f"the testcase needs the {part} {_name(evidence, 'name')}"
 
 
-_KINDS_OF_PARTS = {"file": "file", "name": "definition of", "module": "module", "code": "code"}
+_KINDS_OF_PARTS = {"file": "file", "name": "definition of", "module": "module", "code": "code", "rest": "rest of"}
 
 
 # ---------------------------------------------------------------------------------------------- passes
@@ -297,30 +308,36 @@ def _describe_nondeterminism(evidence: Evidence, summary: str) -> str:
     return f"{_on(evidence)}, {said}"
 
 
-_MOVED = re.compile(
-    r"(?:was removed in (?P<removed>\S{1,40}?)|is missing from every available build since (?P<gone>\S{1,40}?)"
-    r"|does not exist in (?P<absent>\S{1,40}?))(?:; it was added in (?P<added>\S{1,40}))?(?:; .{1,200} replaces it)?"
-)
-
-
-_NO_NAME = re.compile(r"no [^`\n]{1,200} in (?P<version>\S{1,40})")
-
-
 def _describe_moved_name(evidence: Evidence, summary: str) -> str:
-    name = _name(evidence, "name")
-    rest = summary.removeprefix(str(evidence.get("name"))).strip()
-    found = _MOVED.fullmatch(rest)
+    name, version = _name(evidence, "name"), _name(evidence, MOVED_IN)
     successor = f"; {_name(evidence, 'successor')} replaces it" if evidence.get("successor") else ""
-    if found is None and (unknown := _NO_NAME.fullmatch(summary)) is not None:
-        return f"{name} is unknown to {quote_span(unknown['version'])}"
-    if found is None:
-        raise UnknownShapeError("summary")
-    if found["absent"]:
-        added = f"; {quote_span(found['added'])} added it" if found["added"] else ""
-        return f"{name} does not exist in {quote_span(found['absent'])}{added or successor}"
-    if found["gone"]:
-        return f"{name} is missing from {quote_span(found['gone'])} on{successor}"
-    return f"{name} was removed in {quote_span(found['removed'])}{successor}"
+    match _choice(evidence, MOVED, Moved):
+        case Moved.REMOVED:
+            return f"{name} was removed in {version}{successor}"
+        case Moved.MISSING_SINCE:
+            return f"{name} is missing from {version} on{successor}"
+        case Moved.ABSENT:
+            added = f"; {_name(evidence, ADDED_IN)} added it" if evidence.get(ADDED_IN) else ""
+            return f"{name} does not exist in {version}{added or successor}"
+        case Moved.UNKNOWN:
+            return f"{name} is unknown to {version}"
+        case never:
+            assert_never(never)
+
+
+def _describe_reference(evidence: Evidence, summary: str) -> str:
+    source = "from the same module and arguments"
+    match evidence.get(VOTE):
+        case Vote.DIFFERS:
+            at = f" at {_name(evidence, 'at')}" if evidence.get("at") else ""
+            return (
+                f"{_on(evidence)}, {_name(evidence, 'function')} returns {_name(evidence, 'returned')}{at};"
+                f" NumPy computes {_name(evidence, 'expected')} {source}"
+            )
+        case Vote.AGREES:
+            return f"{_on(evidence)}, every compiled function returns what NumPy computes {source}"
+        case _:
+            raise UnknownShapeError(VOTE)
 
 
 _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
@@ -337,5 +354,6 @@ _SENTENCES: Mapping[FindingKind, Callable[[Evidence, str], str]] = {
     FindingKind.NAN_INEQUALITY: _describe_nan,
     FindingKind.DEVICE_SPECIFIC: _describe_devices,
     FindingKind.NONDETERMINISTIC: _describe_nondeterminism,
+    FindingKind.REFERENCE: _describe_reference,
     FindingKind.API_MOVED: _describe_moved_name,
 }

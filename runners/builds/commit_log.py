@@ -88,6 +88,18 @@ class CommitLog:
         done = _call_git(self.repository, "rev-list", "--first-parent", "-1", until, self.resolve(end), "--")
         return done.stdout.decode().strip() or None
 
+    def list_files(self, revision: str) -> tuple[str, ...]:
+        """Return the paths of all files of a revision. Needs no contents of files.
+
+        Raises:
+            UserError: there is no such revision.
+            InfraError: git cannot be run, or takes too long.
+        """
+        done = _call_git(self.repository, "ls-tree", "-r", "-z", "--name-only", "--full-tree", self.resolve(revision))
+        if done.returncode != 0:
+            raise InfraError(f"git cannot list the files of {revision} in {self.repository}: {read_reason(done)}")
+        return tuple(done.stdout.decode(errors="replace").split("\0")[:-1])
+
 
 def open_log(clone: Path, root: Path) -> CommitLog:
     """Return the log of a clone that the operator names. ``root`` is the root of the store.

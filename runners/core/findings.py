@@ -22,8 +22,20 @@ ORIGIN = "origin"
 """Evidence: origin of the cause; ``testcase``, ``testcase-data``, ``computed-data`` or ``unknown``."""
 LEVEL = "level"
 """Evidence of a guilty pass: the level of the search. Absent for TVM's own passes."""
+VOTE = "vote"
+"""Evidence of a reference: a `Vote`."""
 DIFFERENCE = "difference"
 """Evidence: lines of a diff."""
+RULE = "rule"
+"""Evidence of a broken rule: a value of `Rule`."""
+RULE_OF = "rule_of"
+"""Evidence of a broken rule: the dimensions, the argument or the input that the rule is about."""
+MOVED = "moved"
+"""Evidence of a moved name: a value of `Moved`."""
+MOVED_IN = "moved_in"
+"""Evidence of a moved name: the build that `MOVED` is about."""
+ADDED_IN = "added_in"
+"""Evidence of a moved name: the build that added the name, if the name is too new."""
 HOST_EVIDENCE = frozenset({CONTROL, REFUTED_BY})
 """Evidence that a guest cannot claim."""
 
@@ -40,6 +52,34 @@ class Blame(StrEnum):
     RELEASE = "release"
     """The release lacks something that the testcase needs."""
     NOBODY = "nobody"
+
+
+class Vote(StrEnum):
+    """What a computation without the compiler says about the values of a failing build."""
+
+    DIFFERS = "differs"
+    AGREES = "agrees"
+
+
+class Rule(StrEnum):
+    """Rules of operations that a testcase may break."""
+
+    PARALLEL_WRITES = "parallel-writes"
+    LIVE_ARGUMENT = "live-argument"
+    ZERO_DIVISOR = "zero-divisor"
+
+
+class Moved(StrEnum):
+    """What is known about a name that a build does not have."""
+
+    REMOVED = "removed"
+    """The build of `MOVED_IN` removed the name."""
+    MISSING_SINCE = "missing-since"
+    """The build of `MOVED_IN` is the first one available that lacks the name."""
+    ABSENT = "absent"
+    """The build of `MOVED_IN` lacks the name, and other builds have it."""
+    UNKNOWN = "unknown"
+    """The build of `MOVED_IN` lacks the name. Other builds are not known."""
 
 
 class Settles(StrEnum):
@@ -173,6 +213,13 @@ KINDS: Mapping[FindingKind, KindFacts] = {
     ),
     FindingKind.DEVICE_SPECIFIC: KindFacts(title="Devices differ on the same input", blames=Blame.NOBODY),
     FindingKind.NONDETERMINISTIC: KindFacts(title="The same input gives different results", blames=Blame.NOBODY),
+    FindingKind.REFERENCE: KindFacts(
+        title="The same computation without the compiler",
+        blames=Blame.NOBODY,
+        from_guest=True,
+        refuted_by="an operator of the module that NumPy defines in another way",
+        is_cause=False,
+    ),
     FindingKind.API_MOVED: KindFacts(
         title="The testcase uses a name that this release no longer has",
         blames=Blame.RELEASE,
@@ -205,6 +252,12 @@ def clears_passes(finding: Finding, level: str | None = None) -> bool:
     evidence = finding.evidence
     names_none = finding.kind is FindingKind.GUILTY_PASS and evidence.get("name") == "none"
     return names_none and evidence.get(LEVEL) == level
+
+
+def get_vote(finding: Finding) -> Vote | None:
+    """Return the vote of a computation without the compiler; None for another finding."""
+    vote = finding.evidence.get(VOTE)
+    return Vote(vote) if finding.kind is FindingKind.REFERENCE and vote in list(Vote) else None
 
 
 def prints_another_value(finding: Finding) -> bool:

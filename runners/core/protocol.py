@@ -267,6 +267,7 @@ class FindingKind(StrEnum):
     NOT_IDEMPOTENT = "not-idempotent"
     GUILTY_PASS = "guilty-pass"
     NONDETERMINISTIC = "nondeterministic"
+    REFERENCE = "reference"
     API_MOVED = "api-moved"
     MISSING = "missing"
 
@@ -315,6 +316,8 @@ class Cell(Wire, frozen=True, kw_only=True):
     testcase: Testcase
     changes: tuple[Name, ...] = ()
     """The changes of a derived text, in words: ``tvm.tir → tvm.tirx``."""
+    notation_only: bool = False
+    """True if a ported text is the same program in another notation: it calls no API that moved."""
     varied: Varied = Varied()
     limits: Limits = Limits()
 
@@ -395,6 +398,8 @@ class Plan(Wire, frozen=True, kw_only=True):
     """Continue the search from the regression range of releases to nightlies and commits, if builds are available."""
     trail: BuildRange | None = None
     """If set, search these builds only."""
+    diagnose: bool = True
+    """Look for the cause of a failure in further runs."""
     limits: Limits = Limits()
     budget: Budget = Budget()
 
@@ -426,6 +431,8 @@ class Observation(Wire, frozen=True, kw_only=True):
     """Digest of the sandbox's image; empty for the host's own system."""
     changes: tuple[Name, ...] = ()
     """The changes of the cell's derived text."""
+    notation_only: bool = False
+    """True if the cell's ported text is the same program in another notation."""
     fork: Name = ""
     """For a build that is no release of the toolchain: the commit of the fork, and the wheel that carries it."""
     driver: Name = ""

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from runners.core.protocol import Answer, ClaimKind, Exited, Finding, Observation, Outcome, Testcase, Variant
 from runners.core.toolchain.diagnosis import ComparedRun
-from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, InvestigationState, bisect_releases
+from runners.investigation.state import DEPENDS_ON_VALUES, Configuration, InvestigationState, Port, bisect_releases
 
 
 def run_ported(state: InvestigationState) -> None:
@@ -25,13 +25,16 @@ def run_ported(state: InvestigationState) -> None:
     wanted = dict.fromkeys(v for v in (plan.order[-1], plan.reported, plan.order[0]) if v in moved | absent)
     for version in wanted:
         assert version is not None
-        ported = state.tools.port(testcase, version) or supplied
-        if ported is not None and (version in moved or _list_programs(ported[0]) != _list_programs(plan.testcase)):
+        ported = state.tools.port(testcase, version) or (Port(testcase=testcase, changes=()) if given else None)
+        if ported is None:
+            continue
+        if version in moved or _list_programs(ported.testcase) != _list_programs(plan.testcase):
             configuration = Configuration(
                 variant=Variant.PORTED,
-                testcase=ported[0],
+                testcase=ported.testcase,
                 device=plan.device,
-                changes=tuple(dict.fromkeys([*given, *ported[1]])),
+                changes=tuple(dict.fromkeys([*given, *ported.changes])),
+                notation_only=ported.notation_only and not given,
             )
             state.run(configuration, [version])
 

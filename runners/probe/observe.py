@@ -5,7 +5,7 @@ from __future__ import annotations
 from runners.core.failure import api_drift
 from runners.core.failure.missing_device import find_device_trouble, find_missing_device
 from runners.core.failure.oracle import Drift, OracleContext, classify_run, get_last_output
-from runners.core.findings import add_refutation
+from runners.core.findings import ADDED_IN, MOVED, MOVED_IN, add_refutation
 from runners.core.protocol import Cell, Finding, FindingKind, Observation, Outcome, Plan, StepResult
 from runners.core.runs import Execute, RunRequest, RunResult
 from runners.toolchains import find_toolchain
@@ -72,6 +72,7 @@ def make_observation(plan: Plan, cell: Cell, attempt: int, run: RunResult) -> Ob
         excerpt=_cut_excerpt(run.steps),
         engine=run.engine,
         changes=cell.changes,
+        notation_only=cell.notation_only,
         record=run.steps[-1].record if run.steps else None,
         environment=run.environment,
         fork=run.fork,
@@ -86,9 +87,14 @@ def _make_drift_finding(moved: Drift) -> Finding:
         Finding(
             kind=FindingKind.API_MOVED,
             summary=moved.why[:400],
-            evidence={"name": moved.name, "successor": moved.successor},
+            evidence={"name": moved.name, "successor": moved.successor, **_describe_move(moved)},
         )
     )
+
+
+def _describe_move(moved: Drift) -> dict[str, str]:
+    known = {MOVED: moved.moved.value, MOVED_IN: moved.version, ADDED_IN: moved.added_in}
+    return {key: value for key, value in known.items() if value and moved.version}
 
 
 def _cut_excerpt(steps: tuple[StepResult, ...]) -> str:

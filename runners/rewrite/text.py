@@ -17,6 +17,8 @@ class NameChange:
     line: int
     old: str
     new: str
+    notation: bool = False
+    """True for a change of notation, after which the program is the same: no other function is called."""
 
 
 class Unportable(Exception):
@@ -43,7 +45,7 @@ def _port_step(
     program = tuple(step[:1])
     renamed = idioms.rename_program(step) if program and idioms.rename_program is not None else None
     if renamed is not None:
-        changes.append(NameChange(line=number, old=step[0], new=renamed))
+        changes.append(NameChange(line=number, old=step[0], new=renamed, notation=True))
         program = (renamed,)
     words = [_port_pipeline(word, idioms, number, changes) for word in _join_pipeline(step[1:])]
     return (*program, *_port_words(words, select_flags(flags, program), number, changes))
@@ -142,7 +144,7 @@ def _use_two_dashes(word: str) -> str:
 def _apply_rename(text: str, flag: Rename, number: int, changes: list[NameChange]) -> str:
     if flag.new is None:
         raise Unportable(flag.old)
-    changes.append(NameChange(line=number, old=text, new=flag.new))
+    changes.append(NameChange(line=number, old=text, new=flag.new, notation=True))
     return flag.new
 
 
@@ -152,7 +154,8 @@ def port_mlir(text: str, words: Sequence[Rename], idioms: Idioms) -> tuple[str, 
         return port_words(text, words)
     written, notations = idioms.port_mlir(text)
     ported, changes = port_words(written, words)
-    return ported, [*(NameChange(line=one.line, old=one.old, new=one.new) for one in notations), *changes]
+    spelled = (NameChange(line=one.line, old=one.old, new=one.new, notation=True) for one in notations)
+    return ported, [*spelled, *changes]
 
 
 def port_words(text: str, words: Sequence[Rename]) -> tuple[str, list[NameChange]]:
@@ -165,7 +168,7 @@ def port_words(text: str, words: Sequence[Rename]) -> tuple[str, list[NameChange
         for pattern, word in patterns:
             assert word.new is not None
             code, times = pattern.subn(word.new.replace("\\", r"\\"), code)
-            changes += [NameChange(line=number, old=word.old, new=word.new)] * bool(times)
+            changes += [NameChange(line=number, old=word.old, new=word.new, notation=True)] * bool(times)
         lines.append(code + comment)
     return "\n".join(lines), changes
 

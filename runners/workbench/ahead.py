@@ -9,7 +9,7 @@ asked for is no evidence, and is dropped.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 
@@ -58,9 +58,12 @@ class RunsAhead:
         self._guard = threading.Lock()
         self._withdrawn = False
 
-    def expect(self, request: RunRequest) -> None:
-        """Make a run early that will be asked for. Each call stands for one run."""
-        future = self._executor.submit(self._make, request, early=True)
+    def expect(self, request: RunRequest, *, wanted: Callable[[], bool] = lambda: True) -> None:
+        """Make a run early that will be asked for. Each call stands for one run.
+
+        The run is not made if ``wanted`` is false when its turn comes.
+        """
+        future = self._executor.submit(self._make, request, early=True, wanted=wanted)
         with self._guard:
             self._made.setdefault(_make_key(request), []).append(future)
 
@@ -84,10 +87,10 @@ class RunsAhead:
             return future.result()
         return self._make(request, early=early)
 
-    def _make(self, request: RunRequest, *, early: bool) -> RunResult:
+    def _make(self, request: RunRequest, *, early: bool, wanted: Callable[[], bool] = lambda: True) -> RunResult:
         with self._slots.take(early=early):
-            if early and self._withdrawn:
-                raise Withdrawn("the investigation has ended")
+            if early and (self._withdrawn or not wanted()):
+                raise Withdrawn("no caller waits for the run")
             return self._execute(request)
 
     def withdraw(self) -> None:

@@ -23,7 +23,7 @@ from runners.core.protocol import (
     Testcase,
     Variant,
 )
-from runners.core.runs import RunRequest, RunResult, report_not_run
+from runners.core.runs import RunRequest, RunResult, Tell, report_not_run
 from runners.core.toolchain.facts import NVIDIA
 from runners.environments.config import read_config
 from runners.investigation.bisect_builds import BuildSupply
@@ -51,10 +51,11 @@ class Workbench(Machine):
     ledger: RunLedger | None = None
     """Recorded runs. Without a ledger every run is made."""
 
-    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+    def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
         """Run a plan to its end, or to the end of its budget. The testcase cannot make it raise.
 
-        ``prior`` weighs the commits between two releases, for a search that goes on there.
+        ``prior`` weighs the commits between two releases, for a search that goes on there. ``tell`` takes the runs on
+        which the answer rests, before the diagnosis.
         """
         dated = replace(self, day=plan.day)
         runs = RecordedRuns(self.ledger, dated.execute, dated.find_surroundings, self.progress.say)
@@ -75,6 +76,7 @@ class Workbench(Machine):
                 between_releases=self._search_between_releases(plan, prior, helper),
                 ahead=ahead,
                 background=background,
+                tell=tell,
             )
             try:
                 return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)

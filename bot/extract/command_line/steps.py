@@ -35,6 +35,8 @@ def add_step(work: Workspace, call: ToolCall) -> None:
         _add_split_steps(work, argv, call, combined)
     elif tool == "python":
         _add_python_step(work, argv)
+    elif work.tools.informs is not None and any(work.tools.informs.match(word) for word in argv[1:]):
+        work.steps.append(tuple(argv))
     elif tool in work.tools.compilers:
         work.steps.append(tuple(_make_compile_step(work, argv, call)))
     else:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from bot.extract.blocks.cut import drop_open_resources
 from bot.extract.blocks.kinds import is_dump
 from bot.extract.blocks.pieces import Kind, Piece
 from bot.extract.blocks.sections import Cue, IssueSection
@@ -37,7 +38,10 @@ class Workspace:
     steps: list[tuple[str, ...]] = field(default_factory=list)
 
     def add_file(self, name: str, piece: Piece) -> None:
-        self.files[name], self.sources[name] = piece.text, piece
+        text = drop_open_resources(piece.text)
+        if text != piece.text:
+            self.add_repair("drop-resources", "left out the resources at the end, which break off")
+        self.files[name], self.sources[name] = text, piece
 
     def add_repair(self, kind: str, detail: str) -> None:
         entry = Repair(kind=kind, detail=detail[:400])

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from runners.core.failure.oracle import Drift
+from runners.core.findings import Moved
 from runners.core.protocol import Testcase
 from runners.core.toolchain.contract import Toolchain
 from runners.core.toolchain.facts import DriftEntry
@@ -52,10 +53,20 @@ def find_drift(text: str, testcase: Testcase, toolchain: Toolchain, version: str
             return (
                 _describe_entry(entry, version)
                 if entry
-                else Drift(name=shown, successor=None, why=f"no {shown} in {version}")
+                else Drift(name=shown, successor=None, why=f"no {shown} in {version}", version=version)
             )
     drifts = (_find_retired(text, testcase, notation) for notation in toolchain.FAILURES.retired)
     return next((drift for drift in drifts if drift is not None), None)
+
+
+def find_moved_name(message: str, table: Sequence[DriftEntry]) -> DriftEntry | None:
+    """Return the reviewed entry of the Python name that a message reports as missing; None if there is none."""
+    for pattern in _MISSING_NAME[:3]:
+        if (found := pattern.search(message)) is not None:
+            owner = found.groupdict().get("owner") or ""
+            full = f"{owner}.{found['name']}" if owner else found["name"]
+            return next((entry for entry in table if not entry.listed and entry.covers(full)), None)
+    return None
 
 
 def _find_retired(text: str, testcase: Testcase, retired: Retired) -> Drift | None:
@@ -70,12 +81,24 @@ def _find_retired(text: str, testcase: Testcase, retired: Retired) -> Drift | No
 def _describe_entry(entry: DriftEntry, version: str) -> Drift:
     name = f"{entry.of}({entry.old}=…)" if entry.listed and entry.of else entry.old
     # A list has the first build that lacks the name. An unavailable earlier release may lack the name already.
-    when = "is missing from every available build since" if entry.listed else "was removed in"
-    state = f"{when} {entry.gone_in}" if entry.affects(version) else f"does not exist in {version}"
+    if not entry.affects(version):
+        moved, since = Moved.ABSENT, version
+    else:
+        moved, since = Moved.MISSING_SINCE if entry.listed else Moved.REMOVED, str(entry.gone_in)
+    state = f"{name} {_STATES[moved]} {since}"
     if entry.is_too_new(version) and entry.new == entry.old:
-        return Drift(name=name, successor=None, why=f"{name} {state}; it was added in {entry.introduced_in}")
+        added = str(entry.introduced_in)
+        why = f"{state}; it was added in {added}"
+        return Drift(name=name, successor=None, why=why, moved=moved, version=since, added_in=added)
     replacement = f"; {entry.new} replaces it" if entry.new else ""
-    return Drift(name=name, successor=entry.new, why=f"{name} {state}{replacement}")
+    return Drift(name=name, successor=entry.new, why=f"{state}{replacement}", moved=moved, version=since)
+
+
+_STATES = {
+    Moved.REMOVED: "was removed in",
+    Moved.MISSING_SINCE: "is missing from every available build since",
+    Moved.ABSENT: "does not exist in",
+}
 
 
 def _list_missing_names(text: str, vocabulary: FailureVocabulary) -> Iterable[tuple[str, str]]:

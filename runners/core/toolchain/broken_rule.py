@@ -9,7 +9,17 @@ import difflib
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
-from runners.core.findings import CONTROL, DIFFERENCE, FAILURE_GONE, ORIGIN, PRINTS_ANOTHER_VALUE, Blame
+from runners.core.findings import (
+    CONTROL,
+    DIFFERENCE,
+    FAILURE_GONE,
+    ORIGIN,
+    PRINTS_ANOTHER_VALUE,
+    RULE,
+    RULE_OF,
+    Blame,
+    Rule,
+)
 from runners.core.protocol import Exited, Finding, FindingKind, Observation, Outcome, Testcase
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
 
@@ -27,6 +37,9 @@ class BrokenRule:
     file: str
     line: int
     """1-based."""
+    rule: Rule
+    of: str
+    """The dimensions, the argument or the input that the rule is about."""
     words: str
     """The violation, as a predicate of the operation."""
     instead: str
@@ -79,6 +92,8 @@ def confirm_broken_rule(rule: BrokenRule, failure: Failure, means: Means) -> Dia
             "file": rule.file,
             "line": rule.line,
             "version": failure.seen.version,
+            RULE: rule.rule.value,
+            RULE_OF: rule.of,
             ORIGIN: Blame.TESTCASE.value,
             CONTROL: f"{rule.instead}: {gone}",
             DIFFERENCE: rule.render_difference(failure.testcase),

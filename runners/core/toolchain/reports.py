@@ -197,6 +197,8 @@ class CommandLineTools:
     """A call of the compiler, its input and a device → the flag of a target that the call needs and does not name."""
     no_target: str = ""
     """The compiler's message about a missing target. A report that quotes this message is about the call as it is."""
+    informs: re.Pattern[str] | None = None
+    """Flags with which a program prints facts about itself and reads no input."""
     run_module: Callable[[str, str, str], Step] | None = None
     """Device, module and function → the most ordinary run of a function without arguments."""
     entry_points: Callable[[str], tuple[tuple[str, bool], ...]] = lambda _text: ()

@@ -42,6 +42,8 @@ class Expression:
 
     code: str
     package: str = ""
+    notation: bool = False
+    """True if the code has the meaning of the literal in an older release: another name of the same thing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,20 @@ class DecoratorSwitch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImpliedArgument:
+    """A first argument that a function took from a global, and takes from its caller since."""
+
+    function: str
+    """Dotted name of the function."""
+    count: int
+    """Number of arguments of the old call, all of them positional."""
+    makers: frozenset[str]
+    """Dotted names of the functions whose result has the argument."""
+    attribute: str
+    """The attribute of the result that is the argument."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Idioms:
     """The differences between programs for one release and others, apart from names. The default has none."""
 
@@ -84,6 +100,8 @@ class Idioms:
     """Keywords to add, if the decorator has its old name."""
     switched_off: tuple[DecoratorSwitch, ...] = ()
     """Keywords to remove, if porting gives the decorator its old name."""
+    implied: tuple[ImpliedArgument, ...] = ()
+    """Arguments to add, if one variable of the testcase has them."""
     spell: Callable[[str, str], str] | None = None
     """Dotted name, whole program → the name to use instead."""
     port_string: Callable[[StringUse, str], Expression | None] | None = None

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 import msgspec
 
 from runners.core.protocol import Testcase, TestcaseKind
-from runners.core.toolchain.rewriting import Argument, Embedded, Expression, Idioms, Rewriting, StringUse
+from runners.core.toolchain.rewriting import (
+    Argument,
+    Embedded,
+    Expression,
+    Idioms,
+    ImpliedArgument,
+    Rewriting,
+    StringUse,
+)
 from runners.toolchains.iree.constant_data import supply_data
 from runners.toolchains.iree.drift import INPUT_TYPES
 from runners.toolchains.iree.notations import port_notations
@@ -64,6 +72,18 @@ _OLD_DRIVERS = frozenset({"dylib", "dylib-sync", "vmvx", "vmla"})
 """Names of the CPU's drivers until 2022, when ``local-task`` and ``local-sync`` replaced them."""
 
 
+_IMPLIED = tuple(
+    ImpliedArgument(
+        function=f"iree.runtime{module}.VmModule.from_flatbuffer",
+        count=1,
+        makers=frozenset({"iree.runtime.Config", "iree.runtime.system_api.Config"}),
+        attribute="vm_instance",
+    )
+    for module in ("", ".binding")
+)
+"""Until 2022, the instance of the virtual machine was a global."""
+
+
 def find_idioms(version: str) -> Idioms:
     """Return the differences between a release and others that are not names."""
     return Idioms(
@@ -72,6 +92,7 @@ def find_idioms(version: str) -> Idioms:
         port_string=_port_string,
         flags_program="iree-compile",
         rename_program=_rename_program,
+        implied=_IMPLIED,
         port_pipeline=_anchor_pipeline,
     )
 
@@ -102,13 +123,14 @@ def _port_string(use: StringUse, text: str) -> Expression | None:
     """Write the names of backends, drivers and input types of earlier years."""
     match use:
         case Argument(keyword="target_backends") if text in _OLD_BACKENDS:
-            return Expression(code='"llvm-cpu"')
+            return Expression(code='"llvm-cpu"', notation=True)
         case Argument(keyword="input_type") if text in INPUT_TYPES:
-            return Expression(code=repr(INPUT_TYPES[text]))
+            return Expression(code=repr(INPUT_TYPES[text]), notation=True)
         case Argument(function=function, keyword=keyword) if text in _OLD_DRIVERS and _names_driver(
             function, keyword
         ):
-            return Expression(code='"local-sync"' if text.endswith("-sync") else '"local-task"')
+            driver = "local-sync" if text.endswith("-sync") else "local-task"
+            return Expression(code=f'"{driver}"', notation=True)
         case _:
             return None
 

@@ -143,6 +143,50 @@ def test_a_query_holds_title_failure_and_names() -> None:
     assert "moments" not in query.text
 
 
+def test_a_commit_that_was_reverted_in_the_range_is_out() -> None:
+    """With its revert: the range has the effect of neither. A later reland counts."""
+    added, reverted = commit(1, "Tile softmax (#7)"), commit(2, 'Revert "Tile softmax (#7)" (#8)')
+    again = commit(3, 'Reland "Tile softmax" (#9)')
+    query = ReportQuery(title="softmax is wrong", day=DAY)
+    assert best(query, added, reverted) == []
+    assert best(query, added) == [added.subject]
+    assert best(query, reverted) == [reverted.subject]
+    assert best(query, added, reverted, again) == [again.subject]
+
+
+def test_a_commit_of_tests_alone_is_out() -> None:
+    """It changes nothing that a user runs."""
+    query = ReportQuery(title="softmax is wrong", day=DAY)
+    assert best(query, commit(1, "Test softmax", "compiler/test/softmax.mlir", "tests/e2e/softmax.mlir")) == []
+    assert best(query, commit(1, "Mend softmax", "compiler/softmax.cpp", "tests/e2e/softmax.mlir")) == [
+        "Mend softmax"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Fixes #1234.", True),
+        ("See https://github.com/o/c/issues/1234", True),
+        ("Fixes llvm/llvm-project#1234", False),
+        ("Fixes #12345", False),
+    ],
+)
+def test_a_commit_that_names_the_issue_is_first(text: str, names: bool) -> None:
+    """By a number of the compiler's own tracker."""
+    wordy = commit(1, "Fix softmax over the middle axis")
+    naming = commit(2, "Handle zero extents", body=text)
+    query = ReportQuery(title="softmax over the middle axis is wrong", day=DAY, number=1234)
+    assert (best(query, wordy, naming)[0] == naming.subject) is names
+    assert best(replace(query, number=None), wordy, naming)[0] == wordy.subject
+
+
+@pytest.mark.parametrize(("repository", "number"), [("apache/tvm", 12), ("iree-org/iree", None), ("", None)])
+def test_a_number_of_another_tracker_is_not_used(repository: str, number: int | None) -> None:
+    issue = parse_issue(b"---\nrepository: apache/tvm\nnumber: 12\n---\n# Wrong\n", source="a.md", today=DAY)
+    assert make_query(issue, extract(issue), repository).number == number
+
+
 # ------------------------------------------------------------------------------------------ in a report
 
 ACCUSING = ("culprit", "caused by", "introduced by", "to blame", "broke", "fixed by", "responsible")
@@ -195,6 +239,9 @@ class FakeHistory:
 
     def last_before(self, day: date, end: str) -> str | None:
         return "d" * 40
+
+    def list_files(self, revision: str) -> tuple[str, ...]:
+        return tuple(path for one in self.commits for path in one.paths)
 
 
 def evidence(outcome: Outcome, *versions: str) -> Evidence:

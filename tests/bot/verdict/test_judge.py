@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 
 from bot.extract.types import Missing, NoRepro
 from bot.verdict.evidence import Evidence
+from bot.verdict.grounds import Ground
 from bot.verdict.judge import judge, judge_without_running
 from bot.verdict.verdict import VerdictKind
 from runners.core.protocol import (
@@ -618,6 +619,44 @@ def test_a_clean_port_is_not_overruled_by_words() -> None:
     said = reworded("Check failed: (IsFloat(x)) is false: only for floats")
     clean = observe("1.3", P, variant=Variant.PORTED)
     assert judge(Evidence(plan=PLAN, observations=(*said.observations, clean), findings=())).kind is VerdictKind.FIXED
+
+
+def port_cleanly(*versions: str, notation_only: bool = True) -> list[Observation]:
+    return [observe(one, P, variant=Variant.PORTED, notation_only=notation_only) for one in versions]
+
+
+def test_the_same_program_in_todays_notation_shows_that_the_failure_is_not_there() -> None:
+    """No release reads the posted text, so that its notation is all that keeps the program from running."""
+    verdict = judge(evidence((I, I, I, I), *port_cleanly("1.0", "1.3")))
+    assert verdict.kind is VerdictKind.NOT_REPRODUCED
+    assert {Ground.CLEAN, Ground.PORTED, Ground.BUILD_NOT_HERE} <= set(verdict.grounds)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "ports"),
+    [
+        ((I, I, I, I), port_cleanly("1.0", "1.3", notation_only=False)),
+        ((I, I, I, I), port_cleanly("1.0")),
+        ((I, I, I, I), [*port_cleanly("1.3"), *port_cleanly("1.0", notation_only=False)]),
+        ((S, I, I, I), port_cleanly("1.3")),
+        ((U, U, U, U), port_cleanly("1.3")),
+    ],
+    ids=["calls another API", "not the newest", "one calls another API", "read and failed", "no build answers"],
+)
+def test_other_clean_ports_show_nothing(outcomes: Sequence[Outcome], ports: Sequence[Observation]) -> None:
+    assert judge(evidence(outcomes, *ports)).kind is not VerdictKind.NOT_REPRODUCED
+
+
+def test_a_clean_port_shows_nothing_where_the_reported_release_says_otherwise() -> None:
+    plan = msgspec.structs.replace(PLAN, claim=msgspec.structs.replace(PLAN.claim, versions=("1.1",)), reported="1.1")
+    failing = observe("1.1", S, variant=Variant.PORTED, notation_only=True)
+    seen = evidence((I, I, I, I), *port_cleanly("1.3"), failing, plan=plan)
+    assert judge(seen).kind is VerdictKind.UNTESTABLE
+
+
+def test_a_clean_port_shows_nothing_where_the_report_names_no_failure() -> None:
+    plan = msgspec.structs.replace(PLAN, claim=Claim())
+    assert judge(evidence((I, I, I, I), *port_cleanly("1.3"), plan=plan)).kind is VerdictKind.UNTESTABLE
 
 
 def test_clean_runs_of_an_intermittent_failure_state_the_possible_rate() -> None:

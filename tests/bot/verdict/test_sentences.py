@@ -11,7 +11,7 @@ from bot.verdict.evidence import Evidence
 from bot.verdict.finding_text import describe_finding
 from bot.verdict.judge import judge
 from bot.verdict.rules.phrases import name_all, name_releases
-from runners.core.findings import KINDS
+from runners.core.findings import KINDS, Rule
 from runners.core.protocol import Claim, ClaimKind, Exited, Finding, FindingKind, Observation, Outcome, Variant
 from tests.support.observed import PLAN, observe
 from tests.support.sentences import find_false_claims
@@ -111,6 +111,47 @@ def test_all_is_said_of_all_only() -> None:
     assert name_all(make(M, M, P), ORDER[:2]) == "1.0 and 1.1"
 
 
+@pytest.mark.parametrize(
+    ("evidence_", "said"),
+    [
+        ({"moved": "removed"}, "`tvm.tir` was removed in `0.26.0`"),
+        ({"moved": "missing-since"}, "`tvm.tir` is missing from `0.26.0` on"),
+        ({"moved": "absent"}, "`tvm.tir` does not exist in `0.26.0`"),
+        ({"moved": "absent", "added_in": "0.27.0"}, "`tvm.tir` does not exist in `0.26.0`; `0.27.0` added it"),
+        ({"moved": "unknown"}, "`tvm.tir` is unknown to `0.26.0`"),
+    ],
+)
+def test_a_moved_name_says_where_it_is_missing(evidence_: dict[str, object], said: str) -> None:
+    known = {"name": "tvm.tir", "moved_in": "0.26.0", **evidence_}
+    assert describe_finding(Finding(kind=FindingKind.API_MOVED, summary="x", evidence=known)) == said
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (Rule.PARALLEL_WRITES, "calls `d0` parallel, and all iterations along this dimension write the same element"),
+        (Rule.LIVE_ARGUMENT, "writes into `d0`, which is read again later"),
+        (Rule.ZERO_DIVISOR, "divides by zero: the input `d0` holds zeros"),
+    ],
+)
+def test_a_broken_rule_is_stated(rule: Rule, said: str) -> None:
+    known = {"operation": "op", "file": "a.mlir", "line": 4, "rule": rule.value, "rule_of": "d0"}
+    finding = Finding(kind=FindingKind.BROKEN_RULE, summary="x", evidence=known)
+    assert describe_finding(finding) == f"`op` in `a.mlir:4` {said}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "summary", "known"),
+    [
+        (FindingKind.API_MOVED, "tvm.tir was removed in 0.26.0", {"name": "tvm.tir", "successor": None}),
+        (FindingKind.BROKEN_RULE, "op in a.mlir:4 divides", {"operation": "op", "file": "a.mlir", "line": 4}),
+    ],
+)
+def test_an_old_record_is_quoted(kind: FindingKind, summary: str, known: dict[str, object]) -> None:
+    """Records of earlier releases lack the fields that the sentence needs."""
+    assert f"`{summary}`" in describe_finding(Finding(kind=kind, summary=summary, evidence=known))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @given(words=st.text(max_size=60))
 @example(words="close this issue")
@@ -128,10 +169,14 @@ def test_a_finding_of_any_shape_has_a_sentence_in_which_its_words_are_quoted(kin
         "how",
         "cause",
         "version",
+        "moved_in",
+        "added_in",
+        "rule_of",
     )
     texts: dict[str, object] = dict.fromkeys(names, words)
     numbers: dict[str, object] = {"line": 1, "value": 2, "axis": 0, "extent": 4, "outside_range": [4, 9]}
-    for evidence_ in ({}, texts, numbers, {**texts, **numbers}, {"access": "load", **texts, **numbers}):
+    chosen = {**texts, **numbers, "moved": "absent", "rule": "live-argument"}
+    for evidence_ in ({}, texts, numbers, {**texts, **numbers}, {"access": "load", **texts, **numbers}, chosen):
         said = describe_finding(Finding(kind=kind, summary=words, evidence=evidence_))
         assert said
         outside = "".join(said.split("`")[::2])

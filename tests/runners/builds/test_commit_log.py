@@ -38,6 +38,17 @@ def test_commits_come_oldest_first_with_messages_and_paths(repository: Repositor
     assert third.paths[0] == "src/parse.cc"
 
 
+def test_files_of_a_revision_are_listed(repository: Repository) -> None:
+    """With names that git would quote, and without the files of later commits."""
+    repository.commit("first", "a.txt", "src/ä b.cc")
+    repository.git("tag", "v1.0")
+    repository.commit("second", "c.txt")
+    assert set(open_log(repository.path, repository.path.parent / "store").list_files("v1.0")) == {
+        "a.txt",
+        "src/ä b.cc",
+    }
+
+
 def test_merge_is_one_commit(repository: Repository) -> None:
     """It has the files that it brought in. The side branch's commits are not on the line of first parents."""
     repository.commit("first", "a.txt")

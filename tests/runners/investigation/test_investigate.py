@@ -24,6 +24,7 @@ from runners.core.protocol import (
     Observation,
     Outcome,
     Plan,
+    Signalled,
     Testcase,
     TestcaseKind,
     Variant,
@@ -31,7 +32,7 @@ from runners.core.protocol import (
 )
 from runners.core.toolchain.diagnosis import ComparedRun, Diagnosis, Failure
 from runners.investigation.investigate import investigate_plan
-from runners.investigation.state import HOPELESS, Tools
+from runners.investigation.state import HOPELESS, Port, Tools
 from tests.support.observed import observe
 
 ORDER = tuple(f"3.{minor}.0" for minor in range(12))
@@ -115,6 +116,24 @@ def test_a_testcase_that_no_release_can_run_is_given_up() -> None:
     assert len(seen.observations) == HOPELESS
 
 
+def test_the_answer_is_told_before_the_diagnosis() -> None:
+    """All runs on which the verdict rests are there. Without a failure the verdict follows at once."""
+    events: list[str] = []
+
+    def diagnose(_failure: Failure) -> Diagnosis:
+        events.append("diagnosis")
+        return Diagnosis()
+
+    def tell(seen: tuple[Observation, ...]) -> None:
+        events.append(f"{len(seen)} runs")
+
+    seen = run(make_plan(), lambda *_: Outcome.MATCH, diagnose=diagnose, tell=tell)
+    assert events == [f"{len(seen.observations)} runs", "diagnosis"]
+    events.clear()
+    run(make_plan(), lambda *_: Outcome.PASS, diagnose=diagnose, tell=tell)
+    assert events == []
+
+
 def test_the_budget_is_kept() -> None:
     """There are never more runs than allowed, reruns included."""
     seen = run(make_plan(budget=Budget(probes=4)), lambda *_: Outcome.PASS)
@@ -133,6 +152,28 @@ def test_an_infrastructure_failure_is_tried_again_before_it_counts() -> None:
     assert [observation.outcome for observation in seen.observations] == [Outcome.PASS, Outcome.PASS]
 
 
+@pytest.mark.parametrize(("crashes_at", "attempts"), [(2, 2), (3, 3), (None, 3)])
+def test_an_orderly_error_instead_of_a_crash_is_run_again(crashes_at: int | None, attempts: int) -> None:
+    """The newest release ends with an error in its first run. The crash may come back in the next."""
+
+    def observe_crash(cell: Cell, attempt: int) -> Observation:
+        newest = cell.version == ORDER[-1]
+        if newest and (crashes_at is None or attempt < crashes_at):
+            return probed(cell, attempt, Outcome.OTHER_FAILURE)
+        return msgspec.structs.replace(probed(cell, attempt, Outcome.MATCH), ended=Signalled(code=11))
+
+    seen = run(make_plan(claim=Claim(kind=ClaimKind.CRASH)), lambda *_: Outcome.MATCH, run=observe_crash)
+    assert runs(seen).count(ORDER[-1]) == attempts
+
+
+def test_another_error_than_the_reported_one_is_not_run_again() -> None:
+    """An error does not depend on the content of memory."""
+    claim = Claim(kind=ClaimKind.ERROR)
+    others = {ORDER[-1]: Outcome.OTHER_FAILURE}
+    seen = run(make_plan(claim=claim), lambda cell, _: others.get(cell.version, Outcome.MATCH))
+    assert runs(seen).count(ORDER[-1]) == 1
+
+
 def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
     """The port has an observation of its own, and the original's stays incompatible."""
     ported = msgspec.structs.replace(TESTCASE, files={"a.py": "2"})
@@ -143,7 +184,7 @@ def test_a_testcase_whose_api_moved_is_run_ported_and_marked_so() -> None:
             return Outcome.MATCH
         return Outcome.INCOMPATIBLE if ORDER.index(cell.version) > 5 else Outcome.MATCH
 
-    seen = run(make_plan(), truth, port=lambda testcase, version: (ported, ("a → b",)))
+    seen = run(make_plan(), truth, port=lambda testcase, version: Port(testcase=ported, changes=("a → b",)))
     assert [(o.version, o.changes) for o in seen.observations if o.variant is Variant.PORTED] == [
         ("3.11.0", ("a → b",))
     ]
@@ -171,7 +212,7 @@ def test_a_text_that_a_release_refuses_is_run_ported_too() -> None:
         seen = run(
             make_plan(),
             truth,
-            port=lambda testcase, version: (ported, ("a → b",)),
+            port=lambda testcase, version: Port(testcase=ported, changes=("a → b",)),
             is_rejected=lambda seen, refused=refused: refused,
         )
         assert sum(one.variant is Variant.PORTED for one in seen.observations) == expected
@@ -230,7 +271,9 @@ def test_a_program_that_no_build_has_is_run_under_its_new_name(program: str, run
     def truth(cell: Cell, attempt: int) -> Outcome:
         return Outcome.PASS if cell.variant is Variant.PORTED else Outcome.UNAVAILABLE
 
-    seen = run(make_plan(testcase=posted), truth, port=lambda testcase, version: (ported, ("a → b",)))
+    seen = run(
+        make_plan(testcase=posted), truth, port=lambda testcase, version: Port(testcase=ported, changes=("a → b",))
+    )
     assert sum(one.variant is Variant.PORTED for one in seen.observations) == runs
 
 

@@ -175,7 +175,7 @@ def test_code_that_cannot_be_ported_is_unchanged(code: str) -> None:
     "code",
     [
         "from tvm import nd, relay\nrelay.var('x')\n",
-        "import tvm.relay.testing\nimport tvm.tir\n",
+        "import tvm.relay.testing\nimport tvm.tir\ntvm.relay.testing.run()\n",
         "import tvm\nfrom tvm import te, tir\ns = te.create_schedule(x)\n",
         "import tvm\nx = tvm.nd.array(1)\ntvm.lower(x)\n",
         "from tvm import relax\nrelax.PrimStructInfo(value=n)\n",
@@ -493,6 +493,47 @@ def test_mlir_in_a_string_is_ported_with_the_names_of_its_backend() -> None:
     assert "stablehlo.negate" in text
     assert 'target_backends=["llvm-cpu"]' in text
     assert "input_type='stablehlo'" in text
+    assert done.is_notation_only
+
+
+def port_runtime(code: str) -> str:
+    testcase = Testcase(kind=TestcaseKind.PYTHON, toolchain="iree", files={"r.py": code}, steps=(("python", "r.py"),))
+    done = port_testcase(testcase, "3.13.0", iree)
+    return code if done is None else done.testcase.files["r.py"]
+
+
+def test_an_instance_that_was_implied_is_that_of_the_only_configuration() -> None:
+    """Other instances do not know its types."""
+    code = "import iree.runtime as rt\ncfg = rt.Config('local-task')\nm = rt.VmModule.from_flatbuffer(blob)\n"
+    assert "from_flatbuffer(cfg.vm_instance, blob)" in port_runtime(code)
+    twice = code.replace("cfg =", "other = rt.Config('local-sync')\ncfg =")
+    named = code.replace("(blob)", "(cfg.vm_instance, blob)")
+    assert [port_runtime(text) for text in (twice, named)] == [twice, named]
+
+
+@pytest.mark.parametrize(
+    ("code", "ported"),
+    [
+        (
+            "from iree.compiler import compile_str\nimport iree.compiler.api.driver\ncompile_str('')\n",
+            "from iree.compiler import compile_str\npass\ncompile_str('')\n",
+        ),
+        (
+            "import iree.compiler\nimport iree.compiler.api.driver\niree.compiler.compile_str('')\n",
+            "import iree.compiler\npass\niree.compiler.compile_str('')\n",
+        ),
+        ("import iree.compiler.api.driver\niree.compiler.compile_str('')\n", None),
+        ("import iree.compiler.api.driver as driver\ndriver.main()\n", None),
+    ],
+)
+def test_an_import_of_a_module_that_is_gone_is_left_out_if_nothing_uses_it(code: str, ported: str | None) -> None:
+    assert port_runtime(code) == (ported or code)
+
+
+def test_a_call_of_another_function_is_no_change_of_notation() -> None:
+    done = port_testcase(python("import tvm\ntvm.compile(1)\n"), "0.17.dev0", tvm)
+    assert done is not None
+    assert not done.is_notation_only
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from itertools import islice
 
 import msgspec
 
+from runners.core.findings import Rule
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.core.toolchain.broken_rule import BrokenRule
 
@@ -34,6 +35,8 @@ class _Breach:
     operation: str
     at: int
     """Offset into the text."""
+    rule: Rule
+    of: str
     words: str
     instead: str
     text: str
@@ -61,6 +64,8 @@ def find_broken_rule(testcase: Testcase) -> BrokenRule | None:
         operation=found.operation,
         file=name,
         line=text.count("\n", 0, found.at) + 1,
+        rule=found.rule,
+        of=found.of,
         words=found.words,
         instead=found.instead,
         traps=found.inputs is not None,
@@ -112,6 +117,8 @@ def _find_parallel_writes(text: str, bare: str) -> Iterator[_Breach]:
         yield _Breach(
             operation="linalg.generic",
             at=found.start(),
+            rule=Rule.PARALLEL_WRITES,
+            of=names,
             words=f"calls {names} parallel, and all iterations along it write the same element of the result",
             instead=f"{names} called a reduction",
             text=f"{text[: kinds.start('kinds')]}{put}{text[kinds.end('kinds') :]}",
@@ -150,7 +157,9 @@ def _find_zero_divisors(text: str, bare: str, testcase: Testcase) -> Iterator[_B
         yield _Breach(
             operation=found["name"],
             at=found.start("name"),
-            words=f"divides by zero, which is undefined: the input {word.partition('=')[2][:80]} holds zeros",
+            rule=Rule.ZERO_DIVISOR,
+            of=(given_input := word.partition("=")[2][:80]),
+            words=f"divides by zero, which is undefined: the input {given_input} holds zeros",
             instead="ones in the place of the input's zeros",
             text=text,
             inputs={word: f"--input={literal['type']}={ones}"},

@@ -145,6 +145,7 @@ TOOLS = CommandLineTools(
     output_suffix=_choose_suffix,
     choose_target=_choose_target,
     no_target="no HAL devices defined",
+    informs=re.compile(r"--?(?:iree-(?:\w+-)*list-[\w-]+|list-passes|show-dialects|help[\w-]*)$"),
     run_module=_run_module,
     entry_points=_list_entry_points,
     generate_inputs=generate_inputs,

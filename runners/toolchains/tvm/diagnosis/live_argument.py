@@ -15,6 +15,7 @@ from typing import TypeGuard
 
 import msgspec
 
+from runners.core.findings import Rule
 from runners.core.protocol import Testcase
 from runners.core.toolchain.broken_rule import BrokenRule, confirm_broken_rule
 from runners.core.toolchain.diagnosis import NOTHING_FOUND, Diagnosis, Failure, Means
@@ -104,6 +105,8 @@ def _make_rule(testcase: Testcase, file: str, call: ast.Call, mutated: ast.Name)
         operation=OPERATION,
         file=file,
         line=call.lineno,
+        rule=Rule.LIVE_ARGUMENT,
+        of=mutated.id,
         words=f"writes into {mutated.id}, which is read again below it: its caller is to make sure that it is not",
         instead=f"a copy of {mutated.id} in its place",
         mended=msgspec.structs.replace(testcase, files={**testcase.files, file: "\n".join(lines)}),

@@ -52,6 +52,27 @@ def test_a_lone_run_gets_the_compile_step_of_its_device() -> None:
     assert found.device == "vulkan"
 
 
+@pytest.mark.parametrize("flag", ["--iree-hal-list-target-devices", "--show-dialects", "--iree-x86-list-chips"])
+def test_a_call_that_prints_facts_about_the_compiler_needs_no_input(flag: str) -> None:
+    found = extract_repro(f"It crashes at once.\n\n    ```sh\n    iree-compile {flag}\n    ```\n", TITLE)
+    assert found.testcase.steps == (("iree-compile", flag),)
+    assert not found.missing
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("The model: https://pastebin.com/Ab3dE6gH", ["file"]),
+        ("The model is at https://drive.google.com/file/d/1aB2cD/view?usp=sharing.", ["file"]),
+        ("The log: https://pastebin.com/Ab3dE6gH", ["code"]),
+    ],
+)
+def test_a_program_on_another_host_is_asked_for(text: str, kinds: list[str]) -> None:
+    """A log on such a host is no program."""
+    body = f"{text}\n\n```\nerror: 'linalg.generic' op is not supported\n```\n"
+    assert [kind for kind, _ in list_missing(extract_no_repro(body, TITLE, "iree-org/iree"))] == kinds
+
+
 def test_a_compile_without_output_gets_one() -> None:
     """Without a name, the module's bytes would be printed."""
     found = extract_repro(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.core.failure.api_drift import find_drift
+from runners.core.findings import Moved
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains import iree, tvm
 
@@ -36,7 +37,7 @@ def test_known_drift_of_tvm(code: str, failure: str, name: str, successor: str |
     moved = find_drift(failure, python(code), tvm, "0.27.0")
     assert moved is not None
     assert (moved.name, moved.successor) == (name, successor)
-    assert "was removed in" in moved.why
+    assert (moved.moved, f"was removed in {moved.version}" in moved.why) == (Moved.REMOVED, True)
 
 
 def test_a_missing_name_outside_the_table_is_drift_too() -> None:
@@ -45,31 +46,37 @@ def test_a_missing_name_outside_the_table_is_drift_too() -> None:
     moved = find_drift(failure, python("relax_call(x, layout_hint=1)"), tvm, "0.25.0")
     assert moved is not None
     assert "0.25.0" in moved.why
+    assert (moved.moved, moved.version) == (Moved.UNKNOWN, "0.25.0")
 
 
 @pytest.mark.parametrize(
-    ("code", "failure", "version", "says"),
+    ("code", "failure", "version", "says", "fields"),
     [
         (
             "topi.vision.generate_anchor(x)",
             "AttributeError: module 'tvm.topi.vision' has no attribute 'generate_anchor'",
             "0.27.0",
             "tvm.topi.vision.generate_anchor is missing from every available build since 0.22.0",
+            (Moved.MISSING_SINCE, "0.22.0", ""),
         ),
         (
             "relax.transform.FuseTransposeMatmul()",
             "AttributeError: module 'tvm.relax.transform' has no attribute 'FuseTransposeMatmul'",
             "0.17.dev0",
             "does not exist in 0.17.dev0; it was added in 0.22.0",
+            (Moved.ABSENT, "0.17.dev0", "0.22.0"),
         ),
     ],
 )
-def test_a_listed_name_states_the_first_build_without_it(code: str, failure: str, version: str, says: str) -> None:
+def test_a_listed_name_states_the_first_build_without_it(
+    code: str, failure: str, version: str, says: str, fields: tuple[Moved, str, str]
+) -> None:
     """The list has exactly this name, and no replacement is invented."""
     moved = find_drift(failure, python(code), tvm, version)
     assert moved is not None
     assert moved.successor is None
     assert says in moved.why
+    assert (moved.moved, moved.version, moved.added_in) == fields
 
 
 def test_a_missing_name_outside_the_testcase_is_a_fault_of_the_compiler() -> None:

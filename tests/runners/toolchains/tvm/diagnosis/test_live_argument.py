@@ -7,6 +7,7 @@ import ast
 import pytest
 from hypothesis import given, strategies as st
 
+from runners.core.findings import Rule
 from runners.core.protocol import Testcase, TestcaseKind
 from runners.toolchains.tvm.diagnosis.live_argument import find_live_argument
 
@@ -34,6 +35,7 @@ def test_an_argument_that_is_read_again_is_given_as_a_copy() -> None:
     breach = find_live_argument(program(LIVE))
     assert breach is not None
     assert (breach.file, breach.line) == ("r.py", 8)
+    assert (breach.rule, breach.of) == (Rule.LIVE_ARGUMENT, "y")
     assert "writes into y" in str(breach)
     mended = breach.mended.files["r.py"]
     assert mended == LIVE.replace("(x, y), inplace", "(x, R.add(y, R.zeros_like(y))), inplace")
