@@ -25,7 +25,7 @@ from runners.core.protocol import (
     Testcase,
     Variant,
 )
-from runners.core.runs import Execute
+from runners.core.runs import Execute, Tell
 from runners.investigation.investigate import investigate_plan
 from runners.investigation.state import make_cell
 from runners.minimization.minimize import minimize_testcase
@@ -46,10 +46,10 @@ class InProcessBench:
     ledger: RunLedger | None
     conditions: tuple[str, ...] = ()
 
-    def run(self, plan: Plan, *, prior: Prior | None = None) -> Investigation:
+    def run(self, plan: Plan, *, prior: Prior | None = None, tell: Tell | None = None) -> Investigation:
         runs = RecordedRuns(self.ledger, self.live, lambda _: NOWHERE)
         stand_ins = find_toolchain(plan.testcase.toolchain).STAND_INS
-        tools = make_tools(plan, runs, Inline(), Silent(), stand_ins=stand_ins)
+        tools = make_tools(plan, runs, Inline(), Silent(), stand_ins=stand_ins, tell=tell)
         return msgspec.structs.replace(investigate_plan(plan, tools), cost=runs.cost)
 
     def minimize(

@@ -173,8 +173,11 @@ def _name_good(pair: Sequence[IssueRow], cells: Sequence[Mapping[str, str]], bui
 
 
 def _list_builds(pair: tuple[IssueRow, IssueRow], catalogue: Catalogue) -> tuple[str, ...]:
-    """Return the builds on which one of the two was good or bad, oldest first."""
-    ran = {build for row in pair for build, answer in row.cells.items() if answer in ANSWERS}
+    """Return the builds that one of the two was tried on, oldest first.
+
+    A minimised testcase may run where the testcase as posted could not, and tell two failures apart there.
+    """
+    ran = {build for row in pair for build in row.cells}
     every = catalogue.list_releases(pair[0].toolchain, prereleases=True)
     return tuple(one.version for one in every if one.version in ran)
 

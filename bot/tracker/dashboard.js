@@ -348,8 +348,9 @@
     }
     if (wrong.length) {
       $("truth").append(make("h3", {}, "Verdicts that a later fact contradicts"),
-        makeTable(["Issue", "Verdict", "Confidence", "Fact"], wrong.slice(0, 100).map((one) =>
-          [issueButton(one.id), titleOf(one.verdict), one.confidence.toFixed(2), one.fact])));
+        make("div", { class: "brief", tabindex: 0, role: "group", "aria-label": "Contradicted verdicts" },
+          makeTable(["Issue", "Verdict", "Confidence", "Fact"], wrong.slice(0, 100).map((one) =>
+            [issueButton(one.id), titleOf(one.verdict), one.confidence.toFixed(2), one.fact]))));
     }
   }
 

@@ -101,8 +101,9 @@ def _add_same_form(document: Document, actual: list[str], expected: list[str]) -
     """Fill the side that is empty with a passage of the prose that differs from the other side in its values only."""
     known, unknown = (actual, expected) if actual else (expected, actual)
     text = "\n".join(prose.text for prose in document.prose if not prose.heading)
-    for line in "\n".join(known).split("\n")[:50]:
-        if other := find_same_form(line, text):
+    lines = "\n".join(known).split("\n")[:50]
+    for line in lines:
+        if (other := find_same_form(line, text)) and other not in lines:
             unknown.append(other)
             return
 

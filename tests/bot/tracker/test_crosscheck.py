@@ -111,6 +111,15 @@ def test_runs_on_the_builds_of_the_other_refute_a_likeness(tracker: Tracker) -> 
     assert check.why == f"on {FIRST} the minimised testcase of 2.md passes, and the other fails"
 
 
+def test_a_build_that_runs_neither_testcase_as_posted_may_run_both_minimised(tracker: Tracker) -> None:
+    """Both posted testcases use an API that came later, so nothing tells the faults apart before."""
+    tracker.write(1, NEEDS_LATER)
+    tracker.write(2, OTHER_FAULT)
+    rows = tracker.run()
+    assert rows["1.md"].cells[FIRST] == rows["2.md"].cells[FIRST] == "incompatible"
+    assert tracker.confirm() == {"1.md": (), "2.md": ()}
+
+
 def test_a_comparison_is_made_once(tracker: Tracker) -> None:
     """Until a text or a release changes one of the two."""
     tracker.write(1, PLAIN)
